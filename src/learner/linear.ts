@@ -3,6 +3,7 @@
  * block, `weights`; a feature's weights lie side by side (index = feature·C + class) so that a row's features each touch
  * one stretch of memory.
  */
+import { portableExp } from './exp.js'
 import { largest, logSumExp, lossOf, probabilityOf, type ScalarLoss, slopeOf, slopesInPlace } from './losses.js'
 import {
   checkDimension,
@@ -171,6 +172,6 @@ class SoftmaxLearner extends LinearLearner implements Learner {
   predict([weights]: Blocks, examples: Examples, row: number): Prediction {
     const scores = this.#scoresOf(weights, examples, row)
     const norm = logSumExp(scores)
-    return { label: largest(scores), scores: Array.from(scores, score => Math.exp(score - norm)) }
+    return { label: largest(scores), scores: Array.from(scores, score => portableExp(score - norm)) }
   }
 }

@@ -4,19 +4,15 @@
  * trainer's fused loop.
  */
 
+import { portableExp } from './exp.js'
+
 /** `logistic`: log(1 + e^(−ys)). `squared`: ½(s − y)². `hinge`: the quadratically smoothed hinge. y ∈ {−1, +1} for two classes. */
 export type ScalarLoss = 'logistic' | 'squared' | 'hinge'
 
-/** log(1 + e^(−t)) without overflow for any t. */
-function softplusOfNegative(t: number): number {
-  return t > 0 ? Math.log1p(Math.exp(-t)) : Math.log1p(Math.exp(t)) - t
-}
-
 /** 1/(1 + e^(−t)) without overflow for any t. */
 export function sigmoid(t: number): number {
-  if (t >= 0) return 1 / (1 + Math.exp(-t))
-  const e = Math.exp(t)
-  return e / (1 + e)
+  const e = portableExp(-Math.abs(t))
+  return (t >= 0 ? 1 : e) / (1 + e)
 }
 
 /**
@@ -25,8 +21,10 @@ export function sigmoid(t: number): number {
  */
 export function lossOf(kind: ScalarLoss, score: number, label: number): number {
   switch (kind) {
-    case 'logistic':
-      return softplusOfNegative(label > 0 ? score : -score)
+    case 'logistic': {
+      const t = label > 0 ? score : -score
+      return Math.log1p(portableExp(-Math.abs(t))) - Math.min(t, 0)
+    }
     case 'squared':
       return 0.5 * (score - label) * (score - label)
     case 'hinge': {
@@ -76,7 +74,7 @@ export function largest(scores: Float64Array): number {
 export function logSumExp(scores: Float64Array): number {
   const top = scores[largest(scores)]
   let sum = 0
-  for (let c = 0; c < scores.length; c++) sum += Math.exp(scores[c] - top)
+  for (let c = 0; c < scores.length; c++) sum += portableExp(scores[c] - top)
   return top + Math.log(sum)
 }
 
@@ -85,7 +83,7 @@ export function slopesInPlace(scores: Float64Array, label: number): number {
   const norm = logSumExp(scores)
   let square = 0
   for (let c = 0; c < scores.length; c++) {
-    scores[c] = Math.exp(scores[c] - norm) - (c === label ? 1 : 0)
+    scores[c] = portableExp(scores[c] - norm) - (c === label ? 1 : 0)
     square += scores[c] * scores[c]
   }
   return square

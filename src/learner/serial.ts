@@ -30,7 +30,7 @@ export interface SerialOptions {
   readonly batch?: number
   /** What scores the inputs before they are learned. Default `average`. */
   readonly predictWith?: PredictWith
-  /** Most parameters that a model of unknown dimension may grow to. Default 2^26 (1 GiB with state and average). */
+  /** Most parameters that a model of unknown dimension may grow to. Default 2^25 (1 GiB with state and average). */
   readonly parameterLimit?: number
 }
 

@@ -1,9 +1,13 @@
 /** The fused loop for models with one score (logistic, linear, hinge): score, loss, gradient and AdaGrad step of a row. */
+import { portableExp } from './exp.js'
 import { lossOf, type ScalarLoss, slopeOf } from './losses.js'
 import { checkGradient, checkLabel } from './model.js'
 import { adagradWeight } from './rules/adagrad.js'
-import { SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
+import { CELL, LAG, SparseEngine, type SparseEngineOptions, SQUARES } from './sparse-engine.js'
 import type { Examples } from './types.js'
+
+/** A product of factors 1 … 2 is turned into a sum of logarithms before it reaches this. */
+const LARGE_PRODUCT = 1e280
 
 export class SparseScalarEngine extends SparseEngine {
   readonly #loss: ScalarLoss
@@ -18,19 +22,30 @@ export class SparseScalarEngine extends SparseEngine {
   }
 
   protected override learnRows(examples: Examples): void {
+    for (let row = 0; row < examples.size; ) row = this.#learnFrom(examples, row)
+  }
+
+  /**
+   * Learns rows from `start` on; returns the row to go on with, which is earlier than the end where the cells had to
+   * grow (so that inside the loop they are one array, known to be so to the compiler).
+   */
+  #learnFrom(examples: Examples, start: number): number {
     const { labels, offsets, indices, values, size } = examples
     const { step, growth, initial } = this.adagrad
+    const { tally, servesAverage, cells, capacity } = this
+    const classes = this.#classes
     const loss = this.#loss
-    const tally = this.tally
-    const servesAverage = this.servesAverage
-    let { weights, squares, lag, capacity } = this
-    for (let row = 0; row < size; row++) {
+    const logistic = loss === 'logistic'
+    // Π(1 + e^(−|s|)) over rows: one logarithm for many rows' losses.
+    let product = 1
+    let row = start
+    for (; row < size; row++) {
       const label = labels[row]
       if (Number.isNaN(label)) {
         tally.unlabelled++
         continue
       }
-      checkLabel(label, this.#classes, row)
+      checkLabel(label, classes, row)
       const from = offsets[row]
       const to = offsets[row + 1]
       let score = 0
@@ -38,51 +53,59 @@ export class SparseScalarEngine extends SparseEngine {
       let square = 0
       let last = -1
       let ascending = true
+      let fits = true
       for (let p = from; p < to; p++) {
         const i = indices[p]
-        if (i >>> 0 >= capacity) {
-          this.grow(examples, row)
-          ;({ weights, squares, lag, capacity } = this)
-        }
-        if (i <= last) ascending = false
-        last = i
         const x = values[p]
-        score += weights[i] * x
-        lagging += lag[i] * x
+        fits &&= i >>> 0 < capacity
+        ascending &&= i > last
+        last = i
+        score += cells[CELL * i] * x
+        lagging += cells[CELL * i + LAG] * x
         square += x * x
       }
+      if (!fits) {
+        this.grow(examples, row)
+        break
+      }
       const served = servesAverage ? score - this.retention * lagging : score
-      tally.loss += lossOf(loss, served, label)
+      if (logistic) {
+        const t = label > 0 ? served : -served
+        product *= 1 + portableExp(-Math.abs(t))
+        if (!(t >= 0)) tally.loss -= t
+        if (product > LARGE_PRODUCT) {
+          tally.loss += Math.log(product)
+          product = 1
+        }
+      } else tally.loss += lossOf(loss, served, label)
       if (served > 0 === label > 0) tally.hits++
       const slope = slopeOf(loss, score, label)
       checkGradient(slope * slope * square)
-      const inverse = 1 / this.retention
-      if (ascending) {
+      if (!ascending) this.#stepOf(examples, row, slope)
+      else {
         this.saw(last)
+        const inverse = 1 / this.retention
         for (let p = from; p < to; p++) {
-          const i = indices[p]
-          const h = Math.fround(slope * values[p])
-          squares[i] += h * h
-          const before = weights[i]
-          weights[i] = adagradWeight(before, h, squares[i], step, growth, initial)
-          lag[i] += (weights[i] - before) * inverse
-        }
-      } else {
-        this.#slope[0] = slope
-        this.saw(this.gather(examples, row, this.#slope))
-        const gradient = this.gradient
-        for (let p = from; p < to; p++) {
-          const i = indices[p]
-          const h = gradient[i]
-          gradient[i] = 0
-          squares[i] += h * h
-          const before = weights[i]
-          weights[i] = adagradWeight(before, h, squares[i], step, growth, initial)
-          lag[i] += (weights[i] - before) * inverse
+          const i = CELL * indices[p]
+          const h = slope * values[p]
+          const squares = cells[i + SQUARES] + h * h
+          const before = cells[i]
+          const after = adagradWeight(before, h, squares, step, growth, initial)
+          cells[i] = after
+          cells[i + LAG] += (after - before) * inverse
+          cells[i + SQUARES] = squares
         }
       }
       tally.inputs++
       this.shrinkLags()
     }
+    tally.loss += Math.log(product)
+    return row
+  }
+
+  #stepOf(examples: Examples, row: number, slope: number): void {
+    this.#slope[0] = slope
+    this.saw(this.gather(examples, row, this.#slope))
+    this.stepGathered(examples, row)
   }
 }

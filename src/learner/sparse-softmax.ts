@@ -1,8 +1,7 @@
 /** The fused loop for softmax: scores, loss, gradient and AdaGrad step of a row, a feature's classes side by side. */
 import { largest, logSumExp, slopesInPlace } from './losses.js'
 import { checkGradient, checkLabel } from './model.js'
-import { adagradWeight } from './rules/adagrad.js'
-import { SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
+import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
 import type { Examples } from './types.js'
 
 export class SparseSoftmaxEngine extends SparseEngine {
@@ -33,7 +32,7 @@ export class SparseSoftmaxEngine extends SparseEngine {
       if (largest(served) === label) tally.hits++
       checkGradient(slopesInPlace(this.#scores, label) * square)
       this.saw(this.gather(examples, row, this.#scores))
-      this.#step(examples, row)
+      this.stepGathered(examples, row)
       tally.inputs++
       this.shrinkLags()
     }
@@ -41,35 +40,20 @@ export class SparseSoftmaxEngine extends SparseEngine {
 
   /** Fills the current and the served scores; returns Σx². */
   #score({ indices, values, offsets }: Examples, row: number): number {
-    const { outputs, weights, lag, retention, servesAverage } = this
+    const { outputs, cells, retention, servesAverage } = this
     const scores = this.#scores.fill(0)
     const served = this.#served.fill(0)
     let square = 0
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
       const x = values[p]
-      const first = indices[p] * outputs
+      const first = indices[p] * outputs * CELL
       square += x * x
-      for (let c = 0; c < outputs; c++) scores[c] += weights[first + c] * x
-      if (servesAverage) for (let c = 0; c < outputs; c++) served[c] += lag[first + c] * x
+      for (let c = 0; c < outputs; c++) {
+        scores[c] += cells[first + c * CELL] * x
+        if (servesAverage) served[c] += cells[first + c * CELL + LAG] * x
+      }
     }
     if (servesAverage) for (let c = 0; c < outputs; c++) served[c] = scores[c] - retention * served[c]
     return square
-  }
-
-  #step({ indices, offsets }: Examples, row: number): void {
-    const { outputs, weights, squares, lag, gradient } = this
-    const { step, growth, initial } = this.adagrad
-    const inverse = 1 / this.retention
-    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
-      const first = indices[p] * outputs
-      for (let i = first; i < first + outputs; i++) {
-        const h = gradient[i]
-        gradient[i] = 0
-        squares[i] += h * h
-        const before = weights[i]
-        weights[i] = adagradWeight(before, h, squares[i], step, growth, initial)
-        lag[i] += (weights[i] - before) * inverse
-      }
-    }
   }
 }

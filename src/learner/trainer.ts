@@ -47,5 +47,5 @@ export function checkTally(tally: Tally): void {
 }
 
 /** Bounds of a model that grows with its data. */
-export const DEFAULT_PARAMETER_LIMIT = 2 ** 26
+export const DEFAULT_PARAMETER_LIMIT = 2 ** 25
 export const FIRST_CAPACITY = 1024
