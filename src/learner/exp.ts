@@ -31,10 +31,10 @@ const powers = (() => {
   return table
 })()
 
-/** e^x within a few units in the last place; 0 below −745 and Infinity above 709.78, NaN for NaN. */
+/** e^x within a few units in the last place; 0 below −745 and Infinity above 709.77, NaN for NaN. */
 export function portableExp(x: number): number {
   if (!(x >= -745)) return x < -745 ? 0 : x
-  if (x > 709.78) return Infinity
+  if (x > 709.77) return Infinity
   const k = Math.floor(x * PER_UNIT + 0.5)
   const r = x - k * HIGH - k * LOW
   const series = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720))))))

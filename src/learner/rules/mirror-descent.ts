@@ -50,11 +50,9 @@ function exponentiated(parameters: Blocks, sum: Blocks, divideBy: number): Float
   let least = Infinity
   for (const block of sum) for (let i = 0; i < block.length; i++) if (block[i] < least) least = block[i]
   const raw = parameters.map((block, k) =>
-    Float64Array.from(block, (w, i) =>
-      Math.max(SMALLEST, (atStart ? 1 : w) * portableExp((least - sum[k][i]) / divideBy))
-    )
+    Float64Array.from(block, (w, i) => (atStart ? 1 : w) * portableExp((least - sum[k][i]) / divideBy))
   )
   let total = 0
   for (const block of raw) for (let i = 0; i < block.length; i++) total += block[i]
-  return raw.map(block => Float32Array.from(block, w => w / total))
+  return raw.map(block => Float32Array.from(block, w => Math.max(SMALLEST, w / total)))
 }
