@@ -1,0 +1,128 @@
+/**
+ * The plain way to train: any learner, rule, average and batch size, each update exactly what a peer would compute from
+ * the same gradients. Its cost per update is that of all parameters; `sparse-engine.ts` does better for b = 1.
+ */
+import { grown, zeros } from './blocks.js'
+import { featureOutOfRange } from './model.js'
+import { checkTally, type Engine, FIRST_CAPACITY, newTally, type PredictWith, type Trained } from './trainer.js'
+import type { Averaging, Blocks, Examples, Layout, Learner, UpdateRule } from './types.js'
+
+export interface BatchEngineOptions {
+  /** The learner for so many features. */
+  readonly learnerFor: (dimension: number) => Learner
+  /** Features; undefined: as many as the data turns out to have. */
+  readonly dimension: number | undefined
+  /** Most features to grow to. */
+  readonly dimensionLimit: number
+  readonly rule: UpdateRule
+  readonly averaging: Averaging
+  /** Gradients an update, ≥ 1. */
+  readonly batch: number
+  readonly predictWith: PredictWith
+}
+
+export class BatchEngine implements Engine {
+  readonly tally = newTally()
+  updates = 0
+  readonly #options: BatchEngineOptions
+  #learner: Learner
+  #capacity: number
+  #dimension: number
+  #parameters: Blocks
+  #average: Blocks
+  #state: Blocks
+  #sum: Float32Array[]
+  #count = 0
+
+  constructor(options: BatchEngineOptions) {
+    this.#options = options
+    this.#dimension = options.dimension ?? 0
+    this.#capacity = options.dimension ?? Math.min(FIRST_CAPACITY, options.dimensionLimit)
+    this.#learner = options.learnerFor(this.#capacity)
+    this.#parameters = this.#learner.initial()
+    this.#average = this.#parameters
+    this.#state = zeros(options.rule.stateLayout(this.#learner.layout))
+    this.#sum = zeros(this.#learner.layout)
+  }
+
+  learn(examples: Examples): void {
+    if (this.#options.dimension === undefined) this.#fit(examples)
+    for (let from = 0; from < examples.size; ) {
+      const to = this.#stretch(examples, from)
+      if (to === from) {
+        this.tally.unlabelled++
+        from++
+        continue
+      }
+      const served = this.#options.predictWith === 'average' ? this.#average : this.#parameters
+      this.#learner.score(served, examples, from, to, this.tally)
+      this.#learner.addGradient(this.#parameters, examples, from, to, this.#sum)
+      this.tally.inputs += to - from
+      this.#count += to - from
+      if (this.#count === this.#options.batch) this.#update()
+      from = to
+    }
+    checkTally(this.tally)
+  }
+
+  /** Ends with what is left of the last batch, so that no input is wasted. */
+  finish(): Trained {
+    if (this.#count > 0) this.#update()
+    const layout = this.#options.learnerFor(Math.max(1, this.#dimension)).layout
+    const stateLayout = this.#options.rule.stateLayout(layout)
+    return {
+      dimension: Math.max(1, this.#dimension),
+      parameters: cut(this.#parameters, layout),
+      average: cut(this.#average, layout),
+      state: cut(this.#state, stateLayout),
+      updates: this.updates
+    }
+  }
+
+  /** End of the labelled rows from `from` on that still go into the current batch; `from` itself if unlabelled. */
+  #stretch(examples: Examples, from: number): number {
+    const end = Math.min(examples.size, from + this.#options.batch - this.#count)
+    let to = from
+    while (to < end && !Number.isNaN(examples.labels[to])) to++
+    return to
+  }
+
+  #update(): void {
+    const { rule, averaging } = this.#options
+    const next = rule.step({ parameters: this.#parameters, state: this.#state }, this.#sum, this.#count, this.updates)
+    this.#average = averaging.average(this.#average, next.parameters, this.updates)
+    this.#parameters = next.parameters
+    this.#state = next.state
+    this.updates++
+    this.#count = 0
+    for (const block of this.#sum) block.fill(0)
+  }
+
+  #fit(examples: Examples): void {
+    let most = this.#dimension - 1
+    for (let row = 0; row < examples.size; row++) {
+      for (let p = examples.offsets[row]; p < examples.offsets[row + 1]; p++) {
+        const feature = examples.indices[p]
+        if (feature >>> 0 >= this.#options.dimensionLimit)
+          throw featureOutOfRange(feature, this.#options.dimensionLimit, row)
+        if (feature > most) most = feature
+      }
+    }
+    this.#dimension = most + 1
+    if (this.#dimension <= this.#capacity) return
+    this.#capacity = Math.min(this.#options.dimensionLimit, Math.max(this.#dimension, 2 * this.#capacity))
+    this.#learner = this.#options.learnerFor(this.#capacity)
+    const layout = this.#learner.layout
+    this.#parameters = grown(this.#parameters, layout)
+    this.#average = grown(this.#average, layout)
+    this.#state = grown(this.#state, this.#options.rule.stateLayout(layout))
+    this.#sum = grown(this.#sum, layout)
+  }
+}
+
+/** The first elements of each block: what the features seen use. */
+function cut(blocks: Blocks, layout: Layout): Blocks {
+  return blocks.map((block, k) =>
+    block.length === layout.blocks[k].length ? block : block.slice(0, layout.blocks[k].length)
+  )
+}

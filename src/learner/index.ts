@@ -1,0 +1,17 @@
+/** The room's public face: models, rules, averages, digests, and training in one process. */
+export {
+  type AveragingName,
+  type AveragingSpec,
+  averagingNames,
+  createAveraging,
+  defaultAveraging
+} from './averaging.js'
+export { zeros } from './blocks.js'
+export { digest } from './digest.js'
+export { DivergenceError, ExampleError, OptionError } from './errors.js'
+export { createLearner } from './linear.js'
+export { type ModelName, type ModelOptions, modelNames } from './model.js'
+export { createRule, defaultRule, type RuleName, type RuleSpec, ruleNames } from './rules/index.js'
+export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
+export type { PredictWith, Trained } from './trainer.js'
+export type * from './types.js'

@@ -1,0 +1,85 @@
+/**
+ * The default rule: AdaGrad with a diagonal metric (Duchi, Hazan and Singer, JMLR 2011), whose steps fit themselves to
+ * each feature's scale and frequency. Two things are ours, both measured to help out of the box on real streams at any
+ * batch size: a batch of n gradients counts as n in the accumulator, and a weight's step grows with the weight.
+ */
+import { projectOntoBall } from '../blocks.js'
+import { describe, resolveNumbers } from '../options.js'
+import type { UpdateRule } from '../types.js'
+
+export interface AdagradOptions {
+  /** Smallest step of a weight, in units of the weight. Default 0.2. */
+  readonly step?: number
+  /** Start of the accumulator, in squared gradients of one input. Default 0.01. */
+  readonly initial?: number
+  /** The step is at least this share of the weight's size: lets weights reach any scale soon. Default 0.5; 0 is plain AdaGrad. */
+  readonly growth?: number
+  /** Radius of the Euclidean ball that parameters are projected onto. Default: none. */
+  readonly radius?: number
+}
+
+export interface AdagradValues {
+  readonly step: number
+  readonly initial: number
+  readonly growth: number
+  readonly radius: number | undefined
+}
+
+const options = {
+  step: { preset: 0.2, least: 0, above: true },
+  initial: { preset: 0.01, least: 0, above: true },
+  growth: { preset: 0.5, least: 0 },
+  radius: { preset: undefined, least: 0, above: true }
+} as const
+
+/** The options with their defaults filled in. @throws OptionError */
+export function adagradValues(given: AdagradOptions): AdagradValues {
+  return resolveNumbers('rule adagrad', options, given)
+}
+
+/**
+ * One weight after a gradient h, given its accumulator with h² already in it:
+ * w − max(step, growth·|w|)·h / √(initial + Σh²).
+ */
+export function adagradWeight(
+  weight: number,
+  h: number,
+  squares: number,
+  step: number,
+  growth: number,
+  initial: number
+): number {
+  return weight - (Math.max(step, growth * Math.abs(weight)) * h) / Math.sqrt(initial + squares)
+}
+
+/**
+ * With h = sum/√n: a ← a + h², w ← w − max(step, growth·|w|)·h/√(initial + a), then Π_W. State: a, shaped like the
+ * parameters. Since h² is about the sum of n squared gradients' noise, `initial` means the same for every batch size.
+ */
+export function adagrad(given: AdagradOptions): UpdateRule {
+  const values = adagradValues(given)
+  const { step, growth, initial } = values
+  return {
+    name: 'adagrad',
+    description: describe('adagrad', { ...values }),
+    stateLayout: layout => ({
+      blocks: layout.blocks.map(block => ({ name: `${block.name}.squares`, length: block.length }))
+    }),
+    step: (previous, sum, count) => {
+      const scale = Math.sqrt(count)
+      const state = previous.state.map(block => Float32Array.from(block))
+      const parameters = previous.parameters.map((block, k) => {
+        const next = Float32Array.from(block)
+        for (let i = 0; i < next.length; i++) {
+          const h = sum[k][i] / scale
+          if (h === 0) continue
+          state[k][i] += h * h
+          next[i] = adagradWeight(next[i], h, state[k][i], step, growth, initial)
+        }
+        return next
+      })
+      projectOntoBall(parameters, values.radius)
+      return { parameters, state }
+    }
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * Dual averaging (Nesterov, 2009; Xiao, JMLR 2010; the rule of the paper's experiments): all gradients so far, weighed
+ * equally, against one growing regulariser, w ← argmin_{u∈W} ⟨Σg, u⟩ + α_j·½‖u‖².
+ */
+import { projectOntoBall } from '../blocks.js'
+import { describe } from '../options.js'
+import type { UpdateRule } from '../types.js'
+import { advance, divisor, type ScheduleOptions, scheduleBlock, scheduleValues } from './schedule.js'
+
+/** w ← Π_W(−Σ(all gradients) / (L·M + (σ/D)·√N)), see schedule.ts. State: the gradient sum z, and the schedule's counters. */
+export function dualAveraging(given: ScheduleOptions): UpdateRule {
+  const values = scheduleValues('rule dual-averaging', given)
+  return {
+    name: 'dual-averaging',
+    description: describe('dual-averaging', { ...values }),
+    stateLayout: layout => ({
+      blocks: [...layout.blocks.map(({ name, length }) => ({ name: `${name}.gradients`, length })), scheduleBlock]
+    }),
+    step: (previous, sum, count) => {
+      const schedule = advance(previous.state[sum.length], count)
+      const divideBy = divisor(schedule, values)
+      const gradients = sum.map((block, k) => block.map((g, i) => previous.state[k][i] + g))
+      const parameters = gradients.map(block => block.map(z => -z / divideBy))
+      projectOntoBall(parameters, values.radius)
+      return { parameters, state: [...gradients, schedule] }
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/** Update rules by name: the one place where a configuration becomes a rule. */
+import { OptionError } from '../errors.js'
+import type { UpdateRule } from '../types.js'
+import { type AdagradOptions, adagrad } from './adagrad.js'
+import { type AdamOptions, adam } from './adam.js'
+import { dualAveraging } from './dual-averaging.js'
+import { type MirrorDescentOptions, mirrorDescent } from './mirror-descent.js'
+import { type MomentumOptions, momentum } from './momentum.js'
+import type { ScheduleOptions } from './schedule.js'
+
+export type RuleSpec =
+  | ({ readonly name: 'adagrad' } & AdagradOptions)
+  | ({ readonly name: 'dual-averaging' } & ScheduleOptions)
+  | ({ readonly name: 'mirror-descent' } & MirrorDescentOptions)
+  | ({ readonly name: 'momentum' } & MomentumOptions)
+  | ({ readonly name: 'adam' } & AdamOptions)
+
+export type RuleName = RuleSpec['name']
+export const ruleNames: readonly RuleName[] = ['adagrad', 'dual-averaging', 'mirror-descent', 'momentum', 'adam']
+/** Chosen by measurement: good without tuning on every data set tried, at b = 1, 32 and 512. */
+export const defaultRule: RuleSpec = { name: 'adagrad' }
+
+/** @throws OptionError for an unknown name or option, or a value out of range */
+export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
+  switch (spec.name) {
+    case 'adagrad':
+      return adagrad(spec)
+    case 'dual-averaging':
+      return dualAveraging(spec)
+    case 'mirror-descent':
+      return mirrorDescent(spec)
+    case 'momentum':
+      return momentum(spec)
+    case 'adam':
+      return adam(spec)
+    default:
+      throw new OptionError(
+        `unknown rule ${String((spec satisfies never as RuleSpec).name)}: use one of ${ruleNames.join(', ')}`
+      )
+  }
+}

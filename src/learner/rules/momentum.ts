@@ -1,0 +1,37 @@
+/** Gradient descent with heavy-ball momentum (Polyak, 1964), for models whose loss surface is uneven. */
+import { projectOntoBall } from '../blocks.js'
+import { describe, resolveNumbers } from '../options.js'
+import type { UpdateRule } from '../types.js'
+
+export interface MomentumOptions {
+  /** Step size for the mean gradient. Default 0.01. */
+  readonly step?: number
+  /** Share of the velocity kept at each update. Default 0.9. */
+  readonly momentum?: number
+  /** Radius of the Euclidean ball that parameters are projected onto. Default: none. */
+  readonly radius?: number
+}
+
+const options = {
+  step: { preset: 0.01, least: 0, above: true },
+  momentum: { preset: 0.9, least: 0, below: 1 },
+  radius: { preset: undefined, least: 0, above: true }
+} as const
+
+/** v ← momentum·v + g, w ← Π_W(w − step·v) with g the mean gradient. State: v, shaped like the parameters. */
+export function momentum(given: MomentumOptions): UpdateRule {
+  const values = resolveNumbers('rule momentum', options, given)
+  return {
+    name: 'momentum',
+    description: describe('momentum', values),
+    stateLayout: layout => ({
+      blocks: layout.blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length }))
+    }),
+    step: (previous, sum, count) => {
+      const state = previous.state.map((block, k) => block.map((v, i) => values.momentum * v + sum[k][i] / count))
+      const parameters = previous.parameters.map((block, k) => block.map((w, i) => w - values.step * state[k][i]))
+      projectOntoBall(parameters, values.radius)
+      return { parameters, state }
+    }
+  }
+}
