@@ -18,13 +18,16 @@ export class LabelReader {
   readonly classes: number | undefined
   readonly #number: boolean
   readonly #fixed: boolean
+  readonly #numbersOnly: boolean
   readonly #limit: number
   readonly #numbers = new Map<string, number>()
   readonly #scanner = new DecimalScanner()
   #kind: 'unknown' | 'numbers' | 'names' = 'unknown'
   #scratch = new Uint8Array(64)
 
-  constructor(options: ParserOptions) {
+  /** @param numbersOnly labels are numbers in this format, unless `classNames` says otherwise */
+  constructor(options: ParserOptions, numbersOnly = false) {
+    this.#numbersOnly = numbersOnly
     this.#number = options.target === 'number'
     this.#fixed = options.classNames !== undefined
     this.classes = options.classes ?? options.classNames?.length
@@ -74,6 +77,7 @@ export class LabelReader {
     if (this.#fixed) return this.refuse(`label "${shortened(name)}" is not among the class names`)
     if (this.#kind === 'numbers') return this.refuse(`label "${shortened(name)}" is not a number as those before`)
     if (name.length === 0) return this.refuse('the label is empty')
+    if (this.#numbersOnly) return this.refuse(`label "${shortened(name)}" is not a class number (0, 1, … or -1/+1)`)
     if (/^[+-]?(nan|inf(inity)?)$/i.test(name)) return this.refuse(`label ${name} is not a finite number`)
     const number = this.#numbers.size
     if (number >= Math.min(this.#limit, MAX_NAMED_CLASSES)) {

@@ -29,7 +29,7 @@ export class LibsvmFormat implements RowFormat {
     this.dimension = options.hashBits === undefined ? options.dimension : 2 ** options.hashBits
     this.#limit = options.dimension ?? MAX_DIMENSION - 1
     this.#mask = options.hashBits === undefined ? -1 : 2 ** options.hashBits - 1
-    this.labels = new LabelReader(options)
+    this.labels = new LabelReader(options, true)
   }
 
   restart(): void {

@@ -2,12 +2,15 @@
  * Text in, batches out, at whatever pace the bytes come: the push interface under `openStream`, the HTTP server and
  * `admb predict`.
  */
+import { CsvFormat } from './csv.js'
+import { JsonlFormat } from './jsonl.js'
 import type { LabelReader } from './labels.js'
 import { LibsvmFormat } from './libsvm.js'
 import { LineFramer, type RowFormat } from './lines.js'
 import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, type TextFormat, withConstant } from './options.js'
 import { Reporter } from './reporter.js'
 import { RowBuffer, type Rows } from './rows.js'
+import { VwFormat } from './vw.js'
 
 export interface Parser {
   /** As in `ExampleStream`: undefined while the input has not told (CSV, JSON lines). */
@@ -67,7 +70,13 @@ function createFormat(format: TextFormat, options: ParserOptions, reporter: Repo
   switch (format) {
     case 'libsvm':
       return new LibsvmFormat(options, reporter)
+    case 'vw':
+      return new VwFormat(options, reporter)
+    case 'csv':
+      return new CsvFormat(options, reporter)
+    case 'jsonl':
+      return new JsonlFormat(options, reporter)
     default:
-      throw new Error('x')
+      return format satisfies never
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Examples } from '../learner/types.js'
 
-/** A batch on its way through this folder: `numeric[r]` entries at the start of row r are numeric columns (see `scale.ts`). */
+/** A batch inside this folder: the first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
 export interface Rows extends Examples {
   readonly numeric: Int32Array
 }
@@ -43,8 +43,8 @@ export class RowBuffer {
     }
   }
 
-  /** Copies row `row` of `from` to the end. */
-  append(from: Rows, row: number): void {
+  /** Copies row `row` of `from` to the end. @param numeric how many of its entries are numeric columns */
+  append(from: Examples, row: number, numeric = 0): void {
     const start = from.offsets[row]
     const length = from.offsets[row + 1] - start
     this.reserve(1, length)
@@ -54,7 +54,7 @@ export class RowBuffer {
       values[entries + i] = from.values[start + i]
     }
     this.labels[this.size] = from.labels[row]
-    this.numeric[this.size] = from.numeric[row]
+    this.numeric[this.size] = numeric
     this.entries += length
     this.offsets[++this.size] = this.entries
   }
