@@ -3,7 +3,7 @@
  * what the newcomer believed when it dialled may be outdated.
  */
 import type { SessionId } from './effects.js'
-import { isOlder, type PeerKey } from './label.js'
+import { isOlder, type Label, type PeerKey } from './label.js'
 import type { Join, RefuseReason } from './messages.js'
 import { becomeRoot, ownPath } from './relabelling.js'
 import type { State } from './state.js'
@@ -13,26 +13,30 @@ import { MAX_PATH } from './wire.js'
 export function onJoin(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): boolean {
   const { label, addresses } = message
   if (label.root !== peer) return false
-  dropStale(state, now, peer)
+  dropStale(state, now, peer, label)
   state.inbound.delete(session)
   // The newcomer may itself be the root of an older fragment, for this one to join.
-  if (peer !== state.settings.self) state.book.learn(now, label, addresses)
-  if (!isOlder(state.label, label)) refuse(state, session, 'younger')
+  state.book.learn(now, label, addresses)
+  if (!isOlder(state.label, label) || state.parent?.peer === peer) refuse(state, session, 'younger')
   else if (state.path.length + 2 > MAX_PATH) refuse(state, session, 'depth')
   else if (state.children.full) redirect(state, session)
   else accept(state, now, session, peer, addresses)
   return true
 }
 
-/** A root that asks to join holds no edge: what we still hold with it is a leftover of before its restart. */
-function dropStale(state: State, now: number, peer: PeerKey): void {
+/**
+ * A root that asks to join holds no edge with us: what we still hold is a leftover of before its restart. Only a parent
+ * may have asked before it accepted us (both dialled at once), and then it asked with the label of that acceptance.
+ */
+function dropStale(state: State, now: number, peer: PeerKey, label: Label): void {
+  const { parent } = state
   const child = state.children.byPeer(peer)
   if (child !== undefined) {
     state.hangUp(child.session, 'replaced')
     state.dropChild(now, child.session, 'replaced')
   }
-  if (state.parent?.peer === peer) {
-    state.hangUp(state.parent.session, 'replaced')
+  if (parent?.peer === peer && isOlder(parent.accepted, label)) {
+    state.hangUp(parent.session, 'replaced')
     becomeRoot(state, now, 'replaced')
   }
 }

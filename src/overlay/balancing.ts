@@ -1,8 +1,9 @@
 /**
- * Voluntary moves. Fragments merge whole, so trees grow deep; a node that sees a free slot near it and a branch much
- * deeper than that slot offers it downwards, and the topmost node for which the move is worth at least half of what
+ * Voluntary moves. Fragments merge whole, so trees grow deep; a node that sees a free slot below it and a branch
+ * deeper than that slot offers it down that branch, and the topmost node for which the move is worth at least half of what
  * is to be gained takes it, with its subtree. It leaves as if its parent had died, freeze included, so that moving needs
- * no safety argument of its own. Every such move makes each moved node shallower, hence moves come to an end.
+ * no safety argument of its own. Every such move makes each moved node shallower, hence moves come to an end, and they
+ * end only when the tree has the least height possible.
  */
 import type { Offer } from './messages.js'
 import { becomeRoot } from './relabelling.js'
@@ -37,7 +38,7 @@ export function onOffer(state: State, now: number, offer: Offer): void {
   const deepest = depth + state.children.summary(state.self).height
   const gain = depth - (offer.slotDepth + 1)
   const possible = deepest - (offer.slotDepth + 1)
-  if (possible < 1 || offer.contact.peer === parent.peer) return
+  if (possible < 1) return
   if (gain >= 1 && 2 * gain >= possible) {
     if (now - state.movedAt < timers.moveHold) return
     state.movedAt = now

@@ -27,9 +27,6 @@ export interface Imbalance {
   readonly deepest: number
 }
 
-/** Least number of levels that the deepest node of a branch must be too deep by before anything moves. */
-const MIN_GAIN = 2
-
 export class ChildTable {
   readonly #children = new Map<SessionId, Child>()
   readonly #capacity: number
@@ -101,10 +98,10 @@ export class ChildTable {
     return { size, height: Math.min(height, MAX_PATH), slot }
   }
 
-  /** The worst pair of a deep branch and a shallow slot outside it, if worth a move. */
+  /** The worst pair of a deep branch and a shallow slot outside it, if a move would make anything shallower. */
   imbalance(self: Contact): Imbalance | undefined {
     let worst: Imbalance | undefined
-    let worstGain = MIN_GAIN - 1
+    let worstGain = 0
     for (const child of this.#children.values()) {
       const deepest = 1 + (child.summary?.height ?? 0)
       const slot = this.#slotOutside(child, self)

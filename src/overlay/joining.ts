@@ -59,7 +59,7 @@ export function onAccept(state: State, now: number, attempt: Attempt, message: A
   if (!isOlder(label, state.label) || !isPlausiblePath(state, label, path, attempt.peer)) return false
   state.attempt = undefined
   state.hints = []
-  state.parent = { session: attempt.session, peer: attempt.peer, since: now, heard: now }
+  state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, heard: now }
   state.path = path
   relabel(state, now, label, 'label')
   state.push({ kind: 'edge-up', session: attempt.session, peer: attempt.peer })

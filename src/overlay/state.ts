@@ -14,6 +14,8 @@ export interface Parent {
   readonly session: SessionId
   readonly peer: PeerKey
   readonly since: number
+  /** The label with which it accepted us. */
+  readonly accepted: Label
   heard: number
 }
 
