@@ -1,6 +1,6 @@
 /**
- * The two gossip topics: `beacon` (who leads which fragment and where) and `head` (which predictor is the best known). Both
- * are small, signed by their origin, checked before they are passed on, and said again to whoever has just connected.
+ * The gossip of all peers: small messages, signed by their origin, and checked (size, allow-list, rate) before they are
+ * passed on.
  */
 import './polyfill.js'
 import { type GossipSub, gossipsub, type Message, TopicValidatorResult } from '@chainsafe/libp2p-gossipsub'
@@ -8,15 +8,11 @@ import type { PeerId } from '@libp2p/interface'
 import type { AccessControl } from './access.js'
 import { maxGossipBytes } from './limits.js'
 import { RateLimiter } from './rate-limiter.js'
+import { type Topic, topicName, topics } from './topics.js'
 
-export type Topic = 'beacon' | 'head'
 export type GossipHandler = (topic: Topic, from: string, message: Uint8Array) => void
 
-const topics: readonly Topic[] = ['beacon', 'head']
-const nameOf = (topic: Topic) => `admb/1/${topic}`
-const topicOf = new Map(topics.map(topic => [nameOf(topic), topic]))
-/** When to repeat after a new peer subscribed, ms: its stream to us may stand before ours to it does. */
-const repeatAfterMs = [10, 100]
+const topicOf = new Map(topics.map(topic => [topicName(topic), topic]))
 
 /** The libp2p service. */
 export const gossipService = gossipsub({
@@ -35,29 +31,23 @@ export const gossipService = gossipsub({
   scoreParams: { IPColocationFactorWeight: 0 }
 })
 
-export interface GossipOptions {
-  readonly access: AccessControl
-  /** Messages a second accepted from one origin and topic. */
-  readonly perSecond: number
-  readonly onError: (error: Error) => void
-}
-
 export class Gossip {
   readonly #pubsub: GossipSub
-  readonly #options: GossipOptions
+  readonly #access: AccessControl
   readonly #rate: RateLimiter
   readonly #latest = new Map<Topic, Uint8Array>()
-  readonly #repeats = new Set<NodeJS.Timeout>()
   #handler: GossipHandler | undefined
 
-  /** @param pubsub started with the host */
-  constructor(pubsub: GossipSub, options: GossipOptions) {
+  /**
+   * @param pubsub started with the host
+   * @param perSecond messages accepted from one origin on one topic, a second
+   */
+  constructor(pubsub: GossipSub, access: AccessControl, perSecond: number) {
     this.#pubsub = pubsub
-    this.#options = options
-    this.#rate = new RateLimiter(options.perSecond)
+    this.#access = access
+    this.#rate = new RateLimiter(perSecond)
     for (const name of topicOf.keys()) pubsub.topicValidators.set(name, this.#validate)
     pubsub.addEventListener('message', this.#onMessage)
-    pubsub.addEventListener('subscription-change', this.#onSubscription)
   }
 
   /** Joins the topics. */
@@ -66,32 +56,42 @@ export class Gossip {
   }
 
   stop(): void {
-    for (const timer of this.#repeats) clearTimeout(timer)
-    this.#repeats.clear()
     this.#latest.clear()
     this.#pubsub.removeEventListener('message', this.#onMessage)
-    this.#pubsub.removeEventListener('subscription-change', this.#onSubscription)
   }
 
   onMessage(handler: GossipHandler): void {
     this.#handler = handler
   }
 
-  /** Says it to all, and until the next message of that topic to every peer that connects. @throws RangeError over 16 KiB */
-  publish(topic: Topic, message: Uint8Array): void {
-    if (message.length > maxGossipBytes) throw new RangeError(`a gossip message holds at most ${maxGossipBytes} bytes`)
-    this.#latest.set(topic, message)
-    this.#send(topic, message)
+  /** What was published last on each topic. */
+  get latest(): ReadonlyMap<Topic, Uint8Array> {
+    return this.#latest
   }
 
-  #send(topic: Topic, message: Uint8Array): void {
-    this.#pubsub.publish(nameOf(topic), message).catch(this.#options.onError)
+  /** Takes what a peer greeted with as if it had been gossiped. */
+  hear(from: string, latest: ReadonlyMap<Topic, Uint8Array>): void {
+    for (const [topic, message] of latest) {
+      if (this.#rate.take(`${from} ${topicName(topic)}`)) this.#handler?.(topic, from, message)
+    }
+  }
+
+  /**
+   * Says it to all, and keeps it for greetings until the topic's next message.
+   * @returns the ids of the peers it was sent to
+   * @throws RangeError (not a rejection) over 16 KiB
+   */
+  publish(topic: Topic, message: Uint8Array): Promise<ReadonlySet<string>> {
+    if (message.length > maxGossipBytes) throw new RangeError(`a gossip message holds at most ${maxGossipBytes} bytes`)
+    this.#latest.set(topic, message)
+    const sent = this.#pubsub.publish(topicName(topic), message)
+    return sent.then(({ recipients }) => new Set(recipients.map(String)))
   }
 
   readonly #validate = (_via: PeerId, message: Message): TopicValidatorResult => {
     if (message.type !== 'signed' || message.data.length > maxGossipBytes) return TopicValidatorResult.Reject
     const origin = message.from.toString()
-    if (!this.#options.access.mayOriginate(origin)) return TopicValidatorResult.Reject
+    if (!this.#access.mayOriginate(origin)) return TopicValidatorResult.Reject
     // Whoever passed it on is not to blame for its origin's haste.
     if (!this.#rate.take(`${origin} ${message.topic}`)) return TopicValidatorResult.Ignore
     return TopicValidatorResult.Accept
@@ -100,17 +100,7 @@ export class Gossip {
   readonly #onMessage = (event: CustomEvent<Message>): void => {
     const message = event.detail
     const topic = topicOf.get(message.topic)
-    if (topic !== undefined && message.type === 'signed') this.#handler?.(topic, message.from.toString(), message.data)
-  }
-
-  readonly #onSubscription = (event: CustomEvent<{ subscriptions: { subscribe: boolean }[] }>): void => {
-    if (!event.detail.subscriptions.some(({ subscribe }) => subscribe) || this.#repeats.size > 0) return
-    for (const ms of repeatAfterMs) {
-      const timer = setTimeout(() => {
-        this.#repeats.delete(timer)
-        for (const [topic, message] of this.#latest) this.#send(topic, message)
-      }, ms)
-      this.#repeats.add(timer)
-    }
+    if (topic === undefined || message.type !== 'signed') return
+    this.#handler?.(topic, message.from.toString(), Uint8Array.from(message.data))
   }
 }

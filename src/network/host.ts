@@ -2,7 +2,7 @@
 import './polyfill.js'
 import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
 import { type Identify, identify } from '@libp2p/identify'
-import type { Libp2p } from '@libp2p/interface'
+import type { ConnectionProtector, Libp2p } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
 import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
@@ -12,6 +12,7 @@ import type { AccessControl } from './access.js'
 import { parseAddress } from './addresses.js'
 import { gossipService } from './gossip.js'
 import { type IdentityKey, parseNetworkKey } from './keys.js'
+import { protectionFailed } from './libp2p-errors.js'
 import type { Limits } from './limits.js'
 
 /** The mDNS service that peers look for on their local network. */
@@ -45,7 +46,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
     connectionEncrypters: [noise()],
     // A window below the read buffer's limit: a reader that pauses is waited for instead of reset.
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 2 ** 21, maxReadBufferLength: 2 ** 22 } })],
-    ...(options.networkKey && { connectionProtector: preSharedKey({ psk: parseNetworkKey(options.networkKey) }) }),
+    ...(options.networkKey && { connectionProtector: protector(options.networkKey) }),
     connectionGater: options.access.gater,
     connectionManager: {
       maxConnections: limits.connections,
@@ -60,4 +61,17 @@ export async function createHost(options: HostOptions): Promise<Host> {
     ...(options.mdns && { peerDiscovery: [(await import('@libp2p/mdns')).mdns({ serviceTag: mdnsService })] }),
     services: { identify: identify(), gossip: gossipService }
   })
+}
+
+/** libp2p's protector, whose failure (a network key at this end only) is told apart from that of a dial. */
+function protector(networkKey: Uint8Array): () => ConnectionProtector {
+  const inner = preSharedKey({ psk: parseNetworkKey(networkKey) })()
+  const protect: ConnectionProtector['protect'] = async (connection, options) => {
+    try {
+      return await inner.protect(connection, options)
+    } catch (error) {
+      throw Object.assign(new Error((error as Error).message), { name: protectionFailed })
+    }
+  }
+  return () => ({ protect })
 }

@@ -10,6 +10,9 @@ import {
   UnreachablePeerError
 } from './errors.js'
 
+/** Name of the error with which the network key's exchange fails; libp2p has none of its own for it. */
+export const protectionFailed = 'ProtectionFailedError'
+
 /** libp2p lists the failures of all addresses in one message, each with its stack. */
 export function explainListen(error: Error, addresses: readonly string[]): Error {
   const failure = /(?:^|\n)\s*(\/\S+): (?:Error: )?listen (E[A-Z]+)/.exec(error.message)
@@ -35,15 +38,24 @@ export function explainDial(error: Error, context: DialContext): Error {
   // With several addresses, the furthest attempt tells the most.
   if (causes.some(isWrongPeer)) return new UnexpectedPeerError(target)
   const names = new Set(causes.map(cause => cause.name))
-  if (names.has('UnsupportedProtocolError')) return new NotAdmbPeerError(target, context.protocol)
-  if (names.has('MuxerUnavailableError') || names.has('ConnectionClosedError') || names.has('MuxerClosedError')) {
+  if (names.has('MuxerUnavailableError') || names.has('ConnectionClosedError')) {
     return new PeerRefusedError(target, context.self)
   }
-  if (names.has('EncryptionFailedError')) return new NetworkKeyMismatchError(target)
   const code = causes.map(cause => (cause as NodeJS.ErrnoException).code).find(code => code !== undefined)
+  // Connected, and then reset or silent before or during encryption: what the ends said to each other made no sense to them.
+  if (names.has('EncryptionFailedError') || names.has(protectionFailed) || code === 'ECONNRESET') {
+    return new NetworkKeyMismatchError(target)
+  }
   if (code === 'ECONNREFUSED') return new UnreachablePeerError(target, 'nobody listens there')
   if (names.has('TimeoutError') || names.has('AbortError')) return new UnreachablePeerError(target, 'no answer in time')
   return new UnreachablePeerError(target, code ?? causes[0].message.split('\n')[0])
+}
+
+/** As `explainDial`, for opening a stream on a connection that this end took for open. */
+export function explainStream(error: Error, timedOut: boolean, context: DialContext): Error {
+  if (error.name === 'UnsupportedProtocolError') return new NotAdmbPeerError(context.target, context.protocol)
+  if (timedOut) return new UnreachablePeerError(context.target, 'no answer in time')
+  return new PeerRefusedError(context.target, context.self)
 }
 
 function isWrongPeer(error: Error): boolean {

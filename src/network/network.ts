@@ -9,19 +9,22 @@ import { AccessControl } from './access.js'
 import { parseAddress, peerOf, withPeer } from './addresses.js'
 import { NetworkError, PeerDeniedError, UnreachablePeerError } from './errors.js'
 import { answer, ask, type FetchHandler } from './fetch.js'
-import { Gossip, type GossipHandler, type Topic } from './gossip.js'
+import { Gossip, type GossipHandler } from './gossip.js'
+import { greet, hearGreeting } from './greeting.js'
 import { exchangeHello } from './handshake.js'
 import type { Hello } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { type IdentityKey, parsePeerId, peerIdOf } from './keys.js'
-import { explainDial, explainListen } from './libp2p-errors.js'
+import { explainDial, explainListen, explainStream } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
 import { RateLimiter } from './rate-limiter.js'
 import { Session } from './session.js'
+import type { Topic } from './topics.js'
 
 export const edgeProtocol = '/admb/edge/1'
 export const fetchProtocol = '/admb/fetch/1'
+export const greetProtocol = '/admb/greet/1'
 /** Streams of one protocol that one connection may hold, each way. A pair of peers needs one, two while it changes. */
 const streamsPerConnection = 4
 /** Keeps tree neighbours when libp2p has too many connections. */
@@ -104,12 +107,12 @@ export class Network {
     this.#options = options
     this.#controlRate = new RateLimiter(limits.controlPerSecond)
     this.#fetchRate = new RateLimiter(limits.fetchesPerSecond)
-    this.#peers = new PeerTable(host)
-    const onError = (error: Error) => options.log('warn', 'gossip failed', { reason: error.message })
-    this.#gossip = new Gossip(host.services.gossip, { access, perSecond: limits.gossipPerSecond, onError })
+    this.#peers = new PeerTable(host, connection => void this.#greet(connection))
+    this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond)
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)
     void host.handle(fetchProtocol, this.#acceptFetch, streams)
+    void host.handle(greetProtocol, this.#acceptGreeting, streams)
   }
 
   /** Joins the gossip; `createNetwork` does it once the host listens. */
@@ -163,7 +166,7 @@ export class Network {
   async open(target: PeerTarget, signal: AbortSignal): Promise<Session> {
     const connection = await this.#dial(target, signal)
     const stream = await this.#openStream(connection, edgeProtocol, signal)
-    return this.#greet(stream, connection, true, signal)
+    return this.#handshake(stream, connection, true, signal)
   }
 
   /**
@@ -182,7 +185,10 @@ export class Network {
 
   /** Gossips up to 16 KiB. Until the topic's next message, peers that connect later get it too. @throws RangeError */
   publish(topic: Topic, message: Uint8Array): void {
-    this.#gossip.publish(topic, message)
+    this.#gossip.publish(topic, message).then(
+      recipients => this.#greetOthers(recipients),
+      (error: Error) => this.#options.log('warn', 'gossip failed', { reason: error.message })
+    )
   }
 
   /** Cuts these peers off, connections included, in place of those cut off before; undefined cuts off nobody. */
@@ -222,9 +228,9 @@ export class Network {
     if (id !== undefined && denial !== undefined) throw new PeerDeniedError(id, denial)
     if (id === this.id) throw new UnreachablePeerError(name, 'it is this peer itself')
     const full = id === undefined ? addresses : addresses.map(address => parseAddress(withPeer(address, id)))
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.dialTimeoutMs)])
     try {
-      return await this.#host.dial(full.length > 0 ? full : peerIdFromString(id ?? ''), { signal: bounded })
+      // libp2p bounds each address' time by itself (see `createHost`), and then tells how far it came.
+      return await this.#host.dial(full.length > 0 ? full : peerIdFromString(id ?? ''), { signal })
     } catch (error) {
       signal.throwIfAborted()
       throw explainDial(error as Error, { target: name, self: this.id, protocol: edgeProtocol })
@@ -239,11 +245,15 @@ export class Network {
       signal.throwIfAborted()
       // It may be dead without our knowing; the next dial shall not find it.
       if (bounded.aborted) connection.abort(error as Error)
-      throw explainDial(error as Error, { target: `peer ${connection.remotePeer}`, self: this.id, protocol })
+      throw explainStream(error as Error, bounded.aborted, {
+        target: `peer ${connection.remotePeer}`,
+        self: this.id,
+        protocol
+      })
     }
   }
 
-  async #greet(stream: Stream, connection: Connection, outbound: boolean, signal?: AbortSignal): Promise<Session> {
+  async #handshake(stream: Stream, connection: Connection, outbound: boolean, signal?: AbortSignal): Promise<Session> {
     const peer = connection.remotePeer.toString()
     try {
       const channel = await exchangeHello(stream, peer, this.#options.hello, this.#limits, signal)
@@ -269,7 +279,7 @@ export class Network {
   readonly #acceptSession = async (stream: Stream, connection: Connection): Promise<void> => {
     const peer = connection.remotePeer.toString()
     try {
-      const session = await this.#greet(stream, connection, false)
+      const session = await this.#handshake(stream, connection, false)
       if (this.#onSession === undefined || this.#stopping) session.close('no sessions are taken here now')
       else this.#onSession(session)
     } catch (error) {
@@ -285,6 +295,30 @@ export class Network {
     const busy: FetchHandler = () => Promise.reject(new Error('too many requests, wait a second'))
     const handler = taken ? (this.#onFetch ?? nothing) : busy
     answer(stream, peer, handler, this.#options.maxFrameBytes, this.#limits)
+  }
+
+  readonly #acceptGreeting = (stream: Stream, connection: Connection): void => {
+    hearGreeting(stream, this.#limits, latest => this.#gossip.hear(connection.remotePeer.toString(), latest))
+  }
+
+  /** Peers that are connected but out of gossipsub's reach: mostly because that takes it a moment. */
+  #greetOthers(recipients: ReadonlySet<string>): void {
+    for (const { id } of this.#peers.connected) {
+      const connection = recipients.has(id) ? undefined : this.#host.getConnections(peerIdFromString(id))[0]
+      if (connection !== undefined) void this.#greet(connection)
+    }
+  }
+
+  async #greet(connection: Connection): Promise<void> {
+    const { latest } = this.#gossip
+    if (latest.size === 0) return
+    try {
+      const signal = AbortSignal.timeout(this.#limits.helloTimeoutMs)
+      greet(await connection.newStream(greetProtocol, { signal }), latest, this.#limits)
+    } catch (error) {
+      const reason = (error as Error).message
+      this.#options.log('debug', 'a greeting failed', { peer: connection.remotePeer.toString(), reason })
+    }
   }
 
   #unprotect(peer: string): void {

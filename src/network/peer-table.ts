@@ -1,5 +1,5 @@
 /** Which peers are connected and where they can be dialled, kept from libp2p's events. */
-import type { IdentifyResult, PeerId, PeerInfo } from '@libp2p/interface'
+import type { Connection, IdentifyResult, PeerId, PeerInfo } from '@libp2p/interface'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { withPeer } from './addresses.js'
 import type { Host } from './host.js'
@@ -18,11 +18,14 @@ export type PeerEvent = KnownPeer & { readonly kind: 'connected' | 'discovered' 
 
 export class PeerTable {
   readonly #host: Host
+  readonly #greet: (connection: Connection) => void
   readonly #connected = new Map<string, KnownPeer>()
   #handler: ((event: PeerEvent) => void) | undefined
 
-  constructor(host: Host) {
+  /** @param greet called with the connection to each peer that is new */
+  constructor(host: Host, greet: (connection: Connection) => void) {
     this.#host = host
+    this.#greet = greet
     host.addEventListener('peer:identify', this.#onIdentify)
     host.addEventListener('peer:disconnect', this.#onDisconnect)
     host.addEventListener('peer:discovery', this.#onDiscovery)
@@ -49,7 +52,9 @@ export class PeerTable {
     const peer = describe(peerId, listenAddrs)
     const isNew = !this.#connected.has(peer.id)
     this.#connected.set(peer.id, peer)
-    if (isNew) this.#handler?.({ ...peer, kind: 'connected' })
+    if (!isNew) return
+    this.#greet(connection)
+    this.#handler?.({ ...peer, kind: 'connected' })
   }
 
   readonly #onDisconnect = (event: CustomEvent<PeerId>): void => {
