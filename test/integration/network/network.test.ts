@@ -132,7 +132,13 @@ describe('a network', () => {
     const limits = { dialTimeoutMs: 500 }
     const [one, two] = [await peers.start({ networkKey, limits }), await peers.start({ networkKey })]
     const [other, open] = [await peers.start({ networkKey: generateNetworkKey() }), await peers.start({ limits })]
-    await openSession(one, two)
+    const [a, b] = await openSession(one, two)
+    const atB = new Recorder()
+    a.start(new Recorder())
+    b.start(atB)
+    const frame = pattern(8_000_000, 1)
+    await a.sendFrame(frame)
+    assert.ok(Buffer.from(frame.buffer).equals(atB.frames[0]))
     const line = /the network key differs or the other end is no admb peer/
     await assert.rejects(one.open(targetOf(other), soon()), line)
     await assert.rejects(one.open(targetOf(open), soon()), line)
