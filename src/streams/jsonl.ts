@@ -112,6 +112,7 @@ export class JsonlFormat implements RowFormat {
       return scanner.fail(open, `the features are ${SHAPES[shape]}, expected ${SHAPES[this.#shape]}`)
     }
     if (shape === 'array') {
+      if (this.#position === 0) return scanner.fail(open, 'the array of features is empty')
       this.#length ??= this.#position
       if (this.#position !== this.#length) {
         return scanner.fail(open, `an array of ${this.#position} features, expected ${this.#length}`)

@@ -109,8 +109,11 @@ describe('JSON lines', () => {
   }
 
   it('holds all arrays to one length', () => {
-    const { faults } = parseText('jsonl', '{"label":1,"features":[1,2]}\n{"label":1,"features":[1]}\n')
-    assert.deepEqual(faults, ['2:1: an array of 1 features, expected 2'])
+    const { faults } = parseText(
+      'jsonl',
+      '{"label":1,"features":[]}\n{"label":1,"features":[1,2]}\n{"label":1,"features":[1]}\n'
+    )
+    assert.deepEqual(faults, ['1:1: the array of features is empty', '3:1: an array of 1 features, expected 2'])
   })
 
   it('does not follow nesting without end', () => {
