@@ -41,7 +41,9 @@ export class JsonlFormat implements RowFormat {
   #texts: number[] = []
   #label = Number.NaN
   #rowShape: 'flat' | 'named' | 'array' = 'flat'
+  /** Elements of its array, and where a nested value stands among its features. */
   #position = 0
+  #nestedAt = -1
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options
@@ -98,6 +100,9 @@ export class JsonlFormat implements RowFormat {
     if (position < 0) return -1
     const after = scanner.space(bytes, position)
     if (after !== end) return scanner.fail(after, 'expected nothing behind the object')
+    if (this.#nestedAt >= 0) {
+      return scanner.fail(this.#nestedAt, 'a feature must be a number, a text or a truth value: flatten what is nested')
+    }
     if (Number.isNaN(this.#label) && !this.#options.unlabelled) {
       return scanner.fail(open, `there is no label under the key "${this.#labelKey}"`)
     }
@@ -107,6 +112,7 @@ export class JsonlFormat implements RowFormat {
       return scanner.fail(open, `the features are ${SHAPES[shape]}, expected ${SHAPES[this.#shape]}`)
     }
     if (shape === 'array') {
+      if (this.#position === 0) return scanner.fail(open, 'the array of features is empty')
       this.#length ??= this.#position
       if (this.#position !== this.#length) {
         return scanner.fail(open, `an array of ${this.#position} features, expected ${this.#length}`)
@@ -121,6 +127,7 @@ export class JsonlFormat implements RowFormat {
     this.#entry = this.#out.entries
     this.#texts.length = 0
     this.#position = 0
+    this.#nestedAt = -1
   }
 
   #commit(): void {
@@ -170,7 +177,9 @@ export class JsonlFormat implements RowFormat {
       return end
     }
     if (byte === OBJECT || byte === ARRAY) {
-      return scanner.fail(value, 'a feature must be a number, a text or a truth value: flatten what is nested')
+      // In a flat row it may turn out to be a remark beside `features`.
+      if (this.#nestedAt < 0) this.#nestedAt = value
+      return scanner.skip(bytes, value)
     }
     if (byte === TRUE || byte === FALSE || byte === NULL) {
       if (byte === TRUE) this.#texts.push(index)

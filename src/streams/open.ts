@@ -23,7 +23,7 @@ export interface StreamOptions extends IdxOptions {
   readonly data: string
   /** Default: guessed from the file's name. */
   readonly format?: Format
-  /** Which part of the rows of each pass. Default: all. */
+  /** Which part of the rows of each pass, the index counted from 0. Default: all. */
   readonly shard?: Shard
   /** How often the input is read, `Infinity` for ever. Default 1. */
   readonly passes?: number

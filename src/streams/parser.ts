@@ -18,7 +18,8 @@ export interface Parser {
   readonly classes: number | undefined
   readonly skipped: number
   /**
-   * Parses the rows that `bytes` completes. An incomplete last row waits for the next call.
+   * Parses the rows that `bytes` completes. An incomplete last row waits for the next call. Up to 20 bytes are set aside
+   * for each byte given, so large inputs are best given in pieces (of 64 KiB, say).
    * @returns a batch whose arrays the next call reuses
    * @throws MalformedInputError under `strict`; LineTooLongError; HeaderError
    */

@@ -23,7 +23,7 @@ export async function openText(path: string, format: TextFormat, options: TextOp
   let begun: AsyncGenerator<Rows> | undefined
   if (asksFirstRow && repeatable) {
     // A look of its own, that reports nothing: the file is not left open and its first rows are read anew.
-    const probe = createParser(format, { ...named, onMalformed: undefined })
+    const probe = createParser(format, { ...named, strict: false, onMalformed: undefined })
     for await (const _ of parse(path, probe, options)) break
     dimension = probe.dimension
   } else if (asksFirstRow) {

@@ -16,6 +16,7 @@ const SPACE = 0x20
 const COLON = 0x3a
 const BAR = 0x7c
 const QUOTE = 0x27
+const NO_BAR = 'there is no | before the features'
 
 export class VwFormat implements RowFormat {
   readonly dimension: number
@@ -107,7 +108,7 @@ export class VwFormat implements RowFormat {
       while (bytes[position] > SPACE && bytes[position] !== BAR) position++
       const isTag = bytes[begin] === QUOTE || bytes[position] === BAR
       if (bytes[position] === NEWLINE && position === begin) {
-        this.#fail(start, 'there is no | before the features')
+        this.#fail(start, NO_BAR)
         return -1
       }
       if (isTag) continue
@@ -118,7 +119,10 @@ export class VwFormat implements RowFormat {
           return -1
         }
       } else if (field > 1 || this.#scanner.scan(bytes, begin) !== 1 || this.#scanner.end !== position) {
-        this.#fail(begin, 'importance weights other than 1 (and initial predictions) are not learned from: remove it')
+        const hasBar = bytes.subarray(begin, bytes.indexOf(NEWLINE, begin)).includes(BAR)
+        if (!hasBar) this.#fail(start, NO_BAR)
+        else
+          this.#fail(begin, 'importance weights other than 1 (and initial predictions) are not learned from: remove it')
         return -1
       }
     }

@@ -1,0 +1,157 @@
+/** Properties of the parsers: exact numbers, indifference to how the bytes come, quoting, and JSON against `JSON.parse`. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { DecimalScanner } from '../../../src/streams/decimals.js'
+import { murmur3 } from '../../../src/streams/hash.js'
+import type { ParserOptions, TextFormat } from '../../../src/streams/options.js'
+import { parseText } from '../../unit/streams/support.js'
+
+const digits = fc.stringMatching(/^[0-9]{0,25}$/)
+const decimal = fc
+  .tuple(
+    fc.constantFrom('', '-', '+'),
+    digits,
+    fc.constantFrom('', '.'),
+    digits,
+    fc.constantFrom('', 'e', 'E-', 'e+'),
+    fc.nat(400)
+  )
+  .map(([sign, whole, point, fraction, e, power]) => sign + whole + point + fraction + (e === '' ? '' : e + power))
+
+/** Texts of each format, right and wrong lines mixed, with all the bytes that mean something to it. */
+const samples: { format: TextFormat; pieces: string[]; head: string; options?: ParserOptions }[] = [
+  {
+    format: 'libsvm',
+    head: '',
+    pieces: ['1', '-1', '+1', ' ', '\t', '1:1', '12:0.5', '3:-1e-3', ':', '#', 'x', '\r\n', '\n', '0:1', '7:']
+  },
+  {
+    format: 'vw',
+    head: '',
+    pieces: ['1', '-1', ' ', '|', ' |', '|ns', '|n:2', ' a', ' 12', ' b:0.5', ':', "'tag", '\r\n', '\n', 'é']
+  },
+  {
+    format: 'csv',
+    head: 'a,"b ""x""",label\n1,red,1\n',
+    pieces: ['1', '2.5', 'red', ',', ',', '"', '""', '"a,b"', '"a\nb"', ' ', '\r\n', '\n', '1,blue,0\n', '2,"x""y",1\n']
+  },
+  {
+    format: 'jsonl',
+    head: '',
+    pieces: [
+      '{"label":1,"x":2}\n',
+      '{',
+      '}',
+      '"label":1',
+      '"a":',
+      '"t\\n"',
+      ',',
+      ' ',
+      'true',
+      '[1,2]',
+      '\n',
+      '\r\n',
+      '"',
+      '3'
+    ]
+  }
+]
+
+describe('parsing', () => {
+  it('gives the number that parseFloat gives', () => {
+    const scanner = new DecimalScanner()
+    const texts = fc.oneof(decimal, fc.double().map(String), fc.float().map(String), fc.integer().map(String))
+    fc.assert(
+      fc.property(texts, text => {
+        const value = scanner.scan(Buffer.from(`${text} `), 0)
+        const expected = /^[+-]?(\d|\.\d)/.test(text) ? Number.parseFloat(text) : Number.NaN
+        assert.ok(Object.is(value, expected), `${text}: ${value} is not ${expected}`)
+        if (!Number.isNaN(expected)) assert.equal(scanner.end, text.length)
+      }),
+      { numRuns: 20_000 }
+    )
+  })
+
+  for (const { format, pieces, head, options } of samples) {
+    it(`gives the same rows and faults for ${format} however the bytes are cut`, () => {
+      fc.assert(
+        fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 40 }), parts => {
+          const text = head + parts.join('')
+          const whole = parseText(format, text, options)
+          for (let chunk = 1; chunk <= Math.min(20, text.length); chunk++) {
+            assert.deepEqual(parseText(format, text, options, chunk), whole)
+          }
+        }),
+        { numRuns: 300 }
+      )
+    })
+
+    it(`cuts ${format} at every byte`, () => {
+      const text = `\ufeff${head}${pieces.join('')}\n${head}`
+      const whole = parseText(format, text, options)
+      const length = Buffer.byteLength(text)
+      for (let chunk = 1; chunk < length; chunk++) assert.deepEqual(parseText(format, text, options, chunk), whole)
+    })
+  }
+
+  it('reads back any quoted CSV field', () => {
+    const field = fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', ' ', 'a', 'é', '1') })
+    fc.assert(
+      fc.property(fc.uniqueArray(field, { minLength: 2, maxLength: 8 }), fields => {
+        // An empty label is malformed by intent.
+        const names = fields.map(text => `x${text}`)
+        const quoted = names.map(name => `1,"${name.replaceAll('"', '""')}"\n`).join('')
+        const { rows, faults } = parseText('csv', `a,label\n${quoted}`, { classNames: names })
+        assert.deepEqual(faults, [])
+        assert.deepEqual(
+          rows.map(row => row.label),
+          names.map((_, index) => index)
+        )
+      })
+    )
+  })
+
+  it('reads any flat JSON object as JSON.parse does', () => {
+    const value = fc.oneof(
+      fc.float({ noNaN: true, noDefaultInfinity: true }),
+      fc.string({ unit: 'grapheme' }),
+      fc.boolean()
+    )
+    const entries = fc.dictionary(fc.string({ unit: 'grapheme' }), value, { maxKeys: 8 })
+    fc.assert(
+      fc.property(entries, features => {
+        const { rows, faults } = parseText('jsonl', `${JSON.stringify({ label: 1, features })}\n`)
+        const hash = (text: string, seed: number) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)
+        // What JSON.stringify writes is what is read: it has no −0.
+        const written = Object.entries(JSON.parse(JSON.stringify(features)) as typeof features)
+        const expected = written.flatMap(([name, feature]): [number, number][] => {
+          if (typeof feature === 'number') return [[hash(name, 0), Math.fround(feature)]]
+          if (typeof feature === 'string') return [[hash(feature, hash(name, 0)), 1]]
+          return feature ? [[hash(name, 0), 1]] : []
+        })
+        const sorted = (pairs: [number, number][]) =>
+          pairs.map(([hashed, number]) => `${hashed & (2 ** 18 - 1)}:${number}`).sort()
+        assert.deepEqual(faults, [])
+        assert.deepEqual(sorted(rows[0].features), sorted(expected))
+      })
+    )
+  })
+
+  it('never yields a number that is not finite, nor an index outside, whatever the bytes', () => {
+    const formats = fc.constantFrom<TextFormat>('libsvm', 'vw', 'jsonl')
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.string({ unit: fc.constantFrom(...'01 :|{}[]",.-e\n') })
+    )
+    fc.assert(
+      fc.property(formats, bytes, (format, content) => {
+        const { rows } = parseText(format, content, { hashBits: 4, constant: true })
+        for (const { label, features } of rows) {
+          assert.ok(Number.isFinite(label))
+          for (const [index, value] of features) assert.ok(index >= 0 && index <= 16 && Number.isFinite(value))
+        }
+      }),
+      { numRuns: 3000 }
+    )
+  })
+})

@@ -1,0 +1,144 @@
+/** CSV: header, quoting, kinds of columns, labels and what is malformed. */
+import assert from 'node:assert/strict'
+import { HeaderError } from '../../../src/streams/errors.js'
+import { createParser } from '../../../src/streams/parser.js'
+import { parseText } from './support.js'
+
+describe('CSV', () => {
+  it('numbers numeric columns in the order of the header, without the label', () => {
+    const { rows, faults, dimension } = parseText('csv', 'a,label,b\n1.5,0,-2\n3,1,4e1\n')
+    assert.deepEqual(faults, [])
+    assert.equal(dimension, 2)
+    assert.deepEqual(rows, [
+      {
+        label: 0,
+        features: [
+          [0, 1.5],
+          [1, -2]
+        ]
+      },
+      {
+        label: 1,
+        features: [
+          [0, 3],
+          [1, 40]
+        ]
+      }
+    ])
+  })
+
+  it('hashes categories behind the numeric columns, one feature for each value', () => {
+    const { rows, dimension } = parseText('csv', 'colour,x,label\nred,1,0\nblue,2,1\n"red",3,0\n', { hashBits: 10 })
+    assert.equal(dimension, 1 + 2 ** 10)
+    const colours = rows.map(row => row.features[1][0])
+    assert.deepEqual(
+      rows.map(row => row.features[0]),
+      [
+        [0, 1],
+        [0, 2],
+        [0, 3]
+      ]
+    )
+    assert.equal(colours[0], colours[2])
+    assert.notEqual(colours[0], colours[1])
+    for (const colour of colours) assert.ok(colour >= 1 && colour < 1 + 2 ** 10)
+  })
+
+  it('needs no hashed space for numbers alone, and 2^18 for categories unless told', () => {
+    assert.equal(parseText('csv', 'a,label\n1,1\n').dimension, 1)
+    assert.equal(parseText('csv', 'a,label\nx,1\n').dimension, 2 ** 18)
+    assert.equal(parseText('csv', 'a,label\n1,1\n', { categorical: ['a'], constant: true }).dimension, 2 ** 18 + 1)
+  })
+
+  it('leaves missing values and ignored columns out and puts the constant at 0', () => {
+    const { rows } = parseText('csv', 'id,a,b,label\nn1,,2,1\nn2,3,,1\n', { ignore: ['id'], constant: true })
+    assert.deepEqual(
+      rows.map(row => row.features),
+      [
+        [
+          [2, 2],
+          [0, 1]
+        ],
+        [
+          [1, 3],
+          [0, 1]
+        ]
+      ]
+    )
+  })
+
+  it('keeps commas, newlines and doubled quotes within quotes, and trims around fields', () => {
+    const names = ['a,b', 'line\nbreak', 'say "hi"', 'plain']
+    const text = 'x,label\n1,"a,b"\n2,"line\nbreak"\n 3 , "say ""hi""" \r\n4,plain\r\n'
+    const { rows, faults } = parseText('csv', text, { classNames: names })
+    assert.deepEqual(faults, [])
+    assert.deepEqual(
+      rows.map(row => row.label),
+      [0, 1, 2, 3]
+    )
+  })
+
+  it('numbers text labels by first appearance, or as the class names say', () => {
+    const text = 'x,class\n1,UP\n2,DOWN\n3,UP\n'
+    assert.deepEqual(
+      parseText('csv', text, { label: 'class' }).rows.map(row => row.label),
+      [0, 1, 0]
+    )
+    const { rows } = parseText('csv', text, { label: 'class', classNames: ['DOWN', 'UP'] })
+    assert.deepEqual(
+      rows.map(row => row.label),
+      [1, 0, 1]
+    )
+  })
+
+  it('reads inputs without a label where that is allowed', () => {
+    assert.deepEqual(parseText('csv', 'x\n5\n', { unlabelled: true }).rows, [{ label: Number.NaN, features: [[0, 5]] }])
+    assert.deepEqual(parseText('csv', 'x,label\n5,\n', { unlabelled: true }).rows, [
+      { label: Number.NaN, features: [[0, 5]] }
+    ])
+  })
+
+  it('skips a byte order mark', () => {
+    assert.deepEqual(parseText('csv', '\ufefflabel,x\n1,5\n', {}, 1).rows, [{ label: 1, features: [[0, 5]] }])
+  })
+
+  const malformed: [string, string][] = [
+    ['1,2', '2:1: 2 fields where the header has 3'],
+    ['1,2,3,4', '2:1: 4 fields where the header has 3'],
+    ['1,x,1', '2:3: "x" in the numeric column "b" is not a finite float32 number'],
+    ['1,inf,1', '2:3: "inf" in the numeric column "b" is not a finite float32 number'],
+    ['1,2,NaN', '2:5: label "NaN" is not a number as those before'],
+    ['1,2,', '2:5: the label is empty'],
+    ['1,"2"x,1', '2:6: expected a comma after the closing quote']
+  ]
+  for (const [line, fault] of malformed) {
+    it(`skips "${line}"`, () => {
+      const parser = createParser('csv', { onMalformed: m => faults.push(`${m.line - 1}:${m.column}: ${m.reason}`) })
+      const faults: string[] = []
+      const batch = parser.push(Buffer.from(`a,b,label\n1,2,1\n${line}\n3,4,0\n`))
+      assert.deepEqual(faults, [fault])
+      assert.equal(batch.size, 2)
+    })
+  }
+
+  it('tells the line of a record after quoted newlines, and a quote that is never closed', () => {
+    const { faults } = parseText('csv', 'a,label\n1,"x\n\ny"\n2\n3,"x\n4')
+    assert.deepEqual(faults, ['5:1: 1 fields where the header has 2', '6:3: a quoted field is not closed'])
+  })
+
+  it('names what the header lacks', () => {
+    const cases: [string, object, RegExp][] = [
+      ['a,b\n', {}, /no label column "label"/],
+      ['a,a,label\n', {}, /names a column twice/],
+      ['a,label\n', { ignore: ['c'] }, /no column "c"/],
+      ['a,label\n', { categorical: ['c'] }, /no column "c"/],
+      ['a,b,label\n1,2,1\n', { dimension: 1 }, /the columns make 2 features/]
+    ]
+    for (const [text, options, message] of cases) {
+      assert.throws(
+        () => createParser('csv', options).push(Buffer.from(text)),
+        (error: Error) => error instanceof HeaderError && message.test(error.message)
+      )
+    }
+  })
+})

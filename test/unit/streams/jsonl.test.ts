@@ -1,0 +1,123 @@
+/** JSON lines: the three shapes of a row, and what is malformed. */
+import assert from 'node:assert/strict'
+import { murmur3 } from '../../../src/streams/hash.js'
+import { parseText } from './support.js'
+
+const mask = 2 ** 18 - 1
+const named = (text: string, seed = 0) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)
+
+describe('JSON lines', () => {
+  it('reads features by name, hashed', () => {
+    const line =
+      '{"id": [1, {"x": null}], "label": 1, "features": {"a": 2.5, "day": "mon", "on": true, "off": false, "n": null}}\n'
+    const { rows, faults, dimension } = parseText('jsonl', line)
+    assert.deepEqual(faults, [])
+    assert.equal(dimension, 2 ** 18)
+    assert.deepEqual(rows, [
+      {
+        label: 1,
+        features: [
+          [named('a') & mask, 2.5],
+          [named('mon', named('day')) & mask, 1],
+          [named('on') & mask, 1]
+        ]
+      }
+    ])
+  })
+
+  it('reads arrays by position', () => {
+    const { rows, dimension } = parseText(
+      'jsonl',
+      '{"features":[1, null,-3e0],"label":"-1"}\n{"features": [ 4,5,6 ], "label": 1}\n',
+      {
+        constant: true
+      }
+    )
+    assert.equal(dimension, 4)
+    assert.deepEqual(rows, [
+      {
+        label: 0,
+        features: [
+          [1, 1],
+          [3, -3],
+          [0, 1]
+        ]
+      },
+      {
+        label: 1,
+        features: [
+          [1, 4],
+          [2, 5],
+          [3, 6],
+          [0, 1]
+        ]
+      }
+    ])
+  })
+
+  it('reads flat objects with the label under any key', () => {
+    const { rows } = parseText('jsonl', '{"x": 1, "class": "UP", "id": 3}\r\n\n{"class":"DOWN","x":2}\n', {
+      label: 'class',
+      ignore: ['id'],
+      hashBits: 18
+    })
+    assert.deepEqual(rows, [
+      { label: 0, features: [[named('x') & mask, 1]] },
+      { label: 1, features: [[named('x') & mask, 2]] }
+    ])
+  })
+
+  it('hashes what an escape stands for', () => {
+    const [plain, escaped] = parseText('jsonl', '{"é": 1, "label": 1}\n{"\\u00e9": 1, "label": 1}\n').rows
+    assert.deepEqual(plain, escaped)
+  })
+
+  it('takes truth values as labels, and none where that is allowed', () => {
+    const text = '{"label": true, "x": 1}\n{"label": false, "x": 1}\n{"label": null, "x": 1}\n{"x": 1}\n{}\n'
+    const { rows } = parseText('jsonl', text, { unlabelled: true })
+    assert.deepEqual(
+      rows.map(row => row.label),
+      [1, 0, Number.NaN, Number.NaN, Number.NaN]
+    )
+  })
+
+  const malformed: [string, string][] = [
+    ['[1]', '2:1: expected a JSON object on each line'],
+    ['{"label": 1', '2:12: expected , or }'],
+    ['{"label": 1,}', '2:13: expected a string in double quotes'],
+    ['{"label": 1} x', '2:14: expected nothing behind the object'],
+    ['{"label": 1, "x" 2}', '2:18: expected : after a key'],
+    ['{"label": 1, "x": NaN}', '2:19: expected a finite float32 number'],
+    ['{"label": 1, "x": 1e999}', '2:19: expected a finite float32 number'],
+    ['{"label": 1, "x": [1]}', '2:19: a feature must be a number, a text or a truth value: flatten what is nested'],
+    ['{"label": 1, "x": "a}', '2:22: a string is not closed'],
+    ['{"label": 1, "x": "\\q"}', '2:19: a string has an invalid escape'],
+    ['{"label": 1, "x": nul}', '2:19: expected a JSON value'],
+    ['{"label": 0.5, "x": 1}', '2:11: label 0.5 is not a class number (0, 1, … or -1/+1)'],
+    ['{"x": 1}', '2:1: there is no label under the key "label"'],
+    ['{"label": 1, "features": [1]}', '2:1: the features are an array, expected named']
+  ]
+  for (const [line, fault] of malformed) {
+    it(`skips ${line}`, () => {
+      const { rows, faults } = parseText('jsonl', `{"label":1,"x":1}\n${line}\n{"label":0,"x":1}\n`)
+      assert.deepEqual(faults, [fault])
+      assert.deepEqual(
+        rows.map(row => row.label),
+        [1, 0]
+      )
+    })
+  }
+
+  it('holds all arrays to one length', () => {
+    const { faults } = parseText(
+      'jsonl',
+      '{"label":1,"features":[]}\n{"label":1,"features":[1,2]}\n{"label":1,"features":[1]}\n'
+    )
+    assert.deepEqual(faults, ['1:1: the array of features is empty', '3:1: an array of 1 features, expected 2'])
+  })
+
+  it('does not follow nesting without end', () => {
+    const { faults } = parseText('jsonl', `{"label":1,"features":{},"x":${'['.repeat(100_000)}\n`)
+    assert.match(faults[0], /nested deeper than 64/)
+  })
+})

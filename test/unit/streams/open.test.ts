@@ -1,0 +1,200 @@
+/** `openStream`: composing the stages, compressed and standard input, and what is wrong with an input. */
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import { collect } from '../../../src/streams/collect.js'
+import { guessFormat } from '../../../src/streams/format.js'
+import { openStream, type StreamOptions } from '../../../src/streams/open.js'
+import { MAX_LINE_BYTES } from '../../../src/streams/options.js'
+import { plainRows, plainStream, withFiles } from './support.js'
+
+const lines = (count: number) => Array.from({ length: count }, (_, i) => `${i % 2} ${i + 1}:${i}\n`).join('')
+const numbers = async (options: StreamOptions) =>
+  (await plainStream(await openStream(options))).map(row => row.features[0][1])
+const range = (count: number) => Array.from({ length: count }, (_, i) => i)
+
+describe('openStream', () => {
+  it('reads plain and gzip alike, whatever the name', async () => {
+    await withFiles(async write => {
+      // Large enough that rows cross the borders of blocks and chunks.
+      const text = lines(100_000)
+      const plain = await write('a.libsvm', text)
+      const gzip = await write('b.libsvm', gzipSync(text))
+      const members = Buffer.concat([gzipSync(text.slice(0, 5000)), gzipSync(text.slice(5000))])
+      const concatenated = await write('c.libsvm.gz', members)
+      const expected = range(100_000)
+      for (const data of [plain, gzip, concatenated]) assert.deepEqual(await numbers({ data }), expected)
+    })
+  })
+
+  it('reads standard input, plain or gzip, once', async () => {
+    const text = lines(1000)
+    for (const content of [Buffer.from(text), gzipSync(text)]) {
+      const stdin = Readable.from(Array.from(content, byte => Uint8Array.of(byte)))
+      assert.deepEqual(await numbers({ data: '-', format: 'libsvm', stdin }), range(1000))
+    }
+    await assert.rejects(openStream({ data: '-', format: 'libsvm', passes: 2 }), {
+      name: 'StreamOptionsError',
+      message: '<stdin> can be read only once: leave passes at 1'
+    })
+  })
+
+  it('knows the dimension of CSV from standard input before the rows', async () => {
+    const stdin = Readable.from([Buffer.from('a,label\n1'), Buffer.from(',0\n2,1\n')])
+    const stream = await openStream({ data: '-', format: 'csv', stdin })
+    assert.equal(stream.dimension, 1)
+    assert.deepEqual(await plainStream(stream), [
+      { label: 0, features: [[0, 1]] },
+      { label: 1, features: [[0, 2]] }
+    ])
+  })
+
+  it('ends a wait for standard input when it is told to', async () => {
+    const abort = new AbortController()
+    const stream = await openStream({
+      data: '-',
+      format: 'vw',
+      stdin: new Readable({ read() {} }),
+      signal: abort.signal
+    })
+    const reading = plainStream(stream)
+    setTimeout(() => abort.abort(new Error('enough')), 5)
+    await assert.rejects(reading, /enough/)
+  })
+
+  it('repeats passes, and counts and reports malformed lines with their file', async () => {
+    await withFiles(async write => {
+      const data = await write('a.csv', 'a,label\n1,0\nx,1\n2,1\n')
+      const faults: string[] = []
+      const stream = await openStream({
+        data,
+        passes: 2,
+        onMalformed: m => faults.push(`${m.source}:${m.line}:${m.column}`)
+      })
+      assert.equal((await plainStream(stream)).length, 4)
+      assert.equal(stream.skipped, 2)
+      assert.deepEqual(faults, [`${data}:3:1`, `${data}:3:1`])
+      await assert.rejects(plainStream(await openStream({ data, strict: true })), {
+        name: 'MalformedInputError',
+        message: `${data}:3:1: "x" in the numeric column "a" is not a finite float32 number`
+      })
+    })
+  })
+
+  it('shards by rows, the same in every pass, and limits rows', async () => {
+    await withFiles(async write => {
+      const data = await write('a.libsvm', lines(7))
+      assert.deepEqual(await numbers({ data, passes: 2, shard: { index: 1, count: 3 } }), [1, 4, 1, 4])
+      assert.deepEqual(await numbers({ data, passes: Infinity, maxRows: 10 }), [0, 1, 2, 3, 4, 5, 6, 0, 1, 2])
+      assert.deepEqual(await numbers({ data, maxRows: 0 }), [])
+      const empty = await write('b.libsvm', '')
+      assert.deepEqual(await numbers({ data: empty, passes: Infinity }), [])
+    })
+  })
+
+  it('shuffles each pass on its own', async () => {
+    await withFiles(async write => {
+      const data = await write('a.libsvm', lines(200))
+      const order = await numbers({ data, passes: 2, shuffleWindow: 50, seed: 3 })
+      const [first, second] = [order.slice(0, 200), order.slice(200)]
+      assert.notDeepEqual(first, second)
+      for (const pass of [first, second])
+        assert.deepEqual(
+          pass.toSorted((a, b) => a - b),
+          range(200)
+        )
+    })
+  })
+
+  it('scales numeric columns by their past only', async () => {
+    await withFiles(async write => {
+      const data = await write('a.csv', 'colour,x,label\nred,2,0\nred,4,1\nblue,9,0\n')
+      const stream = await openStream({ data, scale: 'standard', constant: true })
+      const values = (await plainStream(stream)).map(row => row.features.map(([, value]) => value))
+      // Before 9 came 2 and 4: mean 3, deviation 1.
+      assert.deepEqual(values, [
+        [0, 1, 1],
+        [0, 1, 1],
+        [6, 1, 1]
+      ])
+    })
+  })
+
+  it('is iterated once', async () => {
+    const stream = await openStream({ data: 'synthetic', maxRows: 3 })
+    await plainStream(stream)
+    assert.throws(() => stream[Symbol.asyncIterator](), /iterated once/)
+  })
+
+  it('tells one clear line for each thing wrong', async () => {
+    await withFiles(async (write, directory) => {
+      const gzip = gzipSync(lines(10_000))
+      const damaged = Uint8Array.from(gzip)
+      damaged.fill(0xff, 100, 200)
+      const header = await write('a.csv', 'a,b\n1,2\n')
+      const plain = await write('a.libsvm', lines(3))
+      const cases: [StreamOptions, string, RegExp][] = [
+        [{ data: `${directory}/none.csv` }, 'MissingInputError', /none\.csv: no such file: check the path$/],
+        [{ data: directory }, 'UnreadableInputError', /is a directory: name a file in it$/],
+        [
+          { data: await write('a.dat', '') },
+          'UnknownFormatError',
+          /give format as one of libsvm, vw, csv, jsonl, idx$/
+        ],
+        [{ data: '-' }, 'UnknownFormatError', /standard input has no name/],
+        [
+          { data: await write('b.libsvm', gzip.subarray(0, 5000)) },
+          'CorruptGzipError',
+          /ends early: fetch the file anew$/
+        ],
+        [{ data: await write('c.libsvm', damaged) }, 'CorruptGzipError', /is damaged: fetch the file anew$/],
+        [
+          { data: await write('d.vw', Buffer.alloc(MAX_LINE_BYTES + 1, 'x')) },
+          'LineTooLongError',
+          /longer than 16777216 bytes/
+        ],
+        [{ data: header }, 'HeaderError', /no label column "label"/],
+        [{ data: plain, scale: 'standard' }, 'StreamOptionsError', /libsvm has none: leave it out$/],
+        [{ data: plain, noise: 1 }, 'StreamOptionsError', /^noise has no meaning for libsvm/],
+        [
+          { data: plain, shard: { index: 3, count: 3 } },
+          'StreamOptionsError',
+          /^shard index is 3: give an integer from 0 to 2$/
+        ],
+        [{ data: plain, passes: 0 }, 'StreamOptionsError', /^passes is 0/],
+        [{ data: plain, shuffleWindow: 0 }, 'StreamOptionsError', /^shuffleWindow is 0/],
+        [{ data: 'synthetic', noise: 0.5 }, 'StreamOptionsError', /below 0\.5$/],
+        [{ data: 'synthetic', passes: 2 }, 'StreamOptionsError', /can be read only once/],
+        [{ data: 'digits', hashBits: 4 }, 'StreamOptionsError', /^hashBits has no meaning for digits/]
+      ]
+      for (const [options, name, message] of cases) {
+        const reading = async () => plainStream(await openStream(options))
+        await assert.rejects(reading, (error: Error) => {
+          assert.equal(error.name, name)
+          assert.match(error.message, message)
+          assert.ok(!error.message.includes('\n'))
+          return true
+        })
+      }
+    })
+  })
+})
+
+describe('guessFormat', () => {
+  it('goes by the ending, before .gz', () => {
+    const names = ['a.libsvm', 'a.svm.gz', 'x/a.vw', 'a.CSV', 'a.jsonl', 'a.ndjson.gz', 'train-images-idx3-ubyte.gz']
+    const formats = ['libsvm', 'libsvm', 'vw', 'csv', 'jsonl', 'jsonl', 'idx']
+    assert.deepEqual(names.map(guessFormat), formats)
+    for (const name of ['csv', 'a.constructor', 'a.csv/b']) assert.throws(() => guessFormat(name), /give format/)
+  })
+})
+
+describe('collect', () => {
+  it('copies the first rows and leaves the stream', async () => {
+    const rows = plainRows(await collect(await openStream({ data: 'synthetic', dimension: 2 }), 300))
+    const again = await plainStream(await openStream({ data: 'synthetic', dimension: 2, maxRows: 300 }))
+    assert.equal(rows.length, 300)
+    assert.deepEqual(rows, again)
+    assert.equal((await collect(await openStream({ data: 'synthetic', maxRows: 5 }), 10)).size, 5)
+  })
+})
