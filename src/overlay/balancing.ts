@@ -8,6 +8,7 @@
 import type { Offer } from './messages.js'
 import { becomeRoot } from './relabelling.js'
 import type { State } from './state.js'
+import { MAX_PATH } from './wire.js'
 
 /**
  * Offers a slot if the subtree is unbalanced; called at each heartbeat. Waits between offers for as long as news of the
@@ -21,12 +22,10 @@ export function offerSlot(state: State, now: number): void {
   if (imbalance === undefined) return
   const { child, slot, deepest } = imbalance
   const depth = state.path.length
-  state.send(child.session, {
-    kind: 'offer',
-    contact: slot.contact,
-    slotDepth: depth + slot.distance,
-    deepest: depth + deepest
-  })
+  const slotDepth = depth + slot.distance
+  // Beyond the depth limit only if a child lies.
+  if (Math.max(slotDepth, depth + deepest) > MAX_PATH) return
+  state.send(child.session, { kind: 'offer', contact: slot.contact, slotDepth, deepest: depth + deepest })
 }
 
 /** Takes the offer or passes it to the deepest branch. */

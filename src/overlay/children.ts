@@ -5,7 +5,7 @@
 import type { SessionId } from './effects.js'
 import type { Contact, PeerKey } from './label.js'
 import type { Slot, Summary } from './messages.js'
-import { MAX_PATH } from './wire.js'
+import { MAX_PATH, MAX_SUBTREE } from './wire.js'
 
 export interface Child {
   readonly session: SessionId
@@ -91,11 +91,16 @@ export class ChildTable {
       size += child.summary?.size ?? 1
       height = Math.max(height, 1 + (child.summary?.height ?? 0))
       const below = slotOf(child)
-      if (below !== undefined && (slot === undefined || below.distance + 1 < slot.distance)) {
+      if (
+        below !== undefined &&
+        below.distance < MAX_PATH &&
+        (slot === undefined || below.distance + 1 < slot.distance)
+      ) {
         slot = { distance: below.distance + 1, contact: below.contact }
       }
     }
-    return { size, height: Math.min(height, MAX_PATH), slot }
+    // Children may lie, and what is sent must fit the wire.
+    return { size: Math.min(size, MAX_SUBTREE), height: Math.min(height, MAX_PATH), slot }
   }
 
   /** The worst pair of a deep branch and a shallow slot outside it, if a move would make anything shallower. */

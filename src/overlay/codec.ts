@@ -4,7 +4,7 @@
  */
 import { OverlayMessageError } from './errors.js'
 import { type Beacon, BYE_REASONS, type OverlayMessage, REFUSE_REASONS, type Summary } from './messages.js'
-import { MAX_PATH, Reader, Writer } from './wire.js'
+import { MAX_PATH, MAX_SUBTREE, Reader, Writer } from './wire.js'
 
 /** First byte of every message and beacon. */
 export const OVERLAY_VERSION = 1
@@ -12,7 +12,6 @@ export const OVERLAY_VERSION = 1
 /** Longest frame that can be well formed, in bytes; a driver refuses longer ones unread. */
 export const MAX_OVERLAY_FRAME = 1 << 20
 
-const MAX_SIZE = 0xffffffff
 const KINDS = [
   'join',
   'accept',
@@ -149,7 +148,7 @@ function writeSummary(out: Writer, { size, height, slot }: Summary): void {
 }
 
 function readSummary(input: Reader): Summary {
-  const size = input.uint('subtree size', MAX_SIZE)
+  const size = input.uint('subtree size', MAX_SUBTREE)
   if (size === 0) throw new OverlayMessageError('subtree size is 0')
   const height = input.uint('subtree height', MAX_PATH)
   const hasSlot = input.choice('slot flag', [false, true])

@@ -4,7 +4,7 @@
  */
 import { type Contact, isOlder, type PeerKey, sameLabel } from './label.js'
 import type { Accept, Redirect, Refuse } from './messages.js'
-import { isPlausiblePath, relabel } from './relabelling.js'
+import { closesCycle, isPathFrom, relabel } from './relabelling.js'
 import type { Attempt, State } from './state.js'
 
 /** Starts an attempt if this node may join and knows whom to ask. */
@@ -56,7 +56,12 @@ export function joinFailed(state: State, now: number): void {
 /** Becomes a child. Answers false if the acceptance breaks the rules. */
 export function onAccept(state: State, now: number, attempt: Attempt, message: Accept): boolean {
   const { label, path } = message
-  if (!isOlder(label, state.label) || !isPlausiblePath(state, label, path, attempt.peer)) return false
+  if (!isOlder(label, state.label) || !isPathFrom(path, label, attempt.peer)) return false
+  if (closesCycle(state, path)) {
+    state.hangUp(attempt.session, 'violation')
+    joinFailed(state, now)
+    return true
+  }
   state.attempt = undefined
   state.hints = []
   state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, heard: now }

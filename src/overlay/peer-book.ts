@@ -14,6 +14,8 @@ interface Known {
   candidate: boolean
   /** Dials and joins failed in a row. */
   failures: number
+  /** Times in a row that its fragment was not older. */
+  refusals: number
   /** Lies, invalid frames and accept-then-drop since the last edge that lasted. */
   strikes: number
   /** Not to be dialled before this time. */
@@ -72,11 +74,14 @@ export class PeerBook {
     known.notBefore = now + this.#jitter(Math.min(wait, this.#timers.backoffMax))
   }
 
-  /** The peer's fragment is not older than ours: nothing to be had there for a while, least of all if it is our own. */
+  /** The peer's fragment is not older than ours: ask again after 0.8 s, 1.6 s … 8 s, if it is our own only after 32 s. */
   notOlder(now: number, peer: PeerKey, same: boolean): void {
+    const { backoffMin, backoffMax } = this.#timers
     const known = this.#touch(peer)
     known.failures = 0
-    known.notBefore = now + this.#jitter(this.#timers.backoffMax * (same ? 4 : 1))
+    known.refusals += 1
+    const wait = Math.min(backoffMin * 2 ** Math.min(known.refusals + 1, 30), backoffMax)
+    known.notBefore = now + this.#jitter(same ? 4 * backoffMax : wait)
   }
 
   /** The peer accepted us and then let us down soon: leave it alone, four times longer each time. */
@@ -102,7 +107,10 @@ export class PeerBook {
 
   /** Our own label became younger, so that earlier answers mean nothing any more: those who did no wrong may be asked. */
   reopen(): void {
-    for (const known of this.#known.values()) if (known.failures === 0 && known.strikes === 0) known.notBefore = 0
+    for (const known of this.#known.values()) {
+      known.refusals = 0
+      if (known.failures === 0 && known.strikes === 0) known.notBefore = 0
+    }
   }
 
   /** Whom to join now: the root of the oldest fragment that is older than `own`, else a candidate worth asking. */
@@ -147,6 +155,7 @@ export class PeerBook {
         heardAt: 0,
         candidate: false,
         failures: 0,
+        refusals: 0,
         strikes: 0,
         notBefore: 0,
         bannedUntil: 0

@@ -5,7 +5,7 @@
 import type { EdgeEnd } from './effects.js'
 import { type Contact, isOlder, type Label, MAX_CREATED_AT, type PeerKey, sameLabel } from './label.js'
 import type { Freeze, Frozen, Relabel } from './messages.js'
-import type { State } from './state.js'
+import type { Parent, State } from './state.js'
 import { MAX_PATH } from './wire.js'
 
 /** An edge that ends within this many `dead` times after it was made was not worth making. */
@@ -63,11 +63,21 @@ export function relabel(state: State, now: number, label: Label, kind: 'label' |
 }
 
 /** FREEZE or LABEL from the parent. Answers whether the parent told the truth, as far as can be seen. */
-export function onParentLabel(state: State, now: number, message: Freeze | Relabel, parent: PeerKey): boolean {
+export function onParentLabel(
+  state: State,
+  now: number,
+  message: Freeze | Relabel,
+  { peer, session }: Parent
+): boolean {
   const { kind, label, path } = message
   // A fragment that joins gets older, one that broke off gets younger, and nothing is joined before the freeze is over.
   const ordered = kind === 'label' ? isOlder(label, state.label) && !state.freeze : isOlder(state.label, label)
-  if (!ordered || !isPlausiblePath(state, label, path, parent)) return false
+  if (!ordered || !isPathFrom(path, label, peer)) return false
+  if (closesCycle(state, path)) {
+    state.hangUp(session, 'violation')
+    becomeRoot(state, now, 'violation')
+    return true
+  }
   state.path = path
   relabel(state, now, label, kind)
   return true
@@ -100,15 +110,17 @@ export function ownPath(state: State): Contact[] {
   return [...above, state.self]
 }
 
-/** Whether a path can be true: from the label's root to the parent, without this node in it. */
-export function isPlausiblePath(state: State, label: Label, path: readonly Contact[], parent: PeerKey): boolean {
-  const self = state.settings.self
-  return (
-    path.length > 0 &&
-    path[0].peer === label.root &&
-    path[path.length - 1].peer === parent &&
-    path.every(contact => contact.peer !== self)
-  )
+/** Whether a path runs from the label's root to the peer that sent it. */
+export function isPathFrom(path: readonly Contact[], label: Label, sender: PeerKey): boolean {
+  return path.length > 0 && path[0].peer === label.root && path[path.length - 1].peer === sender
+}
+
+/**
+ * Whether this node stands in the path from above. Without children that means only that those below its former
+ * incarnation have not noticed yet that it restarted; they will, and there is no cycle meanwhile.
+ */
+export function closesCycle(state: State, path: readonly Contact[]): boolean {
+  return state.children.size > 0 && path.some(contact => contact.peer === state.settings.self)
 }
 
 /** A subtree may have silent peers at each level to wait for; deeper nodes lose patience first. */

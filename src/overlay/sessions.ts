@@ -66,7 +66,7 @@ function fromParent(state: State, now: number, parent: Parent, message: OverlayM
   switch (message.kind) {
     case 'label':
     case 'freeze':
-      return onParentLabel(state, now, message, parent.peer)
+      return onParentLabel(state, now, message, parent)
     case 'offer':
       onOffer(state, now, message)
       return true

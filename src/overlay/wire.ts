@@ -13,6 +13,8 @@ export const MAX_ADDRESS_LENGTH = 255
 export const MAX_ADDRESSES = 8
 /** Most peers in a path, and so the greatest number of levels of a tree. */
 export const MAX_PATH = 255
+/** Largest subtree size that can be reported. */
+export const MAX_SUBTREE = 0xffffffff
 
 const isPrintable = (code: number): boolean => code >= 0x21 && code <= 0x7e
 

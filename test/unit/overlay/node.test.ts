@@ -60,10 +60,10 @@ describe('overlay node: joining', () => {
     assert.deepEqual(busy.takeEffects(), [{ kind: 'open', session: 2, peer: 'a', addresses: ['/a'] }])
   })
 
-  it('refuses a younger acceptance and a parent whose path it is in', () => {
+  it('takes a younger acceptance, or one with a path from elsewhere, for a lie', () => {
     for (const [by, path] of [
       [label(T0 + 9, 'dad'), [contact('dad')]],
-      [label(1, 'old'), [contact('old'), contact('me'), contact('dad')]],
+      [label(1, 'old'), [contact('old'), contact('gran')]],
       [label(1, 'old'), [contact('dad')]]
     ] as const) {
       const node = make()
@@ -73,6 +73,24 @@ describe('overlay node: joining', () => {
       assert.equal(node.view().parent, undefined)
       assert.equal(node.inbound(T0 + 1, 'dad'), undefined, 'a liar is left alone')
       assert.ok(node.inbound(T0 + 60_001, 'dad') !== undefined, 'though not for ever')
+    }
+  })
+
+  it('finds itself in the path of its new parent: a cycle if it has children, a ghost of its former life if not', () => {
+    for (const withChild of [false, true]) {
+      const node = make()
+      if (withChild) join(node, T0, 'kid')
+      node.candidate(T0, 'dad')
+      const session = node.takeEffects().find(effect => effect.kind === 'open')?.session as number
+      node.opened(T0, session)
+      const path = [contact('me'), contact('dad')]
+      node.receive(T0, session, { kind: 'accept', label: label(1, 'me'), path })
+      assert.equal(node.view().parent?.peer, withChild ? undefined : 'dad')
+      const next = [contact('old'), contact('me'), contact('dad')]
+      if (!withChild) join(node, T0, 'kid')
+      node.receive(T0, session, { kind: 'label', label: label(0, 'old'), path: next })
+      assert.equal(node.view().parent, undefined)
+      assert.ok(node.inbound(T0 + 1, 'dad') !== undefined, 'nobody lied')
     }
   })
 
@@ -260,11 +278,11 @@ describe('overlay node: losing a parent', () => {
     assert.deepEqual(sent(node.takeEffects()), [{ kind: 'frozen', label: younger }])
   })
 
-  it('cuts a parent whose labels run the wrong way', () => {
+  it('cuts off a parent whose labels run the wrong way', () => {
     for (const message of [
       { kind: 'label', label: label(T0, 'old'), path: [contact('old'), contact('dad')] },
       { kind: 'freeze', label: label(0, 'old'), path: [contact('old'), contact('dad')] },
-      { kind: 'label', label: label(0, 'old'), path: [contact('old'), contact('me'), contact('dad')] }
+      { kind: 'label', label: label(0, 'old'), path: [contact('dad')] }
     ] as const) {
       const node = make()
       const up = attach(node, T0)
