@@ -191,7 +191,9 @@ export function decodeFrame(bytes: Uint8Array, shapes: Shapes, table: Contributo
       headers.push({ name: child, parent, count: gradients, coverage })
       child = parent
     }
-    if ((name.updates === 0) !== (count === 0)) throw new FrameError('a predictor without its header')
+    // A predictor may have lost its lineage, but a step means nothing without its parent.
+    if (count === 0 && flags & STEP) throw new FrameError('a step without its header')
+    if (count > 0 && name.updates === 0) throw new FrameError('a header of the starting predictor')
     if (flags & WHOLE) {
       const parameters = input.blocks(shapes.parameters)
       const average = input.blocks(shapes.parameters)

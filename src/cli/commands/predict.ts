@@ -1,0 +1,49 @@
+/** `admb predict`: a stored predictor on inputs that need no label, one prediction a line. */
+import type { Command } from 'commander'
+import { openStream } from '../../streams/index.js'
+import { type DataFlags, streamFor, withCommon, withData, withPredictWith } from '../options.js'
+import { print, printJson } from '../output.js'
+import { loadStored } from '../stored.js'
+
+interface Flags extends Partial<DataFlags> {
+  readonly dir?: string
+  readonly predictWith?: 'average' | 'current'
+  readonly json?: boolean
+}
+
+export function predictCommand(program: Command): Command {
+  const command = program.command('predict').description('predict inputs with a stored predictor')
+  withPredictWith(withData(command), ['average', 'current'] as const)
+    .option('--dir <dir>', 'where the predictor is stored')
+    .addHelpText(
+      'after',
+      `
+Prints a line an input: the label, and how probable it is (nothing more for numbers).
+With --json a line {label, scores} an input, then {command, inputs, predictor}.
+
+Examples:
+  admb predict --dir model --data new.csv
+  echo '1 3:0.5 7:1' | admb predict --dir model --data - --format libsvm --json`
+    )
+  return withCommon(command).action(predict)
+}
+
+async function predict(flags: Flags): Promise<void> {
+  const { spec, learner, predictor } = await loadStored(flags.dir)
+  const options = streamFor(spec, flags)
+  const isText = !/^digits|^synthetic/.test(options.data) && options.format !== 'idx'
+  const stream = await openStream({ ...options, ...(isText ? { unlabelled: true } : {}) })
+  const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
+  const names = spec.features.classNames
+  let inputs = 0
+  for await (const examples of stream) {
+    for (let row = 0; row < examples.size; row++) {
+      const prediction = learner.predict(parameters, examples, row)
+      const label = learner.classifies ? (names?.[prediction.label] ?? prediction.label) : prediction.label
+      if (flags.json) printJson({ label, scores: prediction.scores })
+      else print(learner.classifies ? `${label} ${prediction.scores[prediction.label].toFixed(4)}` : String(label))
+    }
+    inputs += examples.size
+  }
+  if (flags.json) printJson({ command: 'predict', inputs, skipped: stream.skipped, predictor: predictor.name })
+}

@@ -1,0 +1,47 @@
+/** `admb status`: asks a running peer how it is. */
+import type { Command } from 'commander'
+import type { PeerStatus } from '../../peer/index.js'
+import { withCommon } from '../options.js'
+import { formatNumber, print, printJson } from '../output.js'
+
+/** No peer answers there. */
+export class NoPeerError extends Error {
+  static readonly code = 'ERR_NO_PEER'
+  readonly code = NoPeerError.code
+  override readonly name = 'NoPeerError'
+}
+
+export function statusCommand(program: Command): Command {
+  const command = program
+    .command('status')
+    .description('ask a running peer for its status')
+    .option('--http <host:port>', 'where the peer serves HTTP', '127.0.0.1:7280')
+    .addHelpText('after', '\nExamples:\n  admb status\n  admb status --http 127.0.0.1:7281 --json')
+  return withCommon(command).action(status)
+}
+
+async function status({ http, json }: { http: string; json?: boolean }): Promise<void> {
+  const url = `http://${http.includes(':') ? http : `127.0.0.1:${http}`}/status`
+  let peer: PeerStatus & { readonly addresses: readonly string[] }
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(5000) })
+    if (!response.ok) throw new Error(`it answers ${response.status}`)
+    peer = (await response.json()) as typeof peer
+  } catch (error) {
+    const { cause, message } = error as Error & { cause?: { code?: string } }
+    throw new NoPeerError(`no peer at ${url} (${cause?.code ?? message}): start one, or give its --http HOST:PORT`)
+  }
+  if (json) {
+    printJson({ ...peer, command: 'status' })
+    return
+  }
+  print(`peer          ${peer.id}`)
+  print(`inputs        ${formatNumber(peer.inputs)}${peer.ended ? ' (the stream has ended)' : ''}`)
+  print(`average loss  ${peer.averageLoss.toFixed(5)}`)
+  if (peer.accuracy !== undefined) print(`accuracy      ${(100 * peer.accuracy).toFixed(2)} %`)
+  print(`predictor     ${formatNumber(peer.predictor.updates)} updates, made by ${peer.predictor.origin || 'nobody'}`)
+  print(`adopted       ${formatNumber(peer.adopted)} predictors of others`)
+  print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.join(' ')}`)
+  print(`received      ${formatNumber(peer.received.messages)} messages, ${formatNumber(peer.received.bytes)} bytes`)
+  print(`sent          ${formatNumber(peer.sent.messages)} messages, ${formatNumber(peer.sent.bytes)} bytes`)
+}

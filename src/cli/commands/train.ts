@@ -1,0 +1,178 @@
+/** `admb train`: one process, no network; what a serial learner makes of a stream. */
+import type { Command } from 'commander'
+import { encodeSaved } from '../../admb/index.js'
+import { ContributorTable } from '../../admb/keys.js'
+import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
+import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
+import { learningParts, specText } from '../../peer/agreement.js'
+import { Store } from '../../storage/index.js'
+import { openStream } from '../../streams/index.js'
+import { UsageError } from '../errors.js'
+import {
+  type DataFlags,
+  type LearningFlags,
+  learningSpec,
+  modelFor,
+  streamOptions,
+  withCommon,
+  withData,
+  withFeatures,
+  withLearning,
+  withPredictWith
+} from '../options.js'
+import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+
+interface Flags extends DataFlags, LearningFlags {
+  readonly predictWith?: 'average' | 'current'
+  readonly dir?: string
+  readonly json?: boolean
+}
+
+const DEFAULT_BATCH = 1
+
+export function trainCommand(program: Command): Command {
+  const command = program.command('train').description('learn a stream in one process, without a network')
+  withPredictWith(withLearning(withFeatures(withData(command)), DEFAULT_BATCH), ['average', 'current'] as const)
+    .option('--dir <dir>', 'store the predictor there')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  admb train --data digits
+  admb train --data ads.svm.gz --model logistic --dir model
+  zcat clicks.vw.gz | admb train --data - --format vw --hash-bits 20 --json`
+    )
+  return withCommon(command).action(train)
+}
+
+async function train(flags: Flags): Promise<void> {
+  const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
+  try {
+    const start = performance.now()
+    const stream = await openStream({ ...streamOptions(flags, flags.model), onMalformed: report })
+    const model = modelFor(flags.model, stream)
+    const classes = flags.classes ?? stream.classes
+    const { rule, average: averaging, l2, predictWith } = flags
+    const batch = flags.batch ?? DEFAULT_BATCH
+    const { dimension } = stream
+    const trainer = new SerialTrainer({
+      model,
+      classes: model === 'linear' ? undefined : classes,
+      dimension,
+      rule,
+      averaging,
+      l2,
+      batch,
+      predictWith
+    })
+    const progress = new ProgressLine()
+    for await (const examples of stream) {
+      trainer.learn(examples)
+      progress.show(() => describe(trainer.report(), start))
+    }
+    progress.clear()
+    const trained = trainer.finish()
+    const name = await keep(store, flags, trained, { model, classes, batch }, trainer.report())
+    show(flags, trainer.report(), { seconds: (performance.now() - start) / 1000, skipped: stream.skipped }, name)
+  } finally {
+    await store?.close()
+  }
+}
+
+function report({
+  source,
+  line,
+  column,
+  reason
+}: {
+  source: string
+  line: number
+  column: number
+  reason: string
+}): void {
+  process.stderr.write(`${source}:${line}:${column}: ${reason}\n`)
+}
+
+async function emptyStore(dir: string): Promise<Store> {
+  const store = await Store.open(dir)
+  if ((await store.checkpoint()) === undefined) return store
+  await store.close()
+  throw new UsageError(
+    `${dir} holds a predictor already: give another --dir, or go on from it with admb peer --dir ${dir}`
+  )
+}
+
+/** Names the predictor, and stores it where a directory was given. */
+async function keep(
+  store: Store | undefined,
+  flags: Flags,
+  trained: Trained,
+  found: { model: Parameters<typeof learningSpec>[1]['model']; classes: number | undefined; batch: number },
+  { inputs, averageLoss, accuracy }: SerialReport
+) {
+  const { parameters, average, state, updates, dimension } = trained
+  const content = digest([parameters, average, state])
+  const spec = learningSpec(flags, { ...found, dimension })
+  let origin = 'train'
+  let incarnation = 1
+  if (store) {
+    const key = store.identity ? decodeIdentityKey(store.identity) : await generateIdentityKey()
+    if (!store.identity) await store.create(encodeIdentityKey(key))
+    origin = peerIdOf(key)
+    incarnation = (await store.begin(specText(spec))).incarnation
+  }
+  const name =
+    updates === 0
+      ? { updates, origin, incarnation: 0, digest: content }
+      : { updates, origin, incarnation, digest: content }
+  if (store) {
+    const { learner, recipe } = learningParts(spec)
+    const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+    const predictor = encodeSaved(
+      { predictor: { name, parameters, average, state }, lineage: [] },
+      shapes,
+      new ContributorTable()
+    )
+    const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
+    await store.save({ predictor, progress: { inputs, loss: (averageLoss ?? 0) * inputs, hits } })
+  }
+  return name
+}
+
+function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number): string {
+  const rate = inputs / ((performance.now() - start) / 1000)
+  const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
+  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${formatNumber(rate)} inputs/s`
+}
+
+function show(
+  { json, dir }: Flags,
+  { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
+  { seconds, skipped }: { seconds: number; skipped: number },
+  predictor: object
+): void {
+  const inputsPerSecond = inputs / seconds
+  if (json) {
+    const skippedAll = skipped + unlabelled
+    printJson({
+      command: 'train',
+      inputs,
+      updates,
+      averageLoss,
+      accuracy,
+      skipped: skippedAll,
+      seconds,
+      inputsPerSecond,
+      predictor
+    })
+    return
+  }
+  print(
+    `inputs          ${formatNumber(inputs)}${skipped > 0 ? ` (${formatNumber(skipped)} malformed ones skipped)` : ''}`
+  )
+  print(`updates         ${formatNumber(updates)}`)
+  print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
+  if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
+  print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
+  if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir} --data FILE)`)
+}

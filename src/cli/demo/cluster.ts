@@ -1,0 +1,134 @@
+/**
+ * Real peer processes on this machine, as the demonstration plays with them: started, killed, restarted, cut off from one
+ * another; and what they say of themselves, checked as it comes in.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { PeerStatus } from '../../peer/index.js'
+
+export interface PeerObject extends PeerStatus {
+  readonly command: 'peer'
+  readonly addresses: readonly string[]
+}
+
+/** A peer's place in the cluster; its process may change. */
+export interface Place {
+  readonly id: string
+  readonly args: readonly string[]
+}
+
+const MAIN = new URL('../main.js', import.meta.url)
+
+/** A peer process ended though nobody asked it to. */
+export class PeerDiedError extends Error {
+  static readonly code = 'ERR_PEER_DIED'
+  readonly code = PeerDiedError.code
+  override readonly name = 'PeerDiedError'
+}
+
+export class Cluster {
+  readonly places: readonly Place[]
+  readonly #processes: (ChildProcess | undefined)[]
+  readonly #latest: (PeerObject | undefined)[]
+  readonly #violations: string[] = []
+  readonly #digests = new Map<string, string>()
+  readonly #onFailure: (error: Error) => void
+  #stopping = false
+
+  constructor(places: readonly Place[], onFailure: (error: Error) => void) {
+    this.places = places
+    this.#processes = places.map(() => undefined)
+    this.#latest = places.map(() => undefined)
+    this.#onFailure = onFailure
+  }
+
+  /** What each peer last said; undefined before its first word. */
+  get peers(): readonly (PeerObject | undefined)[] {
+    return this.#latest
+  }
+
+  /** What no peer should ever have said. */
+  get violations(): readonly string[] {
+    return this.#violations
+  }
+
+  isUp(place: number): boolean {
+    return this.#processes[place] !== undefined
+  }
+
+  /** Starts a place's process; resolves when it has said its first word. */
+  start(place: number): Promise<void> {
+    const child = fork(MAIN, ['peer', '--json', '--http', 'off', '--log-level', 'error', ...this.places[place].args], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc']
+    })
+    this.#processes[place] = child
+    let complaint = ''
+    child.stderr?.on('data', (text: Buffer) => {
+      complaint = (complaint + text.toString()).slice(-2000)
+    })
+    return new Promise(resolve => {
+      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
+        this.#hear(place, JSON.parse(line) as PeerObject)
+        resolve()
+      })
+      child.once('exit', code => {
+        const wanted = this.#stopping || this.#processes[place] !== child
+        if (this.#processes[place] === child) this.#processes[place] = undefined
+        if (!wanted)
+          this.#onFailure(new PeerDiedError(`peer ${place + 1} ended with code ${code}: ${complaint.trim()}`))
+      })
+    })
+  }
+
+  /** kill -9. */
+  async kill(place: number): Promise<void> {
+    const child = this.#processes[place]
+    this.#processes[place] = undefined
+    if (child === undefined) return
+    const gone = new Promise(resolve => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    await gone
+  }
+
+  /** Cuts the groups off from one another: their links are closed and refused. One group heals everything. */
+  partition(...groups: readonly (readonly number[])[]): void {
+    for (const group of groups) {
+      const others = groups.filter(other => other !== group).flat()
+      const block = others.map(place => this.places[place].id)
+      for (const place of group) this.#processes[place]?.send({ block })
+    }
+  }
+
+  /** Whether all running peers hold the same predictor. */
+  get agreed(): boolean {
+    const names = this.#latest.map(peer => peer && `${key(peer)}/${peer.predictor.digest}`)
+    return names.every(name => name !== undefined && name === names[0])
+  }
+
+  /** Ends all processes, each with a last word. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    const ended = this.#processes.map(child => child && new Promise(resolve => child.once('exit', resolve)))
+    for (const child of this.#processes) child?.kill('SIGTERM')
+    await Promise.all(ended)
+  }
+
+  #hear(place: number, said: PeerObject): void {
+    const before = this.#latest[place]
+    this.#latest[place] = said
+    if (said.predictor.updates === 0) return
+    // Property 1: one name, one content.
+    const digest = this.#digests.get(key(said))
+    if (digest !== undefined && digest !== said.predictor.digest)
+      this.#violations.push(`two predictors named ${key(said)}`)
+    this.#digests.set(key(said), said.predictor.digest)
+    // Property 2: names never get worse, restarts from a checkpoint apart.
+    if (before && before.updates - said.updates > 0 && said.inputs >= before.inputs) {
+      this.#violations.push(`peer ${place + 1} went back from ${before.updates} to ${said.updates} updates`)
+    }
+  }
+}
+
+function key({ predictor: { updates, origin, incarnation } }: PeerObject): string {
+  return `${updates}@${origin}#${incarnation}`
+}

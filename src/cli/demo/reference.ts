@@ -1,0 +1,26 @@
+/** What the same inputs come to without a network: learned by one learner, and by each of the peers alone. */
+import { type SerialReport, SerialTrainer } from '../../learner/index.js'
+import type { LearningSpec } from '../../peer/index.js'
+import { openStream, type StreamOptions } from '../../streams/index.js'
+
+export interface Result {
+  readonly averageLoss: number
+  readonly accuracy?: number
+}
+
+/** Learns a stream with the same model, rule and batch size as the peers, in this process. */
+export async function learnSerially(spec: LearningSpec, stream: StreamOptions): Promise<SerialReport> {
+  const { model, classes, dimension, rule, averaging, batch, l2 } = spec
+  const trainer = new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2 })
+  for await (const examples of await openStream(stream)) trainer.learn(examples)
+  return trainer.report()
+}
+
+/** The mean over the inputs of several learners. */
+export function pooled(reports: readonly { inputs: number; averageLoss?: number; accuracy?: number }[]): Result {
+  const inputs = reports.reduce((sum, report) => sum + report.inputs, 0)
+  const mean = (of: (report: (typeof reports)[number]) => number | undefined) =>
+    reports.reduce((sum, report) => sum + (of(report) ?? 0) * report.inputs, 0) / Math.max(1, inputs)
+  const accuracy = reports.every(report => report.accuracy === undefined) ? undefined : mean(report => report.accuracy)
+  return { averageLoss: mean(report => report.averageLoss), accuracy }
+}

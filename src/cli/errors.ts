@@ -1,0 +1,25 @@
+/** Errors that the command line makes itself, and how any error becomes one clear line and an exit code. */
+import { CommanderError } from 'commander'
+
+/** The command was called in a way that makes no sense; exit code 2. */
+export class UsageError extends Error {
+  static readonly code = 'ERR_USAGE'
+  readonly code = UsageError.code
+  override readonly name = 'UsageError'
+}
+
+/** Errors of other rooms that mean wrong usage rather than failure. */
+const USAGE = new Set(['UsageError', 'OptionError', 'StreamOptionsError', 'OverlayOptionError'])
+
+/** @returns the line for stderr (none if it was printed already) and the exit code */
+export function explain(error: unknown): { readonly line: string | undefined; readonly exitCode: number } {
+  if (error instanceof CommanderError) return { line: undefined, exitCode: error.exitCode === 0 ? 0 : 2 }
+  if (!(error instanceof Error)) return { line: String(error), exitCode: 1 }
+  const bug = error instanceof TypeError || error instanceof ReferenceError || error.name === 'AssertionError'
+  const line = bug ? `this is a bug in admb, please report it: ${error.stack}` : oneLine(error.message)
+  return { line, exitCode: USAGE.has(error.name) ? 2 : 1 }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ')
+}

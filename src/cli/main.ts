@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+/** The command `admb`: finds the command, lets it run, and turns every error into one line and an exit code. */
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { applyConfig } from './config.js'
+import { explain } from './errors.js'
+
+type Register = (program: Command) => Command
+
+/** Loaded only when needed: some commands bring megabytes of libraries along. */
+const commands: Record<string, () => Promise<Register>> = {
+  demo: async () => (await import('./commands/demo.js')).demoCommand,
+  peer: async () => (await import('./commands/peer.js')).peerCommand,
+  train: async () => (await import('./commands/train.js')).trainCommand,
+  eval: async () => (await import('./commands/eval.js')).evalCommand,
+  predict: async () => (await import('./commands/predict.js')).predictCommand,
+  status: async () => (await import('./commands/status.js')).statusCommand,
+  keygen: async () => (await import('./commands/keygen.js')).keygenCommand,
+  doctor: async () => (await import('./commands/doctor.js')).doctorCommand
+}
+
+function version(): string {
+  const file = new URL('../../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+}
+
+async function main(words: string[]): Promise<void> {
+  const program = new Command('admb')
+    .description('peers that learn one predictor together, without a master')
+    .version(version())
+    .exitOverride()
+    .showHelpAfterError('(add --help for the options and examples)')
+    .hook('preAction', (_program, action) => applyConfig(action))
+  const asked = words.find(word => Object.hasOwn(commands, word))
+  const names = asked === undefined || words[0] === 'help' ? Object.keys(commands) : [asked]
+  for (const name of names) {
+    const command = (await commands[name]())(program)
+    for (const each of [command, ...command.commands])
+      each.exitOverride().showHelpAfterError('(add --help for the options and examples)')
+  }
+  await program.parseAsync(words, { from: 'user' })
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const { line, exitCode } = explain(error)
+  if (line !== undefined) process.stderr.write(`admb: ${line}\n`)
+  process.exitCode = exitCode
+})

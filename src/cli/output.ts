@@ -1,0 +1,34 @@
+/** Where things are printed: results on stdout, everything else on stderr, progress only on a terminal. */
+import pico from 'picocolors'
+
+/** One JSON object as one line on stdout. */
+export function printJson(value: object): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`)
+}
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** Colours of stdout: none where NO_COLOR is set or stdout is no terminal. */
+export const colour = pico.createColors(pico.isColorSupported && process.stdout.isTTY === true)
+
+export function formatNumber(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
+}
+
+/** A line on stderr that is written over, a few times a second; nothing unless stderr is a terminal. */
+export class ProgressLine {
+  readonly #every = 200
+  #next = 0
+
+  show(text: () => string): void {
+    if (process.stderr.isTTY !== true || performance.now() < this.#next) return
+    this.#next = performance.now() + this.#every
+    process.stderr.write(`\r\x1b[2K${text()}`)
+  }
+
+  clear(): void {
+    if (process.stderr.isTTY === true && this.#next > 0) process.stderr.write('\r\x1b[2K')
+  }
+}

@@ -1,0 +1,21 @@
+/** The network room: what the peer and the commands use of it. */
+export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
+export {
+  decodeIdentityKey,
+  encodeIdentityKey,
+  generateIdentityKey,
+  generateNetworkKey,
+  type IdentityKey,
+  parseNetworkKey,
+  parsePeerId,
+  peerIdOf
+} from './keys.js'
+export {
+  createNetwork,
+  type Log,
+  type LogLevel,
+  type Network,
+  type NetworkOptions,
+  type PeerTarget
+} from './network.js'
+export type { Session } from './session.js'

@@ -1,0 +1,95 @@
+/**
+ * What is learned, and how: everything that peers must have in common before they may add each other's gradients. One
+ * description serves the handshake between peers, the state directory, and the commands that read one.
+ */
+import type { Recipe } from '../admb/index.js'
+import {
+  type AveragingSpec,
+  createAveraging,
+  createLearner,
+  createRule,
+  digest,
+  type Learner,
+  type ModelName,
+  type RuleSpec
+} from '../learner/index.js'
+
+/** Version of the frames and overlay messages; peers of different versions refuse each other. */
+export const PROTOCOL_VERSION = 1
+
+/** Plain data: it crosses to the learner thread and is stored as JSON. */
+export interface LearningSpec {
+  readonly model: ModelName
+  /** Number of features, the constant one included. */
+  readonly dimension: number
+  readonly classes?: number
+  readonly l2?: number
+  readonly rule: RuleSpec
+  readonly averaging: AveragingSpec
+  /** b: gradients an update. */
+  readonly batch: number
+  /** How inputs become features: they mean the same to every peer only if these agree. */
+  readonly features: FeatureSpec
+}
+
+export interface FeatureSpec {
+  readonly constant: boolean
+  readonly hashBits?: number
+  readonly scale: 'none' | 'standard'
+  readonly classNames?: readonly string[]
+}
+
+/** The parts that the spec describes. */
+export interface LearningParts {
+  readonly learner: Learner
+  readonly recipe: Recipe
+}
+
+/** @throws OptionError if the spec makes no sense */
+export function learningParts(spec: LearningSpec): LearningParts {
+  const { model, dimension, classes, l2 } = spec
+  const learner = createLearner({ model, dimension, classes, l2 })
+  const recipe = { rule: createRule(spec.rule), averaging: createAveraging(spec.averaging), digest }
+  return { learner, recipe }
+}
+
+/** Fields that both ends of a session compare, named like the options that set them, in the order of their weight. */
+export function agreementFields(spec: LearningSpec): [field: string, value: string][] {
+  const { recipe } = learningParts(spec)
+  const { features } = spec
+  return [
+    ['model', spec.model],
+    ['dimension', String(spec.dimension)],
+    ['classes', String(spec.classes ?? '')],
+    ['class-names', (features.classNames ?? []).join(',')],
+    ['hash-bits', String(features.hashBits ?? '')],
+    ['constant', String(features.constant)],
+    ['scale', features.scale],
+    ['batch', String(spec.batch)],
+    ['rule', recipe.rule.description],
+    ['average', recipe.averaging.description],
+    ['l2', String(spec.l2 ?? 0)]
+  ]
+}
+
+/** The spec as the text that a state directory keeps: equal for equal specs. */
+export function specText(spec: LearningSpec): string {
+  const { model, dimension, classes, l2, rule, averaging, batch, features } = spec
+  const { constant, hashBits, scale, classNames } = features
+  const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return JSON.stringify({
+    model,
+    dimension,
+    classes,
+    l2: l2 || undefined,
+    rule: sorted(rule),
+    averaging: sorted(averaging),
+    batch,
+    features: { constant, hashBits, scale, classNames }
+  })
+}
+
+/** The inverse of `specText`. */
+export function parseSpec(text: string): LearningSpec {
+  return JSON.parse(text) as LearningSpec
+}

@@ -1,0 +1,13 @@
+/** One peer: what the commands and the server use of it. */
+export {
+  agreementFields,
+  type FeatureSpec,
+  type LearningParts,
+  type LearningSpec,
+  learningParts,
+  parseSpec,
+  specText
+} from './agreement.js'
+export { LearnerFailedError, RequestError } from './learner-handle.js'
+export { DEFAULT_CARRY, Peer, type PeerOptions, type PeerStatus } from './peer.js'
+export type { InputAnswer, InputRequest, PredictWith } from './thread-messages.js'

@@ -1,0 +1,332 @@
+/**
+ * The learner thread's work: inputs are predicted, scored and learned from, a slice of some milliseconds at a time; in
+ * between, ticks, frames and requests are served. Nothing here ever waits for the network: a frame leaves when an edge can
+ * take one, and otherwise the next one is newer.
+ */
+import {
+  AdmbNode,
+  compareNames,
+  type Effect,
+  FrameError,
+  type PredictorName,
+  sameName,
+  startingPredictor
+} from '../admb/index.js'
+import { type Blocks, ExampleError, type Examples, type Learner, type Score } from '../learner/index.js'
+import type { ExampleStream } from '../streams/index.js'
+import { learningParts } from './agreement.js'
+import { Pace } from './pace.js'
+import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, Progress, ToLearner } from './thread-messages.js'
+
+/** Rows that are scored and learned from between two looks at the clock. */
+const SLICE_ROWS = 64
+/** Milliseconds of learning between two looks at the mailbox. */
+const SLICE_MS = 4
+const STATUS_MS = 250
+/** Checkpoints take at most a tenth of the time, and come at least that often otherwise, in milliseconds. */
+const CHECKPOINT_MS = 500
+const HEAD_MS = 1000
+/** How long the tree may take to bring a predictor that gossip has announced, in milliseconds. */
+const FETCH_AFTER_MS = 1000
+
+export type Post = (message: FromLearner, transfer?: readonly ArrayBuffer[]) => void
+
+export class LearnerLoop {
+  readonly #init: LearnerInit
+  readonly #post: Post
+  readonly #now: () => number
+  readonly #learner: Learner
+  readonly #node: AdmbNode
+  readonly #edges = new Map<number, { free: boolean }>()
+  readonly #score: Score
+  #inputs: number
+  /** Rows of the stream that are behind us, in this run and earlier ones. */
+  #position: number
+  #adopted = 0
+  #unfit = 0
+  #serving: Blocks
+  #stream: ExampleStream | undefined
+  #ended = false
+  #stopping = false
+  #announced: PredictorName | undefined
+  #stored: { readonly inputs: number; readonly updates: number } | undefined
+  #storing = false
+  #storeAfter = 0
+  #lastStatus = 0
+  #lastHead = 0
+  #heard: { readonly name: PredictorName; readonly from: string; readonly at: number } | undefined
+
+  /**
+   * @param now a monotonic clock in milliseconds
+   * @throws OptionError, FrameError for what does not fit together
+   */
+  constructor(init: LearnerInit, post: Post, now: () => number) {
+    this.#init = init
+    this.#post = post
+    this.#now = now
+    const { learner, recipe } = learningParts(init.spec)
+    const { self, incarnation, carry } = init
+    this.#learner = learner
+    const initial = startingPredictor(learner.initial(), recipe)
+    const { layout } = learner
+    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch: init.spec.batch, carry })
+    if (init.saved) this.#node.restore(init.saved)
+    this.#inputs = init.progress?.inputs ?? 0
+    const resumes = init.progress?.stream !== undefined && init.progress.stream === streamKey(init)
+    this.#position = resumes ? (init.progress?.position ?? 0) : 0
+    this.#score = { loss: init.progress?.loss ?? 0, hits: init.progress?.hits ?? 0 }
+    this.#serving = this.#servingNow()
+  }
+
+  /** Learns from the stream to its end, or until `stop` arrives. `pause` gives way to the mailbox. */
+  async run(stream: ExampleStream, pause: (ms: number) => Promise<void>): Promise<void> {
+    this.#stream = stream
+    const pace = new Pace(this.#init.rate ?? Number.POSITIVE_INFINITY, this.#now())
+    let until = this.#now() + SLICE_MS
+    let passed = 0
+    for await (const examples of stream) {
+      const skip = Math.min(examples.size, Math.max(0, this.#position - passed))
+      passed += examples.size
+      for (let row = skip; row < examples.size; ) {
+        if (this.#stopping) return
+        const due = pace.due(this.#now())
+        if (due < 1) {
+          await pause(pace.wait)
+          until = this.#now() + SLICE_MS
+          continue
+        }
+        const to = Math.min(examples.size, row + due, row + SLICE_ROWS)
+        this.#learn(examples, row, to)
+        pace.take(to - row)
+        this.#position += to - row
+        row = to
+        if (this.#now() < until) continue
+        await pause(0)
+        until = this.#now() + SLICE_MS
+      }
+    }
+    this.#ended = true
+  }
+
+  /** Algorithm 4's period. */
+  tick(): void {
+    this.#node.tick()
+    if (this.#init.predictWith === 'ahead') this.#serving = this.#servingNow()
+    const now = this.#now()
+    if (this.#heard && now - this.#heard.at >= FETCH_AFTER_MS) {
+      const { name, from } = this.#heard
+      this.#heard = undefined
+      if (this.#wants(name)) this.#post({ kind: 'fetch', name, from })
+    }
+    if (now - this.#lastHead >= HEAD_MS) this.#announce(now)
+    if (now - this.#lastStatus >= STATUS_MS) {
+      this.#lastStatus = now
+      this.#post({ kind: 'status', status: this.status() })
+    }
+    if (this.#init.durable && !this.#storing && now >= this.#storeAfter) this.checkpoint()
+    this.#settle()
+  }
+
+  receive(message: ToLearner): void {
+    switch (message.kind) {
+      case 'connect':
+        this.#edges.set(message.edge, { free: true })
+        // A stream is a session of its own, so late frames of another cannot arrive on it.
+        this.#node.connect(message.edge, 0, message.peer)
+        break
+      case 'disconnect':
+        this.#edges.delete(message.edge)
+        this.#node.disconnect(message.edge)
+        break
+      case 'frame':
+        this.#node.receive(message.edge, message.bytes)
+        this.#post({ kind: 'consumed', edge: message.edge })
+        break
+      case 'writable': {
+        const edge = this.#edges.get(message.edge)
+        if (edge) edge.free = true
+        break
+      }
+      case 'head':
+        if (this.#wants(message.name) && (!this.#heard || compareNames(message.name, this.#heard.name) > 0)) {
+          this.#heard = { name: message.name, from: message.from, at: this.#heard?.at ?? this.#now() }
+        }
+        break
+      case 'fetched':
+        this.#offer(message.bytes, message.from)
+        break
+      case 'save':
+        this.#saved(message.id)
+        break
+      case 'stored':
+        this.#storing = false
+        break
+      case 'request':
+      case 'stop':
+        break
+      default:
+        message satisfies never
+    }
+    this.#settle()
+  }
+
+  /** Predicts, or predicts and learns from, rows that came with a request. */
+  answer(examples: Examples, learn: boolean): InputAnswer {
+    const predictions = []
+    for (let row = 0; row < examples.size; row++) {
+      const { label, scores } = this.#learner.predict(this.#serving, examples, row)
+      const name = this.#learner.classifies ? this.#init.spec.features.classNames?.[label] : undefined
+      predictions.push({ label: name ?? label, scores })
+      if (learn) this.#learn(examples, row, row + 1)
+    }
+    this.#settle()
+    return { predictions, predictor: this.#node.predictor.name }
+  }
+
+  status(): LearnerStatus {
+    return {
+      progress: this.#progress(),
+      predictor: this.#node.predictor.name,
+      adopted: this.#adopted,
+      discarded: this.#node.discarded,
+      skipped: this.#unfit + (this.#stream?.skipped ?? 0),
+      ended: this.#ended
+    }
+  }
+
+  /** Hands the state over to be stored, if it has changed. */
+  checkpoint(): void {
+    const { updates } = this.#node.predictor.name
+    if (this.#stored?.inputs === this.#inputs && this.#stored.updates === updates) return
+    const start = this.#now()
+    const predictor = this.#node.save()
+    this.#storing = true
+    this.#stored = { inputs: this.#inputs, updates }
+    this.#post({ kind: 'checkpoint', predictor, progress: this.#progress() }, [predictor.buffer as ArrayBuffer])
+    this.#storeAfter = this.#now() + Math.max(CHECKPOINT_MS, 10 * (this.#now() - start))
+  }
+
+  /** Ends `run` before the next slice. */
+  stop(): void {
+    this.#stopping = true
+  }
+
+  /** Test, then train: rows [from, to), in pieces that no update falls into. A row that does not fit is left out. */
+  #learn(examples: Examples, from: number, to: number): void {
+    for (let row = from; row < to; ) {
+      const end = Math.min(to, row + Math.max(1, this.#init.spec.batch - this.#node.gradients))
+      const learned = this.#addGradients(examples, row, end)
+      if (learned > row) {
+        this.#learner.score(this.#serving, examples, row, learned, this.#score)
+        this.#inputs += learned - row
+        this.#node.added(learned - row)
+        this.#takeEffects()
+      }
+      row = learned < end ? learned + 1 : end
+    }
+  }
+
+  /** @returns the first row that does not fit, nothing of which was added, or `to` */
+  #addGradients(examples: Examples, from: number, to: number): number {
+    try {
+      const { predictor, accumulator } = this.#node
+      this.#learner.addGradient(predictor.parameters, examples, from, to, accumulator)
+      return to
+    } catch (error) {
+      if (!(error instanceof ExampleError)) throw error
+      this.#unfit++
+      this.#post({ kind: 'malformed', reason: error.message })
+      return error.row
+    }
+  }
+
+  #takeEffects(): void {
+    for (const effect of this.#node.takeEffects()) this.#on(effect)
+  }
+
+  #on(effect: Effect): void {
+    switch (effect.kind) {
+      case 'adopted':
+        this.#adopted++
+        this.#serving = this.#servingNow()
+        break
+      case 'updated':
+        this.#serving = this.#servingNow()
+        break
+      case 'refused':
+        this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
+        break
+      default:
+        effect satisfies never
+    }
+  }
+
+  /** After every event: what it led to, and frames for the edges that can take one. */
+  #settle(): void {
+    this.#takeEffects()
+    for (const [number, edge] of this.#edges) {
+      if (!edge.free) continue
+      const bytes = this.#node.frame(number)
+      if (bytes === undefined) continue
+      edge.free = false
+      this.#post({ kind: 'frame', edge: number, bytes }, [bytes.buffer as ArrayBuffer])
+    }
+  }
+
+  #announce(now: number): void {
+    const { name } = this.#node.predictor
+    // Only its maker announces a predictor: one voice each is enough, and everyone's would flood a large network.
+    if (name.origin !== this.#init.self || (this.#announced && sameName(name, this.#announced))) return
+    this.#lastHead = now
+    this.#announced = name
+    this.#post({ kind: 'head', name })
+  }
+
+  #wants(name: PredictorName): boolean {
+    try {
+      return this.#node.wants(name)
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error
+      this.#post({ kind: 'malformed', reason: error.message })
+      return false
+    }
+  }
+
+  #offer(bytes: Uint8Array, from: string): void {
+    try {
+      this.#node.offer(bytes, from)
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error
+      this.#post({ kind: 'malformed', reason: `the predictor fetched from ${from} is unusable: ${error.message}` })
+    }
+  }
+
+  #saved(id: number): void {
+    const bytes = this.#node.save()
+    this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
+  }
+
+  #progress(): Progress {
+    const { loss, hits } = this.#score
+    const scored = { inputs: this.#inputs, loss, hits: this.#learner.classifies ? hits : undefined }
+    return { ...scored, stream: streamKey(this.#init), position: this.#position }
+  }
+
+  #servingNow(): Blocks {
+    switch (this.#init.predictWith) {
+      case 'average':
+        return this.#node.predictor.average
+      case 'current':
+        return this.#node.predictor.parameters
+      case 'ahead':
+        return this.#node.ahead()
+      default:
+        return this.#init.predictWith satisfies never
+    }
+  }
+}
+
+/** Tells streams apart: a restarted peer goes on in the stream that it was reading, but not in another one. */
+function streamKey({ stream }: LearnerInit): string | undefined {
+  return stream && stream.data !== '-' ? JSON.stringify(stream) : undefined
+}

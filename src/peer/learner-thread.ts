@@ -1,0 +1,85 @@
+/** Entry of the learner thread: binds a LearnerLoop to its stream, its clock and the messages of the main thread. */
+import { setTimeout as sleep, setImmediate as yieldNow } from 'node:timers/promises'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { createParser, openStream } from '../streams/index.js'
+import { LearnerLoop } from './learner-loop.js'
+import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
+
+const port = parentPort as MessagePort
+const init = workerData as LearnerInit
+
+function post(message: FromLearner, transfer: readonly ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer)
+}
+
+function fail(error: unknown): void {
+  const { name, message, code } = error as Error & { code?: string }
+  post({ kind: 'failed', name, code, reason: message })
+  port.close()
+}
+
+async function serve(loop: LearnerLoop): Promise<void> {
+  const timer = setInterval(() => guarded(() => loop.tick()), init.period)
+  const guarded = (action: () => void) => {
+    try {
+      action()
+    } catch (error) {
+      clearInterval(timer)
+      fail(error)
+    }
+  }
+  port.on('message', (message: ToLearner) => {
+    guarded(() => {
+      if (message.kind === 'request') request(loop, message.id, message)
+      else if (message.kind === 'stop') {
+        clearInterval(timer)
+        loop.stop()
+        if (init.durable) loop.checkpoint()
+        post({ kind: 'status', status: loop.status() })
+        post({ kind: 'stopped' })
+        port.close()
+      } else loop.receive(message)
+    })
+  })
+  if (init.stream === undefined) return
+  const stream = await openStream({
+    ...init.stream,
+    onMalformed: ({ source, line, column, reason }) => {
+      post({ kind: 'malformed', reason: `${source}:${line}:${column}: ${reason}` })
+    }
+  })
+  await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))
+}
+
+function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): void {
+  try {
+    const { model, dimension, classes, features } = init.spec
+    const own = features.constant ? 1 : 0
+    const parser = createParser(format, {
+      source: 'request',
+      strict: true,
+      target: model === 'linear' ? 'number' : 'class',
+      classes: model === 'linear' || features.classNames ? undefined : (classes ?? 2),
+      classNames: features.classNames,
+      unlabelled: action === 'predict',
+      constant: features.constant,
+      hashBits: features.hashBits,
+      dimension: features.hashBits === undefined ? dimension - own : undefined
+    })
+    post({ kind: 'answer', id, answer: loop.answer(parser.push(terminated(body)), action === 'learn') })
+  } catch (error) {
+    post({ kind: 'failed-request', id, reason: (error as Error).message })
+  }
+}
+
+/** With the newline that completes the last row. */
+function terminated(body: Uint8Array): Uint8Array {
+  return Buffer.concat([body, Buffer.from('\n')])
+}
+
+try {
+  const loop = new LearnerLoop(init, post, () => performance.now())
+  serve(loop).catch(fail)
+} catch (error) {
+  fail(error)
+}

@@ -1,0 +1,101 @@
+/**
+ * What the main thread and the learner thread say to each other. Byte arrays are moved, not copied: whoever posts one must
+ * not touch it again.
+ */
+import type { PredictorName } from '../admb/index.js'
+import type { StreamOptions } from '../streams/index.js'
+import type { LearningSpec } from './agreement.js'
+
+export type PredictWith = 'average' | 'current' | 'ahead'
+
+/** Progressive sums over all inputs that a peer has ever scored, across restarts. */
+export interface Progress {
+  readonly inputs: number
+  readonly loss: number
+  /** Inputs whose class was predicted; undefined for regression. */
+  readonly hits?: number
+  /** Which stream was read; undefined for standard input and for none. */
+  readonly stream?: string
+  /** How many of its rows have been learned. */
+  readonly position?: number
+}
+
+/** What a learner thread starts with. */
+export interface LearnerInit {
+  readonly spec: LearningSpec
+  /** This peer's index. */
+  readonly self: string
+  readonly incarnation: number
+  /** T in milliseconds. */
+  readonly period: number
+  /** S in periods. */
+  readonly carry: number
+  readonly predictWith: PredictWith
+  /** Undefined for a peer that learns only from what is posted to it. */
+  readonly stream: StreamOptions | undefined
+  /** Inputs a second, undefined for as fast as they come. */
+  readonly rate: number | undefined
+  /** What an earlier run saved. */
+  readonly saved: Uint8Array | undefined
+  readonly progress: Progress | undefined
+  /** Whether checkpoints are wanted. */
+  readonly durable: boolean
+}
+
+export interface LearnerStatus {
+  readonly progress: Progress
+  readonly predictor: PredictorName
+  /** Predictors taken over from others. */
+  readonly adopted: number
+  /** Own gradients that no batch will use. */
+  readonly discarded: number
+  /** Inputs that were malformed or did not fit the model. */
+  readonly skipped: number
+  /** Whether the stream has come to its end. */
+  readonly ended: boolean
+}
+
+/** A prediction or a learning request: bytes in one of the stream formats. */
+export interface InputRequest {
+  readonly action: 'predict' | 'learn'
+  readonly format: 'libsvm' | 'vw' | 'jsonl'
+  readonly body: Uint8Array
+}
+
+export interface InputAnswer {
+  readonly predictions: readonly { readonly label: number | string; readonly scores: readonly number[] }[]
+  readonly predictor: PredictorName
+}
+
+export type ToLearner =
+  | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
+  | { readonly kind: 'disconnect'; readonly edge: number }
+  | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
+  /** The last frame for that edge has been consumed at its other end. */
+  | { readonly kind: 'writable'; readonly edge: number }
+  /** Somebody announces a predictor. */
+  | { readonly kind: 'head'; readonly name: PredictorName; readonly from: string }
+  /** A predictor that was asked for with `fetch`. */
+  | { readonly kind: 'fetched'; readonly bytes: Uint8Array; readonly from: string }
+  | { readonly kind: 'save'; readonly id: number }
+  | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
+  /** The last checkpoint is on the disk. */
+  | { readonly kind: 'stored' }
+  | { readonly kind: 'stop' }
+
+export type FromLearner =
+  | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'consumed'; readonly edge: number }
+  | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
+  | { readonly kind: 'head'; readonly name: PredictorName }
+  | { readonly kind: 'fetch'; readonly name: PredictorName; readonly from: string }
+  | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
+  | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
+  | { readonly kind: 'status'; readonly status: LearnerStatus }
+  | { readonly kind: 'checkpoint'; readonly predictor: Uint8Array; readonly progress: Progress }
+  | { readonly kind: 'malformed'; readonly reason: string }
+  /** The stream or the model cannot go on; the thread is at its end. */
+  | { readonly kind: 'failed'; readonly name: string; readonly code: string | undefined; readonly reason: string }
+  /** Answer to `stop`, the last message. */
+  | { readonly kind: 'stopped' }
