@@ -1,0 +1,264 @@
+/**
+ * The frame that crosses a tree edge, and its bytes. A frame always says what its sender holds and what it has received;
+ * it may carry a predictor (whole, or as the step from a parent that the receiver holds), a gradient sum, and a request.
+ * Contributors are numbered per edge session, each defined until the other end is known to have seen the definition; a
+ * sum's coverage is sent as changes against the last one that the other end acknowledged. `docs/protocol.md` has the layout
+ * for other implementations.
+ */
+import type { Blocks, Layout } from '../learner/types.js'
+import { blockBytes, Reader, Writer } from './bytes.js'
+import { type Coverage, fromEntries } from './coverage.js'
+import { FrameError } from './errors.js'
+import type { ContributorTable } from './keys.js'
+import type { PredictorName } from './name.js'
+import type { Header } from './predictor.js'
+
+export const FRAME_VERSION = 1
+const ASK = 1
+const WHOLE = 2
+const STEP = 4
+const SUM = 8
+const DEFINITIONS = 16
+
+/** Limits on what a frame may claim, checked before anything is allocated for it. */
+export const LIMITS = {
+  /** Bytes of an origin. */
+  origin: 128,
+  /** Contributors in one coverage, and definitions in one frame. */
+  contributors: 1 << 17,
+  /** Headers that go with a predictor. */
+  headers: 256
+} as const
+
+export interface Whole {
+  readonly kind: 'whole'
+  readonly parameters: Blocks
+  readonly average: Blocks
+  readonly state: Blocks
+}
+
+export interface Step {
+  readonly kind: 'step'
+  readonly sum: Blocks
+}
+
+export interface FrameSum {
+  /** Sequence number of the sum against which the changes are given, 0 for none. */
+  readonly base: number
+  /** Changed entries, [contributor, segments]. */
+  readonly changed: readonly (readonly [number, number])[]
+  readonly count: number
+  readonly sum: Blocks
+}
+
+export interface Frame {
+  readonly session: number
+  /** 1, 2, 3, … a session and direction. */
+  readonly sequence: number
+  /** Highest sequence number received from the other end. */
+  readonly received: number
+  /** Sequence number of the sum held from the other end for the predictor named here, 0 for none. */
+  readonly heldSum: number
+  readonly name: PredictorName
+  /** Asks for the vectors of what the other end holds. */
+  readonly ask: boolean
+  /** How `name` was made and its ancestors, newest first; empty for the starting predictor and in frames without content. */
+  readonly headers: readonly Header[]
+  readonly content: Whole | Step | undefined
+  readonly sum: FrameSum | undefined
+}
+
+export interface Shapes {
+  readonly parameters: Layout
+  readonly state: Layout
+}
+
+/** Which numbers to define, and how numbers translate; one of each for every direction of a session. */
+export interface Outgoing {
+  /** Whether the other end is not known to have seen the contributor's definition. */
+  undefined(contributor: number): boolean
+}
+
+export interface Incoming {
+  /** Notes what the other end calls a contributor. */
+  define(theirs: number, own: number): void
+  /** The own number of what the other end calls `theirs`, or undefined if it was never defined. */
+  translate(theirs: number): number | undefined
+}
+
+/** An upper bound on the bytes of any valid frame for a model of these shapes. */
+export function maximumFrameBytes(shapes: Shapes): number {
+  let vectors = 0
+  for (const block of shapes.parameters.blocks) vectors += 3 * blockBytes(block.length)
+  for (const block of shapes.state.blocks) vectors += blockBytes(block.length)
+  return vectors + (1 << 24)
+}
+
+export function encodeFrame(frame: Frame, shapes: Shapes, table: ContributorTable, outgoing: Outgoing): Uint8Array {
+  const definitions = contributorsOf(frame, table).filter(contributor => outgoing.undefined(contributor))
+  const dense = (frame.sum ? 1 : 0) + (frame.content?.kind === 'whole' ? 2 : frame.content ? 1 : 0)
+  let capacity = 512 + definitions.length * 64
+  for (const block of shapes.parameters.blocks) capacity += dense * blockBytes(block.length)
+  if (frame.content?.kind === 'whole') for (const block of shapes.state.blocks) capacity += blockBytes(block.length)
+  const out = new Writer(capacity)
+  out.byte(FRAME_VERSION)
+  out.byte(
+    (frame.ask ? ASK : 0) |
+      (frame.content?.kind === 'whole' ? WHOLE : 0) |
+      (frame.content?.kind === 'step' ? STEP : 0) |
+      (frame.sum ? SUM : 0) |
+      (definitions.length > 0 ? DEFINITIONS : 0)
+  )
+  out.integer(frame.session)
+  out.integer(frame.sequence)
+  out.integer(frame.received)
+  out.integer(frame.heldSum)
+  if (definitions.length > 0) {
+    out.integer(definitions.length)
+    for (const contributor of definitions) {
+      const { origin, incarnation } = table.contributor(contributor)
+      out.integer(contributor)
+      out.string(origin)
+      out.integer(incarnation)
+    }
+  }
+  writeName(out, frame.name, table)
+  if (frame.content) {
+    out.integer(frame.headers.length)
+    for (const header of frame.headers) {
+      out.integer(header.count)
+      writeCoverage(out, header.coverage)
+      writeName(out, header.parent, table)
+    }
+    if (frame.content.kind === 'whole') {
+      out.blocks(frame.content.parameters)
+      out.blocks(frame.content.average)
+      out.blocks(frame.content.state)
+    } else out.blocks(frame.content.sum)
+  }
+  if (frame.sum) {
+    out.integer(frame.sum.base)
+    out.integer(frame.sum.changed.length)
+    let next = 0
+    for (const [contributor, segments] of frame.sum.changed) {
+      out.integer(contributor - next)
+      out.integer(segments)
+      next = contributor + 1
+    }
+    out.integer(frame.sum.count)
+    out.blocks(frame.sum.sum)
+  }
+  return out.finish()
+}
+
+/** Strict: throws FrameError for anything that no honest sender writes. */
+export function decodeFrame(bytes: Uint8Array, shapes: Shapes, table: ContributorTable, incoming: Incoming): Frame {
+  const input = new Reader(bytes)
+  const version = input.byte()
+  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version} instead of ${FRAME_VERSION}`)
+  const flags = input.byte()
+  if (flags > 31 || (flags & (WHOLE | STEP)) === (WHOLE | STEP)) throw new FrameError(`unknown flags ${flags}`)
+  const session = input.integer()
+  const sequence = input.integer()
+  const received = input.integer()
+  const heldSum = input.integer()
+  if (sequence < 1) throw new FrameError('sequence numbers start at 1')
+  if (flags & DEFINITIONS) {
+    const count = input.integer(LIMITS.contributors)
+    for (let i = 0; i < count; i++) {
+      const theirs = input.integer(LIMITS.contributors * 8)
+      const origin = input.string(LIMITS.origin)
+      if (origin === '') throw new FrameError('a contributor without an origin')
+      incoming.define(theirs, table.number(origin, input.integer()))
+    }
+  }
+  const translate = (theirs: number): number => {
+    const own = incoming.translate(theirs)
+    if (own === undefined) throw new FrameError(`contributor ${theirs} was never defined`)
+    return own
+  }
+  const name = readName(input, table, translate)
+  const headers: Header[] = []
+  let content: Whole | Step | undefined
+  if (flags & (WHOLE | STEP)) {
+    const count = input.integer(LIMITS.headers)
+    let child = name
+    for (let i = 0; i < count; i++) {
+      const gradients = input.integer()
+      const coverage = readCoverage(input, translate)
+      const parent = readName(input, table, translate)
+      if (parent.updates !== child.updates - 1) throw new FrameError('a parent is not one update behind its child')
+      headers.push({ name: child, parent, count: gradients, coverage })
+      child = parent
+    }
+    if ((name.updates === 0) !== (count === 0)) throw new FrameError('a predictor without its header')
+    if (flags & WHOLE) {
+      const parameters = input.blocks(shapes.parameters)
+      const average = input.blocks(shapes.parameters)
+      content = { kind: 'whole', parameters, average, state: input.blocks(shapes.state) }
+    } else content = { kind: 'step', sum: input.blocks(shapes.parameters) }
+  }
+  let sum: FrameSum | undefined
+  if (flags & SUM) {
+    const base = input.integer()
+    const changed = readEntries(input, translate, 0)
+    const count = input.integer()
+    sum = { base, changed, count, sum: input.blocks(shapes.parameters) }
+  }
+  input.finish()
+  return { session, sequence, received, heldSum, name, ask: (flags & ASK) !== 0, headers, content, sum }
+}
+
+function writeName(out: Writer, name: PredictorName, table: ContributorTable): void {
+  out.integer(name.updates)
+  if (name.updates > 0) out.integer(table.number(name.origin, name.incarnation))
+  out.hex(name.digest)
+}
+
+function readName(input: Reader, table: ContributorTable, translate: (theirs: number) => number): PredictorName {
+  const updates = input.integer()
+  const maker = updates > 0 ? table.contributor(translate(input.integer())) : { origin: '', incarnation: 0 }
+  return { updates, origin: maker.origin, incarnation: maker.incarnation, digest: input.hex(16) }
+}
+
+function writeCoverage(out: Writer, { contributors, segments }: Coverage): void {
+  out.integer(contributors.length)
+  let next = 0
+  for (let i = 0; i < contributors.length; i++) {
+    out.integer(contributors[i] - next)
+    out.integer(segments[i])
+    next = contributors[i] + 1
+  }
+}
+
+function readCoverage(input: Reader, translate: (theirs: number) => number): Coverage {
+  return fromEntries(readEntries(input, translate, 1))
+}
+
+function readEntries(input: Reader, translate: (theirs: number) => number, least: number): [number, number][] {
+  const count = input.integer(Math.min(LIMITS.contributors, input.left >> 1))
+  const entries: [number, number][] = []
+  let next = 0
+  for (let i = 0; i < count; i++) {
+    next += input.integer()
+    const segments = input.integer(0x7fffffff)
+    if (segments < least) throw new FrameError('a coverage of no segments')
+    entries.push([translate(next++), segments])
+  }
+  return entries
+}
+
+/** Every contributor number that the frame's bytes mention. */
+function contributorsOf(frame: Frame, table: ContributorTable): number[] {
+  const numbers = new Set<number>()
+  const name = ({ updates, origin, incarnation }: PredictorName) => {
+    if (updates > 0) numbers.add(table.number(origin, incarnation))
+  }
+  name(frame.name)
+  for (const header of frame.headers) {
+    name(header.parent)
+    for (const contributor of header.coverage.contributors) numbers.add(contributor)
+  }
+  for (const [contributor] of frame.sum?.changed ?? []) numbers.add(contributor)
+  return [...numbers]
+}

@@ -1,0 +1,11 @@
+/**
+ * What can be wrong with bytes that claim to be a frame, as one error type: whoever receives it ends the edge session and
+ * names the sender.
+ */
+
+/** A frame that violates the format, a limit or a rule that any honest sender keeps. Nothing of it has touched the state. */
+export class FrameError extends Error {
+  static readonly code = 'ERR_BAD_FRAME'
+  readonly code = FrameError.code
+  override readonly name = 'FrameError'
+}

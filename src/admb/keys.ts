@@ -1,0 +1,46 @@
+/**
+ * A contributor of gradients is a node in one of its incarnations. Coverages mention contributors all the time, so each
+ * node numbers those it has heard of and coverages hold numbers.
+ */
+import { FrameError } from './errors.js'
+
+/** One node in one incarnation. */
+export interface Contributor {
+  readonly origin: string
+  readonly incarnation: number
+}
+
+/** Numbers contributors 0, 1, 2, … in the order in which they were first met. */
+export class ContributorTable {
+  readonly #numbers = new Map<string, number>()
+  readonly #contributors: Contributor[] = []
+  readonly #limit: number
+
+  /** @param limit how many contributors may be met before further ones are refused */
+  constructor(limit = 1 << 20) {
+    this.#limit = limit
+  }
+
+  get size(): number {
+    return this.#contributors.length
+  }
+
+  /** The contributor's number, a new one if it was never met. Throws FrameError when the table is full. */
+  number(origin: string, incarnation: number): number {
+    const key = `${incarnation}/${origin}`
+    let number = this.#numbers.get(key)
+    if (number === undefined) {
+      number = this.#contributors.length
+      if (number >= this.#limit) throw new FrameError(`more than ${this.#limit} contributors`)
+      this.#numbers.set(key, number)
+      this.#contributors.push({ origin, incarnation })
+    }
+    return number
+  }
+
+  contributor(number: number): Contributor {
+    const found = this.#contributors[number]
+    if (found === undefined) throw new RangeError(`no contributor ${number}`)
+    return found
+  }
+}

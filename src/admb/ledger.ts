@@ -1,0 +1,172 @@
+/**
+ * A node's own gradients. While it holds one predictor (an epoch) they form an ordered list of segments; a segment closes
+ * whenever a sum is sent, so that any sum anywhere covers a prefix of the list. When the node turns to another predictor,
+ * the headers on that predictor's lineage tell which segments are used up; the others, while they are young enough, start
+ * the next epoch's list. So no gradient is wasted and none is used twice on any lineage. With `carry` 0 every epoch starts
+ * empty, which is the algorithm as published.
+ */
+import type { Blocks, Layout } from '../learner/types.js'
+import { segmentsOf } from './coverage.js'
+import { type PredictorName, sameName } from './name.js'
+import type { Header } from './predictor.js'
+import { addInto, clear, copyOf, zeros } from './vectors.js'
+
+/** Consecutive own gradients that were closed together. */
+interface Segment {
+  /** Undefined with carry 0: nothing will ask for it again. */
+  readonly sum: Blocks | undefined
+  readonly count: number
+  /** The period in which it was closed. */
+  readonly period: number
+  /** Updates of the predictor at which its gradients were taken. */
+  readonly born: number
+  used: boolean
+}
+
+interface Epoch {
+  readonly name: PredictorName
+  readonly segments: Segment[]
+}
+
+/** The own part of a sum: all closed segments of the current epoch. */
+export interface OwnSum {
+  readonly sum: Blocks
+  readonly count: number
+  /** Length of the covered prefix. */
+  readonly segments: number
+}
+
+export class Ledger {
+  readonly #layout: Layout
+  readonly #carry: number
+  readonly #contributor: number
+  #name: PredictorName
+  #list: Segment[] = []
+  #sum: Float32Array[]
+  #count = 0
+  #open: Float32Array[]
+  #openCount = 0
+  /** Earlier epochs whose segments may still be carried, oldest first. */
+  #epochs: Epoch[] = []
+  #discarded = 0
+
+  /**
+   * @param carry periods for which an unused segment is kept, 0 for none
+   * @param contributor the owner's number in coverages
+   * @param name the predictor held at the start
+   */
+  constructor(layout: Layout, carry: number, contributor: number, name: PredictorName) {
+    this.#layout = layout
+    this.#carry = carry
+    this.#contributor = contributor
+    this.#name = name
+    this.#sum = zeros(layout)
+    this.#open = zeros(layout)
+  }
+
+  /** Where the learner adds gradients; `added` must follow. */
+  get accumulator(): Blocks {
+    return this.#open
+  }
+
+  /** Own gradients of this epoch, the open segment included. */
+  get count(): number {
+    return this.#count + this.#openCount
+  }
+
+  /** Own gradients that no lineage will use any more. */
+  get discarded(): number {
+    return this.#discarded
+  }
+
+  added(count: number): void {
+    this.#openCount += count
+  }
+
+  /** All own gradients of this epoch, without closing the open segment. */
+  total(): OwnSum {
+    const sum = copyOf(this.#sum)
+    addInto(sum, this.#open)
+    return { sum, count: this.count, segments: this.#list.length }
+  }
+
+  /** Closes the open segment and returns the epoch's sum. The blocks are the ledger's own: read them at once. */
+  close(period: number): OwnSum {
+    if (this.#openCount > 0) {
+      addInto(this.#sum, this.#open)
+      const keep = this.#carry > 0
+      this.#list.push({
+        sum: keep ? this.#open : undefined,
+        count: this.#openCount,
+        period,
+        born: this.#name.updates,
+        used: false
+      })
+      if (keep) this.#open = zeros(this.#layout)
+      else clear(this.#open)
+      this.#count += this.#openCount
+      this.#openCount = 0
+    }
+    return { sum: this.#sum, count: this.#count, segments: this.#list.length }
+  }
+
+  /**
+   * Ends the epoch and starts the next one at `next`.
+   * @param lineage headers of `next` and its ancestors, newest first, as far back as they are known
+   */
+  turn(next: PredictorName, lineage: readonly Header[], period: number): void {
+    this.close(period)
+    this.#epochs.push({ name: this.#name, segments: this.#list })
+    const unused = this.#unused(lineage)
+    this.#forget(period)
+    this.#name = next
+    this.#list = []
+    clear(this.#sum)
+    this.#count = 0
+    if (this.#carry === 0) return
+    for (const segment of unused) {
+      if (period - segment.period > this.#carry) continue
+      this.#list.push(segment)
+      this.#count += segment.count
+      if (segment.sum !== undefined) addInto(this.#sum, segment.sum)
+    }
+  }
+
+  /** Segments that `lineage` has certainly not used, oldest first; marks the others used. */
+  #unused(lineage: readonly Header[]): Segment[] {
+    const all = new Set<Segment>()
+    for (const epoch of this.#epochs) for (const segment of epoch.segments) all.add(segment)
+    const used = new Set<Segment>()
+    let nearest: Epoch | undefined
+    for (const header of lineage) {
+      const epoch = this.#epochs.find(candidate => sameName(candidate.name, header.parent))
+      if (epoch === undefined) continue
+      const prefix = segmentsOf(header.coverage, this.#contributor)
+      for (let i = 0; i < prefix && i < epoch.segments.length; i++) used.add(epoch.segments[i])
+      nearest ??= epoch
+    }
+    // Below the oldest known parent the lineage is unknown. What was carried into an epoch on the lineage is known to have
+    // been unused up to there; any other gradient taken below the known part counts as used.
+    const known = lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
+    const cleared = new Set(nearest?.segments)
+    const result: Segment[] = []
+    for (const segment of all) {
+      segment.used = used.has(segment) || (segment.born < known && !cleared.has(segment))
+      if (!segment.used) result.push(segment)
+    }
+    return result.sort((a, b) => a.born - b.born || a.period - b.period)
+  }
+
+  /** Lets go of segments that are too old to be carried, and of epochs without any other. */
+  #forget(period: number): void {
+    const expired = (segment: Segment) => this.#carry === 0 || period - segment.period > this.#carry
+    const gone = new Set<Segment>()
+    this.#epochs = this.#epochs.filter(epoch => {
+      if (!epoch.segments.every(expired)) return true
+      for (const segment of epoch.segments) gone.add(segment)
+      return false
+    })
+    for (const epoch of this.#epochs) for (const segment of epoch.segments) gone.delete(segment)
+    for (const segment of gone) if (!segment.used) this.#discarded += segment.count
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Predictors and how one comes from another. A predictor is an immutable value; the header that came with it says from
+ * which parent and with whose gradients it was made, and the headers of the last steps, its lineage, tell a node which of
+ * its own gradients are used up.
+ */
+import type { Averaging, Blocks, Digest, RuleState, UpdateRule } from '../learner/types.js'
+import type { Coverage } from './coverage.js'
+import type { PredictorName } from './name.js'
+
+/** w, w̄ and the rule's state, named. Immutable: share it, never write to it. */
+export interface Predictor {
+  readonly name: PredictorName
+  /** w */
+  readonly parameters: Blocks
+  /** w̄, the running average that serves predictions */
+  readonly average: Blocks
+  /** The update rule's own state (sums of gradients, of squares, …). */
+  readonly state: Blocks
+}
+
+/** How a predictor was made. Contributor numbers in the coverage are those of the node that holds the header. */
+export interface Header {
+  readonly name: PredictorName
+  readonly parent: PredictorName
+  /** Gradients in the batch. */
+  readonly count: number
+  readonly coverage: Coverage
+}
+
+/** A batch: the gradient sum and how many gradients are in it. */
+export interface Batch {
+  readonly sum: Blocks
+  readonly count: number
+}
+
+/** What turns a predictor and a batch into the next predictor; the same on every peer. */
+export interface Recipe {
+  readonly rule: UpdateRule
+  readonly averaging: Averaging
+  readonly digest: Digest
+}
+
+/** The predictor that everyone starts from: no updates, no origin. */
+export function startingPredictor(parameters: Blocks, recipe: Recipe): Predictor {
+  const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
+  const state = recipe.rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
+  const digest = recipe.digest([parameters, parameters, state])
+  return { name: { updates: 0, origin: '', incarnation: 0, digest }, parameters, average: parameters, state }
+}
+
+/**
+ * Dekel et al., Algorithm 6: w ← rule(sum / count), w̄ ← average, v ← v + 1. Deterministic, so whoever replays the batch on
+ * the parent gets the same bits as its maker.
+ */
+export function nextPredictor(
+  parent: Predictor,
+  batch: Batch,
+  maker: { readonly origin: string; readonly incarnation: number },
+  recipe: Recipe
+): Predictor {
+  const updates = parent.name.updates
+  const stepped: RuleState = recipe.rule.step(parent, batch.sum, batch.count, updates)
+  const average = recipe.averaging.average(parent.average, stepped.parameters, updates)
+  const digest = recipe.digest([stepped.parameters, average, stepped.state])
+  const name = { updates: updates + 1, origin: maker.origin, incarnation: maker.incarnation, digest }
+  return { name, parameters: stepped.parameters, average, state: stepped.state }
+}
+
+/**
+ * Joins a received chain of headers (newest first) with the headers already held for its ancestors.
+ * @param limit the greatest number of headers kept
+ */
+export function extendLineage(chain: readonly Header[], held: readonly Header[], limit: number): Header[] {
+  const lineage = chain.slice(0, limit)
+  const oldest = chain[chain.length - 1]
+  if (oldest !== undefined) {
+    const from = held.findIndex(header => header.name.updates === oldest.parent.updates)
+    if (from >= 0 && sameMaker(held[from].name, oldest.parent)) lineage.push(...held.slice(from))
+  }
+  return lineage.slice(0, limit)
+}
+
+function sameMaker(a: PredictorName, b: PredictorName): boolean {
+  return a.origin === b.origin && a.incarnation === b.incarnation
+}

@@ -1,0 +1,122 @@
+/**
+ * The framing of one stream: chunks of a kind, a length and a payload. Small chunks arrive whole; the payload of a data
+ * chunk is passed on as it comes, so that a frame is copied only once.
+ */
+import { ProtocolViolationError } from './errors.js'
+import { headerBytes, maxControlBytes, maxDataBytes, maxHelloBytes, maxReasonBytes } from './limits.js'
+
+/** Chunk kinds as they stand on the wire. */
+export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6 } as const
+export type ChunkKind = (typeof ChunkKind)[keyof typeof ChunkKind]
+
+/** Smallest and largest payload of each kind, in bytes. */
+const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
+  [ChunkKind.hello]: [2, maxHelloBytes],
+  [ChunkKind.control]: [0, maxControlBytes],
+  [ChunkKind.frame]: [8, 8],
+  [ChunkKind.data]: [1, maxDataBytes],
+  [ChunkKind.consumed]: [0, 0],
+  [ChunkKind.close]: [0, maxReasonBytes]
+}
+
+/** Writes a chunk header to `into` at `offset`: kind (u8), three zero bytes, payload length (u32, little-endian). */
+export function writeHeader(into: Uint8Array, offset: number, kind: ChunkKind, length: number): void {
+  into[offset] = kind
+  into[offset + 1] = into[offset + 2] = into[offset + 3] = 0
+  into[offset + 4] = length
+  into[offset + 5] = length >>> 8
+  into[offset + 6] = length >>> 16
+  into[offset + 7] = length >>> 24
+}
+
+/** A whole chunk. @throws RangeError if the payload is outside what its kind allows. */
+export function encodeChunk(kind: ChunkKind, payload: Uint8Array): Uint8Array {
+  const [least, most] = payloadBounds[kind]
+  if (payload.length < least || payload.length > most) {
+    throw new RangeError(`a chunk of kind ${kind} holds ${least} to ${most} bytes, not ${payload.length}`)
+  }
+  const chunk = new Uint8Array(headerBytes + payload.length)
+  writeHeader(chunk, 0, kind, payload.length)
+  chunk.set(payload, headerBytes)
+  return chunk
+}
+
+/** Announces a frame: its length in bytes as u64, little-endian. */
+export function encodeFrameStart(length: number): Uint8Array {
+  const payload = new Uint8Array(8)
+  new DataView(payload.buffer).setBigUint64(0, BigInt(length), true)
+  return encodeChunk(ChunkKind.frame, payload)
+}
+
+/** The length that a `frame` chunk announces, in bytes; beyond 2^53 it loses its last bits but stays too large. */
+export function decodeFrameStart(payload: Uint8Array): number {
+  return Number(new DataView(payload.buffer, payload.byteOffset, 8).getBigUint64(0, true))
+}
+
+/** Takes what the decoder finds, in order. */
+export interface ChunkSink {
+  /** A chunk of any kind but data; `payload` is its own copy. */
+  chunk(kind: ChunkKind, payload: Uint8Array): void
+  /** Some bytes of a data chunk. Valid during the call only. */
+  data(bytes: Uint8Array): void
+}
+
+/** Cuts a byte stream into chunks, whatever its pieces are. Holds at most one header and one small payload. */
+export class ChunkDecoder {
+  readonly #header = new Uint8Array(headerBytes)
+  #headerFilled = 0
+  #kind: ChunkKind = ChunkKind.control
+  #payload: Uint8Array | undefined
+  #remaining = 0
+
+  /**
+   * Takes bytes until they end or `goOn` is false after a chunk.
+   * @returns how many bytes were taken
+   * @throws ProtocolViolationError at a header that is none, before anything is allocated for it
+   */
+  push(bytes: Uint8Array, sink: ChunkSink, goOn: () => boolean): number {
+    let at = 0
+    while (at < bytes.length && goOn()) {
+      if (this.#headerFilled < headerBytes) {
+        const take = Math.min(headerBytes - this.#headerFilled, bytes.length - at)
+        this.#header.set(bytes.subarray(at, at + take), this.#headerFilled)
+        this.#headerFilled += take
+        at += take
+        if (this.#headerFilled === headerBytes) this.#begin(sink)
+        continue
+      }
+      const take = Math.min(this.#remaining, bytes.length - at)
+      const part = bytes.subarray(at, at + take)
+      at += take
+      if (this.#payload === undefined) sink.data(part)
+      else this.#payload.set(part, this.#payload.length - this.#remaining)
+      this.#remaining -= take
+      if (this.#remaining === 0) this.#end(sink)
+    }
+    return at
+  }
+
+  #begin(sink: ChunkSink): void {
+    const view = new DataView(this.#header.buffer)
+    const kind = view.getUint8(0)
+    const bounds = payloadBounds[kind as ChunkKind]
+    if (bounds === undefined || (view.getUint32(0, true) & 0xffffff00) !== 0) {
+      throw new ProtocolViolationError(`unknown chunk header ${Buffer.from(this.#header).toString('hex')}`)
+    }
+    const length = view.getUint32(4, true)
+    if (length < bounds[0] || length > bounds[1]) {
+      throw new ProtocolViolationError(`chunk of kind ${kind} announces ${length} bytes, ${bounds[1]} is the most`)
+    }
+    this.#kind = kind as ChunkKind
+    this.#remaining = length
+    this.#payload = kind === ChunkKind.data ? undefined : new Uint8Array(length)
+    if (length === 0) this.#end(sink)
+  }
+
+  #end(sink: ChunkSink): void {
+    this.#headerFilled = 0
+    const payload = this.#payload
+    this.#payload = undefined
+    if (payload !== undefined) sink.chunk(this.#kind, payload)
+  }
+}

@@ -1,0 +1,63 @@
+/** The opening of a session: both ends say hello at once, and both compare before anything else is exchanged. */
+import type { Stream } from '@libp2p/interface'
+import { ChunkChannel } from './chunk-channel.js'
+import { ChunkKind } from './chunks.js'
+import { ProtocolViolationError, SessionClosedError, UnreachablePeerError } from './errors.js'
+import { agree, decodeHello, encodeHello, type Hello } from './hello.js'
+import type { Limits } from './limits.js'
+
+/**
+ * @returns the channel, held back until somebody receives from it
+ * @throws IncompatiblePeerError if the hellos differ (at both ends)
+ * @throws UnreachablePeerError if there is no hello in time
+ * @throws ProtocolViolationError if what comes is no hello
+ * @throws SessionClosedError if the stream ends first
+ */
+export function exchangeHello(
+  stream: Stream,
+  peer: string,
+  ours: Hello,
+  limits: Limits,
+  signal?: AbortSignal
+): Promise<ChunkChannel> {
+  const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => {
+      finish()
+      reject(error)
+      channel.fail(error)
+    }
+    const late = () =>
+      fail(
+        new UnreachablePeerError(`peer ${peer}`, `it connected but said no hello within ${limits.helloTimeoutMs} ms`)
+      )
+    const aborted = () => fail(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
+    const timer = setTimeout(late, limits.helloTimeoutMs)
+    const finish = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', aborted)
+    }
+    signal?.addEventListener('abort', aborted, { once: true })
+    channel.receive({
+      chunk: (kind, payload) => {
+        try {
+          if (kind !== ChunkKind.hello) throw new ProtocolViolationError(`a chunk of kind ${kind} before the hello`)
+          agree(peer, ours, decodeHello(payload))
+        } catch (error) {
+          fail(error as Error)
+          return
+        }
+        channel.hold()
+        finish()
+        resolve(channel)
+      },
+      data: () => fail(new ProtocolViolationError('frame data before the hello')),
+      closed: reason => {
+        finish()
+        reject(new SessionClosedError(peer, reason))
+      }
+    })
+    channel.send(ChunkKind.hello, encodeHello(ours))
+    if (signal?.aborted) aborted()
+  })
+}

@@ -1,0 +1,65 @@
+/** Identity keys (who a peer is) and network keys (who may talk to it at all): made, stored and read back. */
+import './polyfill.js'
+import { randomBytes } from 'node:crypto'
+import { generateKeyPair, privateKeyFromProtobuf, privateKeyToProtobuf } from '@libp2p/crypto/keys'
+import type { Ed25519PrivateKey } from '@libp2p/interface'
+import { peerIdFromPrivateKey, peerIdFromString } from '@libp2p/peer-id'
+import { DamagedKeyError, MalformedPeerIdError } from './errors.js'
+
+/** A peer's identity: an Ed25519 key pair. */
+export type IdentityKey = Ed25519PrivateKey
+
+export function generateIdentityKey(): Promise<IdentityKey> {
+  return generateKeyPair('Ed25519')
+}
+
+/** libp2p's protobuf form: 68 bytes. */
+export function encodeIdentityKey(key: IdentityKey): Uint8Array {
+  return privateKeyToProtobuf(key)
+}
+
+/** @throws DamagedKeyError if the bytes are no Ed25519 key in libp2p's protobuf form */
+export function decodeIdentityKey(bytes: Uint8Array): IdentityKey {
+  let key: ReturnType<typeof privateKeyFromProtobuf>
+  try {
+    key = privateKeyFromProtobuf(bytes)
+  } catch {
+    throw new DamagedKeyError('identity', `${bytes.length} bytes that hold no key`)
+  }
+  if (key.type !== 'Ed25519') throw new DamagedKeyError('identity', `type ${key.type} instead of Ed25519`)
+  return key
+}
+
+/** The peer id that goes with a key: `12D3Koo…`. */
+export function peerIdOf(key: IdentityKey): string {
+  return peerIdFromPrivateKey(key).toString()
+}
+
+/** The peer id in its usual form. @throws MalformedPeerIdError if it is none */
+export function parsePeerId(text: string): string {
+  try {
+    return peerIdFromString(text.trim()).toString()
+  } catch {
+    throw new MalformedPeerIdError(text)
+  }
+}
+
+/** A new network key in the form of a libp2p `swarm.key` file: three lines, 256 random bits in hexadecimal. */
+export function generateNetworkKey(): Uint8Array {
+  return new TextEncoder().encode(`/key/swarm/psk/1.0.0/\n/base16/\n${randomBytes(32).toString('hex')}\n`)
+}
+
+/**
+ * Checks the content of a network key file and returns it in the one form that libp2p takes.
+ * @throws DamagedKeyError if it is none
+ */
+export function parseNetworkKey(content: Uint8Array): Uint8Array {
+  const [tag, encoding, key] = new TextDecoder().decode(content).split(/\r?\n/)
+  if (tag !== '/key/swarm/psk/1.0.0/' || encoding !== '/base16/') {
+    throw new DamagedKeyError('network', 'its first lines are not "/key/swarm/psk/1.0.0/" and "/base16/"')
+  }
+  if (!/^[0-9a-f]{64}$/i.test(key?.trim() ?? '')) {
+    throw new DamagedKeyError('network', 'its third line is not 64 hexadecimal digits')
+  }
+  return new TextEncoder().encode(`${tag}\n${encoding}\n${key.trim().toLowerCase()}\n`)
+}

@@ -1,0 +1,64 @@
+/** What libp2p throws at listening and dialling, in words that tell a user what to do. */
+import {
+  AddressInUseError,
+  ListenError,
+  NetworkError,
+  NetworkKeyMismatchError,
+  NotAdmbPeerError,
+  PeerRefusedError,
+  UnexpectedPeerError,
+  UnreachablePeerError
+} from './errors.js'
+
+/** Name of the error with which the network key's exchange fails; libp2p has none of its own for it. */
+export const protectionFailed = 'ProtectionFailedError'
+
+/** libp2p lists the failures of all addresses in one message, each with its stack. */
+export function explainListen(error: Error, addresses: readonly string[]): Error {
+  const failure = /(?:^|\n)\s*(\/\S+): (?:Error: )?listen (E[A-Z]+)/.exec(error.message)
+  const target = failure?.[1] ?? addresses.join(', ')
+  if (failure?.[2] === 'EADDRINUSE') return new AddressInUseError(target)
+  if (failure !== null) return new ListenError(target, failure[2])
+  return error.name === 'UnsupportedListenAddressesError' ? new ListenError(target, 'no TCP address') : error
+}
+
+export interface DialContext {
+  /** What was dialled: a peer id or addresses. */
+  readonly target: string
+  /** This peer's id. */
+  readonly self: string
+  readonly protocol: string
+}
+
+/** @returns an error of this folder, or the one given if it is the caller's own abort or a bug */
+export function explainDial(error: Error, context: DialContext): Error {
+  if (error instanceof NetworkError) return error
+  const { target } = context
+  const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
+  // With several addresses, the furthest attempt tells the most.
+  if (causes.some(isWrongPeer)) return new UnexpectedPeerError(target)
+  const names = new Set(causes.map(cause => cause.name))
+  if (names.has('MuxerUnavailableError') || names.has('ConnectionClosedError')) {
+    return new PeerRefusedError(target, context.self)
+  }
+  const code = causes.map(cause => (cause as NodeJS.ErrnoException).code).find(code => code !== undefined)
+  // Connected, and then reset or silent before or during encryption: what the ends said to each other made no sense to them.
+  if (names.has('EncryptionFailedError') || names.has(protectionFailed) || code === 'ECONNRESET') {
+    return new NetworkKeyMismatchError(target)
+  }
+  if (code === 'ECONNREFUSED') return new UnreachablePeerError(target, 'nobody listens there')
+  if (names.has('TimeoutError') || names.has('AbortError')) return new UnreachablePeerError(target, 'no answer in time')
+  return new UnreachablePeerError(target, code ?? causes[0].message.split('\n')[0])
+}
+
+/** As `explainDial`, for opening a stream on a connection that this end took for open. */
+export function explainStream(error: Error, timedOut: boolean, context: DialContext): Error {
+  if (error.name === 'UnsupportedProtocolError') return new NotAdmbPeerError(context.target, context.protocol)
+  if (timedOut) return new UnreachablePeerError(context.target, 'no answer in time')
+  return new PeerRefusedError(context.target, context.self)
+}
+
+function isWrongPeer(error: Error): boolean {
+  // The encrypter's class is lost on the way (libp2p rethrows its message only).
+  return error.name === 'UnexpectedPeerError' || /remote identity key/.test(error.message)
+}

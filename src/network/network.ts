@@ -1,0 +1,341 @@
+/**
+ * A peer's door to the others: it listens and dials, opens sessions with peers that agree on what is learned, gossips,
+ * fetches, and keeps out whom it should. It knows nothing of what the messages mean.
+ */
+import './polyfill.js'
+import type { Connection, Stream } from '@libp2p/interface'
+import { peerIdFromString } from '@libp2p/peer-id'
+import { AccessControl } from './access.js'
+import { parseAddress, peerOf, withPeer } from './addresses.js'
+import { NetworkError, PeerDeniedError, UnreachablePeerError } from './errors.js'
+import { answer, ask, type FetchHandler } from './fetch.js'
+import { Gossip, type GossipHandler } from './gossip.js'
+import { greet, hearGreeting } from './greeting.js'
+import { exchangeHello } from './handshake.js'
+import type { Hello } from './hello.js'
+import { createHost, type Host } from './host.js'
+import { type IdentityKey, parsePeerId, peerIdOf } from './keys.js'
+import { explainDial, explainListen, explainStream } from './libp2p-errors.js'
+import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
+import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
+import { RateLimiter } from './rate-limiter.js'
+import { Session } from './session.js'
+import type { Topic } from './topics.js'
+
+export const edgeProtocol = '/admb/edge/1'
+export const fetchProtocol = '/admb/fetch/1'
+export const greetProtocol = '/admb/greet/1'
+/** Streams of one protocol that one connection may hold, each way. A pair of peers needs one, two while it changes. */
+const streamsPerConnection = 4
+/** Keeps tree neighbours when libp2p has too many connections. */
+const edgeTag = 'admb-edge'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+export type Log = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void
+
+export interface NetworkOptions {
+  readonly privateKey: IdentityKey
+  /** Multiaddresses to listen on, e.g. `/ip4/0.0.0.0/tcp/4001`; port 0 takes a free one. Empty: only dial. */
+  readonly listen: readonly string[]
+  /** Multiaddresses to tell others instead of those listened on. Default: none. */
+  readonly announce?: readonly string[]
+  /** Content of a network key file. Default: an open network. */
+  readonly networkKey?: Uint8Array
+  /** Ids of the only peers to talk to. Default: all. */
+  readonly allow?: ReadonlySet<string>
+  /** What must be equal at both ends of a session. */
+  readonly hello: Hello
+  /** Largest frame or fetched answer accepted, in bytes. */
+  readonly maxFrameBytes: number
+  /** Whether to find peers on the local network by mDNS. Default: false. */
+  readonly mdns?: boolean
+  readonly log: Log
+  /** Default: `defaultLimits`. */
+  readonly limits?: Partial<Limits>
+}
+
+/** A peer to dial: its addresses, and its id unless an address names it or it is not known. */
+export interface PeerTarget {
+  readonly id?: string
+  readonly addresses: readonly string[]
+}
+
+/**
+ * A started network.
+ * @throws MalformedAddressError, MalformedPeerIdError, DamagedKeyError, AddressInUseError, ListenError
+ */
+export async function createNetwork(options: NetworkOptions): Promise<Network> {
+  const limits = { ...defaultLimits, ...options.limits }
+  const allow = options.allow && new Set([...options.allow].map(parsePeerId))
+  const access = new AccessControl(allow)
+  const { privateKey, listen, announce = [], networkKey, mdns = false } = options
+  const host = await createHost({ privateKey, listen, announce, networkKey, mdns, access, limits })
+  const network = new Network(host, access, limits, options)
+  try {
+    await host.start()
+  } catch (error) {
+    await network.stop()
+    throw explainListen(error as Error, listen)
+  }
+  network.start()
+  return network
+}
+
+export class Network {
+  /** This peer's id. */
+  readonly id: string
+  readonly #host: Host
+  readonly #access: AccessControl
+  readonly #limits: Limits
+  readonly #options: NetworkOptions
+  readonly #gossip: Gossip
+  readonly #peers: PeerTable
+  readonly #sessions = new Map<Session, Promise<void>>()
+  readonly #controlRate: RateLimiter
+  readonly #fetchRate: RateLimiter
+  #nextSession = 1
+  #onSession: ((session: Session) => void) | undefined
+  #onFetch: FetchHandler | undefined
+  #stopping: Promise<void> | undefined
+
+  /** @param host not started yet; use `createNetwork` */
+  constructor(host: Host, access: AccessControl, limits: Limits, options: NetworkOptions) {
+    this.id = peerIdOf(options.privateKey)
+    this.#host = host
+    this.#access = access
+    this.#limits = limits
+    this.#options = options
+    this.#controlRate = new RateLimiter(limits.controlPerSecond)
+    this.#fetchRate = new RateLimiter(limits.fetchesPerSecond)
+    this.#peers = new PeerTable(host, connection => void this.#greet(connection))
+    this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond)
+    const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
+    void host.handle(edgeProtocol, this.#acceptSession, streams)
+    void host.handle(fetchProtocol, this.#acceptFetch, streams)
+    void host.handle(greetProtocol, this.#acceptGreeting, streams)
+  }
+
+  /** Joins the gossip; `createNetwork` does it once the host listens. */
+  start(): void {
+    this.#gossip.start()
+  }
+
+  /** Where others dial this peer, each address with `/p2p/` and its id. */
+  get addresses(): readonly string[] {
+    return this.#host.getMultiaddrs().map(address => address.toString())
+  }
+
+  /** The peers connected now. */
+  get peers(): readonly KnownPeer[] {
+    return this.#peers.connected
+  }
+
+  /** Called for every session that another peer opens, after the hellos agreed. Start it, or close it. */
+  onSession(handler: (session: Session) => void): void {
+    this.#onSession = handler
+  }
+
+  /** Called when a peer is connected, discovered by mDNS, or lost. */
+  onPeer(handler: (event: PeerEvent) => void): void {
+    this.#peers.onEvent(handler)
+  }
+
+  /** Called for every gossip message of another peer; `from` has signed it, whoever brought it. */
+  onGossip(handler: GossipHandler): void {
+    this.#gossip.onMessage(handler)
+  }
+
+  /** Called to answer other peers' fetches. Without it there is nothing to fetch. */
+  onFetch(handler: FetchHandler): void {
+    this.#onFetch = handler
+  }
+
+  /**
+   * Connects to a peer, for its gossip.
+   * @returns its id
+   * @throws NetworkError telling why it cannot be, or the signal's reason
+   */
+  async connect(target: PeerTarget, signal: AbortSignal): Promise<string> {
+    return (await this.#dial(target, signal)).remotePeer.toString()
+  }
+
+  /**
+   * Opens a session, connecting first where needed. Start it, or close it.
+   * @throws NetworkError telling why it cannot be (IncompatiblePeerError for good), or the signal's reason
+   */
+  async open(target: PeerTarget, signal: AbortSignal): Promise<Session> {
+    const connection = await this.#dial(target, signal)
+    const stream = await this.#openStream(connection, edgeProtocol, signal)
+    return this.#handshake(stream, connection, true, signal)
+  }
+
+  /**
+   * Asks a peer, connecting first where needed.
+   * @param request up to 64 KiB
+   * @returns the answer, up to `maxFrameBytes`; it owns its whole ArrayBuffer
+   * @throws NetworkError telling why there is none, or the signal's reason
+   */
+  async fetch(target: PeerTarget, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    if (request.length > maxControlBytes) throw new RangeError(`a request holds at most ${maxControlBytes} bytes`)
+    const connection = await this.#dial(target, signal)
+    const stream = await this.#openStream(connection, fetchProtocol, signal)
+    const peer = connection.remotePeer.toString()
+    return ask(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
+  }
+
+  /** Gossips up to 16 KiB. Until the topic's next message, peers that connect later get it too. @throws RangeError */
+  publish(topic: Topic, message: Uint8Array): void {
+    this.#gossip.publish(topic, message).then(
+      recipients => this.#greetOthers(recipients),
+      (error: Error) => this.#options.log('warn', 'gossip failed', { reason: error.message })
+    )
+  }
+
+  /** Cuts these peers off, connections included, in place of those cut off before; undefined cuts off nobody. */
+  block(peers: ReadonlySet<string> | undefined): void {
+    this.#access.block(peers ?? new Set())
+    for (const peer of peers ?? []) this.#cut(peer, 'blocked')
+  }
+
+  /** Cuts a peer off for a while, twice as long every time. @returns for how many ms */
+  penalise(peer: string, reason: string): number {
+    const ms = this.#access.penalise(peer, reason)
+    this.#options.log('warn', `peer ${peer} is banned for ${ms / 1000} s: ${reason}`, { peer, reason, ms })
+    this.#cut(peer, reason)
+    return ms
+  }
+
+  /** Closes all sessions (their other ends hear why) and all connections, and stops listening. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#shutDown()
+    return this.#stopping
+  }
+
+  async #shutDown(): Promise<void> {
+    const released = [...this.#sessions.values()]
+    for (const session of [...this.#sessions.keys()]) session.close('this peer stops')
+    await Promise.all(released)
+    this.#peers.stop()
+    this.#gossip.stop()
+    await this.#host.stop()
+  }
+
+  async #dial(target: PeerTarget, signal: AbortSignal): Promise<Connection> {
+    const addresses = target.addresses.map(parseAddress)
+    const id = target.id === undefined ? addresses.map(peerOf).find(peer => peer !== undefined) : parsePeerId(target.id)
+    const name = target.addresses[0] ?? `peer ${id}`
+    const denial = id === undefined ? undefined : this.#access.denial(id)
+    if (id !== undefined && denial !== undefined) throw new PeerDeniedError(id, denial)
+    if (id === this.id) throw new UnreachablePeerError(name, 'it is this peer itself')
+    const full = id === undefined ? addresses : addresses.map(address => parseAddress(withPeer(address, id)))
+    try {
+      // libp2p bounds each address' time by itself (see `createHost`), and then tells how far it came.
+      return await this.#host.dial(full.length > 0 ? full : peerIdFromString(id ?? ''), { signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw explainDial(error as Error, { target: name, self: this.id, protocol: edgeProtocol })
+    }
+  }
+
+  async #openStream(connection: Connection, protocol: string, signal: AbortSignal): Promise<Stream> {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.helloTimeoutMs)])
+    try {
+      return await connection.newStream(protocol, { signal: bounded })
+    } catch (error) {
+      signal.throwIfAborted()
+      // It may be dead without our knowing; the next dial shall not find it.
+      if (bounded.aborted) connection.abort(error as Error)
+      throw explainStream(error as Error, bounded.aborted, {
+        target: `peer ${connection.remotePeer}`,
+        self: this.id,
+        protocol
+      })
+    }
+  }
+
+  async #handshake(stream: Stream, connection: Connection, outbound: boolean, signal?: AbortSignal): Promise<Session> {
+    const peer = connection.remotePeer.toString()
+    try {
+      const channel = await exchangeHello(stream, peer, this.#options.hello, this.#limits, signal)
+      const session = new Session(channel, {
+        id: this.#nextSession++,
+        peer,
+        outbound,
+        maxFrameBytes: this.#options.maxFrameBytes,
+        controlRate: this.#controlRate,
+        onViolation: reason => this.penalise(peer, reason),
+        onClosed: () => this.#unprotect(peer)
+      })
+      this.#sessions.set(session, channel.released)
+      void channel.released.then(() => this.#sessions.delete(session))
+      this.#protect(peer, true)
+      return session
+    } catch (error) {
+      if (error instanceof UnreachablePeerError) connection.abort(error)
+      throw error
+    }
+  }
+
+  readonly #acceptSession = async (stream: Stream, connection: Connection): Promise<void> => {
+    const peer = connection.remotePeer.toString()
+    try {
+      const session = await this.#handshake(stream, connection, false)
+      if (this.#onSession === undefined || this.#stopping) session.close('no sessions are taken here now')
+      else this.#onSession(session)
+    } catch (error) {
+      if (!(error instanceof NetworkError)) throw error
+      this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
+    }
+  }
+
+  readonly #acceptFetch = (stream: Stream, connection: Connection): void => {
+    const peer = connection.remotePeer.toString()
+    const taken = this.#fetchRate.take(peer)
+    const nothing: FetchHandler = async () => undefined
+    const busy: FetchHandler = () => Promise.reject(new Error('too many requests, wait a second'))
+    const handler = taken ? (this.#onFetch ?? nothing) : busy
+    answer(stream, peer, handler, this.#options.maxFrameBytes, this.#limits)
+  }
+
+  readonly #acceptGreeting = (stream: Stream, connection: Connection): void => {
+    hearGreeting(stream, this.#limits, latest => this.#gossip.hear(connection.remotePeer.toString(), latest))
+  }
+
+  /** Peers that are connected but out of gossipsub's reach: mostly because that takes it a moment. */
+  #greetOthers(recipients: ReadonlySet<string>): void {
+    for (const { id } of this.#peers.connected) {
+      const connection = recipients.has(id) ? undefined : this.#host.getConnections(peerIdFromString(id))[0]
+      if (connection !== undefined) void this.#greet(connection)
+    }
+  }
+
+  async #greet(connection: Connection): Promise<void> {
+    const { latest } = this.#gossip
+    if (latest.size === 0) return
+    try {
+      const signal = AbortSignal.timeout(this.#limits.helloTimeoutMs)
+      greet(await connection.newStream(greetProtocol, { signal }), latest, this.#limits)
+    } catch (error) {
+      const reason = (error as Error).message
+      this.#options.log('debug', 'a greeting failed', { peer: connection.remotePeer.toString(), reason })
+    }
+  }
+
+  #unprotect(peer: string): void {
+    const isNeeded = [...this.#sessions.keys()].some(session => session.peer === peer && session.ended === undefined)
+    if (!isNeeded && !this.#stopping) this.#protect(peer, false)
+  }
+
+  #protect(peer: string, on: boolean): void {
+    const tags = { [edgeTag]: on ? { value: 100 } : undefined }
+    this.#host.peerStore.merge(peerIdFromString(peer), { tags }).catch(error => {
+      this.#options.log('debug', 'tagging a peer failed', { peer, reason: (error as Error).message })
+    })
+  }
+
+  #cut(peer: string, reason: string): void {
+    for (const connection of this.#host.getConnections()) {
+      if (connection.remotePeer.toString() === peer) connection.abort(new Error(reason))
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** Which peers are connected and where they can be dialled, kept from libp2p's events. */
+import type { Connection, IdentifyResult, PeerId, PeerInfo } from '@libp2p/interface'
+import type { Multiaddr } from '@multiformats/multiaddr'
+import { withPeer } from './addresses.js'
+import type { Host } from './host.js'
+
+/** Addresses kept of one peer. */
+const maxAddresses = 16
+
+export interface KnownPeer {
+  readonly id: string
+  /** Where it listens, as it says; each ends with its id. */
+  readonly addresses: readonly string[]
+}
+
+/** `connected` comes once the peer has said where it listens; `discovered` (mDNS) may come again and again. */
+export type PeerEvent = KnownPeer & { readonly kind: 'connected' | 'discovered' | 'lost' }
+
+export class PeerTable {
+  readonly #host: Host
+  readonly #greet: (connection: Connection) => void
+  readonly #connected = new Map<string, KnownPeer>()
+  #handler: ((event: PeerEvent) => void) | undefined
+
+  /** @param greet called with the connection to each peer that is new */
+  constructor(host: Host, greet: (connection: Connection) => void) {
+    this.#host = host
+    this.#greet = greet
+    host.addEventListener('peer:identify', this.#onIdentify)
+    host.addEventListener('peer:disconnect', this.#onDisconnect)
+    host.addEventListener('peer:discovery', this.#onDiscovery)
+  }
+
+  get connected(): readonly KnownPeer[] {
+    return [...this.#connected.values()]
+  }
+
+  onEvent(handler: (event: PeerEvent) => void): void {
+    this.#handler = handler
+  }
+
+  stop(): void {
+    this.#handler = undefined
+    this.#host.removeEventListener('peer:identify', this.#onIdentify)
+    this.#host.removeEventListener('peer:disconnect', this.#onDisconnect)
+    this.#host.removeEventListener('peer:discovery', this.#onDiscovery)
+  }
+
+  readonly #onIdentify = (event: CustomEvent<IdentifyResult>): void => {
+    const { peerId, listenAddrs, connection } = event.detail
+    if (connection.status !== 'open') return
+    const peer = describe(peerId, listenAddrs)
+    const isNew = !this.#connected.has(peer.id)
+    this.#connected.set(peer.id, peer)
+    if (!isNew) return
+    this.#greet(connection)
+    this.#handler?.({ ...peer, kind: 'connected' })
+  }
+
+  readonly #onDisconnect = (event: CustomEvent<PeerId>): void => {
+    const peer = this.#connected.get(event.detail.toString())
+    if (peer === undefined) return
+    this.#connected.delete(peer.id)
+    this.#handler?.({ ...peer, kind: 'lost' })
+  }
+
+  readonly #onDiscovery = (event: CustomEvent<PeerInfo>): void => {
+    const peer = describe(event.detail.id, event.detail.multiaddrs)
+    if (peer.addresses.length === 0 || this.#connected.has(peer.id)) return
+    this.#handler?.({ ...peer, kind: 'discovered' })
+  }
+}
+
+function describe(peerId: PeerId, addresses: readonly Multiaddr[]): KnownPeer {
+  const id = peerId.toString()
+  const dialable = addresses.filter(address => address.getComponents().some(({ name }) => name === 'tcp'))
+  return { id, addresses: dialable.slice(0, maxAddresses).map(address => withPeer(address, id)) }
+}

@@ -1,0 +1,44 @@
+/** Token buckets, one a key: how a peer that talks too much is noticed. Bounded itself: it forgets keys that are full again. */
+
+/** Keys kept before those at rest are forgotten. */
+const maxKeys = 4096
+
+export class RateLimiter {
+  readonly #perMs: number
+  readonly #burst: number
+  readonly #now: () => number
+  readonly #buckets = new Map<string, { tokens: number; at: number }>()
+
+  /**
+   * @param perSecond sustained rate; bursts of twice as many pass
+   * @param now a monotonic clock in ms
+   */
+  constructor(perSecond: number, now: () => number = () => performance.now()) {
+    this.#perMs = perSecond / 1000
+    this.#burst = 2 * perSecond
+    this.#now = now
+  }
+
+  /** Takes one token of `key`; false if there is none. */
+  take(key: string): boolean {
+    const now = this.#now()
+    let bucket = this.#buckets.get(key)
+    if (bucket === undefined) {
+      if (this.#buckets.size >= maxKeys) this.#forget(now)
+      if (this.#buckets.size >= maxKeys) return false
+      bucket = { tokens: this.#burst, at: now }
+      this.#buckets.set(key, bucket)
+    }
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + (now - bucket.at) * this.#perMs)
+    bucket.at = now
+    if (bucket.tokens < 1) return false
+    bucket.tokens -= 1
+    return true
+  }
+
+  #forget(now: number): void {
+    for (const [key, bucket] of this.#buckets) {
+      if (bucket.tokens + (now - bucket.at) * this.#perMs >= this.#burst) this.#buckets.delete(key)
+    }
+  }
+}

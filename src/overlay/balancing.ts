@@ -1,0 +1,60 @@
+/**
+ * Voluntary moves. Fragments merge whole, so trees grow deep; a node that sees a free slot below it and a branch
+ * deeper than that slot offers it down that branch, and the topmost node for which the move is worth at least half of what
+ * is to be gained takes it, with its subtree. It leaves as if its parent had died, freeze included, so that moving needs
+ * no safety argument of its own. Every such move makes each moved node shallower, hence moves come to an end, and they
+ * end only when the tree has the least height possible.
+ */
+import type { Offer } from './messages.js'
+import { becomeRoot } from './relabelling.js'
+import type { State } from './state.js'
+
+/**
+ * Offers a slot if the subtree is unbalanced; called at each heartbeat. Waits between offers for as long as news of the
+ * last one may take to come up from the leaves.
+ */
+export function offerSlot(state: State, now: number): void {
+  if (now < state.offerAt || state.freeze !== undefined) return
+  const { height } = state.children.summary(state.self)
+  state.offerAt = now + state.jitter(state.settings.timers.heartbeat * (2 + height / 2), 0.25)
+  const imbalance = state.children.imbalance(state.self)
+  if (imbalance === undefined) return
+  const { child, slot, deepest } = imbalance
+  const depth = state.path.length
+  state.send(child.session, {
+    kind: 'offer',
+    contact: slot.contact,
+    slotDepth: depth + slot.distance,
+    deepest: depth + deepest
+  })
+}
+
+/** Takes the offer or passes it to the deepest branch. */
+export function onOffer(state: State, now: number, offer: Offer): void {
+  const { parent } = state
+  if (parent === undefined || state.freeze !== undefined || offer.contact.peer === state.settings.self) return
+  const { timers } = state.settings
+  const depth = state.path.length
+  const deepest = depth + state.children.summary(state.self).height
+  const gain = depth - (offer.slotDepth + 1)
+  const possible = deepest - (offer.slotDepth + 1)
+  if (possible < 1) return
+  if (gain >= 1 && 2 * gain >= possible) {
+    if (now - state.movedAt < timers.moveHold) return
+    state.movedAt = now
+    const former = state.path[state.path.length - 1]
+    state.hangUp(parent.session, 'moving')
+    becomeRoot(state, now, 'moving', [offer.contact, former])
+    return
+  }
+  let tallest = -1
+  let towards: number | undefined
+  for (const child of state.children) {
+    const height = child.summary?.height ?? 0
+    if (child.peer !== offer.contact.peer && height > tallest) {
+      tallest = height
+      towards = child.session
+    }
+  }
+  if (towards !== undefined) state.send(towards, offer)
+}

@@ -1,0 +1,146 @@
+/**
+ * The children of a node and what they report about their subtrees: where a newcomer should go, what to report upwards,
+ * and which deep branch should be offered which shallow slot.
+ */
+import type { SessionId } from './effects.js'
+import type { Contact, PeerKey } from './label.js'
+import type { Slot, Summary } from './messages.js'
+import { MAX_PATH } from './wire.js'
+
+export interface Child {
+  readonly session: SessionId
+  readonly peer: PeerKey
+  readonly addresses: readonly string[]
+  /** When the edge was made, and when its last message came. */
+  readonly since: number
+  heard: number
+  /** Undefined until the first UP. */
+  summary: Summary | undefined
+  /** Newcomers sent there since the last UP. */
+  redirected: number
+}
+
+/** A branch (by its child) and the slot to which part of it should move; depths count from the reporting node. */
+export interface Imbalance {
+  readonly child: Child
+  readonly slot: Slot
+  readonly deepest: number
+}
+
+export class ChildTable {
+  readonly #children = new Map<SessionId, Child>()
+  readonly #capacity: number
+
+  /** @param capacity degree − 1: one place is always kept for the parent. */
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  get size(): number {
+    return this.#children.size
+  }
+
+  get full(): boolean {
+    return this.#children.size >= this.#capacity
+  }
+
+  [Symbol.iterator](): IterableIterator<Child> {
+    return this.#children.values()
+  }
+
+  get(session: SessionId): Child | undefined {
+    return this.#children.get(session)
+  }
+
+  byPeer(peer: PeerKey): Child | undefined {
+    for (const child of this.#children.values()) if (child.peer === peer) return child
+    return undefined
+  }
+
+  add(child: Child): void {
+    this.#children.set(child.session, child)
+  }
+
+  delete(session: SessionId): void {
+    this.#children.delete(session)
+  }
+
+  /** The child with the nearest free slot, of those the one with the smallest subtree, counting newcomers on their way. */
+  redirectTarget(): Child | undefined {
+    let best: Child | undefined
+    let bestDistance = 0
+    let bestSize = 0
+    for (const child of this.#children.values()) {
+      const distance = (slotOf(child)?.distance ?? MAX_PATH) + Math.floor(child.redirected / this.#capacity)
+      const size = (child.summary?.size ?? 1) + child.redirected
+      if (best === undefined || distance < bestDistance || (distance === bestDistance && size < bestSize)) {
+        best = child
+        bestDistance = distance
+        bestSize = size
+      }
+    }
+    return best
+  }
+
+  /** What to report upwards. */
+  summary(self: Contact): Summary {
+    let size = 1
+    let height = 0
+    let slot: Slot | undefined = this.full ? undefined : { distance: 0, contact: self }
+    for (const child of this.#children.values()) {
+      size += child.summary?.size ?? 1
+      height = Math.max(height, 1 + (child.summary?.height ?? 0))
+      const below = slotOf(child)
+      if (below !== undefined && (slot === undefined || below.distance + 1 < slot.distance)) {
+        slot = { distance: below.distance + 1, contact: below.contact }
+      }
+    }
+    return { size, height: Math.min(height, MAX_PATH), slot }
+  }
+
+  /** The worst pair of a deep branch and a shallow slot outside it, if a move would make anything shallower. */
+  imbalance(self: Contact): Imbalance | undefined {
+    let worst: Imbalance | undefined
+    let worstGain = 0
+    for (const child of this.#children.values()) {
+      const deepest = 1 + (child.summary?.height ?? 0)
+      const slot = this.#slotOutside(child, self)
+      if (slot === undefined) continue
+      const gain = deepest - slot.distance - 1
+      if (gain > worstGain) {
+        worstGain = gain
+        worst = { child, slot, deepest }
+      }
+    }
+    return worst
+  }
+
+  #slotOutside(branch: Child, self: Contact): Slot | undefined {
+    if (!this.full) return { distance: 0, contact: self }
+    let best: Slot | undefined
+    for (const child of this.#children.values()) {
+      const slot = child === branch ? undefined : slotOf(child)
+      if (slot !== undefined && (best === undefined || slot.distance + 1 < best.distance)) {
+        best = { distance: slot.distance + 1, contact: slot.contact }
+      }
+    }
+    return best
+  }
+}
+
+/** A child that has not reported yet is most likely a newcomer with room. */
+function slotOf(child: Child): Slot | undefined {
+  return child.summary === undefined
+    ? { distance: 0, contact: { peer: child.peer, addresses: child.addresses } }
+    : child.summary.slot
+}
+
+export function sameSummary(a: Summary | undefined, b: Summary): boolean {
+  return (
+    a !== undefined &&
+    a.size === b.size &&
+    a.height === b.height &&
+    a.slot?.distance === b.slot?.distance &&
+    a.slot?.contact.peer === b.slot?.contact.peer
+  )
+}

@@ -1,0 +1,16 @@
+/**
+ * The ways in which the overlay can be misused, as named errors. Everything else that goes wrong (dead peers, lying
+ * peers, lost sessions) is part of the protocol and never throws.
+ */
+
+/** A frame or beacon from outside is not a well-formed overlay message: end the session and `penalise` the sender. */
+export class OverlayMessageError extends Error {
+  static readonly code = 'OVERLAY_MESSAGE'
+  override readonly name = 'OverlayMessageError'
+}
+
+/** An option of `OverlayNode` is out of range; the message says which and what is allowed. */
+export class OverlayOptionError extends Error {
+  static readonly code = 'OVERLAY_OPTION'
+  override readonly name = 'OverlayOptionError'
+}

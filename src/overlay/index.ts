@@ -1,0 +1,18 @@
+/**
+ * The acyclic, degree-bounded overlay: what the network and the simulator use of it.
+ */
+export {
+  decodeBeacon,
+  decodeMessage,
+  encodeBeacon,
+  encodeMessage,
+  MAX_OVERLAY_FRAME,
+  OVERLAY_VERSION
+} from './codec.js'
+export type { EdgeEnd, Effect, SessionId } from './effects.js'
+export { OverlayMessageError, OverlayOptionError } from './errors.js'
+export type { Contact, Label, PeerKey } from './label.js'
+export type { Beacon, OverlayMessage } from './messages.js'
+export { OverlayNode, type OverlayView } from './node.js'
+export { DEFAULT_LIMITS, DEFAULT_TIMERS, type OverlayOptions } from './options.js'
+export type { Neighbour } from './sessions.js'

@@ -1,0 +1,102 @@
+/**
+ * Joining as the newcomer: whom to ask, following redirects, becoming a child. Only an unfrozen root does this, one
+ * attempt at a time (overlay rule 1).
+ */
+import { type Contact, isOlder, type PeerKey, sameLabel } from './label.js'
+import type { Accept, Redirect, Refuse } from './messages.js'
+import { isPlausiblePath, relabel } from './relabelling.js'
+import type { Attempt, State } from './state.js'
+
+/** Starts an attempt if this node may join and knows whom to ask. */
+export function seek(state: State, now: number): void {
+  if (!maySeek(state)) return
+  const excluded = (peer: PeerKey): boolean =>
+    peer === state.settings.self || state.children.byPeer(peer) !== undefined || state.book.isBanned(now, peer)
+  while (state.hints.length > 0) {
+    const hint = state.hints.shift() as Contact
+    if (!excluded(hint.peer) && !state.book.isWaiting(now, hint.peer)) {
+      dial(state, now, hint, hint.peer, 0)
+      return
+    }
+  }
+  const target = state.book.choose(now, state.label, excluded)
+  if (target !== undefined) dial(state, now, target, target.peer, 0)
+}
+
+/** When `seek` may next find somebody, if nothing happens before. */
+export function nextSeek(state: State, now: number): number {
+  return maySeek(state) ? state.book.nextDue(now, state.label) : Number.POSITIVE_INFINITY
+}
+
+function maySeek(state: State): boolean {
+  return state.isRoot && state.freeze === undefined && state.attempt === undefined
+}
+
+function dial(state: State, now: number, to: Contact, origin: PeerKey, hops: number): void {
+  const session = state.newSession()
+  state.attempt = { session, peer: to.peer, origin, hops, until: now + state.settings.timers.join }
+  const addresses = to.addresses.length > 0 ? to.addresses : state.book.contact(to.peer).addresses
+  state.push({ kind: 'open', session, peer: to.peer, addresses })
+}
+
+/** The session of the attempt stands: ask. */
+export function onOpened(state: State, attempt: Attempt): void {
+  state.send(attempt.session, { kind: 'join', label: state.label, addresses: state.self.addresses })
+}
+
+/** The attempt came to nothing, and its session has ended or been closed. */
+export function joinFailed(state: State, now: number): void {
+  const { attempt } = state
+  if (attempt === undefined) return
+  state.attempt = undefined
+  state.book.failed(now, attempt.peer)
+  if (attempt.origin !== attempt.peer) state.book.failed(now, attempt.origin)
+}
+
+/** Becomes a child. Answers false if the acceptance breaks the rules. */
+export function onAccept(state: State, now: number, attempt: Attempt, message: Accept): boolean {
+  const { label, path } = message
+  if (!isOlder(label, state.label) || !isPlausiblePath(state, label, path, attempt.peer)) return false
+  state.attempt = undefined
+  state.hints = []
+  state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, heard: now }
+  state.path = path
+  relabel(state, now, label, 'label')
+  state.push({ kind: 'edge-up', session: attempt.session, peer: attempt.peer })
+  state.sendSummary(now)
+  return true
+}
+
+export function onRedirect(state: State, now: number, attempt: Attempt, { contact }: Redirect): void {
+  state.push({ kind: 'close', session: attempt.session, reason: 'redirected' })
+  const hops = attempt.hops + 1
+  const useless =
+    hops > state.settings.limits.hops ||
+    contact.peer === state.settings.self ||
+    state.children.byPeer(contact.peer) !== undefined ||
+    state.book.isBanned(now, contact.peer)
+  if (useless) joinFailed(state, now)
+  else dial(state, now, contact, attempt.origin, hops)
+}
+
+export function onRefuse(state: State, now: number, attempt: Attempt, message: Refuse): void {
+  const { label, reason, rootAddresses } = message
+  state.push({ kind: 'close', session: attempt.session, reason: 'refused' })
+  if (reason === 'depth') {
+    joinFailed(state, now)
+    return
+  }
+  state.attempt = undefined
+  const same = sameLabel(label, state.label)
+  if (!same && label.root !== state.settings.self && label.root !== attempt.peer) {
+    // The refuser's root should hear of our older fragment (or is one that we can join), so it is worth asking.
+    state.book.offer(label.root, rootAddresses)
+    state.book.learn(now, label, rootAddresses)
+  }
+  if (isOlder(label, state.label)) {
+    state.book.failed(now, attempt.peer)
+  } else {
+    state.book.notOlder(now, attempt.peer, same)
+    if (attempt.origin !== attempt.peer) state.book.notOlder(now, attempt.origin, same)
+  }
+}

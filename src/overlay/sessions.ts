@@ -1,0 +1,114 @@
+/**
+ * A node's sessions: who may say what on each, and what follows when one ends. The rules that the messages trigger live
+ * elsewhere.
+ */
+import { onJoin } from './accepting.js'
+import { onOffer } from './balancing.js'
+import { type Child, sameSummary } from './children.js'
+import type { EdgeEnd, SessionId } from './effects.js'
+import { joinFailed, onAccept, onRedirect, onRefuse } from './joining.js'
+import type { PeerKey } from './label.js'
+import type { ByeReason, OverlayMessage } from './messages.js'
+import { becomeRoot, onFrozen, onParentLabel } from './relabelling.js'
+import type { Attempt, Parent, State } from './state.js'
+
+/** A session and the peer at its other end. */
+export interface Neighbour {
+  readonly session: SessionId
+  readonly peer: PeerKey
+}
+
+/** Every session that this node holds: edges, the attempt, and those that have not spoken yet. */
+export function heldSessions(state: State): Neighbour[] {
+  const { children, parent, attempt, inbound } = state
+  const held: Neighbour[] = [...children]
+  if (parent !== undefined) held.push(parent)
+  if (attempt !== undefined) held.push(attempt)
+  for (const [session, { peer }] of inbound) held.push({ session, peer })
+  return held
+}
+
+/** Hands a message to the rule it belongs to. A peer that says what it may not say now is cut off. */
+export function dispatch(state: State, now: number, session: SessionId, message: OverlayMessage): void {
+  const { parent, attempt } = state
+  const child = state.children.get(session)
+  const waiting = state.inbound.get(session)
+  const sender = heldSessions(state).find(held => held.session === session)?.peer
+  if (sender === undefined) return
+  if (message.kind === 'bye') {
+    state.push({ kind: 'close', session, reason: 'goodbye' })
+    release(state, now, session, message.reason)
+    return
+  }
+  let legal = false
+  if (child !== undefined) legal = fromChild(state, now, child, message)
+  else if (parent?.session === session) legal = fromParent(state, now, parent, message)
+  else if (attempt?.session === session) legal = fromAcceptor(state, now, attempt, message)
+  else if (waiting !== undefined) legal = message.kind === 'join' && onJoin(state, now, session, sender, message)
+  if (!legal) cutOff(state, now, sender, 'violation')
+}
+
+function fromChild(state: State, now: number, child: Child, message: OverlayMessage): boolean {
+  child.heard = now
+  if (message.kind === 'frozen') {
+    onFrozen(state, child.session, message)
+    return true
+  }
+  if (message.kind !== 'up') return false
+  if (!sameSummary(child.summary, message.summary)) state.summaryChanged(now)
+  child.summary = message.summary
+  child.redirected = 0
+  return true
+}
+
+function fromParent(state: State, now: number, parent: Parent, message: OverlayMessage): boolean {
+  parent.heard = now
+  switch (message.kind) {
+    case 'label':
+    case 'freeze':
+      return onParentLabel(state, now, message, parent.peer)
+    case 'offer':
+      onOffer(state, now, message)
+      return true
+    default:
+      return message.kind === 'heartbeat'
+  }
+}
+
+function fromAcceptor(state: State, now: number, attempt: Attempt, message: OverlayMessage): boolean {
+  switch (message.kind) {
+    case 'accept':
+      return onAccept(state, now, attempt, message)
+    case 'redirect':
+      onRedirect(state, now, attempt, message)
+      return true
+    case 'refuse':
+      onRefuse(state, now, attempt, message)
+      return true
+    default:
+      return false
+  }
+}
+
+/** Gives a session up, with a goodbye. */
+export function giveUp(state: State, now: number, session: SessionId, reason: ByeReason): void {
+  state.hangUp(session, reason)
+  release(state, now, session, reason)
+}
+
+/** Forgets a session that has ended, with all that follows. */
+export function release(state: State, now: number, session: SessionId, reason: EdgeEnd): void {
+  if (state.parent?.session === session) becomeRoot(state, now, reason)
+  else if (state.attempt?.session === session) joinFailed(state, now)
+  else if (!state.inbound.delete(session)) state.dropChild(now, session, reason)
+}
+
+/** Ends every session with a peer that broke the rules, and leaves it alone for a while. */
+export function cutOff(state: State, now: number, peer: PeerKey, reason: 'violation' | 'penalised'): void {
+  for (const held of heldSessions(state)) {
+    if (held.peer !== peer) continue
+    state.hangUp(held.session, 'violation')
+    release(state, now, held.session, reason)
+  }
+  state.book.ban(now, peer)
+}

@@ -1,0 +1,144 @@
+/**
+ * The state of one overlay node and the few elementary steps on it that every rule of the protocol needs. The rules
+ * themselves are functions over this state: `relabelling` (freeze and labels), `joining` (as the newcomer), `accepting`
+ * (as the acceptor), `balancing` (voluntary moves).
+ */
+import { ChildTable } from './children.js'
+import type { EdgeEnd, Effect, SessionId } from './effects.js'
+import type { Contact, Label, PeerKey } from './label.js'
+import type { ByeReason, OverlayMessage } from './messages.js'
+import { type OverlayOptions, type OverlaySettings, sendable, settle } from './options.js'
+import { PeerBook } from './peer-book.js'
+
+export interface Parent {
+  readonly session: SessionId
+  readonly peer: PeerKey
+  readonly since: number
+  /** The label with which it accepted us. */
+  readonly accepted: Label
+  heard: number
+}
+
+/** A join under way, one step (dial, JOIN, answer) of it. */
+export interface Attempt {
+  readonly session: SessionId
+  readonly peer: PeerKey
+  /** Where the walk began; it shares the blame for a walk that leads nowhere. */
+  readonly origin: PeerKey
+  readonly hops: number
+  readonly until: number
+}
+
+/** Waiting for FROZEN from these children. */
+export interface FreezeWait {
+  readonly waiting: Set<SessionId>
+  readonly until: number
+}
+
+export class State {
+  readonly settings: OverlaySettings
+  readonly children: ChildTable
+  readonly book: PeerBook
+  /** Inbound sessions whose JOIN has not come yet. */
+  readonly inbound = new Map<SessionId, { readonly peer: PeerKey; readonly until: number }>()
+  self: Contact
+  label: Label
+  /** From the root down to the parent; empty at a root. */
+  path: readonly Contact[] = []
+  parent: Parent | undefined
+  freeze: FreezeWait | undefined
+  attempt: Attempt | undefined
+  /** Whom to ask first after the loss of the parent: nearest ancestor first. */
+  hints: Contact[] = []
+  left = false
+  /** Times at which things are due. */
+  heartbeatAt: number
+  summaryAt = Number.POSITIVE_INFINITY
+  beaconAt: number
+  offerAt: number
+  /** Times at which things were last done. */
+  summarySentAt = Number.NEGATIVE_INFINITY
+  beaconSentAt = Number.NEGATIVE_INFINITY
+  movedAt = Number.NEGATIVE_INFINITY
+  #effects: Effect[] = []
+  #lastSession = 0
+
+  constructor(options: OverlayOptions) {
+    this.settings = settle(options)
+    const { self, degree, timers, limits, random } = this.settings
+    this.children = new ChildTable(degree - 1)
+    this.book = new PeerBook(timers, limits.knownPeers, random)
+    this.self = { peer: self, addresses: sendable(options.addresses ?? []) }
+    this.label = { createdAt: Math.floor(options.now), root: self }
+    this.heartbeatAt = options.now + this.jitter(timers.heartbeat, 0.1)
+    this.beaconAt = options.now
+    this.offerAt = options.now + 2 * timers.heartbeat
+  }
+
+  get isRoot(): boolean {
+    return this.parent === undefined
+  }
+
+  newSession(): SessionId {
+    this.#lastSession += 1
+    return this.#lastSession
+  }
+
+  /** `wait` ± `spread` of it. */
+  jitter(wait: number, spread: number): number {
+    return wait * (1 - spread + 2 * spread * this.settings.random())
+  }
+
+  push(effect: Effect): void {
+    this.#effects.push(effect)
+  }
+
+  takeEffects(): Effect[] {
+    const effects = this.#effects
+    this.#effects = []
+    return effects
+  }
+
+  send(session: SessionId, message: OverlayMessage): void {
+    this.push({ kind: 'send', session, message })
+  }
+
+  /** Says goodbye and closes; forgetting the session is the caller's affair. */
+  hangUp(session: SessionId, reason: ByeReason): void {
+    this.send(session, { kind: 'bye', reason })
+    this.push({ kind: 'close', session, reason })
+  }
+
+  edgeDown(session: SessionId, peer: PeerKey, reason: EdgeEnd): void {
+    this.push({ kind: 'edge-down', session, peer, reason })
+  }
+
+  /** The session's child is gone; if we waited for it to freeze, its edge being gone is as good. */
+  dropChild(now: number, session: SessionId, reason: EdgeEnd): void {
+    const child = this.children.get(session)
+    if (child === undefined) return
+    this.children.delete(session)
+    this.freeze?.waiting.delete(session)
+    this.edgeDown(session, child.peer, reason)
+    this.summaryChanged(now)
+  }
+
+  /** A changed summary travels up soon, though no oftener than four times a heartbeat. */
+  summaryChanged(now: number): void {
+    const soonest = Math.max(now, this.summarySentAt + this.settings.timers.heartbeat / 4)
+    this.summaryAt = Math.min(this.summaryAt, soonest)
+  }
+
+  sendSummary(now: number): void {
+    this.summaryAt = Number.POSITIVE_INFINITY
+    if (this.parent === undefined) return
+    this.summarySentAt = now
+    this.send(this.parent.session, { kind: 'up', summary: this.children.summary(this.self) })
+  }
+
+  /** A beacon is wanted now; how soon it may follow the last one is limited. */
+  beaconSoon(now: number): void {
+    const soonest = Math.max(now, this.beaconSentAt + this.settings.timers.beacon / 8)
+    this.beaconAt = Math.min(this.beaconAt, soonest)
+  }
+}

@@ -1,0 +1,58 @@
+/** What can go wrong with a state directory, each as one line that says what to do. */
+
+/** Another process has the directory open. */
+export class StateInUseError extends Error {
+  static readonly code = 'ERR_STATE_IN_USE'
+  readonly code = StateInUseError.code
+  override readonly name = 'StateInUseError'
+  constructor(directory: string) {
+    super(`${directory} is in use by another admb process: stop that one, or give this one its own --dir`)
+  }
+}
+
+/** The directory's content is not what this program left there. */
+export class DamagedStateError extends Error {
+  static readonly code = 'ERR_STATE_DAMAGED'
+  readonly code = DamagedStateError.code
+  override readonly name = 'DamagedStateError'
+  constructor(directory: string, what: string) {
+    super(
+      `the state in ${directory} is damaged or not admb's (${what}): restore it from a backup, or move it away to start as a new peer`
+    )
+  }
+}
+
+/** The directory belongs to another model. */
+export class ModelMismatchError extends Error {
+  static readonly code = 'ERR_STATE_MODEL'
+  readonly code = ModelMismatchError.code
+  override readonly name = 'ModelMismatchError'
+  constructor(directory: string, stored: string, given: string) {
+    super(
+      `${directory} holds a predictor of another model (${difference(stored, given)}): use another --dir or the same options`
+    )
+  }
+}
+
+/** The directory cannot be written: full, read-only, or not permitted. */
+export class StateWriteError extends Error {
+  static readonly code = 'ERR_STATE_WRITE'
+  readonly code = StateWriteError.code
+  override readonly name = 'StateWriteError'
+  constructor(directory: string, cause: unknown) {
+    const inner = cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : cause
+    super(
+      `cannot write the state in ${directory} (${inner}): free some space or mend its permissions, then start again`
+    )
+  }
+}
+
+/** Names the fields in which two models differ, with both values. */
+function difference(stored: string, given: string): string {
+  const a = JSON.parse(stored) as Record<string, unknown>
+  const b = JSON.parse(given) as Record<string, unknown>
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter(
+    key => JSON.stringify(a[key]) !== JSON.stringify(b[key])
+  )
+  return names.map(key => `${key} ${JSON.stringify(a[key])} stored, ${JSON.stringify(b[key])} given`).join(', ')
+}

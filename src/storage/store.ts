@@ -1,0 +1,212 @@
+/**
+ * What must survive a peer's death, in one level database: who it is, how often it has started, what it learned. Every
+ * write is one synced batch, so that kill -9 at any instant leaves either the state before or the state after, and the
+ * incarnation is on the disk before the first message of a run can leave. A marker file beside the database tells a fresh
+ * directory from one whose database was lost.
+ */
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Level } from 'level'
+import { DamagedStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
+
+const MARKER = 'admb.json'
+const FORMAT = 1
+
+type Bytes = Uint8Array
+type Database = Level<string, Bytes>
+
+/** What a run found on the disk and may go on from. */
+export interface Beginning {
+  /** Number of this run, 1 at first; already durable. */
+  readonly incarnation: number
+  /** The last checkpoint, if there is one. */
+  readonly checkpoint: Checkpoint | undefined
+}
+
+export interface Checkpoint {
+  /** The predictor as `AdmbNode.save` gave it. */
+  readonly predictor: Bytes
+  /** Counters and whatever else the writer needs to go on, as JSON. */
+  readonly progress: unknown
+}
+
+export class Store {
+  readonly #directory: string
+  readonly #database: Database
+  #identity: Bytes | undefined
+
+  private constructor(directory: string, database: Database, identity: Bytes | undefined) {
+    this.#directory = directory
+    this.#database = database
+    this.#identity = identity
+  }
+
+  /**
+   * Opens the state directory, creating it if it does not exist.
+   * @throws StateInUseError, DamagedStateError, StateWriteError
+   */
+  static async open(directory: string): Promise<Store> {
+    const marker = await readMarker(directory)
+    if (marker === undefined) await requireFresh(directory)
+    const path = join(directory, 'db')
+    const database: Database = new Level(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
+    try {
+      await database.open({ createIfMissing: marker === undefined })
+    } catch (error) {
+      throw openingError(directory, error)
+    }
+    const identity = await guarded(directory, () => database.get('identity'))
+    if (marker !== undefined && identity === undefined) {
+      await database.close()
+      throw new DamagedStateError(directory, 'its database has lost the identity')
+    }
+    // A start that died between the two writes of `create`.
+    if (marker === undefined && identity !== undefined) await writeMarker(directory)
+    return new Store(directory, database, identity)
+  }
+
+  /** The peer's private key, undefined in a fresh directory. */
+  get identity(): Bytes | undefined {
+    return this.#identity
+  }
+
+  /** Makes a fresh directory this peer's for good. */
+  async create(identity: Bytes): Promise<void> {
+    await this.#write([['identity', identity]])
+    this.#identity = identity
+    await writeMarker(this.#directory)
+  }
+
+  /** The model that the stored predictor belongs to, as JSON text; undefined before the first `begin`. */
+  async model(): Promise<string | undefined> {
+    return text(await guarded(this.#directory, () => this.#database.get('model')))
+  }
+
+  /**
+   * Starts a run: the next incarnation is durable when this resolves.
+   * @param model everything that the predictor's meaning depends on, as canonical JSON; must be what it was before
+   * @throws ModelMismatchError, DamagedStateError, StateWriteError
+   */
+  async begin(model: string): Promise<Beginning> {
+    const before = await this.model()
+    if (before !== undefined && before !== model) throw new ModelMismatchError(this.#directory, before, model)
+    const stored = text(await guarded(this.#directory, () => this.#database.get('incarnation')))
+    const last = stored === undefined ? 0 : Number(stored)
+    if (!Number.isSafeInteger(last) || last < 0 || (before === undefined) !== (stored === undefined)) {
+      throw new DamagedStateError(this.#directory, `its incarnation reads ${stored}`)
+    }
+    const checkpoint = await this.checkpoint()
+    const incarnation = last + 1
+    await this.#write([
+      ['model', encode(model)],
+      ['incarnation', encode(String(incarnation))]
+    ])
+    return { incarnation, checkpoint }
+  }
+
+  /** The last checkpoint. */
+  async checkpoint(): Promise<Checkpoint | undefined> {
+    const [predictor, progress] = await guarded(this.#directory, () =>
+      this.#database.getMany(['predictor', 'progress'])
+    )
+    if (predictor === undefined && progress === undefined) return undefined
+    if (predictor === undefined || progress === undefined) {
+      throw new DamagedStateError(this.#directory, 'its checkpoint is incomplete')
+    }
+    try {
+      return { predictor, progress: JSON.parse(text(progress) as string) }
+    } catch {
+      throw new DamagedStateError(this.#directory, 'its progress record does not read as JSON')
+    }
+  }
+
+  /** Stores predictor and progress together, synced. */
+  async save(checkpoint: Checkpoint): Promise<void> {
+    await this.#write([
+      ['predictor', checkpoint.predictor],
+      ['progress', encode(JSON.stringify(checkpoint.progress))]
+    ])
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close()
+  }
+
+  async #write(records: readonly (readonly [string, Bytes])[]): Promise<void> {
+    try {
+      const batch = records.map(([key, value]) => ({ type: 'put' as const, key, value }))
+      await this.#database.batch(batch, { sync: true })
+    } catch (error) {
+      throw new StateWriteError(this.#directory, error)
+    }
+  }
+}
+
+async function readMarker(directory: string): Promise<object | undefined> {
+  let content: string
+  try {
+    content = await readFile(join(directory, MARKER), 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new StateWriteError(directory, error)
+  }
+  let marker: { format?: unknown }
+  try {
+    marker = JSON.parse(content)
+  } catch {
+    throw new DamagedStateError(directory, `${MARKER} does not read as JSON`)
+  }
+  if (marker.format !== FORMAT)
+    throw new DamagedStateError(directory, `${MARKER} names the unknown format ${marker.format}`)
+  return marker
+}
+
+async function writeMarker(directory: string): Promise<void> {
+  const path = join(directory, MARKER)
+  try {
+    await writeFile(`${path}.new`, `${JSON.stringify({ format: FORMAT })}\n`, { flush: true })
+    await rename(`${path}.new`, path)
+  } catch (error) {
+    throw new StateWriteError(directory, error)
+  }
+}
+
+/** Without a marker the directory must be new, or what a start that died before `create` left. */
+async function requireFresh(directory: string): Promise<void> {
+  let names: string[]
+  try {
+    await mkdir(directory, { recursive: true })
+    names = await readdir(directory)
+  } catch (error) {
+    throw new StateWriteError(directory, error)
+  }
+  const foreign = names.find(name => name !== 'db' && name !== `${MARKER}.new`)
+  if (foreign !== undefined) throw new DamagedStateError(directory, `it holds ${foreign} but no ${MARKER}`)
+}
+
+function openingError(directory: string, error: unknown): Error {
+  const cause = (error as { cause?: { code?: string; message?: string } }).cause
+  const message = cause?.message ?? String(error)
+  if (cause?.code === 'LEVEL_LOCKED') return new StateInUseError(directory)
+  if (/permission|read-only|no space|EACCES|EROFS|ENOSPC/i.test(message)) return new StateWriteError(directory, message)
+  return new DamagedStateError(directory, message)
+}
+
+async function guarded<T>(directory: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    throw new DamagedStateError(directory, error instanceof Error ? error.message : String(error))
+  }
+}
+
+function text(bytes: Bytes | undefined): string | undefined {
+  return bytes === undefined
+    ? undefined
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+function encode(value: string): Bytes {
+  return new TextEncoder().encode(value)
+}

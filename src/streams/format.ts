@@ -1,0 +1,32 @@
+/**
+ * Which format a file has, by its name.
+ */
+import { basename } from 'node:path'
+import { UnknownFormatError } from './errors.js'
+import type { TextFormat } from './options.js'
+
+export type Format = TextFormat | 'idx'
+
+export const FORMATS: readonly Format[] = ['libsvm', 'vw', 'csv', 'jsonl', 'idx']
+
+const ENDINGS: Readonly<Record<string, Format>> = {
+  libsvm: 'libsvm',
+  svm: 'libsvm',
+  svmlight: 'libsvm',
+  vw: 'vw',
+  csv: 'csv',
+  jsonl: 'jsonl',
+  ndjson: 'jsonl',
+  idx: 'idx'
+}
+
+/** @throws UnknownFormatError naming the known formats */
+export function guessFormat(path: string): Format {
+  const name = basename(path).toLowerCase().replace(/\.gz$/, '')
+  if (/idx\d-ubyte$/.test(name)) return 'idx'
+  const ending = name.slice(name.lastIndexOf('.') + 1)
+  if (name.includes('.') && Object.hasOwn(ENDINGS, ending)) return ENDINGS[ending]
+  const what =
+    path === '-' ? 'standard input has no name to tell its format' : `${path}: the name does not tell the format`
+  throw new UnknownFormatError(`${what}: give format as one of ${FORMATS.join(', ')}`)
+}

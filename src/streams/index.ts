@@ -1,0 +1,25 @@
+/**
+ * What this folder offers to the rest of the program.
+ */
+export { collect } from './collect.js'
+export {
+  CorruptGzipError,
+  HeaderError,
+  IdxError,
+  InputError,
+  LineTooLongError,
+  MalformedInputError,
+  MissingInputError,
+  StreamOptionsError,
+  UnknownFormatError,
+  UnreadableInputError
+} from './errors.js'
+export { FORMATS, type Format, guessFormat } from './format.js'
+export { openStream, type StreamOptions } from './open.js'
+export type { ParserOptions, TextFormat } from './options.js'
+export { createParser, type Parser } from './parser.js'
+export { Random } from './random.js'
+export { RunningMoments } from './scale.js'
+export type { Shard } from './stages.js'
+export { type SyntheticOptimum, type SyntheticOptions, syntheticOptimum } from './synthetic.js'
+export type { ExampleStream, Malformed } from './types.js'

@@ -1,0 +1,213 @@
+/**
+ * JSON lines: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object of which every key but
+ * the label's is a feature. Named features are hashed: `name` with the number's value, `name=text` with 1, true and
+ * false as 1 and 0; null is a missing value. An array gives features 0 … n−1, all rows the same n.
+ */
+import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
+import { JsonScanner } from './json.js'
+import { LabelReader, REFUSED } from './labels.js'
+import { locateLines, type RowFormat } from './lines.js'
+import type { ParserOptions } from './options.js'
+import type { Reporter } from './reporter.js'
+import { RowBuffer } from './rows.js'
+
+const QUOTE = 0x22
+const OBJECT = 0x7b
+const ARRAY = 0x5b
+/** First letters tell the three words of JSON apart. */
+const TRUE = 0x74
+const FALSE = 0x66
+const NULL = 0x6e
+const FEATURES = Buffer.from('features')
+const SHAPES = { array: 'an array', named: 'named' }
+
+export class JsonlFormat implements RowFormat {
+  readonly labels: LabelReader
+  readonly locate = locateLines
+  readonly #options: ParserOptions
+  readonly #reporter: Reporter
+  readonly #scanner = new JsonScanner()
+  readonly #labelKey: Buffer
+  readonly #ignored: readonly Buffer[]
+  readonly #constant: number
+  readonly #mask: number
+  #out = new RowBuffer()
+  #line = 0
+  /** What the first row, or an option, told of all. */
+  #shape: 'unknown' | 'named' | 'array' = 'unknown'
+  #length: number | undefined
+  /** The row at hand: entries so far, its numbers first, then (kept aside) features that are 1 because of a text. */
+  #entry = 0
+  #texts: number[] = []
+  #label = Number.NaN
+  #rowShape: 'flat' | 'named' | 'array' = 'flat'
+  #position = 0
+
+  constructor(options: ParserOptions, reporter: Reporter) {
+    this.#options = options
+    this.#reporter = reporter
+    this.labels = new LabelReader(options)
+    this.#labelKey = Buffer.from(options.label ?? 'label')
+    this.#ignored = (options.ignore ?? []).map(key => Buffer.from(key))
+    this.#constant = options.constant ? 1 : 0
+    this.#mask = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS) - 1
+    this.#length = options.dimension
+    if (options.dimension !== undefined) this.#shape = 'array'
+    else if (options.hashBits !== undefined) this.#shape = 'named'
+  }
+
+  /** Known from the options or the first row. */
+  get dimension(): number | undefined {
+    switch (this.#shape) {
+      case 'unknown':
+        return undefined
+      case 'named':
+        return this.#mask + 1
+      case 'array':
+        return this.#length
+      default:
+        return this.#shape satisfies never
+    }
+  }
+
+  restart(): void {
+    this.#line = 0
+  }
+
+  parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
+    const scanner = this.#scanner
+    this.#out = out
+    for (let start = from; start < to; ) {
+      const end = bytes.indexOf(0x0a, start)
+      this.#line++
+      const first = scanner.space(bytes, start)
+      if (first !== end && this.#row(bytes, first, end) < 0) {
+        this.#reporter.report(this.#line, scanner.at - start + 1, scanner.fault)
+      }
+      start = end + 1
+    }
+  }
+
+  /** Appends the row whose object opens at `open`. @returns −1 for a fault: then the batch is as it was */
+  #row(bytes: Uint8Array, open: number, end: number): number {
+    const scanner = this.#scanner
+    if (bytes[open] !== OBJECT) return scanner.fail(open, 'expected a JSON object on each line')
+    this.#clear('flat')
+    this.#label = Number.NaN
+    const position = scanner.members(bytes, open, this.#member)
+    if (position < 0) return -1
+    const after = scanner.space(bytes, position)
+    if (after !== end) return scanner.fail(after, 'expected nothing behind the object')
+    if (Number.isNaN(this.#label) && !this.#options.unlabelled) {
+      return scanner.fail(open, `there is no label under the key "${this.#labelKey}"`)
+    }
+    const shape = this.#rowShape === 'array' ? 'array' : 'named'
+    if (this.#shape === 'unknown') this.#shape = shape
+    if (this.#shape !== shape) {
+      return scanner.fail(open, `the features are ${SHAPES[shape]}, expected ${SHAPES[this.#shape]}`)
+    }
+    if (shape === 'array') {
+      this.#length ??= this.#position
+      if (this.#position !== this.#length) {
+        return scanner.fail(open, `an array of ${this.#position} features, expected ${this.#length}`)
+      }
+    }
+    this.#commit()
+    return position
+  }
+
+  #clear(shape: 'flat' | 'named' | 'array'): void {
+    this.#rowShape = shape
+    this.#entry = this.#out.entries
+    this.#texts.length = 0
+    this.#position = 0
+  }
+
+  #commit(): void {
+    const out = this.#out
+    out.numeric[out.size] = this.#entry - out.entries
+    if (this.#constant === 1) this.#texts.push(0)
+    for (const index of this.#texts) this.#add(index, 1)
+    out.labels[out.size] = this.#label
+    out.entries = this.#entry
+    out.offsets[++out.size] = this.#entry
+  }
+
+  #add(index: number, value: number): void {
+    this.#out.indices[this.#entry] = index
+    this.#out.values[this.#entry++] = value
+  }
+
+  /** A member of the row's own object. */
+  readonly #member = (bytes: Uint8Array, value: number): number => {
+    const scanner = this.#scanner
+    const byte = bytes[value]
+    if (this.#isKey(this.#labelKey)) return this.#readLabel(bytes, value)
+    if (byte === OBJECT && this.#isKey(FEATURES)) {
+      this.#clear('named')
+      return scanner.members(bytes, value, this.#named)
+    }
+    if (byte === ARRAY && this.#isKey(FEATURES)) {
+      this.#clear('array')
+      return scanner.elements(bytes, value, this.#element)
+    }
+    // Beside `features` other members are remarks.
+    if (this.#rowShape !== 'flat') return scanner.skip(bytes, value)
+    return this.#named(bytes, value)
+  }
+
+  readonly #named = (bytes: Uint8Array, value: number): number => {
+    const scanner = this.#scanner
+    if (this.#ignored.some(key => this.#isKey(key))) return scanner.skip(bytes, value)
+    const hash = murmur3(scanner.text, scanner.from, scanner.to, 0)
+    const index = (hash & this.#mask) + this.#constant
+    const byte = bytes[value]
+    if (byte === QUOTE) {
+      const end = scanner.string(bytes, value)
+      if (end < 0) return -1
+      const text = murmur3(scanner.text, scanner.from, scanner.to, hash)
+      this.#texts.push((text & this.#mask) + this.#constant)
+      return end
+    }
+    if (byte === OBJECT || byte === ARRAY) {
+      return scanner.fail(value, 'a feature must be a number, a text or a truth value: flatten what is nested')
+    }
+    if (byte === TRUE || byte === FALSE || byte === NULL) {
+      if (byte === TRUE) this.#texts.push(index)
+      return scanner.word(bytes, value)
+    }
+    const end = scanner.finite(bytes, value)
+    if (end >= 0) this.#add(index, scanner.number)
+    return end
+  }
+
+  readonly #element = (bytes: Uint8Array, value: number): number => {
+    const index = this.#position++ + this.#constant
+    if (bytes[value] === NULL) return this.#scanner.word(bytes, value)
+    const end = this.#scanner.finite(bytes, value)
+    if (end >= 0) this.#add(index, this.#scanner.number)
+    return end
+  }
+
+  #readLabel(bytes: Uint8Array, value: number): number {
+    const scanner = this.#scanner
+    const byte = bytes[value]
+    let end: number
+    if (byte === QUOTE) {
+      end = scanner.string(bytes, value)
+      if (end >= 0) this.#label = this.labels.text(scanner.text, scanner.from, scanner.to)
+    } else if (byte === TRUE || byte === FALSE || byte === NULL) {
+      end = scanner.word(bytes, value)
+      if (end >= 0 && byte !== NULL) this.#label = this.labels.value(byte === TRUE ? 1 : 0)
+    } else {
+      end = scanner.finite(bytes, value)
+      if (end >= 0) this.#label = this.labels.value(scanner.number)
+    }
+    return this.#label === REFUSED ? scanner.fail(value, this.labels.reason) : end
+  }
+
+  #isKey(key: Buffer): boolean {
+    const { text, from, to } = this.#scanner
+    return to - from === key.length && key.every((byte, i) => text[from + i] === byte)
+  }
+}

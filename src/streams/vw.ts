@@ -1,0 +1,175 @@
+/**
+ * Vowpal Wabbit text: `[label [importance]] ['tag]|namespace[:scale] feature[:value] … |namespace …`. Names are hashed
+ * as VW does it by default: a name of digits stands for its number, other names for their MurmurHash3, both offset or
+ * seeded by the hash of the namespace.
+ */
+import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
+import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
+import { LabelReader, REFUSED } from './labels.js'
+import { locateLines, type RowFormat } from './lines.js'
+import type { ParserOptions } from './options.js'
+import type { Reporter } from './reporter.js'
+import type { RowBuffer } from './rows.js'
+
+const NEWLINE = 0x0a
+const SPACE = 0x20
+const COLON = 0x3a
+const BAR = 0x7c
+const QUOTE = 0x27
+
+export class VwFormat implements RowFormat {
+  readonly dimension: number
+  readonly labels: LabelReader
+  readonly locate = locateLines
+  readonly #reporter: Reporter
+  readonly #unlabelled: boolean
+  readonly #constant: number
+  readonly #mask: number
+  readonly #scanner = new DecimalScanner()
+  #line = 0
+  /** Of the feature or namespace read last: where its name ends, and its value. */
+  #nameEnd = 0
+  #value = 1
+  /** Why and where the row at hand is malformed. */
+  #fault = ''
+  #at = 0
+
+  constructor(options: ParserOptions, reporter: Reporter) {
+    this.#reporter = reporter
+    this.#unlabelled = options.unlabelled ?? false
+    this.#constant = options.constant ? 1 : 0
+    this.dimension = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS)
+    this.#mask = this.dimension - 1
+    this.labels = new LabelReader(options, true)
+  }
+
+  restart(): void {
+    this.#line = 0
+  }
+
+  parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
+    for (let start = from; start < to; ) {
+      const end = bytes.indexOf(NEWLINE, start)
+      this.#line++
+      if (!isBlank(bytes, start, end) && !this.#row(bytes, start, out)) {
+        this.#reporter.report(this.#line, this.#at - start + 1, this.#fault)
+      }
+      start = end + 1
+    }
+  }
+
+  /** Appends the row at `start`, or leaves `out` as it was and tells the fault. */
+  #row(bytes: Uint8Array, start: number, out: RowBuffer): boolean {
+    const bar = this.#head(bytes, start, out)
+    if (bar < 0) return false
+    const { indices, values } = out
+    let entry = out.entries
+    if (this.#constant === 1) {
+      indices[entry] = 0
+      values[entry++] = 1
+    }
+    let position = bar
+    while (bytes[position] === BAR) {
+      position++
+      let seed = 0
+      let scale = 1
+      if (bytes[position] > SPACE && bytes[position] !== BAR) {
+        const name = position
+        position = this.#token(bytes, position)
+        if (position < 0) return false
+        seed = nameHash(bytes, name, this.#nameEnd, 0)
+        scale = this.#value
+      }
+      for (;;) {
+        while (bytes[position] <= SPACE && bytes[position] !== NEWLINE) position++
+        if (bytes[position] === NEWLINE || bytes[position] === BAR) break
+        const name = position
+        position = this.#token(bytes, position)
+        if (position < 0) return false
+        const value = this.#value * scale
+        if (!isFiniteFloat32(value)) return this.#fail(name, 'the scaled value is not a finite float32 number')
+        indices[entry] = (nameHash(bytes, name, this.#nameEnd, seed) & this.#mask) + this.#constant
+        values[entry++] = value
+      }
+    }
+    out.entries = entry
+    out.offsets[++out.size] = entry
+    return true
+  }
+
+  /** Reads what stands before the first bar and writes the label. @returns the bar's position, −1 for a fault */
+  #head(bytes: Uint8Array, start: number, out: RowBuffer): number {
+    let position = start
+    let label = Number.NaN
+    for (let field = 0; bytes[position] !== BAR; field++) {
+      while (bytes[position] <= SPACE && bytes[position] !== NEWLINE) position++
+      const begin = position
+      while (bytes[position] > SPACE && bytes[position] !== BAR) position++
+      const isTag = bytes[begin] === QUOTE || bytes[position] === BAR
+      if (bytes[position] === NEWLINE && position === begin) {
+        this.#fail(start, 'there is no | before the features')
+        return -1
+      }
+      if (isTag) continue
+      if (field === 0) {
+        label = this.labels.text(bytes, begin, position)
+        if (label === REFUSED) {
+          this.#fail(begin, this.labels.reason)
+          return -1
+        }
+      } else if (field > 1 || this.#scanner.scan(bytes, begin) !== 1 || this.#scanner.end !== position) {
+        this.#fail(begin, 'importance weights other than 1 (and initial predictions) are not learned from: remove it')
+        return -1
+      }
+    }
+    if (Number.isNaN(label) && !this.#unlabelled) {
+      this.#fail(start, 'the label is missing')
+      return -1
+    }
+    out.labels[out.size] = label
+    return position
+  }
+
+  /** Reads `name[:value]`. @returns the position behind it, −1 for a fault */
+  #token(bytes: Uint8Array, from: number): number {
+    let position = from
+    while (bytes[position] > SPACE && bytes[position] !== COLON && bytes[position] !== BAR) position++
+    this.#nameEnd = position
+    this.#value = 1
+    if (position === from) {
+      this.#fail(from, 'a feature has no name')
+      return -1
+    }
+    if (bytes[position] !== COLON) return position
+    const value = this.#scanner.scan(bytes, position + 1)
+    const end = this.#scanner.end
+    if (!isFiniteFloat32(value) || (bytes[end] > SPACE && bytes[end] !== BAR)) {
+      this.#fail(position + 1, 'the value is not a finite float32 number')
+      return -1
+    }
+    this.#value = value
+    return end
+  }
+
+  #fail(at: number, reason: string): boolean {
+    this.#at = at
+    this.#fault = reason
+    return false
+  }
+}
+
+function isBlank(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) if (bytes[i] > SPACE) return false
+  return true
+}
+
+/** VW's default hash: digits are the number itself. */
+function nameHash(bytes: Uint8Array, from: number, to: number, seed: number): number {
+  let number = 0
+  for (let i = from; i < to; i++) {
+    const digit = bytes[i] - 0x30
+    if (digit < 0 || digit > 9) return murmur3(bytes, from, to, seed)
+    number = (Math.imul(number, 10) + digit) | 0
+  }
+  return (number + seed) | 0
+}

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { peerIdFromString } from '@libp2p/peer-id'
+import { IncompatiblePeerError, SessionClosedError } from '../../../src/network/errors.js'
+import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from './harness.js'
+
+describe('a session between two peers', () => {
+  const peers = new Peers()
+  afterEach(() => peers.stop())
+
+  it('carries frames of all sizes both ways at once, bit by bit', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    const [atA, atB] = [new Recorder(), new Recorder()]
+    a.start(atA)
+    b.start(atB)
+    for (const length of [0, 1, 5_000_000, 64_000_000]) {
+      const [fromA, fromB] = [pattern(length, 1), pattern(length, 2)]
+      const cut = Math.floor(length / 3)
+      await Promise.all([a.sendFrame([fromA.subarray(0, cut), fromA.subarray(cut)]), b.sendFrame(fromB)])
+      assert.ok(Buffer.from(fromA.buffer).equals(atB.frames.pop() as Uint8Array))
+      assert.ok(Buffer.from(fromB.buffer).equals(atA.frames.pop() as Uint8Array))
+    }
+  })
+
+  it('delivers control messages in order, past the rest of a big frame', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    const atB = new Recorder()
+    let controlsBeforeFrame = -1
+    atB.frame = () => {
+      controlsBeforeFrame = atB.controls.length
+    }
+    a.start(new Recorder())
+    b.start(atB)
+    const sent = a.sendFrame(pattern(40_000_000, 3))
+    for (let i = 0; i < 20; i++) a.sendControl(Uint8Array.of(i))
+    await sent
+    assert.equal(controlsBeforeFrame, 20)
+    assert.deepEqual(
+      atB.controls.map(message => message[0]),
+      Array.from({ length: 20 }, (_, i) => i)
+    )
+  })
+
+  it('holds frames back for a slow reader, but not its control messages', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    const atB = new Recorder()
+    let done = () => {}
+    atB.frame = () => new Promise<void>(resolve => (done = resolve))
+    a.start(new Recorder())
+    b.start(atB)
+    let consumed = false
+    const sent = a.sendFrame(pattern(3_000_000, 4)).then(() => {
+      consumed = true
+    })
+    await assert.rejects(a.sendFrame(new Uint8Array(1)), /a frame is on its way/)
+    a.sendControl(Uint8Array.of(1))
+    await until(() => atB.controls.length === 1)
+    await new Promise(resolve => setTimeout(resolve, 100))
+    assert.equal(consumed, false)
+    assert.equal(a.writable, false)
+    done()
+    await sent
+    assert.equal(a.writable, true)
+  })
+
+  it('holds everything back at the sender until it is started, and loses nothing', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    a.start(new Recorder())
+    const frame = pattern(20_000_000, 5)
+    const before = process.memoryUsage().arrayBuffers
+    const sent = a.sendFrame(frame)
+    await new Promise(resolve => setTimeout(resolve, 300))
+    const held = process.memoryUsage().arrayBuffers - before
+    assert.ok(held < 12_000_000, `${held} bytes are held for a reader that has not started`)
+    const atB = new Recorder()
+    b.start(atB)
+    await sent
+    assert.ok(Buffer.from(frame.buffer).equals(atB.frames[0]))
+  })
+
+  it('tells both ends why it ended, once, and rejects the frame on its way', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    const [atA, atB] = [new Recorder(), new Recorder()]
+    a.start(atA)
+    b.start(atB)
+    const sent = a.sendFrame(pattern(40_000_000, 6))
+    b.close('moved to another parent')
+    await assert.rejects(sent, SessionClosedError)
+    assert.equal(await atB.closed, 'moved to another parent')
+    assert.equal(await atA.closed, 'the other end says: moved to another parent')
+    assert.equal(a.writable, false)
+    await assert.rejects(a.sendFrame(new Uint8Array(1)), SessionClosedError)
+    a.sendControl(Uint8Array.of(1))
+  })
+
+  it('ends when the other peer stops, also before it is started', async () => {
+    const [one, two] = [await peers.start(), await peers.start()]
+    const [a, b] = await openSession(one, two)
+    const [c] = await openSession(one, two)
+    const atA = new Recorder()
+    a.start(atA)
+    await two.stop()
+    assert.match(await atA.closed, /this peer stops/)
+    assert.notEqual(b.ended, undefined)
+    await until(() => c.ended !== undefined)
+    const atC = new Recorder()
+    c.start(atC)
+    await atC.closed
+  })
+
+  it('ends at both peers, with ban and log line, when a frame is larger than accepted', async () => {
+    const [one, two] = [await peers.start(), await peers.start({ maxFrameBytes: 1000 })]
+    const [a, b] = await openSession(one, two)
+    const [atA, atB] = [new Recorder(), new Recorder()]
+    a.start(atA)
+    b.start(atB)
+    await assert.rejects(a.sendFrame(new Uint8Array(1001)), SessionClosedError)
+    assert.match(await atB.closed, /a frame of 1001 bytes is announced, 1000 is the most/)
+    assert.ok(peers.logs.some(line => line.includes(one.id) && line.includes('1001 bytes')))
+    await assert.rejects(two.open(targetOf(one), soon()), /banned for/)
+  })
+
+  it('ends when the reader finds a frame or a control message invalid', async () => {
+    const [one, two] = [await peers.start(), await peers.start()]
+    const [a, b] = await openSession(one, two)
+    const atB = new Recorder()
+    atB.frame = () => Promise.reject(new Error('coverage of 3 peers with 4 counts'))
+    a.start(new Recorder())
+    b.start(atB)
+    await assert.rejects(a.sendFrame(new Uint8Array(4)), SessionClosedError)
+    assert.equal(await atB.closed, 'invalid frame: coverage of 3 peers with 4 counts')
+    assert.ok(peers.logs.some(line => line.includes(one.id) && line.includes('invalid frame')))
+    const [c, d] = await openSession(await peers.start(), two)
+    const atD = new Recorder()
+    atD.control = () => {
+      throw new Error('unknown kind 9')
+    }
+    c.start(new Recorder())
+    d.start(atD)
+    c.sendControl(Uint8Array.of(9))
+    assert.equal(await atD.closed, 'invalid control message: unknown kind 9')
+  })
+
+  it('ends when the other end talks too much', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start({ limits: { controlPerSecond: 10 } }))
+    const atB = new Recorder()
+    a.start(new Recorder())
+    b.start(atB)
+    for (let i = 0; i < 40; i++) a.sendControl(Uint8Array.of(i))
+    assert.equal(await atB.closed, 'too many control messages')
+    assert.equal(atB.controls.length, 20)
+  })
+
+  it('is refused by both ends when they differ, each naming the field and both values', async () => {
+    const other = { ...hello, fields: [hello.fields[0], ['batch', '256'] as [string, string]] }
+    const [one, two] = [await peers.start(), await peers.start({ hello: other })]
+    let sessions = 0
+    two.onSession(() => sessions++)
+    await assert.rejects(one.open(targetOf(two), soon()), (error: IncompatiblePeerError) => {
+      assert.ok(error instanceof IncompatiblePeerError)
+      const line = `peer ${two.id} has batch 256, this peer 512: start both with the same --batch`
+      assert.equal(error.message, line)
+      return true
+    })
+    const line = `peer ${one.id} has batch 512, this peer 256: start both with the same --batch`
+    await until(() => peers.logs.some(log => log.includes(line)))
+    assert.equal(sessions, 0)
+  })
+
+  it('is not opened by a peer that says garbage, or nothing, instead of hello', async () => {
+    const { createLibp2p } = await import('libp2p')
+    const { tcp } = await import('@libp2p/tcp')
+    const { noise } = await import('@libp2p/noise')
+    const { yamux } = await import('@libp2p/yamux')
+    const options = { transports: [tcp()], connectionEncrypters: [noise()], streamMuxers: [yamux()] }
+    const stranger = await createLibp2p({ ...options, addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] } })
+    try {
+      const peer = await peers.start({ limits: { helloTimeoutMs: 300 } })
+      await assert.rejects(
+        peer.open({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
+        /does not speak \/admb\/edge\/1/
+      )
+      await stranger.dial((await import('@multiformats/multiaddr')).multiaddr(peer.addresses[0]))
+      const garbage = await stranger.dialProtocol(peerIdFromString(peer.id), '/admb/edge/1')
+      const ended = new Promise(resolve => garbage.addEventListener('close', resolve))
+      garbage.send(pattern(1000, 7))
+      await until(() => peers.logs.some(line => line.includes('unknown chunk header')))
+      await ended
+      const silent = await stranger.dialProtocol(peerIdFromString(peer.id), '/admb/edge/1')
+      await new Promise(resolve => silent.addEventListener('close', resolve))
+      assert.ok(peers.logs.some(line => line.includes('said no hello within 300 ms')))
+    } finally {
+      await stranger.stop()
+    }
+  })
+})

@@ -1,0 +1,170 @@
+/**
+ * The properties of ADMB under loss, duplication, reordering, delay, crash, restart, rewiring (also through cycles), and
+ * sessions that one end loses before the other: schedules of all of these are generated, run on real nodes, and shrunk.
+ */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { compareNames, nameKey, nextPredictor } from '../../../src/admb/index.js'
+import { type Link, total, World } from '../../support/admb-network.js'
+import { toy } from '../../support/toy.js'
+
+const RUNS = Number(process.env.ADMB_RUNS ?? 6000)
+
+type Action = readonly [kind: Kind, x: number, y: number]
+const kinds = [
+  'input',
+  'tick',
+  'send',
+  'deliver',
+  'twice',
+  'drop',
+  'exchange',
+  'connect',
+  'cut',
+  'crash',
+  'checkpoint'
+] as const
+type Kind = (typeof kinds)[number]
+
+const action = fc.tuple(
+  fc.oneof(
+    { weight: 30, arbitrary: fc.constant<Kind>('input') },
+    { weight: 30, arbitrary: fc.constant<Kind>('exchange') },
+    { weight: 6, arbitrary: fc.constant<Kind>('tick') },
+    { weight: 10, arbitrary: fc.constant<Kind>('send') },
+    { weight: 10, arbitrary: fc.constant<Kind>('deliver') },
+    { weight: 6, arbitrary: fc.constant<Kind>('twice') },
+    { weight: 3, arbitrary: fc.constant<Kind>('drop') },
+    { weight: 6, arbitrary: fc.constant<Kind>('connect') },
+    { weight: 3, arbitrary: fc.constant<Kind>('cut') },
+    { weight: 1, arbitrary: fc.constant<Kind>('crash') },
+    { weight: 2, arbitrary: fc.constant<Kind>('checkpoint') }
+  ),
+  fc.nat(1000),
+  fc.nat(1000)
+)
+
+const scenario = fc.record({
+  nodes: fc.integer({ min: 2, max: 6 }),
+  labels: fc.shuffledSubarray(['a', 'b', 'c', 'd', 'e', 'f'], { minLength: 6 }),
+  batch: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 10, max: 60 })),
+  carry: fc.constantFrom(0, 0, 1, 5, 25),
+  pushBytes: fc.constantFrom(0, 65536),
+  schedule: fc.array(action, { minLength: 20, maxLength: 400 })
+})
+
+function perform(world: World, [kind, x, y]: Action): void {
+  const n = world.hosts.length
+  const links = [...world.links.values()]
+  const link = links[x % Math.max(1, links.length)]
+  const side = (y % 2) as 0 | 1
+  switch (kind) {
+    case 'input':
+      world.input(x % n)
+      return
+    case 'tick':
+      world.tick(x % n)
+      return
+    case 'checkpoint':
+      world.checkpoint(x % n)
+      return
+    case 'crash':
+      world.crash(x % n)
+      return
+    case 'connect':
+      if (x % n !== y % n && !world.linked(x % n, y % n)) world.connect(x % n, y % n)
+      return
+    case 'exchange':
+      if (link) exchange(world, link, side)
+      return
+    case 'send':
+      if (link) world.send(link, side)
+      return
+    case 'deliver':
+      if (link) world.deliver(link, side, y >> 1, false)
+      return
+    case 'twice':
+      if (link) world.deliver(link, side, y >> 1, true)
+      return
+    case 'drop':
+      if (link) link.bags[side].shift()
+      return
+    case 'cut':
+      if (link) world.cut(link, side)
+      return
+    default:
+      kind satisfies never
+  }
+}
+
+/** One end ticks, says what it has to say, and the other end hears the newest of it; older frames stay on their way. */
+function exchange(world: World, link: Link, side: 0 | 1): void {
+  world.tick(link.ends[side])
+  world.send(link, side)
+  const other = (1 - side) as 0 | 1
+  world.deliver(link, other, link.bags[other].length - 1, false)
+}
+
+/** Faults end: all links go, a tree in the order of the hosts comes up. */
+function heal(world: World): void {
+  for (const link of [...world.links.values()]) for (const side of [0, 1] as const) world.cut(link, side)
+  for (let h = 1; h < world.hosts.length; h++) world.connect(h, world.taken.length % h)
+  for (let r = 0; r < 40; r++) world.round()
+}
+
+describe('ADMB under generated faults', () => {
+  it(`keeps its properties in ${RUNS} schedules and agrees once faults stop`, function () {
+    this.timeout(300_000)
+    fc.assert(
+      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes })
+        const names = world.hosts.map(host => ({ incarnation: host.incarnation, name: host.node.predictor.name }))
+        for (const step of schedule) {
+          perform(world, step)
+          world.hosts.forEach((host, h) => {
+            // Property 2: within an incarnation names only improve.
+            const { name } = host.node.predictor
+            if (names[h].incarnation === host.incarnation) {
+              assert.ok(compareNames(name, names[h].name) >= 0, `${nameKey(names[h].name)} became ${nameKey(name)}`)
+            }
+            names[h] = { incarnation: host.incarnation, name }
+          })
+        }
+        heal(world)
+        // Property 8: quiescence.
+        const best = world.hosts[0].node.predictor
+        const live = world.hosts.reduce((sum, host) => sum + host.node.ownGradients, 0)
+        for (const { node } of world.hosts) {
+          assert.equal(nameKey(node.predictor.name), nameKey(best.name), 'no agreement')
+          assert.equal(node.gradients, live, 'not every live gradient is in every total')
+        }
+        assert.ok(live < batch, 'a full batch is left unused')
+        // Property 10: lineage.
+        const ancestry = world.ancestry(best)
+        assert.equal(ancestry.length, best.name.updates)
+        let replayed = world.start
+        for (const { header, batch } of ancestry) replayed = nextPredictor(replayed, batch, header.name, toy)
+        assert.equal(replayed.name.digest, best.name.digest)
+        assert.equal(
+          total(best.parameters[0]),
+          ancestry.reduce((sum, logged) => sum + logged.batch.count, 0)
+        )
+      }),
+      { numRuns: RUNS }
+    )
+  })
+
+  it('wastes no gradient with unlimited carry-over while nobody crashes', function () {
+    this.timeout(300_000)
+    fc.assert(
+      fc.property(scenario, ({ nodes, labels, batch, pushBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry: 1e6, pushBytes })
+        for (const step of schedule) if (step[0] !== 'crash') perform(world, step)
+        heal(world)
+        const { node } = world.hosts[0]
+        assert.equal(total(node.predictor.parameters[0]) + node.gradients, world.taken.length)
+      }),
+      { numRuns: Math.ceil(RUNS / 3) }
+    )
+  })
+})

@@ -1,0 +1,128 @@
+/**
+ * What ADMB promises when nothing fails: updates come as fast as Theorem 2 says, on every tree and for every labelling; an
+ * isolated node goes on alone; stale coverage leaves after rewiring; and of a neighbour's sums only the latest matters.
+ */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { nameKey, type Precedence } from '../../../src/admb/index.js'
+import { World } from '../../support/admb-network.js'
+
+/** parents[i] < i + 1 is the tree neighbour of node i + 1. */
+const tree = fc
+  .integer({ min: 1, max: 9 })
+  .chain(n => fc.tuple(...Array.from({ length: n }, (_, i) => fc.integer({ min: 0, max: i }))))
+
+function diameter(parents: readonly number[]): number {
+  const distance = [[0]]
+  for (const parent of parents) {
+    const row = distance[parent].map(d => d + 1)
+    for (let j = 0; j < distance.length; j++) distance[j].push(row[j])
+    distance.push([...row, 0])
+  }
+  return Math.max(...distance.flat())
+}
+
+/**
+ * Every node makes a first predictor of its own, then the tree comes up.
+ * @returns inputs of the whole network until every node holds a second update
+ */
+function inputsUntilSecond(
+  origins: string[],
+  parents: readonly number[],
+  batch: number,
+  precedence: Precedence
+): number {
+  const world = new World({ origins, batch, carry: 0, precedence, inputs: 16 * batch * origins.length })
+  for (let h = 0; h < origins.length; h++) for (let i = 0; i < batch; i++) world.input(h)
+  for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
+  const before = world.taken.length
+  while (world.hosts.some(({ node }) => node.predictor.name.updates < 2)) {
+    for (let h = 0; h < origins.length; h++) world.input(h)
+    world.round()
+  }
+  return world.taken.length - before
+}
+
+/** ν of Theorem 2 with T = 1 round and M = nodes inputs a round. */
+const bound = (batch: number, nodes: number, d: number) => batch + 2 * 3 * d * nodes
+
+describe('ADMB without faults', () => {
+  it('updates within the inputs of Theorem 2 on random trees with random labels', function () {
+    this.timeout(120_000)
+    fc.assert(
+      fc.property(tree, fc.integer({ min: 1, max: 60 }), fc.infiniteStream(fc.nat(1e6)), (parents, batch, labels) => {
+        const nodes = parents.length + 1
+        const origins = [...labels.take(nodes)].map((label, i) => `${label}-${i}`)
+        const inputs = inputsUntilSecond(origins, parents, batch, 'origin')
+        const limit = bound(batch, nodes, diameter(parents))
+        assert.ok(inputs <= limit, `${inputs} inputs, more than ${limit}`)
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it('shares on the path 1-5-2 by origin, while by sender every node learns alone', () => {
+    const origins = ['1', '5', '2']
+    const byOrigin = inputsUntilSecond(origins, [0, 1], 200, 'origin')
+    const bySender = inputsUntilSecond(origins, [0, 1], 200, 'sender')
+    assert.ok(byOrigin <= 1.25 * 200, `${byOrigin} inputs by origin`)
+    assert.ok(bySender >= 2.8 * 200, `${bySender} inputs by sender`)
+  })
+
+  it('lets an isolated node update at every b-th of its own inputs', () => {
+    const world = new World({ origins: ['a'], batch: 7, carry: 5 })
+    for (let i = 1; i <= 70; i++) {
+      world.input(0)
+      if (i % 3 === 0) world.tick(0)
+      assert.equal(world.hosts[0].node.predictor.name.updates, Math.floor(i / 7))
+    }
+  })
+
+  it('forgets the coverage of a lost neighbour within the diameter', () => {
+    const world = new World({ origins: ['a', 'b', 'c', 'd', 'e'], batch: 100, carry: 0 })
+    const links = [1, 2, 3, 4].map(h => world.connect(h, h - 1))
+    for (let h = 0; h < 5; h++) world.input(h)
+    for (let r = 0; r < 6; r++) world.round()
+    assert.equal(world.hosts[0].node.gradients, 5)
+    world.cut(links[3], 0)
+    world.cut(links[3], 1)
+    for (let r = 0; r < 3; r++) world.round()
+    for (let h = 0; h < 4; h++) assert.equal(world.hosts[h].node.gradients, 4, `node ${h}`)
+    assert.equal(world.hosts[4].node.gradients, 1)
+  })
+
+  it('falls silent when there is nothing new to say', () => {
+    const world = new World({ origins: ['a', 'b', 'c'], batch: 10, carry: 5 })
+    const links = [world.connect(1, 0), world.connect(2, 1)]
+    for (let i = 0; i < 25; i++) world.input(i % 3)
+    for (let r = 0; r < 10; r++) world.round()
+    for (let r = 0; r < 200; r++) {
+      for (let h = 0; h < 3; h++) world.tick(h)
+      for (const link of links) for (const side of [0, 1] as const) assert.ok(!world.send(link, side), `round ${r}`)
+    }
+  })
+
+  it('needs only the latest of the sums on an edge', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()), { maxLength: 20 }), steps => {
+        const every = new World({ origins: ['a', 'b'], batch: 1000, carry: 0 })
+        const latest = new World({ origins: ['a', 'b'], batch: 1000, carry: 0 })
+        for (const world of [every, latest]) {
+          const link = world.connect(0, 1)
+          world.flush()
+          steps.forEach(([inputs, delivered], s) => {
+            for (let i = 0; i < inputs; i++) world.input(0)
+            world.tick(0)
+            world.send(link, 0)
+            const lost = world === latest && !delivered && s < steps.length - 1
+            if (lost) link.bags[1].pop()
+            else world.deliver(link, 1, 0, false)
+          })
+        }
+        assert.equal(latest.hosts[1].node.gradients, every.hosts[1].node.gradients)
+        assert.equal(nameKey(latest.hosts[1].node.predictor.name), nameKey(every.hosts[1].node.predictor.name))
+      }),
+      { numRuns: 300 }
+    )
+  })
+})

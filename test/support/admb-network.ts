@@ -1,0 +1,259 @@
+/**
+ * Real AdmbNodes on an in-memory network without time: links hold bags of frames, and a schedule of actions, which is plain
+ * data, says who learns, ticks, sends, receives, crashes or is rewired next. Every property that must hold always is checked
+ * after every action. Failures shrink, because the schedule does.
+ */
+import assert from 'node:assert/strict'
+import {
+  AdmbNode,
+  type Batch,
+  compareNames,
+  type Effect,
+  type Header,
+  nameKey,
+  type Precedence,
+  type Predictor,
+  startingPredictor
+} from '../../src/admb/index.js'
+import { toy, toyLayout } from './toy.js'
+
+export interface Link {
+  readonly number: number
+  readonly ends: readonly [number, number]
+  /** Whether each end holds the session. */
+  readonly up: [boolean, boolean]
+  /** Frames on their way to each end. */
+  readonly bags: [Uint8Array[], Uint8Array[]]
+}
+
+interface Host {
+  readonly origin: string
+  incarnation: number
+  node: AdmbNode
+  disk: Uint8Array
+  period: number
+  /** Period in which the current predictor was taken up. */
+  since: number
+}
+
+export interface WorldOptions {
+  readonly origins: readonly string[]
+  readonly batch: number
+  readonly carry: number
+  /** Size of the toy model: the greatest number of inputs in a run. */
+  readonly inputs?: number
+  readonly pushBytes?: number
+  readonly precedence?: Precedence
+}
+
+export class World {
+  readonly hosts: Host[]
+  readonly links = new Map<number, Link>()
+  /** Inputs so far: where, at which predictor, by whom. */
+  readonly taken: {
+    readonly host: number
+    readonly incarnation: number
+    readonly at: string
+    readonly period: number
+  }[] = []
+  readonly batches = new Map<string, { readonly header: Header; readonly batch: Batch }>()
+  readonly predictors = new Map<string, Predictor>()
+  readonly start: Predictor
+  readonly #options: WorldOptions
+  readonly #inputs: number
+  #sessions = 0
+
+  constructor(options: WorldOptions) {
+    this.#options = options
+    this.#inputs = options.inputs ?? 256
+    this.start = startingPredictor([new Float32Array(this.#inputs)], toy)
+    this.predictors.set(nameKey(this.start.name), this.start)
+    this.hosts = options.origins.map(origin => {
+      const node = this.#node(origin, 1)
+      return { origin, incarnation: 1, node, disk: node.save(), period: 0, since: 0 }
+    })
+  }
+
+  #node(self: string, incarnation: number): AdmbNode {
+    const { batch, carry, pushBytes, precedence } = this.#options
+    const layout = toyLayout(this.#inputs)
+    return new AdmbNode({ ...toy, self, incarnation, layout, initial: this.start, batch, carry, pushBytes, precedence })
+  }
+
+  /** One own input at a host; nothing when the toy model is used up. */
+  input(h: number): void {
+    const host = this.hosts[h]
+    const i = this.taken.length
+    if (i >= this.#inputs) return
+    const at = nameKey(host.node.predictor.name)
+    this.taken.push({ host: h, incarnation: host.incarnation, at, period: host.period })
+    host.node.accumulator[0][i] += 1
+    host.node.added(1)
+    this.#observe(h)
+  }
+
+  tick(h: number): void {
+    this.hosts[h].node.tick()
+    this.hosts[h].period++
+    this.#observe(h)
+  }
+
+  checkpoint(h: number): void {
+    this.hosts[h].disk = this.hosts[h].node.save()
+  }
+
+  /** Memory is lost, links with it; the disk has the last checkpoint and the incarnation. */
+  crash(h: number): void {
+    const host = this.hosts[h]
+    for (const link of this.links.values()) for (const side of [0, 1]) if (link.ends[side] === h) link.up[side] = false
+    host.incarnation++
+    host.node = this.#node(host.origin, host.incarnation)
+    host.node.restore(host.disk)
+    host.since = host.period
+  }
+
+  linked(a: number, b: number): Link | undefined {
+    return [...this.links.values()].find(({ ends: [x, y] }) => (x === a && y === b) || (x === b && y === a))
+  }
+
+  connect(a: number, b: number): Link {
+    const number = ++this.#sessions
+    const link: Link = { number, ends: [a, b], up: [true, true], bags: [[], []] }
+    this.links.set(number, link)
+    this.#keepsOwn(a, () => this.hosts[a].node.connect(number, number, this.hosts[b].origin))
+    this.#keepsOwn(b, () => this.hosts[b].node.connect(number, number, this.hosts[a].origin))
+    return link
+  }
+
+  /** One end loses the session; the link is gone once both have. */
+  cut(link: Link, side: 0 | 1): void {
+    if (link.up[side]) {
+      link.up[side] = false
+      const h = link.ends[side]
+      this.#keepsOwn(h, () => this.hosts[h].node.disconnect(link.number))
+    }
+    if (!link.up[0] && !link.up[1]) this.links.delete(link.number)
+  }
+
+  /** Lets one end send its next frame, if it has one. */
+  send(link: Link, side: 0 | 1): boolean {
+    if (!link.up[side]) return false
+    const frame = this.hosts[link.ends[side]].node.frame(link.number)
+    if (frame === undefined) return false
+    link.bags[1 - side].push(frame)
+    return true
+  }
+
+  /** Delivers one of the frames on the way to that end, perhaps twice. */
+  deliver(link: Link, side: 0 | 1, which: number, twice: boolean): void {
+    const bag = link.bags[side]
+    if (bag.length === 0) return
+    const [frame] = bag.splice(which % bag.length, 1)
+    if (!link.up[side]) return
+    const h = link.ends[side]
+    const { node } = this.hosts[h]
+    node.receive(link.number, frame)
+    this.#observe(h)
+    if (!twice) return
+    const before = this.#fingerprint(h)
+    node.receive(link.number, frame)
+    assert.deepEqual(node.takeEffects(), [], 'a duplicated frame has effects')
+    assert.deepEqual(this.#fingerprint(h), before, 'a duplicated frame changes something')
+  }
+
+  /** Everything ticks once and every frame arrives, in order. */
+  round(): void {
+    for (let h = 0; h < this.hosts.length; h++) this.tick(h)
+    this.flush()
+  }
+
+  /** Frames leave and arrive until nobody has anything to say at this instant. */
+  flush(): void {
+    for (let more = true; more; ) {
+      more = false
+      for (const link of this.links.values()) {
+        for (const side of [0, 1] as const) more = this.send(link, side) || more
+      }
+      for (const link of this.links.values()) {
+        for (const side of [0, 1] as const) while (link.bags[side].length > 0) this.deliver(link, side, 0, false)
+      }
+    }
+  }
+
+  /** The whole batch log of a predictor, oldest first, to the common start. */
+  ancestry(predictor: Predictor): { readonly header: Header; readonly batch: Batch }[] {
+    const result = []
+    for (let name = predictor.name; name.updates > 0; ) {
+      const logged = this.batches.get(nameKey(name))
+      assert.ok(logged, `nobody made ${nameKey(name)}`)
+      result.unshift(logged)
+      name = logged.header.parent
+    }
+    return result
+  }
+
+  #fingerprint(h: number): unknown {
+    const { node } = this.hosts[h]
+    const held = [...this.links.values()].map(link => node.held(link.number)?.count)
+    return [nameKey(node.predictor.name), node.gradients, node.ownGradients, held]
+  }
+
+  /** Property 11: rewiring loses no own gradients. */
+  #keepsOwn(h: number, action: () => void): void {
+    const before = this.hosts[h].node.ownGradients
+    action()
+    assert.equal(this.hosts[h].node.ownGradients, before, 'rewiring changed the own gradients')
+  }
+
+  #observe(h: number): void {
+    const host = this.hosts[h]
+    for (const effect of host.node.takeEffects()) this.#check(h, effect)
+    for (const link of this.links.values()) {
+      const held = host.node.held(link.number)
+      if (held === undefined) continue
+      // Property 5: no echo.
+      const own = held.contributors.some(c => c.origin === host.origin && c.incarnation === host.incarnation)
+      assert.ok(!own, 'a held sum contains own gradients')
+      assert.equal(total(held.sum[0]), held.count, 'a held sum states another count')
+    }
+  }
+
+  #check(h: number, effect: Effect): void {
+    const host = this.hosts[h]
+    assert.notEqual(effect.kind, 'refused', effect.kind === 'refused' ? effect.reason : '')
+    if (effect.kind === 'refused') return
+    const { predictor } = effect
+    const key = nameKey(predictor.name)
+    const known = this.predictors.get(key)
+    // Property 1: identity.
+    if (known)
+      for (const part of ['parameters', 'average', 'state'] as const) assert.deepEqual(predictor[part], known[part])
+    this.predictors.set(key, predictor)
+    if (effect.kind === 'updated') this.#checkBatch(h, effect.header, effect.batch)
+    // Property 3: each input at most once on any lineage.
+    for (const uses of predictor.parameters[0]) assert.ok(uses <= 1, `an input was used ${uses} times on one lineage`)
+    host.since = host.period
+  }
+
+  #checkBatch(h: number, header: Header, batch: Batch): void {
+    const host = this.hosts[h]
+    const key = nameKey(header.name)
+    assert.ok(!this.batches.has(key), `${key} was made twice`)
+    this.batches.set(key, { header, batch })
+    assert.ok(compareNames(header.name, header.parent) > 0)
+    // Property 4: size.
+    assert.ok(batch.count >= this.#options.batch)
+    assert.equal(total(batch.sum[0]), batch.count, 'a batch states another count')
+    // Property 3: purity.
+    batch.sum[0].forEach((uses, i) => {
+      if (uses === 0) return
+      const { at } = this.taken[i]
+      if (this.#options.carry === 0) assert.equal(at, nameKey(header.parent), 'a gradient of another predictor')
+    })
+    assert.equal(header.name.origin, host.origin)
+  }
+}
+
+export function total(block: Float32Array): number {
+  return block.reduce((sum, value) => sum + value, 0)
+}

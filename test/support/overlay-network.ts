@@ -1,0 +1,474 @@
+/**
+ * An in-memory network of real overlay nodes on a virtual clock: FIFO sessions with random delays, gossip with losses,
+ * and faults given as data (so that fast-check can shrink them). After every event of any node the overlay's safety
+ * properties are checked; the first violation is kept in `violation`. Same options and faults, same run.
+ */
+import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../src/overlay/codec.js'
+import type { Effect, SessionId } from '../../src/overlay/effects.js'
+import { isOlder, type Label, sameLabel } from '../../src/overlay/label.js'
+import { OverlayNode, type OverlayView } from '../../src/overlay/node.js'
+import { EventQueue, seededRandom } from './virtual-time.js'
+
+export interface NetworkOptions {
+  readonly seed: number
+  readonly nodes: number
+  readonly degree: number
+  /** Mean of the exponential part of a one-way delay, ms. */
+  readonly latency: number
+  /** Clocks differ from true time by up to this much, ms. */
+  readonly skew: number
+  /** Nodes start within this time, ms. */
+  readonly spread: number
+  /** How nodes find each other: by gossip, or only by candidates: each knows host 0 and the next host. */
+  readonly discovery: 'gossip' | 'candidates'
+  /** Test of the tests: acknowledge every FREEZE at once, as if there were no freeze, and look for cycles only. */
+  readonly withoutFreeze?: boolean
+}
+
+export type Fault =
+  | { readonly kind: 'crash' | 'restart' | 'leave'; readonly after: number; readonly node: number }
+  /** Bit i of `sides` is node i's side; one-way: only messages from side 0 to side 1 are held up. */
+  | { readonly kind: 'partition'; readonly after: number; readonly sides: number; readonly oneWay: boolean }
+  | { readonly kind: 'heal'; readonly after: number }
+  /** One session of the node is lost; each end hears of it, or not. */
+  | { readonly kind: 'reset'; readonly after: number; readonly node: number; readonly pick: number }
+
+interface Host {
+  readonly index: number
+  readonly key: string
+  readonly offset: number
+  incarnation: number
+  core: OverlayNode | undefined
+  view: OverlayView | undefined
+  links: Map<SessionId, { link: Link; side: 0 | 1 }>
+  wakeAt: number
+  /** The freeze under way at this root, with the sessions of its subtree when it began. */
+  freezing: { label: Label; links: Set<Link> } | undefined
+}
+
+interface End {
+  readonly host: Host
+  readonly incarnation: number
+  session: SessionId | undefined
+  open: boolean
+  /** When the last item sent from this end arrives, and what is held up by a partition. */
+  lastArrival: number
+  held: Item[]
+}
+
+interface Link {
+  readonly ends: [End, End]
+}
+
+type Item = Uint8Array | 'close'
+
+const EPOCH = 1_700_000_000_000
+
+export class OverlayNetwork {
+  readonly hosts: Host[]
+  readonly #options: NetworkOptions
+  readonly #random: () => number
+  readonly #queue = new EventQueue()
+  #links = new Set<Link>()
+  #cut: (from: Host, to: Host) => boolean = () => false
+  violation: string | undefined
+  /** Changes of the set of held edges so far, and when the last one was. */
+  topologyChanges = 0
+  lastChangeAt = 0
+  messages = 0
+  accepts = 0
+
+  constructor(options: NetworkOptions) {
+    this.#options = options
+    this.#random = seededRandom(options.seed)
+    this.hosts = Array.from({ length: options.nodes }, (_, index) => ({
+      index,
+      key: `peer${String(Math.floor(this.#random() * 1e6)).padStart(6, '0')}-${index}`,
+      offset: (2 * this.#random() - 1) * options.skew,
+      incarnation: 0,
+      core: undefined,
+      view: undefined,
+      links: new Map(),
+      wakeAt: Number.POSITIVE_INFINITY,
+      freezing: undefined
+    }))
+    for (const host of this.hosts) this.#queue.push(this.#random() * options.spread, () => this.#boot(host))
+  }
+
+  get now(): number {
+    return this.#queue.now
+  }
+
+  get alive(): Host[] {
+    return this.hosts.filter(host => host.core !== undefined)
+  }
+
+  /** Runs for `duration` ms, or until `done` (asked after each event) or a violation. Answers whether `done` was. */
+  run(duration: number, done: () => boolean = () => false): boolean {
+    const end = this.now + duration
+    while (this.violation === undefined && this.#queue.step(end)) if (done()) return true
+    return false
+  }
+
+  apply(fault: Fault): void {
+    switch (fault.kind) {
+      case 'crash':
+        this.crash(this.hosts[fault.node % this.hosts.length])
+        break
+      case 'restart':
+        this.#boot(this.hosts[fault.node % this.hosts.length])
+        break
+      case 'leave': {
+        const host = this.hosts[fault.node % this.hosts.length]
+        this.#event(host, (core, now) => core.leave(now))
+        this.crash(host)
+        break
+      }
+      case 'partition':
+        this.#cut = (from, to) => {
+          const a = (fault.sides >> from.index) & 1
+          const b = (fault.sides >> to.index) & 1
+          return fault.oneWay ? a < b : a !== b
+        }
+        break
+      case 'heal':
+        this.#cut = () => false
+        this.#releaseHeld()
+        break
+      case 'reset': {
+        const host = this.hosts[fault.node % this.hosts.length]
+        const links = [...host.links.values()]
+        if (links.length > 0) this.#reset(links[fault.pick % links.length].link)
+        break
+      }
+      default:
+        fault satisfies never
+    }
+  }
+
+  crash(host: Host): void {
+    if (host.core === undefined) return
+    const links = [...host.links.values()]
+    host.core = undefined
+    host.view = undefined
+    host.links = new Map()
+    host.freezing = undefined
+    for (const { link } of links) this.#reset(link)
+    this.#changed()
+  }
+
+  /** Whether any two live hosts of one component (of `sides`, or all) hang together in one tree with one label. */
+  isOneTree(hosts: readonly Host[] = this.alive): boolean {
+    let roots = 0
+    const label = hosts[0]?.view?.label
+    for (const host of hosts) {
+      const { view } = host
+      if (view === undefined || label === undefined || !sameLabel(view.label, label) || view.frozen) return false
+      if (view.parent === undefined) roots += 1
+      else if (this.#parentOf(host) === undefined) return false
+    }
+    const edges = hosts.reduce((sum, host) => sum + (host.view?.children.length ?? 0), 0)
+    return roots === 1 && edges === hosts.length - 1
+  }
+
+  /** Hosts of one side of a partition. */
+  side(sides: number, bit: number): Host[] {
+    return this.alive.filter(host => ((sides >> host.index) & 1) === bit)
+  }
+
+  height(): number {
+    return Math.max(...this.alive.map(host => host.view?.depth ?? 0))
+  }
+
+  /** Longest path between two live hosts, in edges. */
+  diameter(): number {
+    const near = new Map<Host, Host[]>(this.alive.map(host => [host, []]))
+    for (const host of this.alive) {
+      const parent = this.#parentOf(host)?.host
+      if (parent === undefined) continue
+      near.get(host)?.push(parent)
+      near.get(parent)?.push(host)
+    }
+    const farthest = (from: Host): [Host, number] => {
+      const distance = new Map([[from, 0]])
+      let last = from
+      for (const host of distance.keys()) {
+        last = host
+        for (const other of near.get(host) ?? []) {
+          if (!distance.has(other)) distance.set(other, (distance.get(host) ?? 0) + 1)
+        }
+      }
+      return [last, distance.get(last) ?? 0]
+    }
+    return farthest(farthest(this.alive[0])[0])[1]
+  }
+
+  #boot(host: Host): void {
+    if (host.core !== undefined) return
+    host.incarnation += 1
+    const seed = Math.floor(this.#random() * 2 ** 32)
+    host.core = new OverlayNode({
+      self: host.key,
+      addresses: [`/memory/${host.index}`],
+      degree: this.#options.degree,
+      random: seededRandom(seed),
+      now: this.#clock(host)
+    })
+    host.wakeAt = Number.POSITIVE_INFINITY
+    host.view = host.core.view()
+    if (this.#options.discovery === 'candidates') {
+      for (const other of new Set([this.hosts[0], this.hosts[(host.index + 1) % this.hosts.length]])) {
+        this.#event(host, (core, now) => core.candidate(now, other.key, [`/memory/${other.index}`]))
+      }
+    }
+    this.#event(host, (core, now) => core.tick(now))
+  }
+
+  #clock(host: Host): number {
+    return EPOCH + this.now + host.offset
+  }
+
+  #delay(): number {
+    return 1 - Math.log(1 - this.#random()) * this.#options.latency
+  }
+
+  /** One event at one host: run it, carry out the effects, check, and plan the next wake-up. */
+  #event(host: Host, event: (core: OverlayNode, now: number) => void): void {
+    const { core, view: before } = host
+    if (core === undefined || before === undefined) return
+    event(core, this.#clock(host))
+    const effects = core.takeEffects()
+    for (const effect of effects) this.#perform(host, effect)
+    for (const effect of effects) {
+      if (this.#options.withoutFreeze && effect.kind === 'send' && effect.message.kind === 'freeze') {
+        core.receive(this.#clock(host), effect.session, { kind: 'frozen', label: effect.message.label })
+        for (const more of core.takeEffects()) this.#perform(host, more)
+      }
+    }
+    host.view = core.view()
+    this.#check(host, before, host.view)
+    const due = this.now + Math.max(0, core.nextDeadline(this.#clock(host)) - this.#clock(host))
+    if (due < host.wakeAt) this.#wake(host, due)
+  }
+
+  #wake(host: Host, at: number): void {
+    const { incarnation } = host
+    host.wakeAt = at
+    this.#queue.push(at, () => {
+      if (host.incarnation !== incarnation || host.core === undefined || host.wakeAt !== at) return
+      host.wakeAt = Number.POSITIVE_INFINITY
+      this.#event(host, (core, now) => core.tick(now))
+    })
+  }
+
+  #perform(host: Host, effect: Effect): void {
+    switch (effect.kind) {
+      case 'open':
+        this.#open(host, effect.session, effect.peer)
+        break
+      case 'send': {
+        this.messages += 1
+        const entry = host.links.get(effect.session)
+        if (entry !== undefined) this.#transmit(entry.link, entry.side, encodeMessage(effect.message))
+        break
+      }
+      case 'close': {
+        const entry = host.links.get(effect.session)
+        if (entry === undefined) break
+        entry.link.ends[entry.side].open = false
+        host.links.delete(effect.session)
+        this.#transmit(entry.link, entry.side, 'close')
+        break
+      }
+      case 'beacon':
+        if (this.#options.discovery === 'gossip') this.#publish(host, encodeBeacon(effect.beacon))
+        break
+      case 'edge-up':
+      case 'edge-down':
+        this.#changed()
+        break
+      default:
+        effect satisfies never
+    }
+  }
+
+  #changed(): void {
+    this.topologyChanges += 1
+    this.lastChangeAt = this.now
+  }
+
+  #open(from: Host, session: SessionId, key: string): void {
+    const to = this.hosts.find(host => host.key === key)
+    if (to === undefined) throw new Error(`${from.key} dials ${key}, which does not exist`)
+    const end = (host: Host, number: SessionId | undefined): End => ({
+      host,
+      incarnation: host.incarnation,
+      session: number,
+      open: true,
+      lastArrival: 0,
+      held: []
+    })
+    const near = end(from, session)
+    const link: Link = { ends: [near, end(to, undefined)] }
+    from.links.set(session, { link, side: 0 })
+    this.#queue.push(this.now + this.#delay(), () => {
+      if (this.#cut(from, to) || this.#cut(to, from)) return
+      const far = end(to, undefined)
+      link.ends[1] = far
+      this.#event(to, (core, now) => {
+        far.session = core.inbound(now, from.key)
+      })
+      if (far.session === undefined) {
+        far.open = false
+        this.#notifyClosed(near)
+        return
+      }
+      to.links.set(far.session, { link, side: 1 })
+      this.#links.add(link)
+      if (!near.open) this.#transmit(link, 0, 'close')
+      this.#queue.push(this.now + this.#delay(), () => {
+        if (near.open && from.incarnation === near.incarnation) this.#event(from, (c, now) => c.opened(now, session))
+      })
+    })
+  }
+
+  #transmit(link: Link, side: 0 | 1, item: Item): void {
+    const from = link.ends[side]
+    const at = Math.max(this.now + this.#delay(), from.lastArrival + 0.001)
+    from.lastArrival = at
+    this.#queue.push(at, () => this.#deliver(link, side, item))
+  }
+
+  #deliver(link: Link, side: 0 | 1, item: Item): void {
+    const from = link.ends[side]
+    const to = link.ends[side === 0 ? 1 : 0]
+    if (from.held.length > 0 || this.#cut(from.host, to.host)) from.held.push(item)
+    else this.#arrive(to, item)
+  }
+
+  #arrive(to: End, item: Item): void {
+    const { session } = to
+    if (session === undefined || !to.open || to.host.incarnation !== to.incarnation || !to.host.core) return
+    if (item === 'close') this.#notifyClosed(to)
+    else this.#event(to.host, (core, now) => core.receive(now, session, decodeMessage(item)))
+  }
+
+  /** What was held up arrives before anything else of its session does. */
+  #releaseHeld(): void {
+    for (const link of this.#links) {
+      if (!link.ends.some(end => end.open)) this.#links.delete(link)
+      for (const side of [0, 1] as const) {
+        const { held } = link.ends[side]
+        while (held.length > 0) this.#arrive(link.ends[side === 0 ? 1 : 0], held.shift() as Item)
+      }
+    }
+  }
+
+  /** The session breaks and carries nothing any more: with some luck each end hears of it, else only silence tells. */
+  #reset(link: Link): void {
+    for (const [i, end] of link.ends.entries()) {
+      const other = link.ends[1 - i]
+      const hears = this.#random() < 0.7 && !this.#cut(other.host, end.host)
+      if (hears) this.#queue.push(this.now + this.#delay(), () => this.#notifyClosed(end))
+      end.lastArrival = Number.POSITIVE_INFINITY
+      end.held = []
+    }
+  }
+
+  #notifyClosed(end: End): void {
+    const { host, session } = end
+    if (!end.open || session === undefined || host.incarnation !== end.incarnation) return
+    end.open = false
+    host.links.delete(session)
+    this.#event(host, (core, now) => core.closed(now, session))
+  }
+
+  #publish(from: Host, bytes: Uint8Array): void {
+    for (const to of this.hosts) {
+      if (to === from || this.#random() < 0.1) continue
+      this.#queue.push(this.now + 2 * this.#delay(), () => {
+        if (!this.#cut(from, to)) this.#event(to, (core, now) => core.beacon(now, decodeBeacon(bytes)))
+      })
+    }
+  }
+
+  /** The parent of a host, if both ends hold the edge. */
+  #parentOf(host: Host): { host: Host; link: Link } | undefined {
+    const session = host.view?.parent?.session
+    const entry = session === undefined ? undefined : host.links.get(session)
+    if (entry === undefined) return undefined
+    const other = entry.link.ends[entry.side === 0 ? 1 : 0]
+    if (other.host.incarnation !== other.incarnation) return undefined
+    const holds = other.host.view?.children.some(child => child.session === other.session)
+    return holds ? { host: other.host, link: entry.link } : undefined
+  }
+
+  #childrenOf(parent: Host): { host: Host; link: Link }[] {
+    return this.alive.flatMap(host => {
+      const up = this.#parentOf(host)
+      return up?.host === parent ? [{ host, link: up.link }] : []
+    })
+  }
+
+  #check(host: Host, before: OverlayView, after: OverlayView): void {
+    const fail = (what: string): void => {
+      this.violation ??= `at ${this.now.toFixed(1)} ms, ${host.key}: ${what}`
+    }
+    if (after.children.length + (after.parent ? 1 : 0) > this.#options.degree) fail('degree exceeded')
+    const peers = [...after.children.map(child => child.peer), ...(after.parent ? [after.parent.peer] : [])]
+    if (new Set(peers).size < peers.length) fail('two edges with one peer')
+    if (after.parent !== undefined && after.parent.session !== before.parent?.session) {
+      this.accepts += 1
+      if (!isOlder(after.label, before.label)) fail('joined a fragment that is not older')
+      // Only a new edge can close a cycle.
+      if (this.#isOnCycle(host)) fail('cycle')
+    }
+    for (const child of after.children) {
+      if (before.children.some(old => old.session === child.session)) continue
+      const entry = host.links.get(child.session)
+      const other = entry?.link.ends[entry.side === 0 ? 1 : 0]
+      if (other !== undefined && this.#isOnCycle(other.host)) fail('cycle')
+    }
+    if (!this.#options.withoutFreeze) this.#checkFreeze(host, after, fail)
+  }
+
+  #isOnCycle(start: Host): boolean {
+    let at = this.#parentOf(start)?.host
+    for (let steps = 0; at !== undefined && steps <= this.hosts.length; steps++) {
+      if (at === start) return true
+      at = this.#parentOf(at)?.host
+    }
+    return false
+  }
+
+  /** When a root's freeze is over, all that was below it from its start must have its label, and nothing an older one. */
+  #checkFreeze(host: Host, view: OverlayView, fail: (what: string) => void): void {
+    const { freezing } = host
+    if (freezing && !view.frozen && view.parent === undefined && sameLabel(freezing.label, view.label)) {
+      const visit = (at: Host, since: boolean): void => {
+        for (const { host: child, link } of this.#childrenOf(at)) {
+          const stayed = since && freezing.links.has(link)
+          const label = child.view?.label as Label
+          if (stayed ? !sameLabel(label, view.label) : isOlder(label, view.label)) {
+            fail(`freeze over before ${child.key} took part`)
+          }
+          visit(child, stayed)
+        }
+      }
+      visit(host, true)
+    }
+    if (!view.frozen || view.parent !== undefined) host.freezing = undefined
+    else if (freezing === undefined || !sameLabel(freezing.label, view.label)) {
+      host.freezing = { label: view.label, links: this.#subtreeLinks(host) }
+    }
+  }
+
+  #subtreeLinks(host: Host, links: Set<Link> = new Set()): Set<Link> {
+    for (const { host: child, link } of this.#childrenOf(host)) {
+      if (links.has(link)) continue
+      links.add(link)
+      this.#subtreeLinks(child, links)
+    }
+    return links
+  }
+}

@@ -1,0 +1,125 @@
+/** Frames survive the way over the wire unchanged, and whatever is not a frame changes nothing. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Reader, Writer } from '../../../src/admb/bytes.js'
+import { AdmbNode, decodeSaved, FrameError, nameKey, startingPredictor } from '../../../src/admb/index.js'
+import { World } from '../../support/admb-network.js'
+import { toy, toyLayout } from '../../support/toy.js'
+
+const FUZZ = Number(process.env.ADMB_FUZZ ?? 100_000)
+
+describe('frames', () => {
+  it('keep integers, strings and the bits of every finite block', () => {
+    const block = fc
+      .float32Array({ noNaN: true, noDefaultInfinity: true, maxLength: 60 })
+      .chain(values =>
+        fc
+          .array(fc.boolean(), { minLength: values.length, maxLength: values.length })
+          .map(zero => values.map((value, i) => (zero[i] ? 0 : value)))
+      )
+    fc.assert(
+      fc.property(
+        fc.maxSafeNat(),
+        fc.string({ unit: 'grapheme' }),
+        fc.array(block, { maxLength: 4 }),
+        (n, text, blocks) => {
+          const out = new Writer(8)
+          out.integer(n)
+          out.string(text)
+          out.blocks(blocks)
+          const input = new Reader(out.finish())
+          assert.equal(input.integer(), n)
+          assert.equal(input.string(1 << 20), text)
+          const layout = { blocks: blocks.map((b, i) => ({ name: `${i}`, length: b.length })) }
+          const bits = (b: Float32Array) => [...new Int32Array(b.buffer, b.byteOffset, b.length)]
+          assert.deepEqual(input.blocks(layout).map(bits), blocks.map(bits))
+          input.finish()
+        }
+      )
+    )
+  })
+
+  it('refuse numbers that are not finite', () => {
+    for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+      for (const length of [2, 40]) {
+        const block = new Float32Array(length)
+        block[1] = bad
+        const out = new Writer()
+        out.blocks([block])
+        assert.throws(() => new Reader(out.finish()).blocks({ blocks: [{ name: 'w', length }] }), FrameError)
+      }
+    }
+  })
+
+  it('bring a saved predictor back with its lineage, and refuse damaged ones', () => {
+    const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9 })
+    world.connect(0, 1)
+    for (let i = 0; i < 30; i++) {
+      world.input(i % 2)
+      if (i % 3 === 0) world.round()
+    }
+    const { node } = world.hosts[0]
+    const bytes = node.save()
+    const saved = decodeSaved(bytes, node.shapes, undefined, toy.digest)
+    assert.deepEqual(saved.predictor, node.predictor)
+    assert.equal(saved.lineage.length, node.lineage.length)
+    for (let i = 0; i < bytes.length; i++) {
+      const damaged = bytes.slice()
+      damaged[i] ^= 1 << (i % 8)
+      assert.throws(() => decodeSaved(damaged, node.shapes), FrameError)
+      assert.throws(() => decodeSaved(bytes.subarray(0, i), node.shapes), FrameError)
+    }
+  })
+
+  it(`change nothing and raise no error in ${FUZZ} mutations`, function () {
+    this.timeout(240_000)
+    const world = new World({ origins: ['a', 'b', 'c'], batch: 40, carry: 9, inputs: 64 })
+    const links = [world.connect(0, 1), world.connect(1, 2)]
+    const frames: Uint8Array[] = []
+    for (let r = 0; r < 20; r++) {
+      for (let h = 0; h < 3; h++) world.input(h)
+      for (let h = 0; h < 3; h++) world.tick(h)
+      for (const side of [0, 1] as const) if (world.send(links[0], side)) frames.push(links[0].bags[1 - side][0])
+      world.flush()
+    }
+    const victim = world.hosts[1].node
+    const state = () => [nameKey(victim.predictor.name), victim.gradients, victim.held(1)?.count, victim.held(2)?.count]
+    const before = state()
+    let seed = 1
+    const random = (n: number) => {
+      seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff
+      return seed % n
+    }
+    let refused = 0
+    for (let run = 0; run < FUZZ; run++) {
+      const original = frames[random(frames.length)]
+      const mutated = original.slice(0, run % 5 === 0 ? random(original.length + 1) : original.length)
+      for (let m = random(4) + 1; m > 0 && mutated.length > 0; m--) mutated[random(mutated.length)] = random(256)
+      if (Buffer.compare(mutated, original) === 0) continue
+      // Every other frame gets a fitting checksum, so that what lies behind it is reached.
+      const sealed = run % 2 === 0 && mutated.length > 4 ? seal(mutated) : mutated
+      const stranger = run % 2 === 0
+      const target = stranger ? fresh() : victim
+      target.receive(1, sealed)
+      for (const effect of target.takeEffects()) if (effect.kind === 'refused') refused++
+      if (!stranger) assert.deepEqual(state(), before, `run ${run}`)
+    }
+    assert.ok(refused > FUZZ / 2, `only ${refused} were refused`)
+  })
+})
+
+const layout = toyLayout(64)
+const initial = startingPredictor([new Float32Array(64)], toy)
+
+/** A node that may be changed by a frame that happens to be valid. */
+function fresh(): AdmbNode {
+  const node = new AdmbNode({ ...toy, self: 'b', incarnation: 1, layout, initial, batch: 40, carry: 9 })
+  node.connect(1, 1, 'a')
+  return node
+}
+
+function seal(frame: Uint8Array): Uint8Array {
+  const out = new Writer()
+  out.raw(frame.subarray(0, frame.length - 4))
+  return out.finish()
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import {
+  ChunkDecoder,
+  ChunkKind,
+  type ChunkSink,
+  decodeFrameStart,
+  encodeChunk,
+  encodeFrameStart
+} from '../../../src/network/chunks.js'
+import { ProtocolViolationError } from '../../../src/network/errors.js'
+import { maxControlBytes, maxDataBytes } from '../../../src/network/limits.js'
+
+/** Decodes pieces; neighbouring data is joined, so that the result does not depend on the cuts. */
+function decode(pieces: readonly Uint8Array[]): string[] {
+  const found: string[] = []
+  const decoder = new ChunkDecoder()
+  const sink: ChunkSink = {
+    chunk: (kind, payload) => found.push(`${kind}:${Buffer.from(payload).toString('hex')}`),
+    data: bytes => {
+      const hex = Buffer.from(bytes).toString('hex')
+      if (found.at(-1)?.startsWith('data:')) found[found.length - 1] += hex
+      else found.push(`data:${hex}`)
+    }
+  }
+  for (const piece of pieces)
+    assert.equal(
+      decoder.push(piece, sink, () => true),
+      piece.length
+    )
+  return found
+}
+
+function cut(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
+  const ends = [...cuts.map(at => at % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
+  return ends.map((end, i) => bytes.slice(i === 0 ? 0 : ends[i - 1], end))
+}
+
+const small = fc.record({ kind: fc.constant(ChunkKind.control), payload: fc.uint8Array({ maxLength: 40 }) })
+const data = fc.record({ kind: fc.constant(ChunkKind.data), payload: fc.uint8Array({ minLength: 1, maxLength: 40 }) })
+
+describe('chunk framing', () => {
+  it('gives the same chunks however the bytes are cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(small, data)), fc.array(fc.nat()), (chunks, cuts) => {
+        const bytes = Buffer.concat(chunks.map(({ kind, payload }) => encodeChunk(kind, payload)))
+        const expected: string[] = []
+        for (const { kind, payload } of chunks) {
+          const hex = Buffer.from(payload).toString('hex')
+          if (kind !== ChunkKind.data) expected.push(`${kind}:${hex}`)
+          else if (expected.at(-1)?.startsWith('data:')) expected[expected.length - 1] += hex
+          else expected.push(`data:${hex}`)
+        }
+        assert.deepEqual(decode(cut(bytes, cuts)), expected)
+      })
+    )
+  })
+
+  it('throws nothing but protocol violations at arbitrary bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), bytes => {
+        try {
+          decode([bytes])
+        } catch (error) {
+          assert.ok(error instanceof ProtocolViolationError)
+        }
+      })
+    )
+  })
+
+  it('is laid out as documented', () => {
+    assert.deepEqual([...encodeChunk(ChunkKind.control, Uint8Array.of(7, 8))], [2, 0, 0, 0, 2, 0, 0, 0, 7, 8])
+    assert.deepEqual([...encodeFrameStart(0x1_0203_0405)], [3, 0, 0, 0, 8, 0, 0, 0, 5, 4, 3, 2, 1, 0, 0, 0])
+    assert.equal(decodeFrameStart(Uint8Array.of(5, 4, 3, 2, 1, 0, 0, 0)), 0x1_0203_0405)
+  })
+
+  it('refuses lengths over the limit before it takes a byte of them, at both ends', () => {
+    const header = (kind: number, length: number) => {
+      const bytes = new Uint8Array(8)
+      new DataView(bytes.buffer).setUint32(0, kind, true)
+      new DataView(bytes.buffer).setUint32(4, length, true)
+      return bytes
+    }
+    assert.throws(() => decode([header(ChunkKind.control, maxControlBytes + 1)]), /65537 bytes, 65536 is the most/)
+    assert.throws(() => decode([header(ChunkKind.data, maxDataBytes + 1)]), ProtocolViolationError)
+    assert.throws(() => decode([header(ChunkKind.consumed, 1)]), ProtocolViolationError)
+    assert.throws(() => decode([header(ChunkKind.control | 0x100, 0)]), /unknown chunk header 0201/)
+    assert.throws(() => decode([header(7, 0)]), /unknown chunk header/)
+    assert.throws(() => encodeChunk(ChunkKind.control, new Uint8Array(maxControlBytes + 1)), RangeError)
+  })
+
+  it('stops between chunks when told, and goes on from there', () => {
+    const bytes = Buffer.concat([1, 2, 3].map(n => encodeChunk(ChunkKind.control, Uint8Array.of(n))))
+    const decoder = new ChunkDecoder()
+    const found: number[] = []
+    const sink: ChunkSink = { chunk: (_, payload) => found.push(payload[0]), data: () => assert.fail() }
+    const taken = decoder.push(bytes, sink, () => found.length < 1)
+    assert.deepEqual([taken, found], [9, [1]])
+    decoder.push(bytes.subarray(taken), sink, () => true)
+    assert.deepEqual(found, [1, 2, 3])
+  })
+})

@@ -1,0 +1,343 @@
+/** The rules of the tree protocol one by one, on single nodes driven by hand. */
+import assert from 'node:assert/strict'
+import { type Contact, type Effect, type Label, type OverlayMessage, OverlayNode } from '../../../src/overlay/index.js'
+
+const T0 = 1_000_000
+const make = (self = 'me', more: Partial<ConstructorParameters<typeof OverlayNode>[0]> = {}): OverlayNode =>
+  new OverlayNode({ self, now: T0, random: () => 0.5, addresses: [`/${self}`], ...more })
+const contact = (peer: string): Contact => ({ peer, addresses: [`/${peer}`] })
+const label = (createdAt: number, root: string): Label => ({ createdAt, root })
+const sent = (effects: Effect[]): OverlayMessage[] =>
+  effects.flatMap(effect => (effect.kind === 'send' ? [effect.message] : []))
+const kinds = (effects: Effect[]): string[] =>
+  effects.map(effect => (effect.kind === 'send' ? effect.message.kind : effect.kind))
+
+/** A peer asks `node` to become its child; answers the session and what the node did. */
+function join(node: OverlayNode, now: number, peer: string, createdAt = T0 + 1): { session: number; did: Effect[] } {
+  const session = node.inbound(now, peer)
+  assert.ok(session !== undefined)
+  node.receive(now, session, { kind: 'join', label: label(createdAt, peer), addresses: [`/${peer}`] })
+  return { session, did: node.takeEffects() }
+}
+
+/** Makes `node` a child of `parent` in the fragment of `root`; answers the session. */
+function attach(node: OverlayNode, now: number, parent = 'dad', root = 'old', createdAt = 1): number {
+  node.candidate(now, parent, [`/${parent}`])
+  const open = node.takeEffects().find(effect => effect.kind === 'open')
+  assert.ok(open?.kind === 'open')
+  node.opened(now, open.session)
+  const path = parent === root ? [contact(parent)] : [contact(root), contact(parent)]
+  node.receive(now, open.session, { kind: 'accept', label: label(createdAt, root), path })
+  node.takeEffects()
+  assert.equal(node.view().parent?.peer, parent)
+  return open.session
+}
+
+describe('overlay node: joining', () => {
+  it('dials a candidate at once, asks with its label, and becomes a child', () => {
+    const node = make()
+    node.candidate(T0, 'dad', ['/dad'])
+    const [open] = node.takeEffects()
+    assert.deepEqual(open, { kind: 'open', session: 1, peer: 'dad', addresses: ['/dad'] })
+    node.opened(T0, 1)
+    assert.deepEqual(sent(node.takeEffects()), [{ kind: 'join', label: label(T0, 'me'), addresses: ['/me'] }])
+    node.receive(T0, 1, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
+    assert.deepEqual(kinds(node.takeEffects()), ['edge-up', 'up'])
+    assert.deepEqual(node.view().path, ['dad'])
+    assert.deepEqual(node.view().label, label(1, 'dad'))
+  })
+
+  it('dials the oldest fragment it has heard of, and none that is younger', () => {
+    const node = make()
+    node.beacon(T0, { label: label(T0 + 5, 'young'), addresses: [] })
+    assert.deepEqual(kinds(node.takeEffects()), [])
+    const busy = make()
+    busy.beacon(T0, { label: label(7, 'b'), addresses: [] })
+    busy.beacon(T0, { label: label(3, 'a'), addresses: ['/a'] })
+    const first = busy.takeEffects()
+    assert.equal(first.length, 1)
+    busy.closed(T0, 1)
+    assert.deepEqual(busy.takeEffects(), [{ kind: 'open', session: 2, peer: 'a', addresses: ['/a'] }])
+  })
+
+  it('refuses a younger acceptance and a parent whose path it is in', () => {
+    for (const [by, path] of [
+      [label(T0 + 9, 'dad'), [contact('dad')]],
+      [label(1, 'old'), [contact('old'), contact('me'), contact('dad')]],
+      [label(1, 'old'), [contact('dad')]]
+    ] as const) {
+      const node = make()
+      node.candidate(T0, 'dad')
+      node.opened(T0, 1)
+      node.receive(T0, 1, { kind: 'accept', label: by, path })
+      assert.equal(node.view().parent, undefined)
+      assert.equal(node.inbound(T0 + 1, 'dad'), undefined, 'a liar is left alone')
+      assert.ok(node.inbound(T0 + 60_001, 'dad') !== undefined, 'though not for ever')
+    }
+  })
+
+  it('follows redirects, but not to itself nor to its own child', () => {
+    const node = make()
+    join(node, T0, 'kid')
+    node.candidate(T0, 'dad')
+    const open = node.takeEffects()[0] as Extract<Effect, { kind: 'open' }>
+    node.opened(T0, open.session)
+    node.receive(T0, open.session, { kind: 'redirect', contact: contact('uncle') })
+    assert.equal(node.view().joining, 'uncle')
+    const next = node.takeEffects().find(effect => effect.kind === 'open') as Extract<Effect, { kind: 'open' }>
+    node.receive(T0, next.session, { kind: 'redirect', contact: contact('kid') })
+    assert.equal(node.view().joining, undefined)
+  })
+
+  it('waits longer after each failure: 0.2 s doubling to 8 s', () => {
+    const node = make()
+    node.candidate(T0, 'dad')
+    let now = T0
+    const waits: number[] = []
+    for (let session = 1; session <= 8; session++) {
+      node.closed(now, session)
+      assert.equal(node.view().joining, undefined)
+      const failedAt = now
+      while (node.view().joining === undefined) {
+        now = Math.min(now + 100, node.nextDeadline(now))
+        node.tick(now)
+      }
+      waits.push(now - failedAt)
+    }
+    assert.deepEqual(waits, [200, 400, 800, 1600, 3200, 6400, 8000, 8000])
+  })
+
+  it('tells a younger fragment of itself: whoever refuses names its root', () => {
+    const node = make('me')
+    node.candidate(T0, 'leaf')
+    node.opened(T0, 1)
+    node.takeEffects()
+    const refusal = { kind: 'refuse', reason: 'younger', label: label(T0 + 5, 'root'), rootAddresses: ['/r'] } as const
+    node.receive(T0, 1, refusal)
+    assert.equal(node.view().joining, 'root')
+  })
+})
+
+describe('overlay node: accepting', () => {
+  it('accepts only younger fragments and names its root to others', () => {
+    const node = make()
+    assert.deepEqual(kinds(join(node, T0, 'kid').did).slice(0, 2), ['accept', 'edge-up'])
+    const older = join(node, T0, 'elder', 5)
+    const refusal = { kind: 'refuse', reason: 'younger', label: label(T0, 'me'), rootAddresses: ['/me'] }
+    assert.deepEqual(sent(older.did)[0], refusal)
+    assert.equal(node.view().joining, 'elder', 'and joins the older one itself')
+  })
+
+  it('redirects when D − 1 children are there, to each child in turn', () => {
+    const node = make('me', { degree: 3 })
+    join(node, T0, 'a')
+    join(node, T0, 'b')
+    const targets = ['c', 'd'].map(peer => {
+      const message = sent(join(node, T0, peer).did)[0]
+      return message.kind === 'redirect' && message.contact.peer
+    })
+    assert.deepEqual(targets.sort(), ['a', 'b'])
+    assert.equal(node.view().children.length, 2)
+  })
+
+  it('replaces the session of a child that restarted', () => {
+    const node = make()
+    const first = join(node, T0, 'kid')
+    const second = join(node, T0 + 10, 'kid', T0 + 5)
+    assert.deepEqual(kinds(second.did).slice(0, 5), ['bye', 'close', 'edge-down', 'accept', 'edge-up'])
+    assert.deepEqual(node.view().children, [{ session: second.session, peer: 'kid' }])
+    assert.notEqual(first.session, second.session)
+  })
+
+  it('takes a JOIN of its parent for a crossing one, unless the parent has restarted', () => {
+    const node = make()
+    attach(node, T0, 'dad', 'dad', 1)
+    join(node, T0, 'dad', 1)
+    assert.equal(node.view().parent?.peer, 'dad')
+    join(node, T0, 'dad', T0 + 50)
+    assert.equal(node.view().parent, undefined)
+    assert.ok(node.view().children.length <= 1)
+  })
+
+  it('cuts off who asks in the name of another, and who speaks out of turn', () => {
+    const node = make()
+    const session = node.inbound(T0, 'eve') as number
+    node.receive(T0, session, { kind: 'join', label: label(T0 + 1, 'kid'), addresses: [] })
+    assert.equal(node.inbound(T0, 'eve'), undefined)
+    const kid = join(node, T0, 'kid').session
+    node.receive(T0, kid, { kind: 'heartbeat' })
+    assert.deepEqual(node.view().children, [])
+  })
+
+  it('keeps no more than 32 silent inbound sessions, and none for longer than the join time', () => {
+    const node = make()
+    for (let i = 0; i < 32; i++) assert.ok(node.inbound(T0, `peer${i}`) !== undefined)
+    assert.equal(node.inbound(T0, 'late'), undefined)
+    node.tick(T0 + 4000)
+    assert.ok(node.inbound(T0 + 4000, 'late') !== undefined)
+  })
+})
+
+describe('overlay node: losing a parent', () => {
+  it('freezes its subtree under a younger label before it seeks, the grandparent first', () => {
+    const node = make()
+    const up = attach(node, T0)
+    const kid = join(node, T0, 'kid').session
+    const now = T0 + 20_000
+    node.receive(now, kid, { kind: 'up', summary: { size: 1, height: 0, slot: undefined } })
+    node.takeEffects()
+    node.closed(now, up)
+    const effects = node.takeEffects()
+    const [freeze] = sent(effects)
+    assert.deepEqual(freeze, { kind: 'freeze', label: label(now, 'me'), path: [contact('me')] })
+    assert.ok(node.view().frozen && node.view().joining === undefined)
+    node.receive(now, kid, { kind: 'frozen', label: label(now - 1, 'me') })
+    assert.ok(node.view().frozen, 'an acknowledgement of another label does not count')
+    node.receive(now, kid, { kind: 'frozen', label: label(now, 'me') })
+    assert.ok(!node.view().frozen)
+    assert.equal(node.view().joining, 'old')
+  })
+
+  it('takes the end of a child, and patience, for an acknowledgement', () => {
+    const node = make()
+    const up = attach(node, T0)
+    const first = join(node, T0, 'a').session
+    join(node, T0, 'b')
+    node.closed(T0, up)
+    node.closed(T0, first)
+    assert.ok(node.view().frozen)
+    for (let now = T0; now <= T0 + 12_000; now += 1000) {
+      const held = node.view().children[0]
+      const summary = { size: 1, height: 0, slot: undefined }
+      if (held !== undefined) node.receive(now, held.session, { kind: 'up', summary })
+      node.tick(now)
+    }
+    assert.ok(!node.view().frozen)
+    assert.deepEqual(node.view().children, [])
+  })
+
+  it('takes a label younger than any it had, whatever the clock says', () => {
+    const node = make()
+    const up = attach(node, T0)
+    const future = label(T0 * 1000, 'old')
+    node.receive(T0, up, { kind: 'freeze', label: future, path: [contact('old'), contact('dad')] })
+    node.closed(T0, up)
+    assert.deepEqual(node.view().label, label(T0 * 1000 + 1, 'me'))
+  })
+
+  it('lets its children go when no younger label exists', () => {
+    const node = make()
+    const up = attach(node, T0)
+    const last = label(Number.MAX_SAFE_INTEGER, 'old')
+    node.receive(T0, up, { kind: 'freeze', label: last, path: [contact('old'), contact('dad')] })
+    join(node, T0, 'kid', Number.MAX_SAFE_INTEGER)
+    node.closed(T0, up)
+    assert.deepEqual(node.view().label, label(T0, 'me'))
+    assert.deepEqual(node.view().children, [])
+  })
+
+  it('counts a parent silent for 4 s as dead, and a parent that drops it soon as a bad one', () => {
+    const node = make()
+    attach(node, T0)
+    node.tick(T0 + 3999)
+    assert.equal(node.view().parent?.peer, 'dad')
+    node.tick(T0 + 4000)
+    assert.equal(node.view().parent, undefined)
+    node.candidate(T0 + 4001, 'dad')
+    assert.notEqual(node.view().joining, 'dad')
+  })
+
+  it('passes FREEZE on and answers FROZEN only when its own children have', () => {
+    const node = make()
+    const up = attach(node, T0)
+    const kid = join(node, T0, 'kid').session
+    const younger = label(T0, 'dad')
+    node.receive(T0, up, { kind: 'freeze', label: younger, path: [contact('dad')] })
+    assert.deepEqual(sent(node.takeEffects()), [
+      { kind: 'freeze', label: younger, path: [contact('dad'), contact('me')] }
+    ])
+    node.receive(T0, kid, { kind: 'frozen', label: younger })
+    assert.deepEqual(sent(node.takeEffects()), [{ kind: 'frozen', label: younger }])
+  })
+
+  it('cuts a parent whose labels run the wrong way', () => {
+    for (const message of [
+      { kind: 'label', label: label(T0, 'old'), path: [contact('old'), contact('dad')] },
+      { kind: 'freeze', label: label(0, 'old'), path: [contact('old'), contact('dad')] },
+      { kind: 'label', label: label(0, 'old'), path: [contact('old'), contact('me'), contact('dad')] }
+    ] as const) {
+      const node = make()
+      const up = attach(node, T0)
+      node.receive(T0, up, message)
+      assert.equal(node.view().parent, undefined)
+    }
+  })
+})
+
+describe('overlay node: moving, leaving, options', () => {
+  it('takes an offer worth half of what is to be gained, and leaves a lesser one to its branch', () => {
+    const node = make()
+    attach(node, T0)
+    const up = node.view().parent?.session as number
+    const kid = join(node, T0, 'kid').session
+    node.receive(T0, kid, { kind: 'up', summary: { size: 9, height: 8, slot: undefined } })
+    node.takeEffects()
+    node.receive(T0, up, { kind: 'offer', contact: contact('slot'), slotDepth: 0, deepest: 11 })
+    assert.deepEqual(kinds(node.takeEffects()), ['offer'])
+    node.receive(T0, kid, { kind: 'up', summary: { size: 1, height: 0, slot: undefined } })
+    node.takeEffects()
+    node.receive(T0, up, { kind: 'offer', contact: contact('slot'), slotDepth: 0, deepest: 3 })
+    assert.deepEqual(kinds(node.takeEffects()), ['bye', 'close', 'edge-down', 'freeze'])
+    node.receive(T0, kid, { kind: 'frozen', label: node.view().label })
+    assert.equal(node.view().joining, 'slot')
+  })
+
+  it('says goodbye to all when it leaves, and is silent afterwards', () => {
+    const node = make()
+    attach(node, T0)
+    join(node, T0, 'kid')
+    node.leave(T0)
+    assert.equal(sent(node.takeEffects()).filter(message => message.kind === 'bye').length, 2)
+    node.tick(T0 + 9999)
+    node.candidate(T0 + 9999, 'x')
+    assert.deepEqual(node.takeEffects(), [])
+    assert.equal(node.nextDeadline(T0), Number.POSITIVE_INFINITY)
+    assert.equal(node.inbound(T0, 'x'), undefined)
+  })
+
+  it('penalises a peer for longer each time', () => {
+    const node = make()
+    let now = T0
+    const bans: number[] = []
+    for (let i = 0; i < 5; i++) {
+      node.penalise(now, 'eve')
+      const from = now
+      while (node.inbound(now, 'eve') === undefined) now += 100
+      bans.push(now - from)
+    }
+    assert.deepEqual(bans, [800, 3200, 12_800, 51_200, 60_000])
+  })
+
+  it('publishes beacons as a root only, soon after it learns of somebody', () => {
+    const node = make()
+    node.tick(T0)
+    assert.deepEqual(node.takeEffects(), [{ kind: 'beacon', beacon: { label: label(T0, 'me'), addresses: ['/me'] } }])
+    node.beacon(T0 + 1, { label: label(T0 + 1, 'young'), addresses: [] })
+    assert.ok(node.nextDeadline(T0 + 1) <= T0 + 250)
+    attach(node, T0 + 1)
+    node.tick(T0 + 3000)
+    assert.ok(!kinds(node.takeEffects()).includes('beacon'))
+  })
+
+  it('names the option that is out of range', () => {
+    const wrong = (more: object, what: RegExp): void => {
+      assert.throws(() => make('me', more), { name: 'OverlayOptionError', message: what })
+    }
+    wrong({ degree: 1 }, /degree must be a whole number from 2 to 255, not 1/)
+    wrong({ self: 'a b' }, /self must be/)
+    wrong({ now: Number.NaN }, /now must be/)
+    wrong({ timers: { dead: 500 } }, /timers.dead \(500\) must exceed timers.heartbeat/)
+    wrong({ timers: { join: 0 } }, /timers.join must be/)
+    wrong({ limits: { hops: 0 } }, /limits.hops must be/)
+  })
+})

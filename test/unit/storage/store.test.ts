@@ -1,0 +1,122 @@
+/** The state directory gives back what was stored, counts its runs, and never passes off damage as a fresh start. */
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readdir, rm, truncate, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  DamagedStateError,
+  ModelMismatchError,
+  StateInUseError,
+  StateWriteError,
+  Store
+} from '../../../src/storage/index.js'
+
+const model = JSON.stringify({ model: 'logistic', dimension: 3 })
+const bytes = (...values: number[]) => Uint8Array.from(values)
+
+describe('Store', () => {
+  let parent: string
+  let directory: string
+
+  beforeEach(async () => {
+    parent = await mkdtemp(join(tmpdir(), 'admb-store-'))
+    directory = join(parent, 'state')
+  })
+
+  afterEach(() => rm(parent, { recursive: true }))
+
+  async function filled(): Promise<void> {
+    const store = await Store.open(directory)
+    await store.create(bytes(1, 2, 3))
+    await store.begin(model)
+    for (let i = 0; i < 300; i++)
+      await store.save({ predictor: new Uint8Array(20_000).fill(i), progress: { inputs: i } })
+    await store.close()
+  }
+
+  it('counts its runs and brings back the last checkpoint', async () => {
+    for (let run = 1; run <= 4; run++) {
+      const store = await Store.open(directory)
+      if (run === 1) {
+        assert.equal(store.identity, undefined)
+        await store.create(bytes(9, 8))
+      }
+      assert.deepEqual(Buffer.from(store.identity as Uint8Array), Buffer.from([9, 8]))
+      const { incarnation, checkpoint } = await store.begin(model)
+      assert.equal(incarnation, run)
+      if (run === 1) assert.equal(checkpoint, undefined)
+      else {
+        assert.deepEqual(Buffer.from(checkpoint?.predictor as Uint8Array), Buffer.from([run - 1]))
+        assert.deepEqual(checkpoint?.progress, { inputs: run - 1 })
+      }
+      await store.save({ predictor: bytes(run), progress: { inputs: run } })
+      await store.close()
+    }
+  })
+
+  it('refuses a second process with the same directory', async () => {
+    const store = await Store.open(directory)
+    await store.create(bytes(1))
+    await assert.rejects(Store.open(directory), StateInUseError)
+    await store.close()
+  })
+
+  it('names the fields in which another model differs', async () => {
+    await filled()
+    const store = await Store.open(directory)
+    const other = JSON.stringify({ model: 'logistic', dimension: 4 })
+    await assert.rejects(store.begin(other), (error: Error) => {
+      assert.ok(error instanceof ModelMismatchError)
+      assert.match(error.message, /dimension 3 stored, 4 given/)
+      return true
+    })
+    assert.equal((await store.begin(model)).incarnation, 2)
+    await store.close()
+  })
+
+  it('reports a lost database, a lost file of it and a cut one as damage', async () => {
+    const database = join(directory, 'db')
+    const tables = async () => (await readdir(database)).filter(name => /\.(ldb|sst)$/.test(name)).sort()
+    const damages: (() => Promise<unknown>)[] = [
+      () => rm(database, { recursive: true }),
+      () => unlink(join(database, 'CURRENT')),
+      async () => {
+        for (const name of await readdir(database)) {
+          if (name.startsWith('MANIFEST')) await truncate(join(database, name), 10)
+        }
+      },
+      async () => unlink(join(database, (await tables())[0])),
+      async () => truncate(join(database, (await tables())[0]), 100)
+    ]
+    for (const damage of damages) {
+      await rm(directory, { recursive: true, force: true })
+      await filled()
+      assert.ok((await tables()).length > 0)
+      await damage()
+      await assert.rejects(
+        async () => {
+          const store = await Store.open(directory)
+          try {
+            await store.begin(model)
+          } finally {
+            await store.close()
+          }
+        },
+        DamagedStateError,
+        damage.toString()
+      )
+    }
+  })
+
+  it('leaves a directory alone that holds something else', async () => {
+    await mkdir(directory)
+    await writeFile(join(directory, 'thesis.txt'), 'precious')
+    await assert.rejects(Store.open(directory), DamagedStateError)
+    assert.deepEqual(await readdir(directory), ['thesis.txt'])
+  })
+
+  it('says so when the directory cannot be made', async () => {
+    await writeFile(join(parent, 'file'), '')
+    await assert.rejects(Store.open(join(parent, 'file', 'state')), StateWriteError)
+  })
+})
