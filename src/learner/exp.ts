@@ -9,7 +9,7 @@ const PARTS = 32
 const HIGH = 0.6931471803691238 / PARTS
 const LOW = 1.9082149292705877e-10 / PARTS
 const PER_UNIT = 1 / (HIGH + LOW)
-const LEAST_EXPONENT = -1075
+const LEAST_EXPONENT = -1022
 
 /** 2^(j/32) for j = 0 … 31: products of repeated square roots of 2. */
 const fractions = Float64Array.from({ length: PARTS }, (_, j) => {
@@ -22,7 +22,7 @@ const fractions = Float64Array.from({ length: PARTS }, (_, j) => {
   return product
 })
 
-/** 2^n for n = −1075 … 1023 (the first is 0). */
+/** 2^n for n = −1022 … 1023. */
 const powers = (() => {
   const table = new Float64Array(1024 - LEAST_EXPONENT)
   table[-LEAST_EXPONENT] = 1
@@ -31,10 +31,13 @@ const powers = (() => {
   return table
 })()
 
-/** e^x within a few units in the last place; 0 below −745 and Infinity above 709.77, NaN for NaN. */
+/** Outside of these the result leaves the range of normal numbers. */
+const LEAST = -708
+const MOST = 709
+
+/** e^x within a few units in the last place for x in (−708, 709); 0 below, Infinity above, NaN for NaN. */
 export function portableExp(x: number): number {
-  if (!(x >= -745)) return x < -745 ? 0 : x
-  if (x > 709.77) return Infinity
+  if (!(x > LEAST && x < MOST)) return x <= LEAST ? 0 : x >= MOST ? Infinity : x
   const k = Math.floor(x * PER_UNIT + 0.5)
   const r = x - k * HIGH - k * LOW
   const series = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720))))))

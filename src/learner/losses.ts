@@ -36,11 +36,16 @@ export function lossOf(kind: ScalarLoss, score: number, label: number): number {
   }
 }
 
+/** Derivative of log(1 + e^(−ys)) by s, y being −1 or +1; without a branch on data, which no processor could foresee. */
+export function logisticSlope(score: number, y: number): number {
+  return -y / (1 + portableExp(y * score))
+}
+
 /** Derivative of the loss by the score. */
 export function slopeOf(kind: ScalarLoss, score: number, label: number): number {
   switch (kind) {
     case 'logistic':
-      return label > 0 ? -sigmoid(-score) : sigmoid(score)
+      return logisticSlope(score, 2 * label - 1)
     case 'squared':
       return score - label
     case 'hinge': {

@@ -4,7 +4,7 @@ import { describe, resolveNumbers } from '../options.js'
 import type { UpdateRule } from '../types.js'
 
 export interface MomentumOptions {
-  /** Step size for the mean gradient. Default 0.01. */
+  /** Step size for the mean gradient. Default 0.03. */
   readonly step?: number
   /** Share of the velocity kept at each update. Default 0.9. */
   readonly momentum?: number
@@ -13,7 +13,7 @@ export interface MomentumOptions {
 }
 
 const options = {
-  step: { preset: 0.01, least: 0, above: true },
+  step: { preset: 0.03, least: 0, above: true },
   momentum: { preset: 0.9, least: 0, below: 1 },
   radius: { preset: undefined, least: 0, above: true }
 } as const

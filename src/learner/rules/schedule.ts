@@ -11,7 +11,7 @@ export interface ScheduleOptions {
   readonly L?: number
   /** Standard deviation σ of one input's gradient. Default 1. */
   readonly sigma?: number
-  /** Size D of the set that holds the optimum (½‖w*‖² ≤ D²). Default 1. */
+  /** Size D of the set that holds the optimum (½‖w*‖² ≤ D²). Default 3. */
   readonly D?: number
   /** Radius of the Euclidean ball that parameters are projected onto. Default: none. */
   readonly radius?: number
@@ -20,7 +20,7 @@ export interface ScheduleOptions {
 const options = {
   L: { preset: 1, least: 0, above: true },
   sigma: { preset: 1, least: 0 },
-  D: { preset: 1, least: 0, above: true },
+  D: { preset: 3, least: 0, above: true },
   radius: { preset: undefined, least: 0, above: true }
 } as const
 

@@ -1,0 +1,55 @@
+/**
+ * Benchmark of learning alone, without reading: rows like those of a9a (14 of 123 binary features and a constant), so
+ * that the cost of a row can be told apart from the cost of parsing it.
+ */
+import { SerialTrainer } from '../../src/learner/serial.js'
+import type { Examples } from '../../src/learner/types.js'
+
+const ROWS = 32_768
+const FEATURES = 14
+const DIMENSION = 124
+const PASSES = 30
+const WARM_UP_PASSES = 3
+
+/** Binary rows with ascending features from a fixed linear congruential generator, and labels from a planted model. */
+function syntheticRows(): Examples {
+  let state = 1
+  const random = (): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+  const planted = Float64Array.from({ length: DIMENSION }, () => 2 * random() - 1.3)
+  const width = FEATURES + 1
+  const labels = new Float32Array(ROWS)
+  const indices = new Int32Array(ROWS * width)
+  const stride = Math.floor((DIMENSION - 1) / FEATURES)
+  for (let row = 0; row < ROWS; row++) {
+    let score = 0
+    for (let f = 0; f < FEATURES; f++) {
+      const feature = f * stride + Math.floor(stride * random() * random())
+      indices[row * width + f] = feature
+      score += planted[feature]
+    }
+    indices[row * width + FEATURES] = DIMENSION - 1
+    labels[row] = random() < 1 / (1 + Math.exp(-score)) ? 1 : 0
+  }
+  const offsets = Int32Array.from({ length: ROWS + 1 }, (_, row) => row * width)
+  return { size: ROWS, labels, offsets, indices, values: new Float32Array(ROWS * width).fill(1) }
+}
+
+/** One case a way of training; `rows` counts all passes timed, `seconds` is wall time. */
+export async function bench(): Promise<object[]> {
+  const rows = syntheticRows()
+  const cases = [
+    { name: 'learner/logistic b=1', batch: 1 },
+    { name: 'learner/logistic b=512', batch: 512 }
+  ]
+  return cases.map(({ name, batch }) => {
+    const trainer = new SerialTrainer({ model: 'logistic', batch })
+    for (let pass = 0; pass < WARM_UP_PASSES; pass++) trainer.learn(rows)
+    const start = performance.now()
+    for (let pass = 0; pass < PASSES; pass++) trainer.learn(rows)
+    const seconds = (performance.now() - start) / 1000
+    return { name, rows: PASSES * ROWS, seconds, rowsPerSecond: Math.round((PASSES * ROWS) / seconds) }
+  })
+}
