@@ -4,6 +4,7 @@
  * the sender's own memory.
  */
 import type { Stream } from '@libp2p/interface'
+import { Uint8ArrayList } from 'uint8arraylist'
 import { ChunkKind, encodeChunk, encodeFrameStart, writeHeader } from './chunks.js'
 import { dataBytes, headerBytes, maxQueuedControlBytes } from './limits.js'
 
@@ -34,7 +35,7 @@ export class ChunkWriter {
     this.#pump()
   }
 
-  /** Begins a frame, the concatenation of `parts`. They must not change until it is handed over. One at a time. */
+  /** Begins a frame, the concatenation of `parts`. They must not change until the other end has it. One at a time. */
   sendFrame(parts: readonly Uint8Array[]): void {
     const remaining = parts.reduce((sum, part) => sum + part.length, 0)
     this.#enqueue(encodeFrameStart(remaining))
@@ -70,18 +71,20 @@ export class ChunkWriter {
     }
   }
 
-  #nextData(): Uint8Array | undefined {
+  /** Header and slices of the frame, not copied: encryption does that. */
+  #nextData(): Uint8ArrayList | undefined {
     const frame = this.#frame
     if (frame === undefined) return undefined
     const length = Math.min(dataBytes, frame.remaining)
-    const chunk = new Uint8Array(headerBytes + length)
-    writeHeader(chunk, 0, ChunkKind.data, length)
-    let filled = headerBytes
-    while (filled < chunk.length) {
+    const header = new Uint8Array(headerBytes)
+    writeHeader(header, 0, ChunkKind.data, length)
+    const chunk = new Uint8ArrayList(header)
+    let missing = length
+    while (missing > 0) {
       const part = frame.parts[frame.part]
-      const slice = part.subarray(frame.offset, frame.offset + chunk.length - filled)
-      chunk.set(slice, filled)
-      filled += slice.length
+      const slice = part.subarray(frame.offset, frame.offset + missing)
+      chunk.append(slice as Uint8Array<ArrayBuffer>)
+      missing -= slice.length
       frame.offset += slice.length
       if (frame.offset === part.length) {
         frame.part++

@@ -55,7 +55,14 @@ export function ask(
 }
 
 /** Answers the one request of an inbound stream. */
-export function answer(stream: Stream, peer: string, handler: FetchHandler, maxBytes: number, limits: Limits): void {
+export function answer(
+  stream: Stream,
+  peer: string,
+  handler: FetchHandler,
+  maxBytes: number,
+  limits: Limits,
+  onViolation: (reason: string) => void
+): void {
   const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
   let asked = false
   const reply = async (request: Uint8Array) => {
@@ -73,6 +80,8 @@ export function answer(stream: Stream, peer: string, handler: FetchHandler, maxB
       reply(payload).catch((error: Error) => channel.close(`failed: ${error.message}`))
     },
     data: () => channel.fail(new ProtocolViolationError('frame data instead of a request')),
-    closed: () => {}
+    closed: (reason, violation) => {
+      if (violation) onViolation(reason)
+    }
   })
 }

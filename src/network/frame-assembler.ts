@@ -1,11 +1,13 @@
 /**
  * Puts a frame together from the pieces in which it arrives. Memory follows what has arrived, not what was announced: a
- * peer that only promises a gigabyte costs a megabyte.
+ * peer that only promises a gigabyte gets sixteen megabytes.
  */
 import { ProtocolViolationError } from './errors.js'
 
-/** What is allocated at a frame's start if it is at least that large, in bytes. */
-const firstBytes = 1024 * 1024
+/** What is allocated at once, in bytes, however little has come. */
+const firstBytes = 16 * 1024 * 1024
+/** How many times what has come is allocated at most, beyond that. */
+const growth = 4
 
 export class FrameAssembler {
   readonly #maxBytes: number
@@ -55,7 +57,7 @@ export class FrameAssembler {
   }
 
   #grow(atLeast: number): void {
-    const grown = new Uint8Array(Math.min(this.#total as number, Math.max(atLeast, 2 * this.#buffer.length)))
+    const grown = new Uint8Array(Math.min(this.#total as number, Math.max(atLeast, growth * this.#filled)))
     grown.set(this.#buffer.subarray(0, this.#filled))
     this.#buffer = grown
   }

@@ -51,7 +51,8 @@ export function greet(stream: Stream, latest: ReadonlyMap<Topic, Uint8Array>, li
 export function hearGreeting(
   stream: Stream,
   limits: Limits,
-  onGreeting: (latest: ReadonlyMap<Topic, Uint8Array>) => void
+  onGreeting: (latest: ReadonlyMap<Topic, Uint8Array>) => void,
+  onViolation: (reason: string) => void
 ): void {
   const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
   channel.receive({
@@ -61,6 +62,8 @@ export function hearGreeting(
       channel.close('heard')
     },
     data: () => channel.fail(new ProtocolViolationError('frame data as greeting')),
-    closed: () => {}
+    closed: (reason, violation) => {
+      if (violation) onViolation(reason)
+    }
   })
 }

@@ -52,9 +52,9 @@ export function exchangeHello(
         resolve(channel)
       },
       data: () => fail(new ProtocolViolationError('frame data before the hello')),
-      closed: reason => {
+      closed: (reason, violation) => {
         finish()
-        reject(new SessionClosedError(peer, reason))
+        reject(violation ? new ProtocolViolationError(reason) : new SessionClosedError(peer, reason))
       }
     })
     channel.send(ChunkKind.hello, encodeHello(ours))

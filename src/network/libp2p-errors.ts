@@ -2,7 +2,7 @@
 import {
   AddressInUseError,
   ListenError,
-  NetworkError,
+  type NetworkError,
   NetworkKeyMismatchError,
   NotAdmbPeerError,
   PeerRefusedError,
@@ -22,24 +22,17 @@ export function explainListen(error: Error, addresses: readonly string[]): Error
   return error.name === 'UnsupportedListenAddressesError' ? new ListenError(target, 'no TCP address') : error
 }
 
-export interface DialContext {
-  /** What was dialled: a peer id or addresses. */
-  readonly target: string
-  /** This peer's id. */
-  readonly self: string
-  readonly protocol: string
-}
-
-/** @returns an error of this folder, or the one given if it is the caller's own abort or a bug */
-export function explainDial(error: Error, context: DialContext): Error {
-  if (error instanceof NetworkError) return error
-  const { target } = context
+/**
+ * @param target what was dialled, for the message
+ * @param self this peer's id
+ */
+export function explainDial(error: Error, target: string, self: string): NetworkError {
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
   // With several addresses, the furthest attempt tells the most.
   if (causes.some(isWrongPeer)) return new UnexpectedPeerError(target)
   const names = new Set(causes.map(cause => cause.name))
   if (names.has('MuxerUnavailableError') || names.has('ConnectionClosedError')) {
-    return new PeerRefusedError(target, context.self)
+    return new PeerRefusedError(target, self)
   }
   const code = causes.map(cause => (cause as NodeJS.ErrnoException).code).find(code => code !== undefined)
   // Connected, and then reset or silent before or during encryption: what the ends said to each other made no sense to them.
@@ -52,10 +45,16 @@ export function explainDial(error: Error, context: DialContext): Error {
 }
 
 /** As `explainDial`, for opening a stream on a connection that this end took for open. */
-export function explainStream(error: Error, timedOut: boolean, context: DialContext): Error {
-  if (error.name === 'UnsupportedProtocolError') return new NotAdmbPeerError(context.target, context.protocol)
-  if (timedOut) return new UnreachablePeerError(context.target, 'no answer in time')
-  return new PeerRefusedError(context.target, context.self)
+export function explainStream(
+  error: Error,
+  timedOut: boolean,
+  target: string,
+  self: string,
+  protocol: string
+): NetworkError {
+  if (error.name === 'UnsupportedProtocolError') return new NotAdmbPeerError(target, protocol)
+  if (timedOut) return new UnreachablePeerError(target, 'no answer in time')
+  return new PeerRefusedError(target, self)
 }
 
 function isWrongPeer(error: Error): boolean {

@@ -15,8 +15,8 @@ export const maxReasonBytes = 512
 export const maxDataBytes = 1024 * 1024
 /** Largest gossip message, in bytes. */
 export const maxGossipBytes = 16 * 1024
-/** Payload of the data chunks that this end sends: what a control message may have to wait for, in bytes. */
-export const dataBytes = 256 * 1024
+/** Payload of the data chunks that this end sends, in bytes: what a control message may have to wait for. Larger is no faster. */
+export const dataBytes = 128 * 1024
 /** Control messages queued on one session before it counts as stuck, in bytes. */
 export const maxQueuedControlBytes = 1024 * 1024
 

@@ -6,59 +6,27 @@ import './polyfill.js'
 import type { Connection, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { AccessControl } from './access.js'
-import { parseAddress, peerOf, withPeer } from './addresses.js'
-import { NetworkError, PeerDeniedError, UnreachablePeerError } from './errors.js'
+import { Dialler } from './dialler.js'
+import { NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
 import { answer, ask, type FetchHandler } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
 import { greet, hearGreeting } from './greeting.js'
 import { exchangeHello } from './handshake.js'
-import type { Hello } from './hello.js'
 import { createHost, type Host } from './host.js'
-import { type IdentityKey, parsePeerId, peerIdOf } from './keys.js'
-import { explainDial, explainListen, explainStream } from './libp2p-errors.js'
+import { parsePeerId, peerIdOf } from './keys.js'
+import { explainListen } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
+import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
+import { edgeProtocol, fetchProtocol, greetProtocol } from './protocols.js'
 import { RateLimiter } from './rate-limiter.js'
 import { Session } from './session.js'
 import type { Topic } from './topics.js'
 
-export const edgeProtocol = '/admb/edge/1'
-export const fetchProtocol = '/admb/fetch/1'
-export const greetProtocol = '/admb/greet/1'
 /** Streams of one protocol that one connection may hold, each way. A pair of peers needs one, two while it changes. */
 const streamsPerConnection = 4
 /** Keeps tree neighbours when libp2p has too many connections. */
 const edgeTag = 'admb-edge'
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
-export type Log = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void
-
-export interface NetworkOptions {
-  readonly privateKey: IdentityKey
-  /** Multiaddresses to listen on, e.g. `/ip4/0.0.0.0/tcp/4001`; port 0 takes a free one. Empty: only dial. */
-  readonly listen: readonly string[]
-  /** Multiaddresses to tell others instead of those listened on. Default: none. */
-  readonly announce?: readonly string[]
-  /** Content of a network key file. Default: an open network. */
-  readonly networkKey?: Uint8Array
-  /** Ids of the only peers to talk to. Default: all. */
-  readonly allow?: ReadonlySet<string>
-  /** What must be equal at both ends of a session. */
-  readonly hello: Hello
-  /** Largest frame or fetched answer accepted, in bytes. */
-  readonly maxFrameBytes: number
-  /** Whether to find peers on the local network by mDNS. Default: false. */
-  readonly mdns?: boolean
-  readonly log: Log
-  /** Default: `defaultLimits`. */
-  readonly limits?: Partial<Limits>
-}
-
-/** A peer to dial: its addresses, and its id unless an address names it or it is not known. */
-export interface PeerTarget {
-  readonly id?: string
-  readonly addresses: readonly string[]
-}
 
 /**
  * A started network.
@@ -90,6 +58,7 @@ export class Network {
   readonly #options: NetworkOptions
   readonly #gossip: Gossip
   readonly #peers: PeerTable
+  readonly #dialler: Dialler
   readonly #sessions = new Map<Session, Promise<void>>()
   readonly #controlRate: RateLimiter
   readonly #fetchRate: RateLimiter
@@ -108,6 +77,7 @@ export class Network {
     this.#controlRate = new RateLimiter(limits.controlPerSecond)
     this.#fetchRate = new RateLimiter(limits.fetchesPerSecond)
     this.#peers = new PeerTable(host, connection => void this.#greet(connection))
+    this.#dialler = new Dialler(host, this.id, access, limits)
     this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond)
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)
@@ -156,7 +126,7 @@ export class Network {
    * @throws NetworkError telling why it cannot be, or the signal's reason
    */
   async connect(target: PeerTarget, signal: AbortSignal): Promise<string> {
-    return (await this.#dial(target, signal)).remotePeer.toString()
+    return (await this.#dialler.dial(target, signal)).remotePeer.toString()
   }
 
   /**
@@ -164,8 +134,8 @@ export class Network {
    * @throws NetworkError telling why it cannot be (IncompatiblePeerError for good), or the signal's reason
    */
   async open(target: PeerTarget, signal: AbortSignal): Promise<Session> {
-    const connection = await this.#dial(target, signal)
-    const stream = await this.#openStream(connection, edgeProtocol, signal)
+    const connection = await this.#dialler.dial(target, signal)
+    const stream = await this.#dialler.openStream(connection, edgeProtocol, signal)
     return this.#handshake(stream, connection, true, signal)
   }
 
@@ -177,8 +147,8 @@ export class Network {
    */
   async fetch(target: PeerTarget, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     if (request.length > maxControlBytes) throw new RangeError(`a request holds at most ${maxControlBytes} bytes`)
-    const connection = await this.#dial(target, signal)
-    const stream = await this.#openStream(connection, fetchProtocol, signal)
+    const connection = await this.#dialler.dial(target, signal)
+    const stream = await this.#dialler.openStream(connection, fetchProtocol, signal)
     const peer = connection.remotePeer.toString()
     return ask(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
   }
@@ -194,15 +164,22 @@ export class Network {
   /** Cuts these peers off, connections included, in place of those cut off before; undefined cuts off nobody. */
   block(peers: ReadonlySet<string> | undefined): void {
     this.#access.block(peers ?? new Set())
-    for (const peer of peers ?? []) this.#cut(peer, 'blocked')
+    for (const peer of peers ?? []) this.disconnect(peer, 'blocked')
   }
 
   /** Cuts a peer off for a while, twice as long every time. @returns for how many ms */
   penalise(peer: string, reason: string): number {
     const ms = this.#access.penalise(peer, reason)
     this.#options.log('warn', `peer ${peer} is banned for ${ms / 1000} s: ${reason}`, { peer, reason, ms })
-    this.#cut(peer, reason)
+    this.disconnect(peer, reason)
     return ms
+  }
+
+  /** Drops all connections to a peer, sessions included, e.g. because it seems dead: the next dial makes a new one. */
+  disconnect(peer: string, reason: string): void {
+    for (const connection of this.#host.getConnections()) {
+      if (connection.remotePeer.toString() === peer) connection.abort(new Error(reason))
+    }
   }
 
   /** Closes all sessions (their other ends hear why) and all connections, and stops listening. */
@@ -218,39 +195,6 @@ export class Network {
     this.#peers.stop()
     this.#gossip.stop()
     await this.#host.stop()
-  }
-
-  async #dial(target: PeerTarget, signal: AbortSignal): Promise<Connection> {
-    const addresses = target.addresses.map(parseAddress)
-    const id = target.id === undefined ? addresses.map(peerOf).find(peer => peer !== undefined) : parsePeerId(target.id)
-    const name = target.addresses[0] ?? `peer ${id}`
-    const denial = id === undefined ? undefined : this.#access.denial(id)
-    if (id !== undefined && denial !== undefined) throw new PeerDeniedError(id, denial)
-    if (id === this.id) throw new UnreachablePeerError(name, 'it is this peer itself')
-    const full = id === undefined ? addresses : addresses.map(address => parseAddress(withPeer(address, id)))
-    try {
-      // libp2p bounds each address' time by itself (see `createHost`), and then tells how far it came.
-      return await this.#host.dial(full.length > 0 ? full : peerIdFromString(id ?? ''), { signal })
-    } catch (error) {
-      signal.throwIfAborted()
-      throw explainDial(error as Error, { target: name, self: this.id, protocol: edgeProtocol })
-    }
-  }
-
-  async #openStream(connection: Connection, protocol: string, signal: AbortSignal): Promise<Stream> {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.helloTimeoutMs)])
-    try {
-      return await connection.newStream(protocol, { signal: bounded })
-    } catch (error) {
-      signal.throwIfAborted()
-      // It may be dead without our knowing; the next dial shall not find it.
-      if (bounded.aborted) connection.abort(error as Error)
-      throw explainStream(error as Error, bounded.aborted, {
-        target: `peer ${connection.remotePeer}`,
-        self: this.id,
-        protocol
-      })
-    }
   }
 
   async #handshake(stream: Stream, connection: Connection, outbound: boolean, signal?: AbortSignal): Promise<Session> {
@@ -284,7 +228,8 @@ export class Network {
       else this.#onSession(session)
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
-      this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
+      if (error instanceof ProtocolViolationError) this.penalise(peer, error.message)
+      else this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
     }
   }
 
@@ -294,11 +239,14 @@ export class Network {
     const nothing: FetchHandler = async () => undefined
     const busy: FetchHandler = () => Promise.reject(new Error('too many requests, wait a second'))
     const handler = taken ? (this.#onFetch ?? nothing) : busy
-    answer(stream, peer, handler, this.#options.maxFrameBytes, this.#limits)
+    const onViolation = (reason: string) => this.penalise(peer, reason)
+    answer(stream, peer, handler, this.#options.maxFrameBytes, this.#limits, onViolation)
   }
 
   readonly #acceptGreeting = (stream: Stream, connection: Connection): void => {
-    hearGreeting(stream, this.#limits, latest => this.#gossip.hear(connection.remotePeer.toString(), latest))
+    const peer = connection.remotePeer.toString()
+    const onViolation = (reason: string) => this.penalise(peer, reason)
+    hearGreeting(stream, this.#limits, latest => this.#gossip.hear(peer, latest), onViolation)
   }
 
   /** Peers that are connected but out of gossipsub's reach: mostly because that takes it a moment. */
@@ -331,11 +279,5 @@ export class Network {
     this.#host.peerStore.merge(peerIdFromString(peer), { tags }).catch(error => {
       this.#options.log('debug', 'tagging a peer failed', { peer, reason: (error as Error).message })
     })
-  }
-
-  #cut(peer: string, reason: string): void {
-    for (const connection of this.#host.getConnections()) {
-      if (connection.remotePeer.toString() === peer) connection.abort(new Error(reason))
-    }
   }
 }

@@ -1,7 +1,8 @@
 /** What the network's tests share: peers on loopback that are all stopped afterwards, and waits with a deadline. */
 import assert from 'node:assert/strict'
 import { generateIdentityKey } from '../../../src/network/keys.js'
-import { createNetwork, type Network, type NetworkOptions } from '../../../src/network/network.js'
+import { createNetwork, type Network } from '../../../src/network/network.js'
+import type { NetworkOptions } from '../../../src/network/options.js'
 import type { Session, SessionHandlers } from '../../../src/network/session.js'
 
 export const hello = {

@@ -1,5 +1,11 @@
+// First, as wherever libp2p is imported: Node 20 needs it.
+import '../../../src/network/polyfill.js'
 import assert from 'node:assert/strict'
-import { peerIdFromString } from '@libp2p/peer-id'
+import { noise } from '@libp2p/noise'
+import { tcp } from '@libp2p/tcp'
+import { yamux } from '@libp2p/yamux'
+import { multiaddr } from '@multiformats/multiaddr'
+import { createLibp2p } from 'libp2p'
 import { IncompatiblePeerError, SessionClosedError } from '../../../src/network/errors.js'
 import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from './harness.js'
 
@@ -167,10 +173,6 @@ describe('a session between two peers', () => {
   })
 
   it('is not opened by a peer that says garbage, or nothing, instead of hello', async () => {
-    const { createLibp2p } = await import('libp2p')
-    const { tcp } = await import('@libp2p/tcp')
-    const { noise } = await import('@libp2p/noise')
-    const { yamux } = await import('@libp2p/yamux')
     const options = { transports: [tcp()], connectionEncrypters: [noise()], streamMuxers: [yamux()] }
     const stranger = await createLibp2p({ ...options, addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] } })
     try {
@@ -179,15 +181,19 @@ describe('a session between two peers', () => {
         peer.open({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
         /does not speak \/admb\/edge\/1/
       )
-      await stranger.dial((await import('@multiformats/multiaddr')).multiaddr(peer.addresses[0]))
-      const garbage = await stranger.dialProtocol(peerIdFromString(peer.id), '/admb/edge/1')
+      const address = multiaddr(peer.addresses[0])
+      const silent = await stranger.dialProtocol(address, '/admb/edge/1')
+      await new Promise(resolve => silent.addEventListener('close', resolve))
+      assert.ok(peers.logs.some(line => line.includes('said no hello within 300 ms')))
+      const garbage = await stranger.dialProtocol(address, '/admb/edge/1')
       const ended = new Promise(resolve => garbage.addEventListener('close', resolve))
       garbage.send(pattern(1000, 7))
       await until(() => peers.logs.some(line => line.includes('unknown chunk header')))
       await ended
-      const silent = await stranger.dialProtocol(peerIdFromString(peer.id), '/admb/edge/1')
-      await new Promise(resolve => silent.addEventListener('close', resolve))
-      assert.ok(peers.logs.some(line => line.includes('said no hello within 300 ms')))
+      await assert.rejects(
+        peer.connect({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
+        /is not wanted here \(banned/
+      )
     } finally {
       await stranger.stop()
     }

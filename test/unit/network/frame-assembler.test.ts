@@ -27,10 +27,10 @@ describe('a frame assembler', () => {
     assert.equal(assembler.begin(2), undefined)
   })
 
-  it('grows over its first megabyte', () => {
-    const assembler = new FrameAssembler(10_000_000)
-    assembler.begin(5_000_000)
-    const piece = new Uint8Array(1_250_000).map((_, i) => i)
+  it('grows over its first megabytes', () => {
+    const assembler = new FrameAssembler(50_000_000)
+    assembler.begin(40_000_000)
+    const piece = new Uint8Array(10_000_000).map((_, i) => i)
     for (let i = 0; i < 3; i++) assert.equal(assembler.append(piece), undefined)
     const frame = assembler.append(piece) as Uint8Array
     assert.ok(Buffer.concat([piece, piece, piece, piece]).equals(frame))
@@ -38,10 +38,10 @@ describe('a frame assembler', () => {
 
   it('allocates by what has come, not by what is announced', () => {
     const before = process.memoryUsage().arrayBuffers
-    const assemblers = Array.from({ length: 8 }, () => new FrameAssembler(2 ** 30))
+    const assemblers = Array.from({ length: 4 }, () => new FrameAssembler(2 ** 30))
     for (const assembler of assemblers) assembler.begin(2 ** 30)
     const allocated = process.memoryUsage().arrayBuffers - before
-    assert.ok(allocated < 2 ** 25, `${allocated} bytes`)
+    assert.ok(allocated <= 2 ** 26, `${allocated} bytes`)
     assert.throws(() => assemblers[0].begin(1), /a frame begins inside another/)
   })
 

@@ -1,0 +1,31 @@
+/**
+ * The other process of the exchange benchmark: a peer that takes frames, and sends one of its own when told to, beside a
+ * bare libp2p node that counts the bytes of a stream. It tells its addresses to its parent and ends with it.
+ */
+import { createBareNode, createBenchPeer, exchangeBytes, frameBytes, rawProtocol } from './exchange-nodes.js'
+
+const network = await createBenchPeer()
+network.onSession(session => {
+  const own = new Uint8Array(exchangeBytes)
+  session.start({
+    control: () => void session.sendFrame(own),
+    frame: () => {},
+    close: () => {}
+  })
+})
+
+const bare = await createBareNode()
+await bare.handle(rawProtocol, stream => {
+  let received = 0
+  stream.addEventListener('message', ({ data }) => {
+    received += data.byteLength
+    if (received < frameBytes) return
+    received = 0
+    stream.send(Uint8Array.of(1))
+  })
+})
+
+process.once('disconnect', () => {
+  void Promise.all([network.stop(), bare.stop()])
+})
+process.send?.({ peer: [...network.addresses], bare: bare.getMultiaddrs().map(String) })
