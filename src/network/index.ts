@@ -10,12 +10,6 @@ export {
   parsePeerId,
   peerIdOf
 } from './keys.js'
-export {
-  createNetwork,
-  type Log,
-  type LogLevel,
-  type Network,
-  type NetworkOptions,
-  type PeerTarget
-} from './network.js'
+export { createNetwork, type Network } from './network.js'
+export type { Log, LogLevel, NetworkOptions, PeerTarget } from './options.js'
 export type { Session } from './session.js'

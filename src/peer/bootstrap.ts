@@ -45,6 +45,8 @@ export class Bootstrap {
         peer = await this.#network.connect({ addresses: [address] }, signal)
         wait = FIRST_WAIT_MS
         told = ''
+        // The peer shows among the connected ones only when it has said where it listens.
+        await this.#sleep(WATCH_MS)
       } catch (error) {
         if (signal.aborted) return
         const { message } = error as Error
