@@ -5,6 +5,7 @@
 import { crc32 } from 'node:zlib'
 import type { Blocks, Layout } from '../learner/types.js'
 import { FrameError } from './errors.js'
+import { isFinite32 } from './vectors.js'
 
 const DENSE = 0
 const SPARSE = 1
@@ -204,7 +205,5 @@ export class Reader {
 }
 
 function requireFinite(block: Float32Array, name: string): void {
-  let bad = 0
-  for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
-  if (bad !== 0) throw new FrameError(`block ${name} holds a number that is not finite`)
+  if (!isFinite32([block])) throw new FrameError(`block ${name} holds a number that is not finite`)
 }

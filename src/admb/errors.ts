@@ -9,3 +9,15 @@ export class FrameError extends Error {
   readonly code = FrameError.code
   override readonly name = 'FrameError'
 }
+
+/** The update rule left the range of float32: going on would poison every peer. */
+export class DivergedError extends Error {
+  static readonly code = 'ERR_DIVERGED'
+  readonly code = DivergedError.code
+  override readonly name = 'DivergedError'
+  constructor(updates: number) {
+    super(
+      `update ${updates} gives numbers that are not finite: scale the features, or use a smaller step (--rule NAME,step=…)`
+    )
+  }
+}

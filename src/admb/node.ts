@@ -9,13 +9,13 @@ import type { Blocks, Layout } from '../learner/types.js'
 import { decodeFrame, encodeFrame, type Frame, type FrameSum, type Shapes } from './codec.js'
 import { type Coverage, changes, disjoint, EMPTY, segmentsOf, single, union, withChanges } from './coverage.js'
 import { Edge, type HeldSum } from './edge.js'
-import { FrameError } from './errors.js'
+import { DivergedError, FrameError } from './errors.js'
 import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger, type OwnSum } from './ledger.js'
 import { compareNames, equivocates, type Precedence, type PredictorName, sameName } from './name.js'
 import { type Batch, extendLineage, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
 import { decodeSaved, encodeSaved } from './saved.js'
-import { addInto, byteLength, copyOf } from './vectors.js'
+import { addInto, byteLength, copyOf, isFinite32 } from './vectors.js'
 
 export interface AdmbOptions extends Recipe {
   /** This node's index among all nodes; lower wins between predictors with equally many updates. */
@@ -126,7 +126,10 @@ export class AdmbNode {
     return this.#ledger.accumulator
   }
 
-  /** Algorithm 3: `count` own gradients were added to the accumulator. May update. */
+  /**
+   * Algorithm 3: `count` own gradients were added to the accumulator. May update.
+   * @throws DivergedError if the update's result is not finite; the node must not be used any further
+   */
   added(count: number): void {
     this.#ledger.added(count)
     this.#version++
@@ -317,6 +320,7 @@ export class AdmbNode {
       const batch = { sum: content.sum, count: header.count }
       const predictor = nextPredictor(parent, batch, name, this.#options)
       if (predictor.name.digest !== name.digest) throw new FrameError('replaying the step gives another predictor')
+      if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step gives numbers that are not finite')
       return { predictor, batch }
     }
     if (content === undefined) return undefined
@@ -340,6 +344,7 @@ export class AdmbNode {
     const { sum, count, coverage } = this.#total(own, this.#combined(undefined).chosen)
     const batch = { sum, count }
     const predictor = nextPredictor(this.#predictor, batch, { origin: self, incarnation }, this.#options)
+    if (!isFinitePredictor(predictor)) throw new DivergedError(predictor.name.updates)
     const header: Header = { name: predictor.name, parent: this.#predictor.name, count, coverage }
     this.#turn(predictor, extendLineage([header], this.#lineage, this.#headers), batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
@@ -474,4 +479,8 @@ export class AdmbNode {
     if (a.updates !== b.updates) return a.updates > b.updates
     return !sameName(a, b) && sender < receiver
   }
+}
+
+function isFinitePredictor({ parameters, average, state }: Predictor): boolean {
+  return isFinite32(parameters) && isFinite32(average) && isFinite32(state)
 }

@@ -25,6 +25,16 @@ export function clear(blocks: Blocks): void {
   for (const block of blocks) block.fill(0)
 }
 
+export function isFinite32(blocks: Blocks): boolean {
+  for (const block of blocks) {
+    // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
+    let bad = 0
+    for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
+    if (bad !== 0) return false
+  }
+  return true
+}
+
 /** Total bytes of a layout's blocks. */
 export function byteLength(layout: Layout): number {
   let length = 0

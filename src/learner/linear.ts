@@ -105,7 +105,7 @@ class ScalarLearner extends LinearLearner implements Learner {
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], this.#classes, row)
       const slope = slopeOf(this.loss, this.#scoreOf(weights, examples, row), labels[row])
-      checkGradient(slope * slope * this.squareOf(examples, row))
+      checkGradient(slope * slope * this.squareOf(examples, row), row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) sum[indices[p]] += slope * values[p]
     }
     addPenalty(weights, this.l2, to - from, sum)
@@ -160,7 +160,7 @@ class SoftmaxLearner extends LinearLearner implements Learner {
       checkLabel(labels[row], this.classes, row)
       const slopes = this.#scoresOf(weights, examples, row)
       const square = slopesInPlace(slopes, labels[row])
-      checkGradient(square * this.squareOf(examples, row))
+      checkGradient(square * this.squareOf(examples, row), row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) {
         const first = indices[p] * this.classes
         for (let c = 0; c < this.classes; c++) sum[first + c] += slopes[c] * values[p]

@@ -2,7 +2,7 @@
  * What the linear family offers and the checks that all its code paths share, so that the pure learner and the trainer's
  * fused loop accept and refuse the same inputs with the same words.
  */
-import { DivergenceError, ExampleError, OptionError } from './errors.js'
+import { ExampleError, OptionError } from './errors.js'
 import type { ScalarLoss } from './losses.js'
 
 /** `logistic`, `hinge`: two classes; `softmax`: any number of classes; `linear`: regression with squared loss. */
@@ -58,10 +58,13 @@ export function checkDimension(dimension: number): void {
 /** Squared length of an input's gradient above which it is refused: sums and squares of such stay inside float32. */
 const GRADIENT_SQUARE_LIMIT = 1e30
 
-/** Written so that NaN is refused too. */
-export function checkGradient(square: number): void {
+/**
+ * Written so that NaN is refused too.
+ * @throws ExampleError naming the row, nothing of which has been added yet
+ */
+export function checkGradient(square: number, row: number): void {
   if (square <= GRADIENT_SQUARE_LIMIT) return
-  throw new DivergenceError('a gradient is too large or not a number: scale the features, or use a smaller step')
+  throw new ExampleError(row, 'the gradient is too large or not a number: scale the features, or use a smaller step')
 }
 
 /** Classes a label may name: 2 for two-class models, 0 for regression. */

@@ -91,7 +91,7 @@ export class SparseScalarEngine extends SparseEngine {
         if (served > 0 === label > 0) hits++
         slope = slopeOf(kind, score, label)
       }
-      checkGradient(slope * slope * square)
+      checkGradient(slope * slope * square, row)
       if (!ascending) this.#stepOf(examples, row, slope)
       else {
         this.saw(last)

@@ -30,7 +30,7 @@ export class SparseSoftmaxEngine extends SparseEngine {
       const served = this.servesAverage ? this.#served : this.#scores
       tally.loss += logSumExp(served) - served[label]
       if (largest(served) === label) tally.hits++
-      checkGradient(slopesInPlace(this.#scores, label) * square)
+      checkGradient(slopesInPlace(this.#scores, label) * square, row)
       this.saw(this.gather(examples, row, this.#scores))
       this.stepGathered(examples, row)
       tally.inputs++

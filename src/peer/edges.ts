@@ -207,6 +207,8 @@ export class Edges {
       case 'edge-down': {
         const held = this.#sessions.get(effect.session)
         if (held) held.up = false
+        // A silent peer's connection may be dead without libp2p's knowing, and the next dial would take it.
+        if (effect.reason === 'silent') this.#options.network.disconnect(effect.peer, 'it fell silent')
         this.#options.handlers.down(effect.session, effect.peer, effect.reason)
         break
       }

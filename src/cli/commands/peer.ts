@@ -101,6 +101,8 @@ async function run(flags: Flags): Promise<void> {
     }
   } finally {
     await peer.stop()
+    // An open channel to the process that started this one would keep it alive.
+    if (process.connected) process.disconnect()
     if (flags.json) printJson({ command: 'peer', ...peer.status(), addresses: peer.addresses })
   }
 }
