@@ -12,6 +12,13 @@ const SPARSE = 1
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
+const PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+/** Value of a lower-case hexadecimal digit's character code. */
+function nibble(code: number): number {
+  return code < 58 ? code - 48 : code - 87
+}
+
 /** Bytes that a dense block of that many elements takes at most, its prefix included. */
 export function blockBytes(length: number): number {
   return length * 4 + 12
@@ -65,7 +72,10 @@ export class Writer {
   }
 
   hex(value: string): void {
-    for (let i = 0; i < value.length; i += 2) this.byte(Number.parseInt(value.slice(i, i + 2), 16))
+    const at = this.#reserve(value.length / 2)
+    for (let i = 0; i < value.length; i += 2) {
+      this.#bytes[at + i / 2] = (nibble(value.charCodeAt(i)) << 4) | nibble(value.charCodeAt(i + 1))
+    }
   }
 
   raw(bytes: Uint8Array): void {
@@ -167,7 +177,7 @@ export class Reader {
   hex(bytes: number): string {
     const at = this.#take(bytes)
     let result = ''
-    for (let i = 0; i < bytes; i++) result += this.#bytes[at + i].toString(16).padStart(2, '0')
+    for (let i = 0; i < bytes; i++) result += PAIRS[this.#bytes[at + i]]
     return result
   }
 

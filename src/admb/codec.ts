@@ -7,7 +7,7 @@
  */
 import type { Blocks, Layout } from '../learner/types.js'
 import { blockBytes, Reader, Writer } from './bytes.js'
-import { type Coverage, fromEntries } from './coverage.js'
+import { type Coverage, type Entries, fromEntries } from './coverage.js'
 import { FrameError } from './errors.js'
 import type { ContributorTable } from './keys.js'
 import type { PredictorName } from './name.js'
@@ -45,8 +45,7 @@ export interface Step {
 export interface FrameSum {
   /** Sequence number of the sum against which the changes are given, 0 for none. */
   readonly base: number
-  /** Changed entries, [contributor, segments]. */
-  readonly changed: readonly (readonly [number, number])[]
+  readonly changed: Entries
   readonly count: number
   readonly sum: Blocks
 }
@@ -95,7 +94,7 @@ export function maximumFrameBytes(shapes: Shapes): number {
 }
 
 export function encodeFrame(frame: Frame, shapes: Shapes, table: ContributorTable, outgoing: Outgoing): Uint8Array {
-  const definitions = contributorsOf(frame, table).filter(contributor => outgoing.undefined(contributor))
+  const definitions = undefinedIn(frame, table, outgoing)
   const dense = (frame.sum ? 1 : 0) + (frame.content?.kind === 'whole' ? 2 : frame.content ? 1 : 0)
   let capacity = 512 + definitions.length * 64
   for (const block of shapes.parameters.blocks) capacity += dense * blockBytes(block.length)
@@ -138,12 +137,12 @@ export function encodeFrame(frame: Frame, shapes: Shapes, table: ContributorTabl
   }
   if (frame.sum) {
     out.integer(frame.sum.base)
-    out.integer(frame.sum.changed.length)
-    let next = 0
-    for (const [contributor, segments] of frame.sum.changed) {
-      out.integer(contributor - next)
-      out.integer(segments)
-      next = contributor + 1
+    const { changed } = frame.sum
+    out.integer(changed.length / 2)
+    for (let i = 0, next = 0; i < changed.length; i += 2) {
+      out.integer(changed[i] - next)
+      out.integer(changed[i + 1])
+      next = changed[i] + 1
     }
     out.integer(frame.sum.count)
     out.blocks(frame.sum.sum)
@@ -151,8 +150,19 @@ export function encodeFrame(frame: Frame, shapes: Shapes, table: ContributorTabl
   return out.finish()
 }
 
-/** Strict: throws FrameError for anything that no honest sender writes. */
-export function decodeFrame(bytes: Uint8Array, shapes: Shapes, table: ContributorTable, incoming: Incoming): Frame {
+/**
+ * Strict: throws FrameError for anything that no honest sender writes.
+ * @param isCurrent whether a frame of that session and sequence number is to be read at all: what an earlier session
+ *   defined is not known any more, so its late frames cannot be
+ * @returns undefined for a frame that is not
+ */
+export function decodeFrame(
+  bytes: Uint8Array,
+  shapes: Shapes,
+  table: ContributorTable,
+  incoming: Incoming,
+  isCurrent: (session: number, sequence: number) => boolean
+): Frame | undefined {
   const input = new Reader(bytes)
   const version = input.byte()
   if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version} instead of ${FRAME_VERSION}`)
@@ -160,9 +170,10 @@ export function decodeFrame(bytes: Uint8Array, shapes: Shapes, table: Contributo
   if (flags > 31 || (flags & (WHOLE | STEP)) === (WHOLE | STEP)) throw new FrameError(`unknown flags ${flags}`)
   const session = input.integer()
   const sequence = input.integer()
+  if (sequence < 1) throw new FrameError('sequence numbers start at 1')
+  if (!isCurrent(session, sequence)) return undefined
   const received = input.integer()
   const heldSum = input.integer()
-  if (sequence < 1) throw new FrameError('sequence numbers start at 1')
   if (flags & DEFINITIONS) {
     const count = input.integer(LIMITS.contributors)
     for (let i = 0; i < count; i++) {
@@ -237,30 +248,34 @@ function readCoverage(input: Reader, translate: (theirs: number) => number): Cov
   return fromEntries(readEntries(input, translate, 1))
 }
 
-function readEntries(input: Reader, translate: (theirs: number) => number, least: number): [number, number][] {
+function readEntries(input: Reader, translate: (theirs: number) => number, least: number): number[] {
   const count = input.integer(Math.min(LIMITS.contributors, input.left >> 1))
-  const entries: [number, number][] = []
+  const entries: number[] = []
   let next = 0
   for (let i = 0; i < count; i++) {
     next += input.integer()
     const segments = input.integer(0x7fffffff)
     if (segments < least) throw new FrameError('a coverage of no segments')
-    entries.push([translate(next++), segments])
+    entries.push(translate(next++), segments)
   }
   return entries
 }
 
-/** Every contributor number that the frame's bytes mention. */
-function contributorsOf(frame: Frame, table: ContributorTable): number[] {
-  const numbers = new Set<number>()
+/** Contributor numbers that the frame's bytes mention and the other end may not know, each once. */
+function undefinedIn(frame: Frame, table: ContributorTable, outgoing: Outgoing): number[] {
+  const numbers: number[] = []
+  const see = (contributor: number) => {
+    if (!numbers.includes(contributor) && outgoing.undefined(contributor)) numbers.push(contributor)
+  }
   const name = ({ updates, origin, incarnation }: PredictorName) => {
-    if (updates > 0) numbers.add(table.number(origin, incarnation))
+    if (updates > 0) see(table.number(origin, incarnation))
   }
   name(frame.name)
   for (const header of frame.headers) {
     name(header.parent)
-    for (const contributor of header.coverage.contributors) numbers.add(contributor)
+    for (const contributor of header.coverage.contributors) see(contributor)
   }
-  for (const [contributor] of frame.sum?.changed ?? []) numbers.add(contributor)
-  return [...numbers]
+  const changed = frame.sum?.changed ?? []
+  for (let i = 0; i < changed.length; i += 2) see(changed[i])
+  return numbers
 }

@@ -4,6 +4,8 @@
  * any graph, also while the tree is being rewired.
  */
 
+import { FrameError } from './errors.js'
+
 /** Immutable; contributor numbers ascending, each with a positive segment count at the same position. */
 export interface Coverage {
   readonly contributors: Int32Array
@@ -18,16 +20,50 @@ export function single(contributor: number, segments: number): Coverage {
   return { contributors: Int32Array.of(contributor), segments: Int32Array.of(segments) }
 }
 
-/** Builds a coverage from entries in any order; of a contributor given twice the last one counts. Zero segments leave it out. */
-export function fromEntries(entries: Iterable<readonly [number, number]>): Coverage {
-  const sorted = [...new Map(entries)].filter(entry => entry[1] > 0).sort((a, b) => a[0] - b[0])
-  const contributors = new Int32Array(sorted.length)
-  const segments = new Int32Array(sorted.length)
-  sorted.forEach((entry, i) => {
-    contributors[i] = entry[0]
-    segments[i] = entry[1]
-  })
+/** Contributors and segments in alternation: what changes travel as. */
+export type Entries = readonly number[]
+
+/** Builds a coverage from entries in any order; zero segments leave one out. Throws FrameError if a contributor comes twice. */
+export function fromEntries(entries: Entries): Coverage {
+  const sorted = ascending(entries)
+  let length = 0
+  for (let i = 0; i < sorted.length; i += 2) {
+    if (i > 0 && sorted[i] === sorted[i - 2]) throw new FrameError('a coverage names a contributor twice')
+    if (sorted[i + 1] > 0) length++
+  }
+  const contributors = new Int32Array(length)
+  const segments = new Int32Array(length)
+  for (let i = 0, at = 0; i < sorted.length; i += 2) {
+    if (sorted[i + 1] === 0) continue
+    contributors[at] = sorted[i]
+    segments[at++] = sorted[i + 1]
+  }
   return { contributors, segments }
+}
+
+/** The entries by ascending contributor. Mostly they are nearly so already, which insertion makes use of. */
+function ascending(entries: Entries): number[] {
+  const sorted = entries.slice()
+  if (sorted.length > 512) {
+    const order = Array.from({ length: sorted.length / 2 }, (_, i) => 2 * i).sort((a, b) => entries[a] - entries[b])
+    order.forEach((from, i) => {
+      sorted[2 * i] = entries[from]
+      sorted[2 * i + 1] = entries[from + 1]
+    })
+    return sorted
+  }
+  for (let i = 2; i < sorted.length; i += 2) {
+    const contributor = sorted[i]
+    const segments = sorted[i + 1]
+    let at = i
+    for (; at > 0 && sorted[at - 2] > contributor; at -= 2) {
+      sorted[at] = sorted[at - 2]
+      sorted[at + 1] = sorted[at - 1]
+    }
+    sorted[at] = contributor
+    sorted[at + 1] = segments
+  }
+  return sorted
 }
 
 /** How many of a contributor's segments are covered, 0 for none. */
@@ -74,19 +110,19 @@ export function union(a: Coverage, b: Coverage): Coverage {
   return { contributors, segments }
 }
 
-/** Entries that turn `base` into `next`: [contributor, segments], 0 segments for a contributor that left. Ascending. */
-export function changes(base: Coverage, next: Coverage): [number, number][] {
-  const result: [number, number][] = []
+/** Entries that turn `base` into `next`, with 0 segments for a contributor that left. Ascending. */
+export function changes(base: Coverage, next: Coverage): Entries {
+  const result: number[] = []
   let i = 0
   let j = 0
   while (i < base.contributors.length || j < next.contributors.length) {
     const a = i < base.contributors.length ? base.contributors[i] : Number.POSITIVE_INFINITY
     const b = j < next.contributors.length ? next.contributors[j] : Number.POSITIVE_INFINITY
     if (a < b) {
-      result.push([a, 0])
+      result.push(a, 0)
       i++
     } else {
-      if (b < a || base.segments[i] !== next.segments[j]) result.push([b, next.segments[j]])
+      if (b < a || base.segments[i] !== next.segments[j]) result.push(b, next.segments[j])
       if (a === b) i++
       j++
     }
@@ -94,11 +130,20 @@ export function changes(base: Coverage, next: Coverage): [number, number][] {
   return result
 }
 
-/** `base` with changed entries, the inverse of `changes`. */
-export function withChanges(base: Coverage, changed: readonly (readonly [number, number])[]): Coverage {
+/** `base` with changed entries, given in any order: the inverse of `changes`. */
+export function withChanges(base: Coverage, changed: Entries): Coverage {
   if (changed.length === 0) return base
-  const entries: (readonly [number, number])[] = []
-  for (let i = 0; i < base.contributors.length; i++) entries.push([base.contributors[i], base.segments[i]])
-  for (const entry of changed) entries.push(entry)
-  return fromEntries(entries)
+  if (base.contributors.length === 0) return fromEntries(changed)
+  const next = ascending(changed)
+  const merged: number[] = []
+  let i = 0
+  for (let j = 0; j < next.length; j += 2) {
+    for (; i < base.contributors.length && base.contributors[i] < next[j]; i++) {
+      merged.push(base.contributors[i], base.segments[i])
+    }
+    if (i < base.contributors.length && base.contributors[i] === next[j]) i++
+    merged.push(next[j], next[j + 1])
+  }
+  for (; i < base.contributors.length; i++) merged.push(base.contributors[i], base.segments[i])
+  return fromEntries(merged)
 }

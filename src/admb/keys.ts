@@ -15,6 +15,8 @@ export class ContributorTable {
   readonly #numbers = new Map<string, number>()
   readonly #contributors: Contributor[] = []
   readonly #limit: number
+  /** The number asked for last: a frame mentions its predictor's maker several times. */
+  #last = -1
 
   /** @param limit how many contributors may be met before further ones are refused */
   constructor(limit = 1 << 20) {
@@ -27,6 +29,8 @@ export class ContributorTable {
 
   /** The contributor's number, a new one if it was never met. Throws FrameError when the table is full. */
   number(origin: string, incarnation: number): number {
+    const last = this.#contributors[this.#last]
+    if (last !== undefined && last.origin === origin && last.incarnation === incarnation) return this.#last
     const key = `${incarnation}/${origin}`
     let number = this.#numbers.get(key)
     if (number === undefined) {
@@ -35,6 +39,7 @@ export class ContributorTable {
       this.#numbers.set(key, number)
       this.#contributors.push({ origin, incarnation })
     }
+    this.#last = number
     return number
   }
 

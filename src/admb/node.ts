@@ -187,9 +187,9 @@ export class AdmbNode {
     const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
     try {
-      const frame = decodeFrame(bytes, this.#shapes, this.#table, edge)
-      if (frame.session !== edge.session || frame.sequence <= edge.received) return
-      this.#accept(edge, frame)
+      const isCurrent = (session: number, sequence: number) => session === edge.session && sequence > edge.received
+      const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, isCurrent)
+      if (frame) this.#accept(edge, frame)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })

@@ -41,11 +41,12 @@ export function decodeSaved(
   digest?: Digest
 ): Saved {
   const numbers = new Map<number, number>()
-  const frame = decodeFrame(bytes, shapes, table, {
-    define: (theirs, own) => numbers.set(theirs, own),
-    translate: theirs => numbers.get(theirs)
-  })
-  if (frame.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
+  const incoming = {
+    define: (theirs: number, own: number) => numbers.set(theirs, own),
+    translate: (theirs: number) => numbers.get(theirs)
+  }
+  const frame = decodeFrame(bytes, shapes, table, incoming, session => session === 0)
+  if (frame?.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
   const { parameters, average, state } = frame.content
   if (digest && digest([parameters, average, state]) !== frame.name.digest) {
     throw new FrameError('content does not match its digest')

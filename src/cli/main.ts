@@ -16,7 +16,8 @@ const commands: Record<string, () => Promise<Register>> = {
   predict: async () => (await import('./commands/predict.js')).predictCommand,
   status: async () => (await import('./commands/status.js')).statusCommand,
   keygen: async () => (await import('./commands/keygen.js')).keygenCommand,
-  doctor: async () => (await import('./commands/doctor.js')).doctorCommand
+  doctor: async () => (await import('./commands/doctor.js')).doctorCommand,
+  sim: async () => (await import('./commands/sim.js')).simCommand
 }
 
 function version(): string {

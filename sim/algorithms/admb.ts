@@ -1,0 +1,104 @@
+/**
+ * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
+ * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
+ */
+import { AdmbNode, type Precedence } from '../../src/admb/index.js'
+import type { Blocks } from '../../src/learner/index.js'
+import { Checker } from '../checker.js'
+import type { Algorithm, AlgorithmFactory, World } from '../world.js'
+
+interface Site {
+  node: AdmbNode
+  incarnation: number
+  /** The last checkpoint: what a restarted node finds. */
+  disk: Uint8Array | undefined
+  ticks: number
+}
+
+const CHECKPOINT_TICKS = 8
+
+export const admb: AlgorithmFactory = world => run(world, 'origin')
+export const admbSender: AlgorithmFactory = world => run(world, 'sender')
+
+function run(world: World, precedence: Precedence): Algorithm {
+  const { topology, recipe, start, batch, labels } = world
+  const carry = precedence === 'sender' ? 0 : world.carry
+  const { layout } = world.learner
+  const create = (index: number, incarnation: number) =>
+    new AdmbNode({ ...recipe, self: labels[index], incarnation, layout, initial: start, batch, carry, precedence })
+  const sites: Site[] = topology.neighbours.map((_, index) => ({
+    node: create(index, 1),
+    incarnation: 1,
+    disk: undefined,
+    ticks: 0
+  }))
+  /** Sessions so far between each pair: a restarted node opens new ones. */
+  let sessions = 0
+  const checker = new Checker({ batch, carry, ordered: precedence === 'origin', exact: world.isExact })
+  let adoptions = 0
+  let lost = 0
+
+  const connect = (a: number, b: number) => {
+    const session = ++sessions
+    sites[a].node.connect(b, session, labels[b])
+    sites[b].node.connect(a, session, labels[a])
+  }
+  const settle = (index: number) => {
+    const { node } = sites[index]
+    for (const effect of node.takeEffects()) {
+      if (effect.kind === 'adopted') {
+        adoptions++
+        checker.adopted(index, effect.predictor)
+      } else if (effect.kind === 'updated') checker.updated(index, effect.predictor, effect.header, effect.batch)
+      else checker.refused(index, effect.reason)
+    }
+    for (const neighbour of topology.neighbours[index]) {
+      const frame = node.frame(neighbour)
+      if (frame) world.send(index, neighbour, frame, frame.length)
+    }
+  }
+  topology.parents.forEach((parent, index) => {
+    if (parent >= 0) connect(index, parent)
+  })
+  return {
+    serving: (index): Blocks => sites[index].node.predictor.average,
+    input(index, examples) {
+      const { node } = sites[index]
+      if (world.isExact) checker.taken(examples.indices[0], node.predictor.name)
+      world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
+      node.added(examples.size)
+      settle(index)
+    },
+    tick(index) {
+      const site = sites[index]
+      site.node.tick()
+      if (++site.ticks % CHECKPOINT_TICKS === 0) site.disk = site.node.save()
+      settle(index)
+    },
+    receive(to, from, message) {
+      sites[to].node.receive(from, message as Uint8Array)
+      settle(to)
+    },
+    timer: () => undefined,
+    crash(index) {
+      const site = sites[index]
+      lost += site.node.ownGradients + site.node.discarded
+      for (const neighbour of topology.neighbours[index]) sites[neighbour].node.disconnect(index)
+    },
+    restart(index) {
+      const site = sites[index]
+      site.incarnation++
+      checker.restarted(index)
+      site.node = create(index, site.incarnation)
+      if (site.disk) site.node.restore(site.disk)
+      for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
+      settle(index)
+    },
+    tally: () => ({
+      updates: Math.max(...sites.map(({ node }) => node.predictor.name.updates)),
+      adoptions,
+      violations: checker.violations,
+      discarded: lost + sites.reduce((sum, { node }) => sum + node.discarded, 0)
+    })
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Seeded randomness in named streams: what the network draws never shifts what the inputs draw, so that two algorithms, or
+ * a run with and one without a fault, see the same inputs. Integer arithmetic only, hence the same on every machine.
+ */
+
+/** sfc32 (Chris Doty-Humphrey, PractRand), seeded by hashing a name into a parent's seed. */
+export class Random {
+  readonly #seed: number
+  #a = 0
+  #b = 0
+  #c = 0
+  #counter = 1
+  #spare = Number.NaN
+
+  constructor(seed: number, name = '') {
+    let hash = (seed ^ 0x9e3779b9) >>> 0
+    hash = mix(hash ^ Math.floor(seed / 2 ** 32))
+    for (let i = 0; i < name.length; i++) hash = mix(Math.imul(hash ^ name.charCodeAt(i), 0x01000193))
+    this.#seed = hash
+    this.#a = mix(hash)
+    this.#b = mix(hash + 0x6d2b79f5)
+    this.#c = mix(hash ^ 0x85ebca6b)
+    for (let i = 0; i < 12; i++) this.integer()
+  }
+
+  /** An independent stream for that purpose. */
+  fork(name: string): Random {
+    return new Random(this.#seed, name)
+  }
+
+  /** 32 random bits. */
+  integer(): number {
+    const t = (((this.#a + this.#b) | 0) + this.#counter) | 0
+    this.#counter = (this.#counter + 1) | 0
+    this.#a = this.#b ^ (this.#b >>> 9)
+    this.#b = (this.#c + (this.#c << 3)) | 0
+    this.#c = (((this.#c << 21) | (this.#c >>> 11)) + t) | 0
+    return t >>> 0
+  }
+
+  /** Uniform in [0, 1). */
+  next(): number {
+    return this.integer() / 2 ** 32
+  }
+
+  /** Uniform in 0 … below − 1. */
+  below(below: number): number {
+    return Math.floor(this.next() * below)
+  }
+
+  /** Standard normal, by Marsaglia's polar method. */
+  normal(): number {
+    if (!Number.isNaN(this.#spare)) {
+      const spare = this.#spare
+      this.#spare = Number.NaN
+      return spare
+    }
+    for (;;) {
+      const x = 2 * this.next() - 1
+      const y = 2 * this.next() - 1
+      const square = x * x + y * y
+      if (square >= 1 || square === 0) continue
+      const scale = Math.sqrt((-2 * Math.log(square)) / square)
+      this.#spare = y * scale
+      return x * scale
+    }
+  }
+
+  /** Exponential with that mean. */
+  exponential(mean: number): number {
+    return -Math.log(1 - this.next()) * mean
+  }
+
+  /** Shuffles in place. */
+  shuffle<T>(items: T[]): T[] {
+    for (let i = items.length - 1; i > 0; i--) {
+      const j = this.below(i + 1)
+      const item = items[i]
+      items[i] = items[j]
+      items[j] = item
+    }
+    return items
+  }
+}
+
+function mix(value: number): number {
+  let x = value >>> 0
+  x = Math.imul(x ^ (x >>> 16), 0x85ebca6b)
+  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35)
+  return (x ^ (x >>> 16)) >>> 0
+}

@@ -1,0 +1,70 @@
+/** Runs repeat themselves, algorithms stand in the order that theory gives them, and no fault breaks a property. */
+import assert from 'node:assert/strict'
+import {
+  ALGORITHMS,
+  builtInScenarios,
+  fuzz,
+  loadScenario,
+  override,
+  parseScenario,
+  simulate
+} from '../../../sim/index.js'
+
+const scenario = (values: object) =>
+  parseScenario({ nodes: 16, topology: 'tree', inputs: 20_000, batch: 128, dimension: 10, ...values }, 'test')
+
+describe('simulations', function () {
+  this.timeout(240_000)
+
+  it('repeat themselves for a seed, and differ for another', () => {
+    for (const algorithm of ALGORITHMS) {
+      const faults = { crashShare: 0.1, partitionShare: 0.1 }
+      const values = { algorithm, inputs: 3000, loss: 0.1, delay: 'exponential', faults }
+      const one = simulate(scenario(values))
+      const same = simulate(scenario(values))
+      assert.equal(one.traceHash, same.traceHash, algorithm)
+      assert.equal(one.regret, same.regret)
+      assert.notEqual(simulate(scenario({ ...values, seed: 2 })).traceHash, one.traceHash)
+    }
+  })
+
+  it('show every algorithm the same inputs', () => {
+    const losses = ALGORITHMS.map(algorithm => simulate(scenario({ algorithm, inputs: 5000 })).comparatorLoss)
+    assert.equal(new Set(losses).size, 1)
+  })
+
+  it('put ADMB between the serial learner and isolated ones, within the bound', () => {
+    const [serial, isolated, admb] = ['serial', 'isolated', 'admb'].map(algorithm => simulate(scenario({ algorithm })))
+    assert.ok(admb.regret < 1.5 * serial.regret, `${admb.regret} against ${serial.regret}`)
+    assert.ok(admb.regret * 4 < isolated.regret, `${admb.regret} against ${isolated.regret}`)
+    for (const { regret, bound } of [serial, isolated, admb]) assert.ok(regret <= (bound as number))
+  })
+
+  it('use nearly all gradients with carry-over and about half of them without', () => {
+    const discarded = (carry: number) => simulate(scenario({ carry })).discarded / 20_000
+    assert.ok(discarded(16) < 0.05)
+    assert.ok(discarded(0) > 0.15)
+  })
+
+  it('hold DMB up while a node is dead, but not those without a barrier or a fixed master', () => {
+    const faults = { crashShare: 0.2, downtime: 300 }
+    const updates = (algorithm: string) => simulate(scenario({ algorithm, faults, nodes: 8, inputs: 8000 })).updates
+    const stopped = updates('dmb')
+    for (const algorithm of ['serial', 'mawo-election', 'admb']) {
+      assert.ok(updates(algorithm) > stopped, `${algorithm}: ${updates(algorithm)} against ${stopped} updates`)
+    }
+  })
+
+  it('run every built-in scenario without a violation', () => {
+    for (const { name } of builtInScenarios()) {
+      const { source, values } = loadScenario(name)
+      const result = simulate(parseScenario(override(values, ['inputs=8000']), source))
+      assert.deepEqual(result.violations, [], name)
+      assert.ok(result.updates > 0, name)
+    }
+  })
+
+  it('keep the properties of ADMB in 1000 random scenarios with faults of all kinds', () => {
+    assert.deepEqual(fuzz(1000, 20).violations, [])
+  })
+})

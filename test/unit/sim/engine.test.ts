@@ -1,0 +1,118 @@
+/** The engine's parts: order, randomness, topologies, scenarios. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { type Event, EventQueue } from '../../../sim/engine/queue.js'
+import { Random } from '../../../sim/engine/random.js'
+import { override, parseScenario, ScenarioError } from '../../../sim/index.js'
+import { createTopology, TOPOLOGIES } from '../../../sim/topology.js'
+
+describe('EventQueue', () => {
+  it('gives events by time, then rank, then the order in which they came', () => {
+    const event = fc.record({ time: fc.integer({ min: 0, max: 20 }), rank: fc.integer({ min: 0, max: 1 }) })
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 3000 }), events => {
+        const queue = new EventQueue()
+        for (const [i, { time, rank }] of events.entries()) queue.push(time, 0, i, 0, rank)
+        const expected = events
+          .map((one, i) => ({ ...one, i }))
+          .sort((a, b) => a.time - b.time || a.rank - b.rank || a.i - b.i)
+        const popped: Event = { time: 0, kind: 0, a: 0, b: 0 }
+        for (const { i, time } of expected) {
+          assert.equal(queue.nextTime, time)
+          assert.ok(queue.pop(popped))
+          assert.equal(popped.a, i)
+        }
+        assert.ok(!queue.pop(popped))
+      }),
+      { numRuns: 50 }
+    )
+  })
+
+  it('takes further events while it is being emptied', () => {
+    const queue = new EventQueue()
+    const popped: Event = { time: 0, kind: 0, a: 0, b: 0 }
+    queue.push(0, 0, 0, 0)
+    let last = 0
+    for (let i = 0; i < 10_000; i++) {
+      assert.ok(queue.pop(popped))
+      assert.ok(popped.time >= last)
+      last = popped.time
+      queue.push(popped.time + ((i * 7919) % 13), 0, i, 0)
+      if (i < 2000) queue.push(popped.time + ((i * 104_729) % 17), 0, i, 0)
+    }
+    assert.equal(queue.size, 2001)
+  })
+})
+
+describe('Random', () => {
+  it('repeats itself for a seed, and differs for another seed or name', () => {
+    const draw = (random: Random) => Array.from({ length: 8 }, () => random.integer())
+    assert.deepEqual(draw(new Random(7)), draw(new Random(7)))
+    assert.notDeepEqual(draw(new Random(7)), draw(new Random(8)))
+    assert.notDeepEqual(draw(new Random(7).fork('a')), draw(new Random(7).fork('b')))
+  })
+
+  it('forks independently of what was drawn before', () => {
+    const random = new Random(3)
+    const before = random.fork('x').next()
+    random.next()
+    assert.equal(random.fork('x').next(), before)
+  })
+
+  it('has the moments of its distributions', () => {
+    const random = new Random(11)
+    const mean = (draw: () => number) => Array.from({ length: 100_000 }, draw).reduce((sum, x) => sum + x, 0) / 100_000
+    assert.ok(Math.abs(mean(() => random.next()) - 0.5) < 0.01)
+    assert.ok(Math.abs(mean(() => random.normal())) < 0.02)
+    assert.ok(Math.abs(mean(() => random.normal() ** 2) - 1) < 0.03)
+    assert.ok(Math.abs(mean(() => random.exponential(3)) - 3) < 0.06)
+  })
+})
+
+describe('topologies', () => {
+  it('are trees, within their degree where they promise one', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...TOPOLOGIES),
+        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 2, max: 6 }),
+        fc.nat(),
+        (name, nodes, degree, seed) => {
+          const { neighbours, diameter } = createTopology(name, nodes, degree, new Random(seed))
+          assert.equal(
+            neighbours.reduce((sum, list) => sum + list.length, 0),
+            2 * (nodes - 1)
+          )
+          const seen = new Set([0])
+          for (const node of seen) for (const other of neighbours[node]) seen.add(other)
+          assert.equal(seen.size, nodes)
+          assert.ok(diameter <= Math.max(0, nodes - 1))
+          if (name === 'tree' || name === 'random') assert.ok(neighbours.every(list => list.length <= degree))
+        }
+      )
+    )
+  })
+})
+
+describe('scenarios', () => {
+  it('name the key, what was given and what is allowed', () => {
+    assert.throws(
+      () => parseScenario({ topology: 'ring' }, 'my.yaml'),
+      /my\.yaml: topology: .*"path".*\(given: "ring"\)/
+    )
+    assert.throws(() => parseScenario({ batch: 0 }, 'my.yaml'), /my\.yaml: batch: .*\(given: 0\)/)
+    assert.throws(() => parseScenario({ faults: { crashShare: 2 } }, 'my.yaml'), /faults\.crashShare/)
+    assert.throws(() => parseScenario({ nodes: 1, faults: { partitionShare: 0.5 } }, 'x'), ScenarioError)
+  })
+
+  it('take words over their values, inner keys too', () => {
+    const values = override({ nodes: 4, faults: { downtime: 9 } }, [
+      'nodes=7',
+      'faults.crashShare=0.5',
+      'topology=path'
+    ])
+    assert.deepEqual(values, { nodes: 7, faults: { downtime: 9, crashShare: 0.5 }, topology: 'path' })
+    assert.throws(() => override({}, ['nods=7']), /there is no key nods/)
+    assert.throws(() => override({}, ['nodes']), /write key=value/)
+  })
+})
