@@ -2,7 +2,7 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { AdmbNode, type Precedence } from '../../src/admb/index.js'
+import { AdmbNode, type Precedence, type Saved } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { Checker } from '../checker.js'
 import type { Algorithm, AlgorithmFactory, World } from '../world.js'
@@ -11,7 +11,7 @@ interface Site {
   node: AdmbNode
   incarnation: number
   /** The last checkpoint: what a restarted node finds. */
-  disk: Uint8Array | undefined
+  disk: Saved | undefined
   ticks: number
 }
 
@@ -72,7 +72,7 @@ function run(world: World, precedence: Precedence): Algorithm {
     tick(index) {
       const site = sites[index]
       site.node.tick()
-      if (++site.ticks % CHECKPOINT_TICKS === 0) site.disk = site.node.save()
+      if (++site.ticks % CHECKPOINT_TICKS === 0) site.disk = site.node.snapshot()
       settle(index)
     },
     receive(to, from, message) {
@@ -89,8 +89,10 @@ function run(world: World, precedence: Precedence): Algorithm {
       const site = sites[index]
       site.incarnation++
       checker.restarted(index)
+      const stored = site.disk && site.node.save(site.disk)
       site.node = create(index, site.incarnation)
-      if (site.disk) site.node.restore(site.disk)
+      if (stored) site.node.restore(stored)
+      site.disk = site.node.snapshot()
       for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
       settle(index)
     },

@@ -24,14 +24,21 @@ export function blockBytes(length: number): number {
   return length * 4 + 12
 }
 
+/** Small frames are put together here and then cut out: allocating and clearing a buffer each costs more. */
+let scratch = new Uint8Array(1 << 14)
+
 export class Writer {
-  #bytes: Uint8Array
-  #view: DataView
+  #bytes: Uint8Array<ArrayBuffer>
+  readonly #shared: boolean
   #length = 0
 
+  /**
+   * Finish one writer before making another.
+   * @param capacity bytes that will be written, about
+   */
   constructor(capacity = 256) {
-    this.#bytes = new Uint8Array(capacity)
-    this.#view = new DataView(this.#bytes.buffer)
+    this.#shared = capacity <= scratch.length
+    this.#bytes = this.#shared ? scratch : new Uint8Array(capacity)
   }
 
   get length(): number {
@@ -45,7 +52,7 @@ export class Writer {
       const grown = new Uint8Array(Math.max(this.#length, this.#bytes.length * 2))
       grown.set(this.#bytes.subarray(0, at))
       this.#bytes = grown
-      this.#view = new DataView(grown.buffer)
+      if (this.#shared) scratch = grown
     }
     return at
   }
@@ -97,8 +104,7 @@ export class Writer {
         for (let i = 0; i < bits.length; i++) {
           if (bits[i] === 0) continue
           this.integer(i - next)
-          const at = this.#reserve(4)
-          this.#view.setInt32(at, bits[i], true)
+          this.#word(bits[i])
           next = i + 1
         }
       } else {
@@ -110,10 +116,17 @@ export class Writer {
 
   /** Appends the checksum and returns the frame. */
   finish(): Uint8Array {
-    const sum = crc32(this.#bytes.subarray(0, this.#length))
+    this.#word(crc32(this.#bytes.subarray(0, this.#length)))
+    return this.#shared ? this.#bytes.slice(0, this.#length) : this.#bytes.subarray(0, this.#length)
+  }
+
+  /** 32 bits, little-endian. */
+  #word(bits: number): void {
     const at = this.#reserve(4)
-    this.#view.setUint32(at, sum, true)
-    return this.#bytes.subarray(0, this.#length)
+    this.#bytes[at] = bits
+    this.#bytes[at + 1] = bits >>> 8
+    this.#bytes[at + 2] = bits >>> 16
+    this.#bytes[at + 3] = bits >>> 24
   }
 }
 

@@ -74,7 +74,7 @@ export interface Shapes {
 
 /** Which numbers to define, and how numbers translate; one of each for every direction of a session. */
 export interface Outgoing {
-  /** Whether the other end is not known to have seen the contributor's definition. */
+  /** Whether this frame must define the contributor, which the other end may not know. True once a frame. */
   undefined(contributor: number): boolean
 }
 
@@ -265,7 +265,7 @@ function readEntries(input: Reader, translate: (theirs: number) => number, least
 function undefinedIn(frame: Frame, table: ContributorTable, outgoing: Outgoing): number[] {
   const numbers: number[] = []
   const see = (contributor: number) => {
-    if (!numbers.includes(contributor) && outgoing.undefined(contributor)) numbers.push(contributor)
+    if (outgoing.undefined(contributor)) numbers.push(contributor)
   }
   const name = ({ updates, origin, incarnation }: PredictorName) => {
     if (updates > 0) see(table.number(origin, incarnation))

@@ -8,16 +8,16 @@ import { FrameError } from './errors.js'
 
 /** Immutable; contributor numbers ascending, each with a positive segment count at the same position. */
 export interface Coverage {
-  readonly contributors: Int32Array
-  readonly segments: Int32Array
+  readonly contributors: readonly number[]
+  readonly segments: readonly number[]
 }
 
-export const EMPTY: Coverage = { contributors: new Int32Array(0), segments: new Int32Array(0) }
+export const EMPTY: Coverage = { contributors: [], segments: [] }
 
 /** Coverage of one contributor's first `segments` segments; empty if there are none. */
 export function single(contributor: number, segments: number): Coverage {
   if (segments === 0) return EMPTY
-  return { contributors: Int32Array.of(contributor), segments: Int32Array.of(segments) }
+  return { contributors: [contributor], segments: [segments] }
 }
 
 /** Contributors and segments in alternation: what changes travel as. */
@@ -26,17 +26,13 @@ export type Entries = readonly number[]
 /** Builds a coverage from entries in any order; zero segments leave one out. Throws FrameError if a contributor comes twice. */
 export function fromEntries(entries: Entries): Coverage {
   const sorted = ascending(entries)
-  let length = 0
+  const contributors: number[] = []
+  const segments: number[] = []
   for (let i = 0; i < sorted.length; i += 2) {
     if (i > 0 && sorted[i] === sorted[i - 2]) throw new FrameError('a coverage names a contributor twice')
-    if (sorted[i + 1] > 0) length++
-  }
-  const contributors = new Int32Array(length)
-  const segments = new Int32Array(length)
-  for (let i = 0, at = 0; i < sorted.length; i += 2) {
     if (sorted[i + 1] === 0) continue
-    contributors[at] = sorted[i]
-    segments[at++] = sorted[i + 1]
+    contributors.push(sorted[i])
+    segments.push(sorted[i + 1])
   }
   return { contributors, segments }
 }
@@ -98,14 +94,14 @@ export function union(a: Coverage, b: Coverage): Coverage {
   if (a.contributors.length === 0) return b
   if (b.contributors.length === 0) return a
   const length = a.contributors.length + b.contributors.length
-  const contributors = new Int32Array(length)
-  const segments = new Int32Array(length)
+  const contributors: number[] = []
+  const segments: number[] = []
   let i = 0
   let j = 0
   for (let k = 0; k < length; k++) {
     const fromA = j >= b.contributors.length || (i < a.contributors.length && a.contributors[i] < b.contributors[j])
-    contributors[k] = fromA ? a.contributors[i] : b.contributors[j]
-    segments[k] = fromA ? a.segments[i++] : b.segments[j++]
+    contributors.push(fromA ? a.contributors[i] : b.contributors[j])
+    segments.push(fromA ? a.segments[i++] : b.segments[j++])
   }
   return { contributors, segments }
 }

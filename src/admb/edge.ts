@@ -98,7 +98,7 @@ export class Edge implements Outgoing, Incoming {
   /** Contributors that the neighbour knows by number. */
   readonly #known = new Set<number>()
   /** Contributors defined in frames of which it is not known whether they arrived. */
-  readonly #unconfirmed = new Map<number, number[]>()
+  readonly #unconfirmed = new Map<number, Set<number>>()
   readonly #theirs = new Map<number, number>()
   readonly #sentCoverages = new Map<number, Coverage>()
   readonly #receivedCoverages = new Map<number, Coverage>()
@@ -111,8 +111,9 @@ export class Edge implements Outgoing, Incoming {
   undefined(contributor: number): boolean {
     if (this.#known.has(contributor)) return false
     const defined = this.#unconfirmed.get(this.sent)
-    if (defined) defined.push(contributor)
-    else this.#unconfirmed.set(this.sent, [contributor])
+    if (defined?.has(contributor)) return false
+    if (defined) defined.add(contributor)
+    else this.#unconfirmed.set(this.sent, new Set([contributor]))
     return true
   }
 

@@ -14,7 +14,7 @@ import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger, type OwnSum } from './ledger.js'
 import { compareNames, equivocates, type Precedence, type PredictorName, sameName } from './name.js'
 import { type Batch, extendLineage, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
-import { decodeSaved, encodeSaved } from './saved.js'
+import { decodeSaved, encodeSaved, type Saved } from './saved.js'
 import { addInto, byteLength, copyOf, isFinite32 } from './vectors.js'
 
 export interface AdmbOptions extends Recipe {
@@ -117,7 +117,7 @@ export class AdmbNode {
   held(edge: number): (Batch & { readonly contributors: readonly Contributor[] }) | undefined {
     const held = this.#edges.get(edge)?.held
     if (held === undefined) return undefined
-    const contributors = [...held.coverage.contributors].map(number => this.#table.contributor(number))
+    const contributors = held.coverage.contributors.map(number => this.#table.contributor(number))
     return { sum: held.sum, count: held.count, contributors }
   }
 
@@ -211,8 +211,13 @@ export class AdmbNode {
   }
 
   /** The predictor with its lineage as stand-alone bytes, for storage and for `offer`. */
-  save(): Uint8Array {
-    return encodeSaved({ predictor: this.#predictor, lineage: this.#lineage }, this.#shapes, this.#table)
+  save(saved: Saved = this.snapshot()): Uint8Array {
+    return encodeSaved(saved, this.#shapes, this.#table)
+  }
+
+  /** What `save` would write now, for writing later. */
+  snapshot(): Saved {
+    return { predictor: this.#predictor, lineage: this.#lineage }
   }
 
   /** Takes back what `save` gave in an earlier run, before any neighbour is there. */

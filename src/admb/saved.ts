@@ -27,7 +27,9 @@ export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTabl
     content: { kind: 'whole', parameters, average, state },
     sum: undefined
   } as const
-  return encodeFrame(frame, shapes, table, { undefined: () => true })
+  const defined = new Set<number>()
+  const isNew = (contributor: number) => !defined.has(contributor) && defined.add(contributor) !== undefined
+  return encodeFrame(frame, shapes, table, { undefined: isNew })
 }
 
 /**
