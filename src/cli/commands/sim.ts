@@ -4,6 +4,8 @@ import {
   ALGORITHMS,
   type AlgorithmName,
   builtInScenarios,
+  experimentNamed,
+  experiments,
   fuzz,
   loadScenario,
   override,
@@ -43,6 +45,16 @@ export function simCommand(program: Command): Command {
       '\nExamples:\n  admb sim compare partitions\n  admb sim compare --algorithms serial,admb --set nodes=32 --json'
     )
     .action(compare)
+  withCommon(command.command('experiment'))
+    .argument('<name>', `${Object.keys(experiments).join(', ')}`)
+    .description('the experiments of the papers, and what faults cost')
+    .option('--inputs <n>', 'inputs a run', whole(1000), 1_000_000)
+    .option('--quick', 'a tenth of them')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  admb sim experiment B --quick\n  admb sim experiment faults --inputs 500000 --json'
+    )
+    .action(runExperiment)
   withCommon(command.command('fuzz'))
     .description('random scenarios with faults, run with an exact learner, until one violates a property')
     .option('--runs <n>', 'how many', whole(1), 1000)
@@ -81,6 +93,28 @@ function compare(name: string | undefined, flags: Flags): void {
   if (flags.json)
     printJson({ command: 'sim compare', runs: runs.map(result => ({ command: 'sim run', ...withoutCurve(result) })) })
   if (runs.some(({ violations }) => violations.length > 0)) process.exitCode = 1
+}
+
+function runExperiment(
+  name: string,
+  { inputs, quick, json }: { inputs: number; quick?: boolean; json?: boolean }
+): void {
+  const { about, cases } = experimentNamed(name)
+  if (!json) print(`${about}\n\n${''.padEnd(30)}average loss    regret   updates      used`)
+  const runs = cases(quick ? Math.round(inputs / 10) : inputs).map(({ label, varied, scenario }) => {
+    const result = simulate(scenario)
+    if (!json) {
+      const used = `${(100 * (1 - result.discarded / result.inputs)).toFixed(1)} %`
+      const columns = [
+        formatNumber(result.regret).padStart(10),
+        formatNumber(result.updates).padStart(10),
+        used.padStart(10)
+      ]
+      print(`${label.padEnd(30)}${result.averageLoss.toFixed(5).padStart(12)}${columns.join('')}`)
+    }
+    return { command: 'sim run', varied, ...result }
+  })
+  if (json) printJson({ command: 'sim experiment', experiment: name, runs })
 }
 
 function runFuzz({ runs, seed, json }: { runs: number; seed: number; json?: boolean }): void {

@@ -1,0 +1,97 @@
+/**
+ * The experiments of the papers, on a sparse logistic stream in place of their web-search stream: what is varied, and the
+ * scenarios that vary it. Dekel et al., "Optimal Distributed Online Prediction Using Mini-Batches" (JMLR 2012), section 7.
+ */
+import { parseScenario, type Scenario, ScenarioError } from './scenario.js'
+
+export interface Case {
+  /** What sets this run apart, for the table. */
+  readonly label: string
+  readonly varied: Readonly<Record<string, string | number>>
+  readonly scenario: Scenario
+}
+
+export interface Experiment {
+  readonly about: string
+  cases(inputs: number): Case[]
+}
+
+const BASE = { stream: 'sparse', dimension: 1000, rule: 'dual-averaging', average: 'uniform' }
+
+function oneCase(varied: Record<string, string | number>, fixed: object): Case {
+  const label = Object.entries(varied)
+    .map(([key, value]) => `${key} ${value}`)
+    .join(', ')
+  return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...varied }, `experiment, ${label}`) }
+}
+
+export const experiments: Readonly<Record<string, Experiment>> = {
+  A: {
+    about: 'serial mini-batching with several batch sizes b',
+    cases: inputs => [1, 32, 1024].map(batch => oneCase({ batch }, { algorithm: 'serial', nodes: 1, inputs }))
+  },
+  B: {
+    about: 'one learner, DMB, ADMB, and nodes without communication (each with b = 1), for 32 and 1024 nodes',
+    cases: inputs =>
+      [32, 1024].flatMap(nodes =>
+        ['serial', 'dmb', 'admb', 'isolated'].map(algorithm =>
+          oneCase(
+            { algorithm, nodes },
+            { batch: algorithm === 'isolated' ? 1 : 1024, inputs, latency: 0.1, period: 0.1 }
+          )
+        )
+      )
+  },
+  C: {
+    about: 'DMB on 32 nodes with growing latency, so that more inputs pass unused during each sum',
+    cases: inputs =>
+      [0.05, 0.2, 0.8, 3.2, 6.4].map(latency =>
+        oneCase({ latency }, { algorithm: 'dmb', nodes: 32, batch: 1024, inputs })
+      )
+  },
+  D: {
+    about: 'DMB on 32 nodes with latency: average loss against the batch size b for several numbers of inputs',
+    cases: inputs =>
+      [inputs / 16, inputs / 4, inputs].flatMap(m =>
+        [32, 64, 128, 256, 512, 1024, 4096].map(batch =>
+          oneCase({ inputs: Math.round(m), batch }, { algorithm: 'dmb', nodes: 32, latency: 0.8 })
+        )
+      )
+  },
+  faults: {
+    about: 'ADMB on 64 nodes against what fails: dead nodes, partitions, lost messages',
+    cases: inputs => {
+      const fixed = { nodes: 64, batch: 512, stream: 'logistic', dimension: 20, inputs }
+      const faulty = (faults: object) => ({ ...fixed, algorithm: 'admb', faults })
+      return [
+        oneCase({ algorithm: 'serial' }, fixed),
+        oneCase({ algorithm: 'admb' }, fixed),
+        ...[0.05, 0.1, 0.2, 0.4].map(crashShare => ({
+          ...oneCase({}, faulty({ crashShare })),
+          label: `nodes down ${crashShare}`,
+          varied: { crashShare }
+        })),
+        ...[0.1, 0.2, 0.4].map(partitionShare => ({
+          ...oneCase({}, faulty({ partitionShare })),
+          label: `partitioned ${partitionShare}`,
+          varied: { partitionShare }
+        })),
+        ...[0.1, 0.3, 0.5].map(loss => oneCase({ loss }, { ...fixed, algorithm: 'admb' })),
+        {
+          ...oneCase({}, faulty({ crashShare: 0.1, partitionShare: 0.2 })),
+          label: 'down 0.1 and partitioned 0.2',
+          varied: { both: 1 }
+        }
+      ]
+    }
+  }
+}
+
+/** @throws ScenarioError for an unknown name */
+export function experimentNamed(name: string): Experiment {
+  const found = experiments[name]
+  if (found === undefined) {
+    throw new ScenarioError(`there is no experiment ${name}; there are ${Object.keys(experiments).join(', ')}`)
+  }
+  return found
+}
