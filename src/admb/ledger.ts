@@ -42,7 +42,7 @@ export class Ledger {
   readonly #contributor: number
   #name: PredictorName
   #list: Segment[] = []
-  #sum: Float32Array[]
+  readonly #sum: Float32Array[]
   #count = 0
   #open: Float32Array[]
   #openCount = 0

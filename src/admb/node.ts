@@ -12,8 +12,9 @@ import { Edge, type HeldSum } from './edge.js'
 import { DivergedError, FrameError } from './errors.js'
 import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger, type OwnSum } from './ledger.js'
+import { HeaderMemory } from './lineage.js'
 import { compareNames, equivocates, type Precedence, type PredictorName, sameName } from './name.js'
-import { type Batch, extendLineage, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
+import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
 import { decodeSaved, encodeSaved, type Saved } from './saved.js'
 import { addInto, byteLength, copyOf, isFinite32 } from './vectors.js'
 
@@ -47,7 +48,7 @@ export class AdmbNode {
   readonly #options: AdmbOptions
   readonly #shapes: Shapes
   readonly #carry: number
-  readonly #headers: number
+  readonly #headers: HeaderMemory
   readonly #pushBytes: number
   readonly #wholeBytes: number
   readonly #table = new ContributorTable()
@@ -75,7 +76,7 @@ export class AdmbNode {
     }
     this.#options = options
     this.#carry = options.carry ?? 0
-    this.#headers = this.#carry === 0 ? 1 : (options.lineage ?? 64)
+    this.#headers = new HeaderMemory(this.#carry === 0 ? 1 : (options.lineage ?? 64))
     this.#pushBytes = options.pushBytes ?? 65536
     this.#shapes = { parameters: options.layout, state: options.rule.stateLayout(options.layout) }
     this.#wholeBytes = 2 * byteLength(this.#shapes.parameters) + byteLength(this.#shapes.state)
@@ -337,7 +338,7 @@ export class AdmbNode {
   }
 
   #adopt(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined, from: string): void {
-    this.#turn(predictor, extendLineage(chain, this.#lineage, this.#headers), batch)
+    this.#turn(predictor, this.#headers.extend(chain), batch)
     this.#effects.push({ kind: 'adopted', predictor, from })
   }
 
@@ -351,7 +352,7 @@ export class AdmbNode {
     const predictor = nextPredictor(this.#predictor, batch, { origin: self, incarnation }, this.#options)
     if (!isFinitePredictor(predictor)) throw new DivergedError(predictor.name.updates)
     const header: Header = { name: predictor.name, parent: this.#predictor.name, count, coverage }
-    this.#turn(predictor, extendLineage([header], this.#lineage, this.#headers), batch)
+    this.#turn(predictor, this.#headers.extend([header]), batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
   }
 

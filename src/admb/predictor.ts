@@ -65,21 +65,3 @@ export function nextPredictor(
   const name = { updates: updates + 1, origin: maker.origin, incarnation: maker.incarnation, digest }
   return { name, parameters: stepped.parameters, average, state: stepped.state }
 }
-
-/**
- * Joins a received chain of headers (newest first) with the headers already held for its ancestors.
- * @param limit the greatest number of headers kept
- */
-export function extendLineage(chain: readonly Header[], held: readonly Header[], limit: number): Header[] {
-  const lineage = chain.slice(0, limit)
-  const oldest = chain[chain.length - 1]
-  if (oldest !== undefined) {
-    const from = held.findIndex(header => header.name.updates === oldest.parent.updates)
-    if (from >= 0 && sameMaker(held[from].name, oldest.parent)) lineage.push(...held.slice(from))
-  }
-  return lineage.slice(0, limit)
-}
-
-function sameMaker(a: PredictorName, b: PredictorName): boolean {
-  return a.origin === b.origin && a.incarnation === b.incarnation
-}

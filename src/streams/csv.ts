@@ -26,7 +26,7 @@ export class CsvFormat implements RowFormat {
   #line = 0
   #fault = ''
   /** Categories of the row at hand: they follow its numbers. */
-  #categories: number[] = []
+  readonly #categories: number[] = []
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options

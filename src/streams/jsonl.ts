@@ -38,7 +38,7 @@ export class JsonlFormat implements RowFormat {
   #length: number | undefined
   /** The row at hand: entries so far, its numbers first, then (kept aside) features that are 1 because of a text. */
   #entry = 0
-  #texts: number[] = []
+  readonly #texts: number[] = []
   #label = Number.NaN
   #rowShape: 'flat' | 'named' | 'array' = 'flat'
   /** Elements of its array, and where a nested value stands among its features. */

@@ -69,7 +69,7 @@ export class OverlayNetwork {
   readonly #options: NetworkOptions
   readonly #random: () => number
   readonly #queue = new EventQueue()
-  #links = new Set<Link>()
+  readonly #links = new Set<Link>()
   #cut: (from: Host, to: Host) => boolean = () => false
   violation: string | undefined
   /** Changes of the set of held edges so far, and when the last one was. */

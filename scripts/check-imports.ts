@@ -1,0 +1,109 @@
+/**
+ * Checks that imports go only where `docs/architecture.md` lets them. Values are followed by dependency-cruiser through the
+ * compiled output, because it has no parser for TypeScript 7; imports of types leave no trace there and are read from
+ * the sources. A check that saw no module would pass whatever the code says, so that is a failure as well.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser'
+
+interface Room {
+  /** Rooms whose code it may call. */
+  readonly values: readonly string[]
+  /** Rooms of which it may know the types, too. */
+  readonly types: readonly string[]
+}
+
+/** The table of `docs/architecture.md`. A room may always import itself. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  admb: { values: [], types: ['learner'] },
+  overlay: { values: [], types: [] },
+  learner: { values: [], types: [] },
+  streams: { values: [], types: ['learner'] },
+  network: { values: [], types: ['admb', 'overlay'] },
+  storage: { values: [], types: ['admb'] },
+  peer: { values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage'], types: [] },
+  server: { values: ['peer'], types: [] },
+  cli: {
+    values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage', 'peer', 'server'],
+    types: []
+  }
+}
+
+/** One line for each import that goes where it may not, and for whatever keeps the check from seeing the imports. */
+export async function checkImports(root: string): Promise<string[]> {
+  return [...checkTypes(root), ...(await checkValues(root))]
+}
+
+async function checkValues(root: string): Promise<string[]> {
+  if (!existsSync(join(root, 'dist/src'))) return ['there is no dist/src to look at: build first (npx tsc --build)']
+  const options = {
+    baseDir: root,
+    validate: true,
+    ruleSet: { forbidden: forbidden() },
+    doNotFollow: 'node_modules',
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] }
+  }
+  const { output } = await cruise(['dist/src'], options)
+  const { modules, summary } = output as ICruiseResult
+  const seen = new Set(modules.map(({ source }) => roomOf(source, 'dist/src')))
+  const unseen = Object.keys(ROOMS).filter(room => !seen.has(room))
+  return [
+    ...unseen.map(room => `dependency-cruiser saw no module of dist/src/${room}: build first (npx tsc --build)`),
+    ...summary.violations.map(({ from, to, rule }) => `${from} imports ${to}: ${rule.name}`)
+  ]
+}
+
+function forbidden(): IForbiddenRuleType[] {
+  const rooms = Object.entries(ROOMS).map(([room, { values }]) => ({
+    name: `${room} may import only ${[room, ...values].join(', ')}`,
+    severity: 'error' as const,
+    from: { path: `^dist/src/${room}/` },
+    to: { path: '^dist/', pathNot: `^dist/src/(${[room, ...values].join('|')})/` }
+  }))
+  return [
+    ...rooms,
+    { name: 'imports must not form a circle', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'the import leads nowhere', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'the program must not need a development dependency',
+      severity: 'error',
+      from: { path: '^dist/src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] }
+    }
+  ]
+}
+
+function checkTypes(root: string): string[] {
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .map(file => file.replaceAll('\\', '/'))
+    .filter(file => file.endsWith('.ts'))
+  return files.flatMap(file => {
+    const room = ROOMS[roomOf(file, '')]
+    if (room === undefined) return file.includes('/') ? [`src/${file} is in no room of the table`] : []
+    const allowed = [roomOf(file, ''), ...room.values, ...room.types]
+    return importsOf(readFileSync(join(root, 'src', file), 'utf8'))
+      .map(target => posix.join(posix.dirname(file), target))
+      .filter(target => !allowed.includes(roomOf(target, '')))
+      .map(target => `src/${file} imports src/${target}: ${roomOf(file, '')} may know only ${allowed.join(', ')}`)
+  })
+}
+
+/** Relative targets of all import and export declarations, and of `import(…)`. */
+function importsOf(source: string): string[] {
+  return [...source.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(match => match[1])
+}
+
+function roomOf(path: string, below: string): string {
+  return posix.relative(below, path).split('/')[0]
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const violations = await checkImports(process.cwd())
+  for (const violation of violations) console.error(violation)
+  console.log(
+    `import directions: ${violations.length === 0 ? 'as the table allows' : `${violations.length} violations`}`
+  )
+  process.exitCode = violations.length === 0 ? 0 : 1
+}

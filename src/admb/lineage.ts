@@ -1,0 +1,52 @@
+/**
+ * The headers that a node has held, of whatever branch. A neighbour sends headers back to the predictor that this node said it
+ * holds; by the time they arrive it may have turned to another branch, and without memory of the first one the lineage
+ * would break off there, and gradients that nobody used would count as used.
+ */
+import { nameKey, sameName } from './name.js'
+import type { Header } from './predictor.js'
+
+/** Branches of full length that find room. */
+const BRANCHES = 4
+
+export class HeaderMemory {
+  readonly #limit: number
+  /** By name, oldest arrivals first. */
+  readonly #headers = new Map<string, Header>()
+  /** The lineage given last: nearly always the next one goes on from it. */
+  #last: readonly Header[] = []
+
+  /** @param limit the greatest number of headers of one lineage */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /**
+   * Joins received headers with what is known of their ancestors, and remembers them.
+   * @param chain newest first, each the parent of the one before
+   * @returns the lineage, newest first
+   */
+  extend(chain: readonly Header[]): readonly Header[] {
+    const lineage = chain.slice(0, this.#limit)
+    for (const header of lineage) this.#headers.set(nameKey(header.name), header)
+    const oldest = lineage.at(-1)
+    const from = oldest ? this.#last.findIndex(({ name }) => sameName(name, oldest.parent)) : -1
+    if (from >= 0) lineage.push(...this.#last.slice(from, from + this.#limit - lineage.length))
+    else this.#recall(lineage)
+    for (const key of this.#headers.keys()) {
+      if (this.#headers.size <= BRANCHES * this.#limit) break
+      this.#headers.delete(key)
+    }
+    this.#last = lineage
+    return lineage
+  }
+
+  /** Appends the ancestors that are remembered from other branches. */
+  #recall(lineage: Header[]): void {
+    while (lineage.length > 0 && lineage.length < this.#limit) {
+      const parent = this.#headers.get(nameKey(lineage[lineage.length - 1].parent))
+      if (parent === undefined) return
+      lineage.push(parent)
+    }
+  }
+}

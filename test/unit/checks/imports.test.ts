@@ -1,0 +1,80 @@
+/** The check of import directions must fail on what it is there for: planted imports, and a build that it cannot see. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { checkImports, ROOMS } from '../../../scripts/check-imports.js'
+
+describe('import directions', () => {
+  let root: string
+  const write = (file: string, text: string) => {
+    mkdirSync(dirname(join(root, file)), { recursive: true })
+    writeFileSync(join(root, file), text)
+  }
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'admb-imports-'))
+    write('package.json', '{"name": "planted", "type": "module"}')
+    for (const room of Object.keys(ROOMS)) {
+      write(`src/${room}/index.ts`, 'export const name = 1\n')
+      write(`dist/src/${room}/index.js`, 'export const name = 1\n')
+    }
+  })
+  afterEach(() => rmSync(root, { recursive: true }))
+
+  it('passes what the table allows', async () => {
+    write('src/peer/peer.ts', "import { name } from '../admb/index.js'\n")
+    write('dist/src/peer/peer.js', "import { name } from '../admb/index.js'\n")
+    write('src/streams/read.ts', "import type { name } from '../learner/index.js'\n")
+    assert.deepEqual(await checkImports(root), [])
+  })
+
+  it('finds a value from a room below that only lends types', async () => {
+    write('dist/src/admb/node.js', "import { name } from '../learner/index.js'\n")
+    const [violation, ...others] = await checkImports(root)
+    assert.match(
+      violation,
+      /^dist\/src\/admb\/node\.js imports dist\/src\/learner\/index\.js: admb may import only admb$/
+    )
+    assert.deepEqual(others, [])
+  })
+
+  it('finds a type from a room above, which leaves no trace in the build', async () => {
+    write('src/overlay/node.ts', "import type { name } from '../peer/index.js'\n")
+    const [violation, ...others] = await checkImports(root)
+    assert.match(violation, /^src\/overlay\/node\.ts imports src\/peer\/index\.js: overlay may know only overlay$/)
+    assert.deepEqual(others, [])
+  })
+
+  it('finds dynamic imports', async () => {
+    write('src/learner/late.ts', "export const late = () => import('../cli/index.js')\n")
+    write('dist/src/learner/late.js', "export const late = () => import('../cli/index.js')\n")
+    assert.equal((await checkImports(root)).length, 2)
+  })
+
+  it('finds circles', async () => {
+    write('dist/src/admb/a.js', "import './b.js'\n")
+    write('dist/src/admb/b.js', "import './a.js'\n")
+    assert.match((await checkImports(root)).join('\n'), /circle/)
+  })
+
+  it('finds an import that leads nowhere', async () => {
+    write('dist/src/admb/a.js', "import './gone.js'\n")
+    assert.match((await checkImports(root)).join('\n'), /leads nowhere/)
+  })
+
+  it('finds a folder that the table does not know', async () => {
+    write('src/misc/index.ts', 'export const name = 1\n')
+    assert.match((await checkImports(root)).join('\n'), /misc/)
+  })
+
+  it('fails where it saw no module of a room', async () => {
+    rmSync(join(root, 'dist/src/overlay'), { recursive: true })
+    assert.match((await checkImports(root)).join('\n'), /saw no module of dist\/src\/overlay/)
+  })
+
+  it('fails where nothing was built', async () => {
+    rmSync(join(root, 'dist'), { recursive: true })
+    assert.match((await checkImports(root)).join('\n'), /build first/)
+  })
+})
