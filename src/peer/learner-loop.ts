@@ -212,9 +212,8 @@ export class LearnerLoop {
 
   #learnRows(rows: Rows, from: number, to: number): void {
     const { moments } = this.#tally
-    if (moments === undefined) return this.#learn(rows, from, to)
-    const slice = scaled(rows, { moments, frozen: false }, this.#slice, from, to)
-    this.#learn(slice, 0, slice.size)
+    if (moments === undefined) this.#learn(rows, from, to)
+    else this.#learn(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from)
   }
 
   /** Test, then train: rows [from, to), in pieces that no update falls into. A row that does not fit is left out. */

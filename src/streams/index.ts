@@ -14,7 +14,7 @@ export {
   UnknownFormatError,
   UnreadableInputError
 } from './errors.js'
-export { FORMATS, type Format, guessFormat } from './format.js'
+export { FORMATS, type Format, guessFormat, type InputKind, inputKind } from './format.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { ParserOptions, TextFormat } from './options.js'
 export { createParser, type Parser } from './parser.js'

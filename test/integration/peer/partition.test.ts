@@ -9,7 +9,7 @@ describe('a partition', function () {
   afterEach(() => processes.stop())
 
   it('lets both sides go on, and leaves one predictor when it heals', async () => {
-    const common = ['--data', 'digits', '--batch', '32', '--period', '20', '--rate', '250', '--log-level', 'warn']
+    const common = ['--data', 'digits', '--batch', '32', '--period', '20', '--rate', '250', '--limit', '2000']
     const first = await processes.start(...common, '--shard', '1/3').up()
     const [address] = first.latest.addresses
     const rest = ['2/3', '3/3'].map(shard => processes.start(...common, '--shard', shard, '--peer', address))
