@@ -7,6 +7,7 @@ import type { Command, Option } from 'commander'
 import { parse } from 'yaml'
 import { UsageError } from './errors.js'
 import { nearest } from './nearest.js'
+import { collect } from './values.js'
 
 /** Fills in options that were not given on the command line from the file named by `--config`. */
 export function applyConfig(command: Command): void {
@@ -56,8 +57,10 @@ function readValue(option: Option, value: unknown, where: string): unknown {
   }
   const items = Array.isArray(value) ? value : [value]
   if (items.some(item => typeof item === 'object')) throw new UsageError(`${where} must be a value or a list of values`)
+  // A list is what a repeatable option was given, one by one, or else one comma-separated value.
+  const words = option.parseArg === collect ? items.map(String) : [items.join(',')]
   let parsed: unknown
-  for (const item of items) parsed = option.parseArg ? parseItem(option, String(item), parsed, where) : String(item)
+  for (const word of words) parsed = option.parseArg ? parseItem(option, word, parsed, where) : word
   return parsed
 }
 

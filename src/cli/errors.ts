@@ -13,11 +13,18 @@ const USAGE = new Set(['UsageError', 'OptionError', 'StreamOptionsError', 'Overl
 
 /** @returns the line for stderr (none if it was printed already) and the exit code */
 export function explain(error: unknown): { readonly line: string | undefined; readonly exitCode: number } {
-  if (error instanceof CommanderError) return { line: undefined, exitCode: error.exitCode === 0 ? 0 : 2 }
+  if (error instanceof CommanderError) return explainParsing(error)
   if (!(error instanceof Error)) return { line: String(error), exitCode: 1 }
   const bug = error instanceof TypeError || error instanceof ReferenceError || error.name === 'AssertionError'
   const line = bug ? `this is a bug in admb, please report it: ${error.stack}` : oneLine(error.message)
   return { line, exitCode: USAGE.has(error.name) ? 2 : 1 }
+}
+
+/** What the option parser has to say. Help and version were printed already. */
+function explainParsing({ code, message, exitCode }: CommanderError): ReturnType<typeof explain> {
+  const isPrinted = code === 'commander.version' || code.startsWith('commander.help')
+  const line = isPrinted ? undefined : `${oneLine(message).replace(/^error: /, '')} (add --help for the options)`
+  return { line, exitCode: exitCode === 0 ? 0 : 2 }
 }
 
 function oneLine(text: string): string {

@@ -30,20 +30,24 @@ async function main(words: string[]): Promise<void> {
     .description('peers that learn one predictor together, without a master')
     .version(version())
     .exitOverride()
-    .showHelpAfterError('(add --help for the options and examples)')
+    .configureOutput({ outputError: () => undefined })
     .hook('preAction', (_program, action) => applyConfig(action))
   const asked = words.find(word => Object.hasOwn(commands, word))
   const names = asked === undefined || words[0] === 'help' ? Object.keys(commands) : [asked]
-  for (const name of names) {
-    const command = (await commands[name]())(program)
-    for (const each of [command, ...command.commands])
-      each.exitOverride().showHelpAfterError('(add --help for the options and examples)')
-  }
+  for (const name of names) (await commands[name]())(program)
   await program.parseAsync(words, { from: 'user' })
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => {
-  const { line, exitCode } = explain(error)
-  if (line !== undefined) process.stderr.write(`admb: ${line}\n`)
-  process.exitCode = exitCode
+/** Whoever read the output (`| head`) has had enough. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : 1)
 })
+
+main(process.argv.slice(2))
+  .catch((error: unknown) => {
+    const { line, exitCode } = explain(error)
+    if (line !== undefined) process.stderr.write(`admb: ${line}\n`)
+    process.exitCode = exitCode
+  })
+  // libp2p leaves timers of a second behind; nothing is waited for but the output.
+  .finally(() => process.stdout.write('', () => process.exit()))

@@ -1,6 +1,6 @@
 /**
- * Options that several commands share, each defined once, and what they mean to the rooms below. Flags keep the names of
- * the architecture page; `--config` files use the same names.
+ * Options that several commands share, each defined once, under the names of the architecture page; `--config` files use
+ * the same names. What they mean to the rooms below stands in `specs.ts`.
  */
 import { type Command, Option } from 'commander'
 import {
@@ -13,9 +13,7 @@ import {
   type RuleSpec,
   ruleNames
 } from '../learner/index.js'
-import type { FeatureSpec, LearningSpec, PredictWith } from '../peer/index.js'
-import { type ExampleStream, FORMATS, type Format, type Shard, type StreamOptions } from '../streams/index.js'
-import { UsageError } from './errors.js'
+import { FORMATS, type Format, type Shard } from '../streams/index.js'
 import { amount, choice, list, named, shard, whole } from './values.js'
 
 export interface DataFlags {
@@ -65,11 +63,6 @@ export function withData(command: Command): Command {
     .option('--class-names <list>', 'label texts in the order of their class numbers', list)
     .option('--ignore <list>', 'CSV columns or JSON keys to leave out', list)
     .option('--categorical <list>', 'CSV columns that hold categories though they look like numbers', list)
-    .addOption(
-      new Option('--scale <how>', 'numeric columns: running mean and deviation')
-        .choices(['none', 'standard'])
-        .default('none')
-    )
     .option('--shard <I/N>', 'only every N-th input, starting with the I-th', shard)
     .option('--passes <n>', 'read the data so often', whole(1))
     .option('--shuffle-window <rows>', 'shuffle within so many rows', whole(1, 1_000_000))
@@ -84,6 +77,11 @@ export function withFeatures(command: Command): Command {
   return command
     .option('--dimension <n>', 'number of features, where the data does not tell', whole(1))
     .option('--hash-bits <n>', 'hash features into 2^n', whole(1, 30))
+    .addOption(
+      new Option('--scale <how>', 'numeric columns: minus mean over deviation of their past; kept with the state')
+        .choices(['none', 'standard'])
+        .default('none')
+    )
     .option('--no-constant', 'leave out the feature that is always 1')
     .option('--classes <n>', 'number of classes, where the data does not tell', whole(2))
 }
@@ -113,90 +111,3 @@ export function withLearning(command: Command, batch: number): Command {
 export function withPredictWith<T extends string>(command: Command, words: readonly T[]): Command {
   return command.option('--predict-with <which>', `${words.join(', ')} (default: average)`, choice(words))
 }
-
-/** The stream that the flags describe. `target` follows from the model. */
-export function streamOptions(flags: DataFlags, model: ModelName | undefined): StreamOptions {
-  const { data, format, label, labels, classes, classNames, ignore, categorical, dimension, hashBits } = flags
-  if (data === undefined) {
-    throw new UsageError('no data: give --data FILE, --data - for standard input, or --data digits to try it out')
-  }
-  const isSynthetic = data === 'synthetic'
-  const options = {
-    data,
-    format,
-    label,
-    labels,
-    classes,
-    classNames,
-    ignore,
-    categorical,
-    dimension,
-    hashBits,
-    constant: flags.constant,
-    target: model === 'linear' ? ('number' as const) : undefined,
-    scale: flags.scale === 'none' ? undefined : flags.scale,
-    shard: flags.shard,
-    passes: flags.passes,
-    shuffleWindow: flags.shuffleWindow,
-    seed: flags.seed,
-    maxRows: flags.limit ?? (isSynthetic ? 100_000 : undefined),
-    noise: flags.noise,
-    strict: flags.strict
-  }
-  return Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined)
-  ) as unknown as StreamOptions
-}
-
-/** The model for a stream, where none was asked for. */
-export function modelFor(asked: ModelName | undefined, stream: ExampleStream | undefined): ModelName {
-  return asked ?? ((stream?.classes ?? 2) > 2 ? 'softmax' : 'logistic')
-}
-
-export function featureSpec(flags: DataFlags): FeatureSpec {
-  const { constant, hashBits, scale, classNames } = flags
-  return { constant, hashBits, scale, classNames }
-}
-
-/** What is learned, for a peer or a state directory: everything must be known by now. */
-export function learningSpec(
-  flags: DataFlags & LearningFlags,
-  found: {
-    readonly model: ModelName
-    readonly dimension: number
-    readonly classes: number | undefined
-    readonly batch: number
-  }
-): LearningSpec {
-  return {
-    model: found.model,
-    dimension: found.dimension,
-    classes: found.model === 'softmax' ? found.classes : undefined,
-    l2: flags.l2,
-    rule: flags.rule ?? defaultRule,
-    averaging: flags.average ?? defaultAveraging,
-    batch: found.batch,
-    features: featureSpec(flags)
-  }
-}
-
-/** Stream options for data that an existing model reads. */
-export function streamFor(spec: LearningSpec, flags: Partial<DataFlags>): StreamOptions {
-  const { features, model, classes, dimension } = spec
-  const builtIn = flags.data === 'digits' || flags.data === 'digits:test'
-  const fixed = flags.format === 'idx' || /idx3-ubyte/.test(flags.data ?? '')
-  return streamOptions(
-    {
-      ...flags,
-      constant: features.constant,
-      hashBits: features.hashBits,
-      scale: features.scale,
-      classNames: features.classNames,
-      classes: features.classNames || builtIn || fixed || model === 'linear' ? undefined : (classes ?? 2),
-      dimension: features.hashBits || builtIn || fixed ? undefined : dimension - (features.constant ? 1 : 0)
-    },
-    model
-  )
-}
-
-export type { PredictWith }

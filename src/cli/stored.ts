@@ -2,13 +2,17 @@
 import { decodeSaved, type Predictor } from '../admb/index.js'
 import { digest, type Learner } from '../learner/index.js'
 import { type LearningSpec, learningParts, parseSpec } from '../peer/agreement.js'
+import type { Progress } from '../peer/thread-messages.js'
 import { DamagedStateError, Store } from '../storage/index.js'
+import { RunningMoments, type Scaling } from '../streams/index.js'
 import { UsageError } from './errors.js'
 
 export interface Stored {
   readonly spec: LearningSpec
   readonly learner: Learner
   readonly predictor: Predictor
+  /** What its inputs are scaled by; undefined if they are not. */
+  readonly scaling: Scaling | undefined
 }
 
 /** @throws UsageError if the directory holds no predictor yet; errors of the store */
@@ -24,8 +28,12 @@ export async function loadStored(dir: string | undefined): Promise<Stored> {
     const spec = parseSpec(text)
     const { learner, recipe } = learningParts(spec)
     const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+    const { moments = [] } = checkpoint.progress as Progress
+    const scaling =
+      spec.features.scale === 'standard' ? { moments: RunningMoments.restore(moments), frozen: true } : undefined
     try {
-      return { spec, learner, predictor: decodeSaved(checkpoint.predictor, shapes, undefined, digest).predictor }
+      const { predictor } = decodeSaved(checkpoint.predictor, shapes, undefined, digest)
+      return { spec, learner, predictor, scaling }
     } catch (error) {
       throw new DamagedStateError(dir, (error as Error).message)
     }

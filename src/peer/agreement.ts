@@ -13,6 +13,7 @@ import {
   type ModelName,
   type RuleSpec
 } from '../learner/index.js'
+import type { ParserOptions } from '../streams/index.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
 export const PROTOCOL_VERSION = 1
@@ -70,6 +71,20 @@ export function agreementFields(spec: LearningSpec): [field: string, value: stri
     ['average', recipe.averaging.description],
     ['l2', String(spec.l2 ?? 0)]
   ]
+}
+
+/** How more inputs for the model must be parsed, from whatever text: labels and features then mean what they meant to it. */
+export function parserOptions({ model, dimension, classes, features }: LearningSpec): ParserOptions {
+  const { constant, hashBits, classNames } = features
+  const isNumber = model === 'linear'
+  return {
+    target: isNumber ? 'number' : 'class',
+    classes: isNumber || classNames ? undefined : (classes ?? 2),
+    classNames,
+    constant,
+    hashBits,
+    dimension: hashBits === undefined ? dimension - (constant ? 1 : 0) : undefined
+  }
 }
 
 /** The spec as the text that a state directory keeps: equal for equal specs. */

@@ -9,5 +9,6 @@ export {
   specText
 } from './agreement.js'
 export { LearnerFailedError, RequestError } from './learner-handle.js'
-export { DEFAULT_CARRY, Peer, type PeerOptions, type PeerStatus } from './peer.js'
+export { DEFAULT_CARRY, type PeerOptions, type PeerStatus } from './options.js'
+export { Peer } from './peer.js'
 export type { InputAnswer, InputRequest, PredictWith } from './thread-messages.js'

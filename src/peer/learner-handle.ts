@@ -1,18 +1,26 @@
 /** The learner thread as the main thread sees it: typed messages, answers as promises, one way to stop. */
 import { Worker } from 'node:worker_threads'
-import type { FromLearner, InputAnswer, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
+import type {
+  FromLearner,
+  InputAnswer,
+  InputRequest,
+  LearnerInit,
+  LearnerStatus,
+  ToLearner
+} from './thread-messages.js'
 
 /** Requests that wait for the learner at the same time; more are refused. */
 const MAX_PENDING = 256
 
 /** The learner thread ended by itself: its data, its model or its program is at fault. */
 export class LearnerFailedError extends Error {
-  override readonly name = 'LearnerFailedError'
-  constructor(
-    reason: string,
-    readonly code = 'ERR_LEARNER_FAILED'
-  ) {
+  /** That of the error in the thread. */
+  override readonly name: string
+  readonly code: string
+  constructor({ reason, name, code }: { readonly reason: string; readonly name?: string; readonly code?: string }) {
     super(reason)
+    this.name = name ?? 'LearnerFailedError'
+    this.code = code ?? 'ERR_LEARNER_FAILED'
   }
 }
 
@@ -26,35 +34,67 @@ export class RequestError extends Error {
 type Pending = { resolve(value: never): void; reject(error: Error): void }
 
 export class LearnerHandle {
+  /** Resolves with the thread's first status, when it has taken up what was stored and found its stream. */
+  readonly ready: Promise<LearnerStatus>
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
   readonly #stopped: Promise<void>
+  /** What came before anybody listened. */
+  readonly #early: FromLearner[] = []
+  #onMessage: (message: FromLearner) => void = message => this.#early.push(message)
+  #onFailure: ((error: Error) => void) | undefined
+  #failure: Error | undefined
   #nextRequest = 0
   #ended = false
+
+  constructor(init: LearnerInit) {
+    const readsStdin = init.stream?.data === '-'
+    const worker = new Worker(new URL('./learner-thread.js', import.meta.url), { workerData: init, stdin: readsStdin })
+    this.#worker = worker
+    const input = worker.stdin
+    if (input) process.stdin.pipe(input)
+    let starting = { resolve: (_status: LearnerStatus) => {}, reject: (_error: Error) => {} }
+    this.ready = new Promise((resolve, reject) => {
+      starting = { resolve, reject }
+    })
+    this.#stopped = new Promise(resolve => {
+      const end = (error?: Error) => {
+        if (this.#ended) return
+        this.#ended = true
+        if (input) {
+          process.stdin.unpipe(input)
+          process.stdin.pause()
+        }
+        const reason = error ?? new RequestError('the peer stops')
+        starting.reject(reason)
+        for (const { reject } of this.#pending.values()) reject(reason)
+        this.#pending.clear()
+        resolve()
+        this.#failure = error
+        if (error) this.#onFailure?.(error)
+      }
+      worker.on('message', (message: FromLearner) => {
+        if (message.kind === 'stopped') end()
+        else if (message.kind === 'failed') end(new LearnerFailedError(message))
+        else if (!this.#settled(message)) {
+          if (message.kind === 'status') starting.resolve(message.status)
+          this.#onMessage(message)
+        }
+      })
+      worker.on('error', error => end(error as Error))
+      worker.on('exit', code => end(new LearnerFailedError({ reason: `the learner thread ended with code ${code}` })))
+    })
+  }
 
   /**
    * @param onMessage called with whatever is not an answer
    * @param onFailure called once if the thread ends without having been asked to
    */
-  constructor(init: LearnerInit, onMessage: (message: FromLearner) => void, onFailure: (error: Error) => void) {
-    this.#worker = new Worker(new URL('./learner-thread.js', import.meta.url), { workerData: init })
-    this.#stopped = new Promise(resolve => {
-      const end = (error?: Error) => {
-        if (this.#ended) return
-        this.#ended = true
-        for (const { reject } of this.#pending.values()) reject(error ?? new RequestError('the peer stops'))
-        this.#pending.clear()
-        resolve()
-        if (error) onFailure(error)
-      }
-      this.#worker.on('message', (message: FromLearner) => {
-        if (message.kind === 'stopped') end()
-        else if (message.kind === 'failed') end(new LearnerFailedError(message.reason, message.code))
-        else if (!this.#settled(message)) onMessage(message)
-      })
-      this.#worker.on('error', error => end(error as Error))
-      this.#worker.on('exit', code => end(new LearnerFailedError(`the learner thread ended with code ${code}`)))
-    })
+  listen(onMessage: (message: FromLearner) => void, onFailure: (error: Error) => void): void {
+    for (const message of this.#early.splice(0)) onMessage(message)
+    this.#onMessage = onMessage
+    this.#onFailure = onFailure
+    if (this.#failure) onFailure(this.#failure)
   }
 
   /** @param transfer buffers that move to the thread */

@@ -3,20 +3,15 @@
  * between, ticks, frames and requests are served. Nothing here ever waits for the network: a frame leaves when an edge can
  * take one, and otherwise the next one is newer.
  */
-import {
-  AdmbNode,
-  compareNames,
-  type Effect,
-  FrameError,
-  type PredictorName,
-  sameName,
-  startingPredictor
-} from '../admb/index.js'
-import { type Blocks, ExampleError, type Examples, type Learner, type Score } from '../learner/index.js'
-import type { ExampleStream } from '../streams/index.js'
+import { AdmbNode, type Effect, FrameError, type PredictorName, startingPredictor } from '../admb/index.js'
+import { type Blocks, ExampleError, type Examples, type Learner } from '../learner/index.js'
+import { type ExampleStream, RowBuffer, type Rows, scaled } from '../streams/index.js'
 import { learningParts } from './agreement.js'
+import { HeadWatch } from './head-watch.js'
 import { Pace } from './pace.js'
-import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, Progress, ToLearner } from './thread-messages.js'
+import { Tally } from './tally.js'
+import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, ToLearner } from './thread-messages.js'
+import { Warnings } from './warnings.js'
 
 /** Rows that are scored and learned from between two looks at the clock. */
 const SLICE_ROWS = 64
@@ -25,9 +20,6 @@ const SLICE_MS = 4
 const STATUS_MS = 250
 /** Checkpoints take at most a tenth of the time, and come at least that often otherwise, in milliseconds. */
 const CHECKPOINT_MS = 500
-const HEAD_MS = 1000
-/** How long the tree may take to bring a predictor that gossip has announced, in milliseconds. */
-const FETCH_AFTER_MS = 1000
 
 export type Post = (message: FromLearner, transfer?: readonly ArrayBuffer[]) => void
 
@@ -38,23 +30,20 @@ export class LearnerLoop {
   readonly #learner: Learner
   readonly #node: AdmbNode
   readonly #edges = new Map<number, { free: boolean }>()
-  readonly #score: Score
-  #inputs: number
-  /** Rows of the stream that are behind us, in this run and earlier ones. */
-  #position: number
+  readonly #tally: Tally
+  readonly #heads: HeadWatch
+  readonly #warnings: Warnings
+  readonly #slice = new RowBuffer()
   #adopted = 0
   #unfit = 0
   #serving: Blocks
   #stream: ExampleStream | undefined
   #ended = false
   #stopping = false
-  #announced: PredictorName | undefined
   #stored: { readonly inputs: number; readonly updates: number } | undefined
   #storing = false
   #storeAfter = 0
   #lastStatus = 0
-  #lastHead = 0
-  #heard: { readonly name: PredictorName; readonly from: string; readonly at: number } | undefined
 
   /**
    * @param now a monotonic clock in milliseconds
@@ -71,38 +60,43 @@ export class LearnerLoop {
     const { layout } = learner
     this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch: init.spec.batch, carry })
     if (init.saved) this.#node.restore(init.saved)
-    this.#inputs = init.progress?.inputs ?? 0
-    const resumes = init.progress?.stream !== undefined && init.progress.stream === streamKey(init)
-    this.#position = resumes ? (init.progress?.position ?? 0) : 0
-    this.#score = { loss: init.progress?.loss ?? 0, hits: init.progress?.hits ?? 0 }
+    this.#tally = new Tally(init, learner.classifies)
+    this.#heads = new HeadWatch(self)
+    this.#warnings = new Warnings(reason => post({ kind: 'warning', reason }), now)
     this.#serving = this.#servingNow()
   }
 
-  /** Learns from the stream to its end, or until `stop` arrives. `pause` gives way to the mailbox. */
+  /**
+   * Learns from the stream to its end, or until `stop` arrives, from the row on that no earlier run has learned.
+   * @param stream not scaled: that is done here, row by row, so that the moments are those of the rows learned
+   * @param pause gives way to the mailbox
+   */
   async run(stream: ExampleStream, pause: (ms: number) => Promise<void>): Promise<void> {
     this.#stream = stream
     const pace = new Pace(this.#init.rate ?? Number.POSITIVE_INFINITY, this.#now())
     let until = this.#now() + SLICE_MS
     let passed = 0
-    for await (const examples of stream) {
-      const skip = Math.min(examples.size, Math.max(0, this.#position - passed))
-      passed += examples.size
-      for (let row = skip; row < examples.size; ) {
+    for await (const rows of stream) {
+      let row = Math.min(rows.size, Math.max(0, this.#tally.position - passed))
+      passed += rows.size
+      for (;;) {
         if (this.#stopping) return
-        const due = pace.due(this.#now())
-        if (due < 1) {
+        const due = row < rows.size ? pace.due(this.#now()) : 0
+        const to = Math.min(rows.size, row + due, row + SLICE_ROWS)
+        if (to > row) {
+          this.#learnRows(rows, row, to)
+          pace.take(to - row)
+          this.#tally.position += to - row
+          row = to
+        } else if (row < rows.size) {
           await pause(pace.wait)
           until = this.#now() + SLICE_MS
-          continue
         }
-        const to = Math.min(examples.size, row + due, row + SLICE_ROWS)
-        this.#learn(examples, row, to)
-        pace.take(to - row)
-        this.#position += to - row
-        row = to
-        if (this.#now() < until) continue
-        await pause(0)
-        until = this.#now() + SLICE_MS
+        if (this.#now() >= until) {
+          await pause(0)
+          until = this.#now() + SLICE_MS
+        }
+        if (row === rows.size) break
       }
     }
     this.#ended = true
@@ -113,12 +107,10 @@ export class LearnerLoop {
     this.#node.tick()
     if (this.#init.predictWith === 'ahead') this.#serving = this.#servingNow()
     const now = this.#now()
-    if (this.#heard && now - this.#heard.at >= FETCH_AFTER_MS) {
-      const { name, from } = this.#heard
-      this.#heard = undefined
-      if (this.#wants(name)) this.#post({ kind: 'fetch', name, from })
-    }
-    if (now - this.#lastHead >= HEAD_MS) this.#announce(now)
+    const { name } = this.#node.predictor
+    const head = this.#heads.due(now)
+    if (head && this.#wants(head.name)) this.#post({ kind: 'fetch', ...head })
+    if (this.#heads.announces(name, now)) this.#post({ kind: 'head', name })
     if (now - this.#lastStatus >= STATUS_MS) {
       this.#lastStatus = now
       this.#post({ kind: 'status', status: this.status() })
@@ -148,9 +140,7 @@ export class LearnerLoop {
         break
       }
       case 'head':
-        if (this.#wants(message.name) && (!this.#heard || compareNames(message.name, this.#heard.name) > 0)) {
-          this.#heard = { name: message.name, from: message.from, at: this.#heard?.at ?? this.#now() }
-        }
+        if (this.#wants(message.name)) this.#heads.hear(message, this.#now())
         break
       case 'fetched':
         this.#offer(message.bytes, message.from)
@@ -171,21 +161,28 @@ export class LearnerLoop {
   }
 
   /** Predicts, or predicts and learns from, rows that came with a request. */
-  answer(examples: Examples, learn: boolean): InputAnswer {
+  answer(given: Rows, learn: boolean): InputAnswer {
+    const { moments } = this.#tally
+    const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
     const predictions = []
-    for (let row = 0; row < examples.size; row++) {
-      const { label, scores } = this.#learner.predict(this.#serving, examples, row)
+    for (let row = 0; row < rows.size; row++) {
+      const { label, scores } = this.#learner.predict(this.#serving, rows, row)
       const name = this.#learner.classifies ? this.#init.spec.features.classNames?.[label] : undefined
       predictions.push({ label: name ?? label, scores })
-      if (learn) this.#learn(examples, row, row + 1)
+      if (learn) this.#learn(rows, row, row + 1)
     }
     this.#settle()
     return { predictions, predictor: this.#node.predictor.name }
   }
 
+  /** Tells the user something, unless too much is told already. */
+  warn(reason: string): void {
+    this.#warnings.warn(reason)
+  }
+
   status(): LearnerStatus {
     return {
-      progress: this.#progress(),
+      progress: this.#tally.sums,
       predictor: this.#node.predictor.name,
       adopted: this.#adopted,
       discarded: this.#node.discarded,
@@ -197,12 +194,14 @@ export class LearnerLoop {
   /** Hands the state over to be stored, if it has changed. */
   checkpoint(): void {
     const { updates } = this.#node.predictor.name
-    if (this.#stored?.inputs === this.#inputs && this.#stored.updates === updates) return
+    const { inputs } = this.#tally
+    if (this.#stored?.inputs === inputs && this.#stored.updates === updates) return
     const start = this.#now()
     const predictor = this.#node.save()
     this.#storing = true
-    this.#stored = { inputs: this.#inputs, updates }
-    this.#post({ kind: 'checkpoint', predictor, progress: this.#progress() }, [predictor.buffer as ArrayBuffer])
+    this.#stored = { inputs, updates }
+    const progress = this.#tally.progress()
+    this.#post({ kind: 'checkpoint', predictor, progress }, [predictor.buffer as ArrayBuffer])
     this.#storeAfter = this.#now() + Math.max(CHECKPOINT_MS, 10 * (this.#now() - start))
   }
 
@@ -211,14 +210,20 @@ export class LearnerLoop {
     this.#stopping = true
   }
 
+  #learnRows(rows: Rows, from: number, to: number): void {
+    const { moments } = this.#tally
+    if (moments === undefined) this.#learn(rows, from, to)
+    else this.#learn(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from)
+  }
+
   /** Test, then train: rows [from, to), in pieces that no update falls into. A row that does not fit is left out. */
   #learn(examples: Examples, from: number, to: number): void {
     for (let row = from; row < to; ) {
       const end = Math.min(to, row + Math.max(1, this.#init.spec.batch - this.#node.gradients))
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
-        this.#learner.score(this.#serving, examples, row, learned, this.#score)
-        this.#inputs += learned - row
+        this.#learner.score(this.#serving, examples, row, learned, this.#tally.score)
+        this.#tally.inputs += learned - row
         this.#node.added(learned - row)
         this.#takeEffects()
       }
@@ -235,7 +240,7 @@ export class LearnerLoop {
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
       this.#unfit++
-      this.#post({ kind: 'malformed', reason: error.message })
+      this.warn(error.message)
       return error.row
     }
   }
@@ -273,21 +278,12 @@ export class LearnerLoop {
     }
   }
 
-  #announce(now: number): void {
-    const { name } = this.#node.predictor
-    // Only its maker announces a predictor: one voice each is enough, and everyone's would flood a large network.
-    if (name.origin !== this.#init.self || (this.#announced && sameName(name, this.#announced))) return
-    this.#lastHead = now
-    this.#announced = name
-    this.#post({ kind: 'head', name })
-  }
-
   #wants(name: PredictorName): boolean {
     try {
       return this.#node.wants(name)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
-      this.#post({ kind: 'malformed', reason: error.message })
+      this.warn(error.message)
       return false
     }
   }
@@ -297,19 +293,13 @@ export class LearnerLoop {
       this.#node.offer(bytes, from)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
-      this.#post({ kind: 'malformed', reason: `the predictor fetched from ${from} is unusable: ${error.message}` })
+      this.warn(`the predictor fetched from ${from} is unusable: ${error.message}`)
     }
   }
 
   #saved(id: number): void {
     const bytes = this.#node.save()
     this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
-  }
-
-  #progress(): Progress {
-    const { loss, hits } = this.#score
-    const scored = { inputs: this.#inputs, loss, hits: this.#learner.classifies ? hits : undefined }
-    return { ...scored, stream: streamKey(this.#init), position: this.#position }
   }
 
   #servingNow(): Blocks {
@@ -324,9 +314,4 @@ export class LearnerLoop {
         return this.#init.predictWith satisfies never
     }
   }
-}
-
-/** Tells streams apart: a restarted peer goes on in the stream that it was reading, but not in another one. */
-function streamKey({ stream }: LearnerInit): string | undefined {
-  return stream && stream.data !== '-' ? JSON.stringify(stream) : undefined
 }

@@ -1,7 +1,8 @@
 /** Entry of the learner thread: binds a LearnerLoop to its stream, its clock and the messages of the main thread. */
 import { setTimeout as sleep, setImmediate as yieldNow } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { createParser, openStream } from '../streams/index.js'
+import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
+import { parserOptions } from './agreement.js'
 import { LearnerLoop } from './learner-loop.js'
 import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
@@ -41,32 +42,32 @@ async function serve(loop: LearnerLoop): Promise<void> {
       } else loop.receive(message)
     })
   })
-  if (init.stream === undefined) return
-  const stream = await openStream({
-    ...init.stream,
-    onMalformed: ({ source, line, column, reason }) => {
-      post({ kind: 'malformed', reason: `${source}:${line}:${column}: ${reason}` })
-    }
-  })
-  await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))
+  const stream = init.stream && (await openStream({ ...unscaled(init.stream), onMalformed: malformed(loop) }))
+  post({ kind: 'status', status: loop.status() })
+  if (stream === undefined) return
+  try {
+    await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))
+  } catch (error) {
+    // The input is at fault, not what was learned from it so far.
+    if (error instanceof InputError && init.durable) loop.checkpoint()
+    throw error
+  }
+}
+
+function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {
+  return ({ source, line, column, reason }) => loop.warn(`${source}:${line}:${column}: ${reason}`)
+}
+
+/** The loop scales. */
+function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
+  return options
 }
 
 function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): void {
   try {
-    const { model, dimension, classes, features } = init.spec
-    const own = features.constant ? 1 : 0
-    const parser = createParser(format, {
-      source: 'request',
-      strict: true,
-      target: model === 'linear' ? 'number' : 'class',
-      classes: model === 'linear' || features.classNames ? undefined : (classes ?? 2),
-      classNames: features.classNames,
-      unlabelled: action === 'predict',
-      constant: features.constant,
-      hashBits: features.hashBits,
-      dimension: features.hashBits === undefined ? dimension - own : undefined
-    })
-    post({ kind: 'answer', id, answer: loop.answer(parser.push(terminated(body)), action === 'learn') })
+    const options = { ...parserOptions(init.spec), source: 'request', strict: true, unlabelled: action === 'predict' }
+    const rows = createParser(format, options).push(terminated(body))
+    post({ kind: 'answer', id, answer: loop.answer(rows, action === 'learn') })
   } catch (error) {
     post({ kind: 'failed-request', id, reason: (error as Error).message })
   }

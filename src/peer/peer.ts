@@ -3,112 +3,55 @@
  * own. This thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
-import { decodeHead, encodeHead, maximumFrameBytes, type PredictorName } from '../admb/index.js'
-import {
-  createNetwork,
-  decodeIdentityKey,
-  encodeIdentityKey,
-  generateIdentityKey,
-  type IdentityKey,
-  type Log,
-  type Network
-} from '../network/index.js'
+import { decodeHead, encodeHead, type PredictorName } from '../admb/index.js'
+import type { Network } from '../network/index.js'
 import { Store } from '../storage/index.js'
-import type { StreamOptions } from '../streams/index.js'
-import { agreementFields, type LearningSpec, learningParts, PROTOCOL_VERSION, specText } from './agreement.js'
+import { specText } from './agreement.js'
+import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
 import { Edges } from './edges.js'
 import { LearnerHandle } from './learner-handle.js'
-import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, PredictWith, Progress } from './thread-messages.js'
+import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
+import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus, Progress } from './thread-messages.js'
 
-export interface PeerOptions {
-  readonly spec: LearningSpec
-  /** What to learn from; undefined: only what is posted to the peer. */
-  readonly stream?: StreamOptions
-  /** Inputs a second. Default: as fast as they come. */
-  readonly rate?: number
-  /** T in milliseconds. Default 100. */
-  readonly period?: number
-  /** S in periods. Default `DEFAULT_CARRY`. */
-  readonly carry?: number
-  /** Default 'average'. */
-  readonly predictWith?: PredictWith
-  /** State directory. Default: none, and everything is forgotten at the end. */
-  readonly dir?: string
-  /** Multiaddresses to listen on. Default: all interfaces, a free port. */
-  readonly listen?: readonly string[]
-  /** Multiaddresses of peers to connect to. */
-  readonly peers?: readonly string[]
-  /** Most tree neighbours. Default 4. */
-  readonly degree?: number
-  readonly mdns?: boolean
-  /** Content of a network key file. */
-  readonly networkKey?: Uint8Array
-  /** Ids of the only peers to talk to. */
-  readonly allow?: ReadonlySet<string>
-  /** Identity for a peer without a state directory, or for a new one. Default: a new one. */
-  readonly identity?: IdentityKey
-  readonly log: Log
-}
-
-/**
- * S when nothing else is asked for, in periods. Measured (`docs/benchmarks.md`): from a little above the tree's diameter
- * on, more changes nothing.
- */
-export const DEFAULT_CARRY = 16
-/** Above that many parameters segments of sums would fill the memory, and gradients are not carried over by default. */
-const CARRY_PARAMETERS = 2_000_000
-
-interface Traffic {
-  messages: number
-  bytes: number
-}
-
-/** What a peer says of itself. Losses in nats; see `docs/protocol.md` for the rest. */
-export interface PeerStatus {
-  readonly id: string
-  readonly inputs: number
-  readonly updates: number
-  readonly averageLoss: number
-  readonly accuracy?: number
-  readonly neighbours: readonly string[]
-  readonly predictor: PredictorName
-  readonly adopted: number
-  readonly discarded: number
-  readonly skipped: number
-  /** Whether the stream has come to its end. */
-  readonly ended: boolean
-  readonly received: Readonly<Traffic>
-  readonly sent: Readonly<Traffic>
-}
+/** How long a peer may take to give its predictor, in milliseconds. */
+const FETCH_TIMEOUT_MS = 30_000
 
 /** Events: `status` (PeerStatus), `edge` (neighbours changed), `failed` (Error: the peer has stopped itself). */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
+  readonly #incarnation: number
   readonly #store: Store | undefined
   readonly #network: Network
   readonly #edges: Edges
   readonly #bootstrap: Bootstrap
   readonly #learner: LearnerHandle
-  readonly #sent: Traffic = { messages: 0, bytes: 0 }
-  readonly #received: Traffic = { messages: 0, bytes: 0 }
+  readonly #sent = { messages: 0, bytes: 0 }
+  readonly #received = { messages: 0, bytes: 0 }
   readonly #consumed = new Map<number, () => void>()
   #status: LearnerStatus
   #storing: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
 
   /**
-   * Starts a peer; when this resolves it listens and learns.
-   * @throws errors of the store and the network, each one line that says what to do
+   * Starts a peer; when this resolves it listens, holds what it stored, and learns.
+   * @throws errors of the store, the network and the stream, each one line that says what to do
    */
   static async start(options: PeerOptions): Promise<Peer> {
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
+    let network: Network | undefined
+    let learner: LearnerHandle | undefined
     try {
       const key = await identityOf(store, options.identity)
+      // Listening comes first: a port in use costs no incarnation.
+      network = await openNetwork(options, key)
       const begun = await store?.begin(specText(options.spec))
-      const network = await openNetwork(options, key)
-      return new Peer(options, store, network, begun ?? { incarnation: 1, checkpoint: undefined })
+      const init = learnerInit(options, network.id, begun)
+      learner = new LearnerHandle(init)
+      return new Peer(options, store, network, learner, init, await learner.ready)
     } catch (error) {
+      await learner?.stop()
+      await network?.stop()
       await store?.close()
       throw error
     }
@@ -118,42 +61,18 @@ export class Peer extends EventEmitter {
     options: PeerOptions,
     store: Store | undefined,
     network: Network,
-    begun: Awaited<ReturnType<Store['begin']>>
+    learner: LearnerHandle,
+    { incarnation }: LearnerInit,
+    status: LearnerStatus
   ) {
     super()
     this.#options = options
+    this.#incarnation = incarnation
     this.#store = store
     this.#network = network
-    const { spec, stream, rate, period = 100, predictWith = 'average', degree = 4, log } = options
-    const { learner } = learningParts(spec)
-    const parameters = learner.layout.blocks.reduce((sum, block) => sum + block.length, 0)
-    const { incarnation, checkpoint } = begun
-    const progress = checkpoint?.progress as Progress | undefined
-    this.#status = {
-      progress: progress ?? { inputs: 0, loss: 0, hits: learner.classifies ? 0 : undefined },
-      predictor: { updates: 0, origin: '', incarnation: 0, digest: '' },
-      adopted: 0,
-      discarded: 0,
-      skipped: 0,
-      ended: false
-    }
-    this.#learner = new LearnerHandle(
-      {
-        spec,
-        self: network.id,
-        incarnation,
-        period,
-        carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
-        predictWith,
-        stream,
-        rate,
-        saved: checkpoint?.predictor,
-        progress,
-        durable: store !== undefined
-      },
-      message => this.#hear(message),
-      error => this.#fail(error)
-    )
+    this.#learner = learner
+    this.#status = status
+    const { log, degree = DEFAULT_DEGREE } = options
     this.#edges = new Edges({
       network,
       degree,
@@ -161,12 +80,12 @@ export class Peer extends EventEmitter {
       handlers: {
         up: (edge, peer) => {
           log('info', `linked with ${peer}`, { peer })
-          this.#learner.post({ kind: 'connect', edge, peer })
+          learner.post({ kind: 'connect', edge, peer })
           this.emit('edge')
         },
         down: (edge, peer, reason) => {
           log('info', `link with ${peer} ended: ${reason}`, { peer, reason })
-          this.#learner.post({ kind: 'disconnect', edge })
+          learner.post({ kind: 'disconnect', edge })
           this.#release(edge)
           this.emit('edge')
         },
@@ -177,8 +96,12 @@ export class Peer extends EventEmitter {
       if (event.kind !== 'lost') this.#edges.candidate(event)
     })
     network.onGossip((topic, from, bytes) => this.#gossip(topic, from, bytes))
-    network.onFetch(() => this.#learner.save())
+    network.onFetch(() => learner.save())
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
+    learner.listen(
+      message => this.#hear(message),
+      error => this.#fail(error)
+    )
   }
 
   get id(): string {
@@ -195,6 +118,7 @@ export class Peer extends EventEmitter {
     const { inputs, loss, hits } = progress
     return {
       id: this.id,
+      incarnation: this.#incarnation,
       inputs,
       updates: predictor.updates,
       averageLoss: inputs === 0 ? 0 : loss / inputs,
@@ -270,7 +194,7 @@ export class Peer extends EventEmitter {
       case 'fetch':
         void this.#fetch(message.name, message.from)
         break
-      case 'malformed':
+      case 'warning':
         this.#options.log('warn', message.reason, {})
         break
       case 'saved':
@@ -278,6 +202,7 @@ export class Peer extends EventEmitter {
       case 'failed-request':
       case 'failed':
       case 'stopped':
+        // The handle's own affair.
         break
       default:
         message satisfies never
@@ -308,6 +233,7 @@ export class Peer extends EventEmitter {
     this.#consumed.delete(edge)
   }
 
+  /** A peer that cannot store must not go on: it would say what it cannot remember. */
   async #keep(predictor: Uint8Array, progress: Progress): Promise<void> {
     try {
       await this.#store?.save({ predictor, progress })
@@ -336,37 +262,12 @@ export class Peer extends EventEmitter {
   async #fetch(name: PredictorName, from: string): Promise<void> {
     try {
       const target = this.#network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
-      const bytes = await this.#network.fetch(
-        target,
-        new TextEncoder().encode('predictor'),
-        AbortSignal.timeout(30_000)
-      )
+      const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS)
+      const bytes = await this.#network.fetch(target, new TextEncoder().encode('predictor'), signal)
       this.#learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
     } catch (error) {
       const reason = `fetching the predictor with ${name.updates} updates failed: ${(error as Error).message}`
       this.#options.log('debug', reason, { peer: from })
     }
   }
-}
-
-async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
-  if (store?.identity) return decodeIdentityKey(store.identity)
-  const key = given ?? (await generateIdentityKey())
-  await store?.create(encodeIdentityKey(key))
-  return key
-}
-
-function openNetwork(options: PeerOptions, privateKey: IdentityKey): Promise<Network> {
-  const { learner, recipe } = learningParts(options.spec)
-  const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
-  return createNetwork({
-    privateKey,
-    listen: options.listen ?? ['/ip4/0.0.0.0/tcp/0'],
-    networkKey: options.networkKey,
-    allow: options.allow,
-    hello: { protocol: PROTOCOL_VERSION, fields: agreementFields(options.spec) },
-    maxFrameBytes: maximumFrameBytes(shapes),
-    mdns: options.mdns,
-    log: options.log
-  })
 }

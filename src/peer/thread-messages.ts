@@ -3,13 +3,13 @@
  * not touch it again.
  */
 import type { PredictorName } from '../admb/index.js'
-import type { StreamOptions } from '../streams/index.js'
+import type { SavedMoments, StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from './agreement.js'
 
 export type PredictWith = 'average' | 'current' | 'ahead'
 
 /** Progressive sums over all inputs that a peer has ever scored, across restarts. */
-export interface Progress {
+export interface Sums {
   readonly inputs: number
   readonly loss: number
   /** Inputs whose class was predicted; undefined for regression. */
@@ -18,6 +18,12 @@ export interface Progress {
   readonly stream?: string
   /** How many of its rows have been learned. */
   readonly position?: number
+}
+
+/** What a run goes on from, beside the predictor. */
+export interface Progress extends Sums {
+  /** What `scale standard` scales by; undefined without scaling. */
+  readonly moments?: SavedMoments
 }
 
 /** What a learner thread starts with. */
@@ -43,7 +49,7 @@ export interface LearnerInit {
 }
 
 export interface LearnerStatus {
-  readonly progress: Progress
+  readonly progress: Sums
   readonly predictor: PredictorName
   /** Predictors taken over from others. */
   readonly adopted: number
@@ -94,7 +100,8 @@ export type FromLearner =
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   | { readonly kind: 'status'; readonly status: LearnerStatus }
   | { readonly kind: 'checkpoint'; readonly predictor: Uint8Array; readonly progress: Progress }
-  | { readonly kind: 'malformed'; readonly reason: string }
+  /** Something to tell the user, seldom. */
+  | { readonly kind: 'warning'; readonly reason: string }
   /** The stream or the model cannot go on; the thread is at its end. */
   | { readonly kind: 'failed'; readonly name: string; readonly code: string | undefined; readonly reason: string }
   /** Answer to `stop`, the last message. */

@@ -52,7 +52,7 @@ export async function serveHttp({ peer, host = '127.0.0.1', port }: HttpOptions)
 function routes(app: FastifyInstance, peer: Peer): void {
   app.addContentTypeParser([...LINES], { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.get('/healthz', () => ({ ok: true }))
-  app.get('/status', () => peerObject(peer))
+  app.get('/status', () => ({ command: 'peer', ...peer.status(), addresses: peer.addresses }))
   for (const action of ['predict', 'learn'] as const) {
     app.post(`/${action}`, async (request, reply) => {
       try {
@@ -85,9 +85,4 @@ function linesOf({ body }: FastifyRequest): InputRequest['body'] {
     )
   }
   return Buffer.from(inputs.map(input => `${JSON.stringify(input)}\n`).join(''))
-}
-
-/** The object that `admb peer --json` prints. */
-export function peerObject(peer: Peer): object {
-  return { command: 'peer', ...peer.status(), addresses: peer.addresses }
 }

@@ -40,6 +40,11 @@ export class CsvFormat implements RowFormat {
     return columns?.decided ? (this.#options.dimension ?? columns.numeric + columns.hashed) : undefined
   }
 
+  /** Only categories are hashed; the option, if given, is theirs. */
+  get hashBits(): number | undefined {
+    return this.#options.hashBits
+  }
+
   restart(): void {
     this.#headerRead = false
     this.#line = 0

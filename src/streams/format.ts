@@ -30,3 +30,19 @@ export function guessFormat(path: string): Format {
     path === '-' ? 'standard input has no name to tell its format' : `${path}: the name does not tell the format`
   throw new UnknownFormatError(`${what}: give format as one of ${FORMATS.join(', ')}`)
 }
+
+/** What an input is: a built-in stream, or a file or standard input of some format. */
+export type InputKind = Format | 'digits' | 'synthetic'
+
+/** @returns undefined if neither the format nor the name tells */
+export function inputKind(data: string, format: Format | undefined): InputKind | undefined {
+  if (data === 'digits' || data === 'digits:test') return 'digits'
+  if (data === 'synthetic') return 'synthetic'
+  if (format !== undefined) return format
+  try {
+    return guessFormat(data)
+  } catch (error) {
+    if (error instanceof UnknownFormatError) return undefined
+    throw error
+  }
+}

@@ -14,12 +14,13 @@ export {
   UnknownFormatError,
   UnreadableInputError
 } from './errors.js'
-export { FORMATS, type Format, guessFormat } from './format.js'
+export { FORMATS, type Format, guessFormat, type InputKind, inputKind } from './format.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { ParserOptions, TextFormat } from './options.js'
 export { createParser, type Parser } from './parser.js'
 export { Random } from './random.js'
-export { RunningMoments } from './scale.js'
+export { RowBuffer, type Rows } from './rows.js'
+export { RunningMoments, type SavedMoments, type Scaling, scaled } from './scale.js'
 export type { Shard } from './stages.js'
 export { type SyntheticOptimum, type SyntheticOptions, syntheticOptimum } from './synthetic.js'
 export type { ExampleStream, Malformed } from './types.js'

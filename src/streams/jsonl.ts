@@ -1,11 +1,12 @@
 /**
  * JSON lines: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object of which every key but
  * the label's is a feature. Named features are hashed: `name` with the number's value, `name=text` with 1, true and
- * false as 1 and 0; null is a missing value. An array gives features 0 … n−1, all rows the same n.
+ * false as 1 and 0; null is a missing value. An array gives features 0 … n−1, all rows the same n. Where the number of
+ * features was given, and no hashing asked for, names must be feature numbers, counted from 0 as in an array.
  */
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { JsonScanner } from './json.js'
-import { LabelReader, REFUSED } from './labels.js'
+import { LabelReader, REFUSED, shortened } from './labels.js'
 import { locateLines, type RowFormat } from './lines.js'
 import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
@@ -31,6 +32,8 @@ export class JsonlFormat implements RowFormat {
   readonly #ignored: readonly Buffer[]
   readonly #constant: number
   readonly #mask: number
+  /** Names are feature numbers. */
+  readonly #isNumbered: boolean
   #out = new RowBuffer()
   #line = 0
   /** What the first row, or an option, told of all. */
@@ -41,9 +44,11 @@ export class JsonlFormat implements RowFormat {
   readonly #texts: number[] = []
   #label = Number.NaN
   #rowShape: 'flat' | 'named' | 'array' = 'flat'
-  /** Elements of its array, and where a nested value stands among its features. */
+  /** Elements of its array. */
   #position = 0
-  #nestedAt = -1
+  /** What is wrong with a member, unless that turns out to be a remark beside `features`; and where. */
+  #flaw = ''
+  #flawAt = 0
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options
@@ -54,7 +59,8 @@ export class JsonlFormat implements RowFormat {
     this.#constant = options.constant ? 1 : 0
     this.#mask = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS) - 1
     this.#length = options.dimension
-    if (options.dimension !== undefined) this.#shape = 'array'
+    this.#isNumbered = options.dimension !== undefined
+    if (this.#isNumbered) this.#shape = 'array'
     else if (options.hashBits !== undefined) this.#shape = 'named'
   }
 
@@ -70,6 +76,10 @@ export class JsonlFormat implements RowFormat {
       default:
         return this.#shape satisfies never
     }
+  }
+
+  get hashBits(): number | undefined {
+    return this.#shape === 'named' ? Math.log2(this.#mask + 1) : undefined
   }
 
   restart(): void {
@@ -100,15 +110,13 @@ export class JsonlFormat implements RowFormat {
     if (position < 0) return -1
     const after = scanner.space(bytes, position)
     if (after !== end) return scanner.fail(after, 'expected nothing behind the object')
-    if (this.#nestedAt >= 0) {
-      return scanner.fail(this.#nestedAt, 'a feature must be a number, a text or a truth value: flatten what is nested')
-    }
+    if (this.#flaw !== '') return scanner.fail(this.#flawAt, this.#flaw)
     if (Number.isNaN(this.#label) && !this.#options.unlabelled) {
       return scanner.fail(open, `there is no label under the key "${this.#labelKey}"`)
     }
     const shape = this.#rowShape === 'array' ? 'array' : 'named'
     if (this.#shape === 'unknown') this.#shape = shape
-    if (this.#shape !== shape) {
+    if (this.#shape !== shape && !(this.#isNumbered && shape === 'named')) {
       return scanner.fail(open, `the features are ${SHAPES[shape]}, expected ${SHAPES[this.#shape]}`)
     }
     if (shape === 'array') {
@@ -127,7 +135,7 @@ export class JsonlFormat implements RowFormat {
     this.#entry = this.#out.entries
     this.#texts.length = 0
     this.#position = 0
-    this.#nestedAt = -1
+    this.#flaw = ''
   }
 
   #commit(): void {
@@ -166,20 +174,20 @@ export class JsonlFormat implements RowFormat {
   readonly #named = (bytes: Uint8Array, value: number): number => {
     const scanner = this.#scanner
     if (this.#ignored.some(key => this.#isKey(key))) return scanner.skip(bytes, value)
-    const hash = murmur3(scanner.text, scanner.from, scanner.to, 0)
-    const index = (hash & this.#mask) + this.#constant
     const byte = bytes[value]
+    if (byte === OBJECT || byte === ARRAY) {
+      this.#blame(value, 'a feature must be a number, a text or a truth value: flatten what is nested')
+      return scanner.skip(bytes, value)
+    }
+    const hash = this.#isNumbered ? 0 : murmur3(scanner.text, scanner.from, scanner.to, 0)
+    const index = (this.#isNumbered ? this.#featureNumber(value) : hash & this.#mask) + this.#constant
     if (byte === QUOTE) {
       const end = scanner.string(bytes, value)
       if (end < 0) return -1
+      if (this.#isNumbered) this.#blame(value, 'a text is a feature only where features are hashed: give a number')
       const text = murmur3(scanner.text, scanner.from, scanner.to, hash)
       this.#texts.push((text & this.#mask) + this.#constant)
       return end
-    }
-    if (byte === OBJECT || byte === ARRAY) {
-      // In a flat row it may turn out to be a remark beside `features`.
-      if (this.#nestedAt < 0) this.#nestedAt = value
-      return scanner.skip(bytes, value)
     }
     if (byte === TRUE || byte === FALSE || byte === NULL) {
       if (byte === TRUE) this.#texts.push(index)
@@ -188,6 +196,27 @@ export class JsonlFormat implements RowFormat {
     const end = scanner.finite(bytes, value)
     if (end >= 0) this.#add(index, scanner.number)
     return end
+  }
+
+  #blame(at: number, reason: string): void {
+    if (this.#flaw !== '') return
+    this.#flaw = reason
+    this.#flawAt = at
+  }
+
+  /** The member's name as a feature number; where it is none, that is the row's flaw. */
+  #featureNumber(value: number): number {
+    const { text, from, to } = this.#scanner
+    const limit = this.#length ?? 0
+    let number = to > from && to - from <= 10 ? 0 : limit
+    for (let i = from; i < to && number < limit; i++) {
+      const digit = text[i] - 0x30
+      number = digit >= 0 && digit <= 9 ? 10 * number + digit : limit
+    }
+    if (number < limit) return number
+    const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
+    this.#blame(value, `"${name}" is no feature number from 0 to ${limit - 1}`)
+    return 0
   }
 
   readonly #element = (bytes: Uint8Array, value: number): number => {

@@ -11,6 +11,7 @@ import type { RowBuffer } from './rows.js'
 
 export class LibsvmFormat implements RowFormat {
   readonly dimension: number | undefined
+  readonly hashBits: number | undefined
   readonly labels: LabelReader
   readonly locate = locateLines
   readonly #reporter: Reporter
@@ -26,6 +27,7 @@ export class LibsvmFormat implements RowFormat {
     this.#reporter = reporter
     this.#unlabelled = options.unlabelled ?? false
     this.#constant = options.constant ? 1 : 0
+    this.hashBits = options.hashBits
     this.dimension = options.hashBits === undefined ? options.dimension : 2 ** options.hashBits
     this.#limit = options.dimension ?? MAX_DIMENSION - 1
     this.#mask = options.hashBits === undefined ? -1 : 2 ** options.hashBits - 1

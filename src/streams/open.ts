@@ -10,7 +10,7 @@ import { checkInteger } from './options.js'
 import { Random } from './random.js'
 import type { Reader } from './reader.js'
 import type { Rows } from './rows.js'
-import { standardise } from './scale.js'
+import { RunningMoments, type Scaling, standardise } from './scale.js'
 import { shuffle } from './shuffle.js'
 import { checkSource, sourceName } from './source.js'
 import { type Shard, takeRows, takeShard } from './stages.js'
@@ -33,6 +33,8 @@ export interface StreamOptions extends IdxOptions {
   readonly seed?: number
   /** `standard`: numeric columns of CSV and JSON lines minus mean over deviation of their past. Default `none`. */
   readonly scale?: 'none' | 'standard'
+  /** What `standard` scales by. Default: the moments of this stream alone. */
+  readonly scaling?: Scaling
   /** The stream ends after so many rows. Default: at the input's end. */
   readonly maxRows?: number
   /** Noise of `synthetic`, see there. */
@@ -59,6 +61,9 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
       return reader.dimension
     },
     classes: options.target === 'number' ? undefined : reader.classes,
+    get hashBits() {
+      return reader.hashBits
+    },
     get skipped() {
       return reader.skipped
     },
@@ -141,7 +146,9 @@ function refuseScale({ scale }: StreamOptions, input: string): void {
 
 async function* compose(reader: Reader, options: StreamOptions): AsyncGenerator<Rows> {
   let rows = readPasses(reader, options)
-  if (options.scale === 'standard') rows = standardise(rows)
+  if (options.scale === 'standard') {
+    rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
+  }
   if (options.maxRows !== undefined) rows = takeRows(rows, options.maxRows)
   for await (const batch of rows) {
     options.signal?.throwIfAborted()

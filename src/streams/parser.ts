@@ -16,6 +16,8 @@ export interface Parser {
   /** As in `ExampleStream`: undefined while the input has not told (CSV, JSON lines). */
   readonly dimension: number | undefined
   readonly classes: number | undefined
+  /** As in `ExampleStream`. */
+  readonly hashBits: number | undefined
   readonly skipped: number
   /**
    * Parses the rows that `bytes` completes. An incomplete last row waits for the next call. Up to 20 bytes are set aside
@@ -33,6 +35,7 @@ export interface Parser {
 /** What a format owes to its parser. */
 interface Format extends RowFormat {
   readonly dimension: number | undefined
+  readonly hashBits: number | undefined
   readonly labels: LabelReader
 }
 
@@ -48,6 +51,9 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
       return withConstant(rules.dimension, options)
     },
     classes: rules.labels.classes,
+    get hashBits() {
+      return rules.hashBits
+    },
     get skipped() {
       return reporter.skipped
     },

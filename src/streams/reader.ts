@@ -6,6 +6,7 @@ import type { Rows } from './rows.js'
 export interface Reader {
   readonly dimension: number | undefined
   readonly classes: number | undefined
+  readonly hashBits?: number
   readonly skipped: number
   /** Whether `pass` may be called more than once. */
   readonly repeatable: boolean

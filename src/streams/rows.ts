@@ -4,7 +4,7 @@
  */
 import type { Examples } from '../learner/types.js'
 
-/** A batch inside this folder: the first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
+/** A batch as streams give it: the first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
 export interface Rows extends Examples {
   readonly numeric: Int32Array
 }

@@ -12,20 +12,43 @@ import { RowBuffer, type Rows } from './rows.js'
 /** A scaled value is cut off here, in standard deviations: the first few values can give a tiny deviation. */
 const MAX_DEVIATIONS = 10
 
-export async function* standardise(input: AsyncIterable<Rows>): AsyncGenerator<Rows> {
-  const moments = new RunningMoments()
-  const out = new RowBuffer()
-  for await (const rows of input) {
-    out.clear()
-    for (let row = 0; row < rows.size; row++) {
-      out.append(rows, row, rows.numeric[row])
-      const start = out.offsets[row]
-      const end = start + rows.numeric[row]
-      for (let i = start; i < end; i++) out.values[i] = moments.scale(out.indices[i], out.values[i])
-    }
-    yield out.view()
-  }
+/** What is scaled by, and whether the rows at hand count. */
+export interface Scaling {
+  readonly moments: RunningMoments
+  /** Rows are scaled by the moments as they are and change nothing: for evaluation and prediction. */
+  readonly frozen: boolean
 }
+
+export async function* standardise(input: AsyncIterable<Rows>, scaling: Scaling): AsyncGenerator<Rows> {
+  const out = new RowBuffer()
+  for await (const rows of input) yield scaled(rows, scaling, out)
+}
+
+/** Rows [from, to) with their numeric entries scaled, in `out`, which is cleared first. */
+export function scaled(
+  rows: Rows,
+  { moments, frozen }: Scaling,
+  out: RowBuffer = new RowBuffer(),
+  from = 0,
+  to = rows.size
+): Rows {
+  out.clear()
+  for (let row = from; row < to; row++) {
+    const start = out.entries
+    out.append(rows, row, rows.numeric[row])
+    const end = start + rows.numeric[row]
+    for (let i = start; i < end; i++) {
+      const feature = out.indices[i]
+      const value = out.values[i]
+      out.values[i] = moments.scaled(feature, value)
+      if (!frozen) moments.count(feature, value)
+    }
+  }
+  return out.view()
+}
+
+/** Moments as plain data, bit for bit: for each feature seen its number, count, mean and sum of squared deviations. */
+export type SavedMoments = readonly (readonly [feature: number, count: number, mean: number, squares: number])[]
 
 /** Count, mean and sum of squared deviations of each feature so far. */
 export class RunningMoments {
@@ -33,17 +56,40 @@ export class RunningMoments {
   #means = new Float64Array(64)
   #squares = new Float64Array(64)
 
-  /** Scales a feature's value by what came before it, 0 while that does not vary, and counts it. */
-  scale(feature: number, value: number): number {
-    if (feature >= this.#counts.length) this.#grow(feature + 1)
-    const seen = this.#counts[feature]
-    const difference = value - this.#means[feature]
-    const deviation = Math.sqrt(this.#squares[feature] / seen)
-    const scaled = deviation > 0 ? difference / deviation : 0
-    this.#counts[feature] = seen + 1
-    this.#means[feature] += difference / (seen + 1)
-    this.#squares[feature] += difference * (value - this.#means[feature])
+  /** A feature's value, scaled by what was counted before; 0 while that does not vary. */
+  scaled(feature: number, value: number): number {
+    if (feature >= this.#counts.length) return 0
+    const deviation = Math.sqrt(this.#squares[feature] / this.#counts[feature])
+    const scaled = deviation > 0 ? (value - this.#means[feature]) / deviation : 0
     return Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, scaled))
+  }
+
+  /** Counts a feature's value. */
+  count(feature: number, value: number): void {
+    if (feature >= this.#counts.length) this.#grow(feature + 1)
+    const difference = value - this.#means[feature]
+    this.#counts[feature]++
+    this.#means[feature] += difference / this.#counts[feature]
+    this.#squares[feature] += difference * (value - this.#means[feature])
+  }
+
+  save(): SavedMoments {
+    const saved: [number, number, number, number][] = []
+    for (const [feature, count] of this.#counts.entries()) {
+      if (count > 0) saved.push([feature, count, this.#means[feature], this.#squares[feature]])
+    }
+    return saved
+  }
+
+  static restore(saved: SavedMoments): RunningMoments {
+    const moments = new RunningMoments()
+    for (const [feature, count, mean, squares] of saved) {
+      if (feature >= moments.#counts.length) moments.#grow(feature + 1)
+      moments.#counts[feature] = count
+      moments.#means[feature] = mean
+      moments.#squares[feature] = squares
+    }
+    return moments
   }
 
   #grow(length: number): void {

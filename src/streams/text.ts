@@ -20,12 +20,14 @@ export async function openText(path: string, format: TextFormat, options: TextOp
   const repeatable = await checkSource(path)
   const asksFirstRow = parser.dimension === undefined && (format === 'csv' || format === 'jsonl')
   let dimension: number | undefined
+  let hashBits: number | undefined
   let begun: AsyncGenerator<Rows> | undefined
   if (asksFirstRow && repeatable) {
     // A look of its own, that reports nothing: the file is not left open and its first rows are read anew.
     const probe = createParser(format, { ...named, strict: false, onMalformed: undefined })
     for await (const _ of parse(path, probe, options)) break
     dimension = probe.dimension
+    hashBits = probe.hashBits
   } else if (asksFirstRow) {
     begun = await withFirst(parse(path, parser, options))
   }
@@ -34,6 +36,9 @@ export async function openText(path: string, format: TextFormat, options: TextOp
       return parser.dimension ?? dimension
     },
     classes: parser.classes,
+    get hashBits() {
+      return parser.hashBits ?? hashBits
+    },
     get skipped() {
       return parser.skipped
     },

@@ -2,7 +2,7 @@
  * What a stream of labelled inputs is to the rest of the program: something that yields batches of examples in order,
  * never more than a bounded amount at a time.
  */
-import type { Examples } from '../learner/types.js'
+import type { Rows } from './rows.js'
 
 /** How a malformed input was met: `file:line:column: reason`. */
 export interface Malformed {
@@ -14,11 +14,16 @@ export interface Malformed {
   readonly reason: string
 }
 
-export interface ExampleStream extends AsyncIterable<Examples> {
+export interface ExampleStream extends AsyncIterable<Rows> {
   /** Feature count where it is known before reading (IDX, CSV, built-in streams, hashing, `--dimension`), else undefined. Includes the constant feature. */
   readonly dimension: number | undefined
   /** Number of classes where it is known before reading. */
   readonly classes: number | undefined
+  /**
+   * All features are hashed into 2^hashBits, by an option or a default (VW, names in JSON lines): whoever reads more inputs
+   * for the same model must give it. Undefined where that is not so, or not known yet.
+   */
+  readonly hashBits: number | undefined
   /** Inputs skipped as malformed so far. */
   readonly skipped: number
 }

@@ -20,6 +20,7 @@ const NO_BAR = 'there is no | before the features'
 
 export class VwFormat implements RowFormat {
   readonly dimension: number
+  readonly hashBits: number
   readonly labels: LabelReader
   readonly locate = locateLines
   readonly #reporter: Reporter
@@ -39,7 +40,8 @@ export class VwFormat implements RowFormat {
     this.#reporter = reporter
     this.#unlabelled = options.unlabelled ?? false
     this.#constant = options.constant ? 1 : 0
-    this.dimension = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS)
+    this.hashBits = options.hashBits ?? DEFAULT_HASH_BITS
+    this.dimension = 2 ** this.hashBits
     this.#mask = this.dimension - 1
     this.labels = new LabelReader(options, true)
   }

@@ -2,8 +2,10 @@
 import type { Command } from 'commander'
 import type { Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
-import { type DataFlags, streamFor, withCommon, withData, withPredictWith } from '../options.js'
+import { malformedLines } from '../malformed.js'
+import { type DataFlags, withCommon, withData, withPredictWith } from '../options.js'
 import { formatNumber, print, printJson } from '../output.js'
+import { checkFits, streamFor } from '../specs.js'
 import { loadStored } from '../stored.js'
 
 interface Flags extends Partial<DataFlags> {
@@ -27,8 +29,9 @@ Examples:
 }
 
 async function evaluate(flags: Flags): Promise<void> {
-  const { spec, learner, predictor } = await loadStored(flags.dir)
-  const stream = await openStream({ ...streamFor(spec, flags), onMalformed: warn })
+  const { spec, learner, predictor, scaling } = await loadStored(flags.dir)
+  const stream = await openStream({ ...streamFor(spec, flags), scaling, onMalformed: malformedLines() })
+  checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const score: Score = { loss: 0, hits: 0 }
   let inputs = 0
@@ -46,18 +49,4 @@ async function evaluate(flags: Flags): Promise<void> {
   print(`loss        ${loss.toFixed(5)}`)
   if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
   print(`predictor   ${formatNumber(predictor.name.updates)} updates, made by ${predictor.name.origin}`)
-}
-
-function warn({
-  source,
-  line,
-  column,
-  reason
-}: {
-  source: string
-  line: number
-  column: number
-  reason: string
-}): void {
-  process.stderr.write(`${source}:${line}:${column}: ${reason}\n`)
 }

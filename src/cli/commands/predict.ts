@@ -1,8 +1,10 @@
 /** `admb predict`: a stored predictor on inputs that need no label, one prediction a line. */
 import type { Command } from 'commander'
-import { openStream } from '../../streams/index.js'
-import { type DataFlags, streamFor, withCommon, withData, withPredictWith } from '../options.js'
+import { inputKind, openStream } from '../../streams/index.js'
+import { malformedLines } from '../malformed.js'
+import { type DataFlags, withCommon, withData, withPredictWith } from '../options.js'
 import { print, printJson } from '../output.js'
+import { checkFits, isText, streamFor } from '../specs.js'
 import { loadStored } from '../stored.js'
 
 interface Flags extends Partial<DataFlags> {
@@ -19,7 +21,7 @@ export function predictCommand(program: Command): Command {
       'after',
       `
 Prints a line an input: the label, and how probable it is (nothing more for numbers).
-With --json a line {label, scores} an input, then {command, inputs, predictor}.
+With --json a line {label, scores} an input, then {command, inputs, skipped, predictor}.
 
 Examples:
   admb predict --dir model --data new.csv
@@ -29,10 +31,11 @@ Examples:
 }
 
 async function predict(flags: Flags): Promise<void> {
-  const { spec, learner, predictor } = await loadStored(flags.dir)
+  const { spec, learner, predictor, scaling } = await loadStored(flags.dir)
   const options = streamFor(spec, flags)
-  const isText = !/^digits|^synthetic/.test(options.data) && options.format !== 'idx'
-  const stream = await openStream({ ...options, ...(isText ? { unlabelled: true } : {}) })
+  const unlabelled = isText(inputKind(options.data, options.format)) ? true : undefined
+  const stream = await openStream({ ...options, scaling, unlabelled, onMalformed: malformedLines() })
+  checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const names = spec.features.classNames
   let inputs = 0

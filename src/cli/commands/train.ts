@@ -4,16 +4,15 @@ import { encodeSaved } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
-import { learningParts, specText } from '../../peer/agreement.js'
+import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
+import type { Progress } from '../../peer/thread-messages.js'
 import { Store } from '../../storage/index.js'
-import { openStream } from '../../streams/index.js'
+import { openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
+import { malformedLines } from '../malformed.js'
 import {
   type DataFlags,
   type LearningFlags,
-  learningSpec,
-  modelFor,
-  streamOptions,
   withCommon,
   withData,
   withFeatures,
@@ -21,6 +20,7 @@ import {
   withPredictWith
 } from '../options.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { learningSpec, modelFor, streamOptions } from '../specs.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
@@ -49,7 +49,9 @@ async function train(flags: Flags): Promise<void> {
   const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
   try {
     const start = performance.now()
-    const stream = await openStream({ ...streamOptions(flags, flags.model), onMalformed: report })
+    const scaling = { moments: new RunningMoments(), frozen: false }
+    const options = { ...streamOptions(flags, flags.model), scaling, onMalformed: malformedLines() }
+    const stream = await openStream(options)
     const model = modelFor(flags.model, stream)
     const classes = flags.classes ?? stream.classes
     const { rule, average: averaging, l2, predictWith } = flags
@@ -72,25 +74,14 @@ async function train(flags: Flags): Promise<void> {
     }
     progress.clear()
     const trained = trainer.finish()
-    const name = await keep(store, flags, trained, { model, classes, batch }, trainer.report())
+    const { hashBits } = stream
+    const spec = learningSpec(flags, { model, classes, batch, hashBits, dimension: trained.dimension })
+    const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
+    const name = await keep(store, spec, trained, trainer.report(), moments)
     show(flags, trainer.report(), { seconds: (performance.now() - start) / 1000, skipped: stream.skipped }, name)
   } finally {
     await store?.close()
   }
-}
-
-function report({
-  source,
-  line,
-  column,
-  reason
-}: {
-  source: string
-  line: number
-  column: number
-  reason: string
-}): void {
-  process.stderr.write(`${source}:${line}:${column}: ${reason}\n`)
 }
 
 async function emptyStore(dir: string): Promise<Store> {
@@ -105,14 +96,12 @@ async function emptyStore(dir: string): Promise<Store> {
 /** Names the predictor, and stores it where a directory was given. */
 async function keep(
   store: Store | undefined,
-  flags: Flags,
-  trained: Trained,
-  found: { model: Parameters<typeof learningSpec>[1]['model']; classes: number | undefined; batch: number },
-  { inputs, averageLoss, accuracy }: SerialReport
+  spec: LearningSpec,
+  { parameters, average, state, updates }: Trained,
+  { inputs, averageLoss, accuracy }: SerialReport,
+  moments: SavedMoments | undefined
 ) {
-  const { parameters, average, state, updates, dimension } = trained
   const content = digest([parameters, average, state])
-  const spec = learningSpec(flags, { ...found, dimension })
   let origin = 'train'
   let incarnation = 1
   if (store) {
@@ -134,7 +123,8 @@ async function keep(
       new ContributorTable()
     )
     const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
-    await store.save({ predictor, progress: { inputs, loss: (averageLoss ?? 0) * inputs, hits } })
+    const progress: Progress = { inputs, loss: (averageLoss ?? 0) * inputs, hits, moments }
+    await store.save({ predictor, progress })
   }
   return name
 }

@@ -16,6 +16,14 @@ export async function learnSerially(spec: LearningSpec, stream: StreamOptions): 
   return trainer.report()
 }
 
+/** Inputs of the whole run. */
+export async function rowsOf(stream: StreamOptions): Promise<number> {
+  const { passes = 1, maxRows = Number.POSITIVE_INFINITY } = stream
+  let rows = 0
+  for await (const examples of await openStream({ ...stream, passes: 1 })) rows += examples.size
+  return Math.min(rows * passes, maxRows)
+}
+
 /** The mean over the inputs of several learners. */
 export function pooled(reports: readonly { inputs: number; averageLoss?: number; accuracy?: number }[]): Result {
   const inputs = reports.reduce((sum, report) => sum + report.inputs, 0)

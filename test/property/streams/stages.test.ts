@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../src/streams/random.js'
 import { RowBuffer, type Rows } from '../../../src/streams/rows.js'
-import { standardise } from '../../../src/streams/scale.js'
+import { RunningMoments, standardise } from '../../../src/streams/scale.js'
 import { shuffle } from '../../../src/streams/shuffle.js'
 import { takeRows, takeShard } from '../../../src/streams/stages.js'
 import { type PlainRow, plainStream } from '../../unit/streams/support.js'
@@ -76,7 +76,7 @@ describe('stages', () => {
     await fc.assert(
       fc.asyncProperty(sizes, async cut => {
         const whole = await plainStream(batches(cut))
-        const scaled = await plainStream(standardise(batches(cut)))
+        const scaled = await plainStream(standardise(batches(cut), { moments: new RunningMoments(), frozen: false }))
         const past: number[][] = [[], [], []]
         for (const [row, { features }] of whole.entries()) {
           for (const [place, [feature, value]] of features.entries()) {

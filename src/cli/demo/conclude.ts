@@ -1,0 +1,55 @@
+/** The demonstration's end: whether all agree, beside what the same inputs give serially and in isolation. */
+import type { LearningSpec } from '../../peer/index.js'
+import type { StreamOptions } from '../../streams/index.js'
+import { formatNumber, print, printJson } from '../output.js'
+import type { Cluster, PeerObject } from './cluster.js'
+import { learnSerially, pooled } from './reference.js'
+import { AGREE_MS, PEERS, type Stage } from './stage.js'
+
+/** The peers did not come to one predictor. */
+export class DisagreementError extends Error {
+  static readonly code = 'ERR_DISAGREEMENT'
+  readonly code = DisagreementError.code
+  override readonly name = 'DisagreementError'
+}
+
+export async function conclude(
+  json: boolean,
+  { spec, stream }: { readonly spec: LearningSpec; readonly stream: StreamOptions },
+  stage: Stage,
+  cluster: Cluster,
+  start: number
+): Promise<void> {
+  const serial = pooled([await learnSerially(spec, stream)])
+  const alone = []
+  for (let place = 0; place < PEERS; place++) {
+    const maxRows = stream.maxRows === undefined ? undefined : Math.ceil(stream.maxRows / PEERS)
+    alone.push(await learnSerially(spec, { ...stream, maxRows, shard: { index: place, count: PEERS } }))
+  }
+  const isolated = pooled(alone)
+  const peers = cluster.peers.filter((peer): peer is PeerObject => peer !== undefined)
+  const together = pooled(peers)
+  const seconds = (performance.now() - start) / 1000
+  const { agreed, events } = stage
+  const violations = cluster.violations.length
+  if (json) {
+    printJson({ command: 'demo', peers, agreed, cluster: together, serial, isolated, events, violations, seconds })
+  } else {
+    print('')
+    const line = (what: string, { averageLoss, accuracy }: { averageLoss: number; accuracy?: number }) =>
+      print(
+        `${what.padEnd(34)} loss ${averageLoss.toFixed(4)}${accuracy === undefined ? '' : `   accuracy ${(100 * accuracy).toFixed(2)} %`}`
+      )
+    line('five peers together, with faults', together)
+    line('one learner given every input', serial)
+    line('five learners, each alone', isolated)
+    const { predictor } = peers[0]
+    print(
+      `\n${agreed ? 'All five agree' : 'The peers do not agree'}: ${formatNumber(predictor.updates)} updates, ${seconds.toFixed(0)} s in all.`
+    )
+    for (const violation of cluster.violations) print(`violation: ${violation}`)
+  }
+  if (!agreed)
+    throw new DisagreementError(`the peers did not agree within ${AGREE_MS / 1000} s of the end: please report it`)
+  if (violations > 0) throw new DisagreementError(cluster.violations[0])
+}

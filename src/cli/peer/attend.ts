@@ -1,0 +1,67 @@
+/** What a peer's terminal, or the machine behind its output, sees while it runs, and what ends it. */
+import type { Peer, PeerStatus } from '../../peer/index.js'
+import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+
+/** Between two JSON objects, in milliseconds. */
+const REPORT_MS = 1000
+
+/** What `admb peer --json` prints. */
+export interface PeerObject extends PeerStatus {
+  readonly command: 'peer'
+  readonly addresses: readonly string[]
+  /** Where it serves HTTP. */
+  readonly http: string | undefined
+}
+
+export function peerObject(peer: Peer, url: string | undefined): PeerObject {
+  return { command: 'peer', ...peer.status(), addresses: peer.addresses, http: url }
+}
+
+/**
+ * Shows what happens until a signal ends it.
+ * @param failed aborts when the peer has stopped itself; its reason is thrown
+ */
+export async function attend(peer: Peer, json: boolean, url: string | undefined, failed: AbortSignal): Promise<void> {
+  if (json) printJson(peerObject(peer, url))
+  else announce(peer, url)
+  const line = new ProgressLine()
+  const report = () => (json ? printJson(peerObject(peer, url)) : line.show(() => describe(peer)))
+  const timer = setInterval(report, REPORT_MS)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      failed.throwIfAborted()
+      failed.addEventListener('abort', () => reject(failed.reason))
+      process.once('SIGINT', () => resolve())
+      process.once('SIGTERM', () => resolve())
+      // A demonstration's child ends with its parent.
+      process.once('disconnect', () => resolve())
+      if (process.send) obey(peer)
+    })
+  } finally {
+    clearInterval(timer)
+    line.clear()
+  }
+}
+
+/** Orders from the process that started this one: whom to cut off. */
+function obey(peer: Peer): void {
+  process.on('message', (order: { block?: string[] }) => {
+    peer.block(order.block === undefined || order.block.length === 0 ? undefined : new Set(order.block))
+  })
+}
+
+function announce(peer: Peer, url: string | undefined): void {
+  print(`peer ${peer.id}`)
+  const rank = (address: string) => (address.startsWith('/ip4/127.') || address.startsWith('/ip6/::1') ? 1 : 0)
+  const addresses = [...peer.addresses].sort((a, b) => rank(a) - rank(b))
+  print(addresses.length > 0 ? 'others join it with one of' : 'it listens nowhere, so it can only join others')
+  for (const address of addresses) print(`  --peer ${address}`)
+  if (url) print(`status at ${url}/status`)
+  print('stop it with Ctrl-C')
+}
+
+function describe(peer: Peer): string {
+  const { inputs, updates, averageLoss, accuracy, neighbours } = peer.status()
+  const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
+  return `${formatNumber(inputs)} inputs, ${formatNumber(updates)} updates, loss ${averageLoss.toFixed(4)}${hits}, ${neighbours.length} neighbours`
+}

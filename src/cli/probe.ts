@@ -1,0 +1,38 @@
+/** What a network of peers learns: from the flags, and from what the data tells before it is read. */
+import type { LearningSpec } from '../peer/agreement.js'
+import { openStream, type StreamOptions } from '../streams/index.js'
+import { UsageError } from './errors.js'
+import type { DataFlags, LearningFlags } from './options.js'
+import { learningSpec, modelFor, streamOptions } from './specs.js'
+
+/** b of peers. Smaller batches than a frame takes to cross the network gain nothing. */
+export const PEER_BATCH = 128
+
+export interface Task {
+  readonly spec: LearningSpec
+  /** Undefined for a peer that learns only from what is posted to it. */
+  readonly stream: StreamOptions | undefined
+}
+
+/** @throws UsageError where peers could come to different models; errors of the stream */
+export async function probeTask(flags: DataFlags & LearningFlags): Promise<Task> {
+  const stream = flags.data === undefined ? undefined : streamOptions(flags, flags.model)
+  // Standard input can be looked at only once.
+  const probe = stream && stream.data !== '-' ? await openStream(stream) : undefined
+  await probe?.[Symbol.asyncIterator]().return?.()
+  const model = modelFor(flags.model, probe ?? { classes: flags.classes ?? flags.classNames?.length })
+  const classes = flags.classes ?? flags.classNames?.length ?? probe?.classes
+  const hashBits = probe ? probe.hashBits : flags.hashBits
+  const given = flags.hashBits === undefined ? flags.dimension : 2 ** flags.hashBits
+  const dimension = probe?.dimension ?? (given === undefined ? undefined : given + (flags.constant ? 1 : 0))
+  if (dimension === undefined) {
+    throw new UsageError(
+      'peers must agree on the number of features: give --dimension N, or --hash-bits B to hash them'
+    )
+  }
+  if (model === 'softmax' && classes === undefined) {
+    throw new UsageError('peers must agree on the number of classes: give --classes N or --class-names A,B,C')
+  }
+  const batch = flags.batch ?? PEER_BATCH
+  return { spec: learningSpec(flags, { model, dimension, classes, hashBits, batch }), stream }
+}

@@ -1,0 +1,58 @@
+/** How a peer begins: its identity, the run that its store lets it start, its network, what its learner starts with. */
+import { maximumFrameBytes } from '../admb/index.js'
+import {
+  createNetwork,
+  decodeIdentityKey,
+  encodeIdentityKey,
+  generateIdentityKey,
+  type IdentityKey,
+  type Network
+} from '../network/index.js'
+import type { Beginning, Store } from '../storage/index.js'
+import { agreementFields, learningParts, PROTOCOL_VERSION } from './agreement.js'
+import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
+import type { LearnerInit, Progress } from './thread-messages.js'
+
+/** The stored identity; else the given or a new one, stored for good where there is a store. */
+export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
+  if (store?.identity) return decodeIdentityKey(store.identity)
+  const key = given ?? (await generateIdentityKey())
+  await store?.create(encodeIdentityKey(key))
+  return key
+}
+
+/** @throws NetworkError */
+export function openNetwork(options: PeerOptions, privateKey: IdentityKey): Promise<Network> {
+  const { learner, recipe } = learningParts(options.spec)
+  const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+  return createNetwork({
+    privateKey,
+    listen: options.listen ?? ['/ip4/0.0.0.0/tcp/0'],
+    networkKey: options.networkKey,
+    allow: options.allow,
+    hello: { protocol: PROTOCOL_VERSION, fields: agreementFields(options.spec) },
+    maxFrameBytes: maximumFrameBytes(shapes),
+    mdns: options.mdns,
+    log: options.log
+  })
+}
+
+/** @param begun undefined for a peer without a store */
+export function learnerInit(options: PeerOptions, self: string, begun: Beginning | undefined): LearnerInit {
+  const { spec, stream, rate, period = DEFAULT_PERIOD_MS, predictWith = 'average' } = options
+  const { blocks } = learningParts(spec).learner.layout
+  const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
+  return {
+    spec,
+    self,
+    incarnation: begun?.incarnation ?? 1,
+    period,
+    carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
+    predictWith,
+    stream,
+    rate,
+    saved: begun?.checkpoint?.predictor,
+    progress: begun?.checkpoint?.progress as Progress | undefined,
+    durable: begun !== undefined
+  }
+}

@@ -1,0 +1,63 @@
+/** kill -9, again and again: what was stored goes on, and nothing that was said is ever said of something else. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Processes, until } from './processes.js'
+
+const KILLS = 20
+
+describe('a peer that is killed', function () {
+  this.timeout(180_000)
+  const processes = new Processes()
+  afterEach(() => processes.stop())
+
+  it('goes on from its last checkpoint under a new incarnation, 20 times, and rejoins', async () => {
+    const dir = join(await processes.scratch(), 'state')
+    const common = ['--data', 'digits', '--passes', '1000', '--rate', '400', '--batch', '16', '--period', '20']
+    const steady = await processes.start(...common, '--shard', '1/2', '--log-level', 'warn').up()
+    const [address] = steady.latest.addresses
+    const start = () => processes.start(...common, '--shard', '2/2', '--dir', dir, '--peer', address)
+    const incarnations: number[] = []
+    let polling = true
+    const poll = (async () => {
+      while (polling) {
+        processes.note(await steady.ask())
+        await sleep(60)
+      }
+    })()
+    let stored = 0
+    for (let run = 1; run <= KILLS + 1; run++) {
+      const peer = await start().up()
+      const { incarnation, updates, inputs } = peer.latest
+      incarnations.push(incarnation)
+      assert.ok(updates >= stored, `run ${run} starts with ${updates} updates, ${stored} were stored`)
+      assert.equal(inputs > 0, run > 1, 'inputs are counted across runs')
+      const id = peer.latest.id
+      await until('the restarted peer is linked', async () => {
+        const now = await steady.ask()
+        return now.neighbours.includes(id)
+      })
+      // At all moments of a checkpoint's period; sometimes long enough for several.
+      const end = performance.now() + 100 + 47 * (run % 7) + (run % 7 === 0 ? 1500 : 0)
+      const seen: { at: number; updates: number }[] = []
+      while (performance.now() < end) {
+        const status = await peer.ask()
+        processes.note(status)
+        seen.push({ at: performance.now(), updates: status.updates })
+        await sleep(40)
+      }
+      await peer.end('SIGKILL')
+      const killed = performance.now()
+      stored = Math.max(stored, ...seen.filter(({ at }) => at < killed - 1000).map(each => each.updates))
+    }
+    polling = false
+    await poll
+    assert.deepEqual(
+      incarnations,
+      Array.from({ length: KILLS + 1 }, (_, run) => run + 1)
+    )
+    assert.deepEqual(processes.equivocations, [])
+    assert.ok(processes.digests.size > 100, `only ${processes.digests.size} predictors were seen`)
+    assert.ok(stored > 0)
+  })
+})

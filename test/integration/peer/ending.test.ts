@@ -1,0 +1,168 @@
+/** How a peer ends: on a signal with everything stored, or by itself with one line that says why. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { parseSpec } from '../../../src/peer/index.js'
+import { Store } from '../../../src/storage/index.js'
+import { MAIN, Processes, until } from './processes.js'
+
+const ROWS = 1000
+
+/** LIBSVM rows with two features. */
+function rows(count: number): string {
+  return Array.from({ length: count }, (_, i) => `${i % 2} 1:${i % 7} 2:${(i % 3) - 1}\n`).join('')
+}
+
+describe('a peer ends', function () {
+  this.timeout(120_000)
+  const processes = new Processes()
+  let dir: string
+  beforeEach(async () => {
+    dir = await processes.scratch()
+  })
+  afterEach(() => processes.stop())
+
+  const libsvm = ['--format', 'libsvm', '--dimension', '2', '--batch', '8']
+
+  async function checkpoint(state: string) {
+    const store = await Store.open(state)
+    const model = parseSpec((await store.model()) as string)
+    const stored = await store.checkpoint()
+    await store.close()
+    return { model, progress: stored?.progress as { inputs: number; position: number } }
+  }
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    it(`on ${signal}, with exit code 0, a last object, and every input stored`, async () => {
+      const state = join(dir, 'state')
+      const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
+      const peer = await processes.start(...args).up()
+      await until('it has learned', () => peer.latest.updates > 0)
+      assert.equal(await peer.end(signal), 0, peer.stderr)
+      const { inputs, http, addresses } = peer.latest
+      assert.ok(http && addresses.length === 1)
+      assert.deepEqual(peer.strayLines, [])
+      const { model, progress } = await checkpoint(state)
+      assert.equal(model.batch, 16)
+      assert.equal(progress.inputs, inputs)
+      assert.equal(progress.position, inputs)
+    })
+  }
+
+  it('and goes on where it was in its stream: every row is learned once', async () => {
+    const data = join(dir, 'rows')
+    await writeFile(data, rows(ROWS))
+    const args = ['--data', data, ...libsvm, '--dir', join(dir, 'state'), '--rate', '900']
+    let before = 0
+    for (let run = 1; ; run++) {
+      const peer = await processes.start(...args).up()
+      assert.equal(peer.latest.incarnation, run)
+      assert.equal(peer.latest.inputs, before)
+      await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
+      assert.equal(await peer.end(), 0, peer.stderr)
+      before = peer.latest.inputs
+      if (peer.latest.ended) break
+      assert.ok(before < ROWS)
+    }
+    assert.equal(before, ROWS)
+  })
+
+  it('having read standard input to its end', async () => {
+    const peer = processes.start('--data', '-', ...libsvm)
+    await peer.up()
+    peer.child.stdin?.write(rows(40))
+    await until('it learns as inputs come', () => peer.latest.inputs === 40)
+    peer.child.stdin?.end(`1 1:nan\nnonsense\n0 1:inf\n${rows(10)}`)
+    await until('the input has ended', () => peer.latest.ended)
+    assert.equal(peer.latest.inputs, 50)
+    assert.equal(peer.latest.skipped, 3)
+    assert.ok(Number.isFinite(peer.latest.averageLoss))
+    const told = peer.logs.map(({ msg }) => msg).filter(line => line.startsWith('<stdin>:'))
+    assert.equal(told.length, 3, peer.stderr)
+    assert.match(told[0], /^<stdin>:41:5: /)
+    assert.equal(await peer.end(), 0)
+  })
+
+  it('while standard input is still open', async () => {
+    const peer = await processes.start('--data', '-', ...libsvm).up()
+    assert.equal(await peer.end(), 0)
+  })
+
+  it('when its data turns out damaged: exit code 1, one line, and what was learned is stored', async () => {
+    const data = join(dir, 'rows.gz')
+    const whole = gzipSync(rows(50_000))
+    await writeFile(data, whole.subarray(0, whole.length - 100))
+    const state = join(dir, 'state')
+    const peer = processes.start('--data', data, ...libsvm, '--dir', state, '--log-level', 'silent')
+    assert.equal(await peer.exit, 1)
+    assert.match(peer.stderr, /^admb: \S+rows\.gz: the gzip data ends early: fetch the file anew\n$/)
+    const { progress } = await checkpoint(state)
+    assert.ok(progress.inputs > 1000)
+  })
+
+  it('when the disk is full, before it can tell others what it has not stored', async function () {
+    if (process.platform === 'win32') return this.skip()
+    // A limit on the size of files is as good as a full disk.
+    const args = ['peer', '--json', '--data', 'digits', '--passes', '1000', '--rate', '500', '--batch', '4']
+    const places = ['--listen', '/ip4/127.0.0.1/tcp/0', '--http', 'off', '--dir', join(dir, 'state')]
+    const script = `trap '' XFSZ; ulimit -f 600; exec "$@"`
+    const child = spawn('sh', ['-c', script, 'sh', process.execPath, MAIN, ...args, ...places], {
+      stdio: ['ignore', 'ignore', 'pipe']
+    })
+    let complaint = ''
+    child.stderr.on('data', text => {
+      complaint += text
+    })
+    const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
+    const code = await new Promise(resolve => child.once('close', resolve))
+    clearTimeout(timer)
+    assert.equal(code, 1, complaint)
+    const lines = complaint.trim().split('\n')
+    assert.match(lines.at(-1) as string, /^admb: cannot write the state in .*: free some space or mend its permissions/)
+  })
+
+  it('at once where its state is in use, damaged, not its own, or another model’s', async () => {
+    const state = join(dir, 'state')
+    const args = ['--data', 'digits', '--rate', '10', '--log-level', 'silent']
+    const one = await processes.start(...args, '--dir', state).up()
+    const refused = async (pattern: RegExp, ...other: string[]) => {
+      const peer = processes.start(...args, ...other)
+      assert.equal(await peer.exit, 1, peer.stderr)
+      assert.match(peer.stderr, pattern)
+      assert.equal(peer.stderr.trim().split('\n').length, 1, peer.stderr)
+      assert.deepEqual(peer.said, [])
+    }
+    await refused(/state is in use by another admb process/, '--dir', state)
+    await one.end()
+    await refused(/batch 128 stored, 64 given/, '--dir', state, '--batch', '64')
+    await writeFile(join(state, 'db', 'CURRENT'), 'nonsense')
+    await refused(/the state in .* is damaged or not admb's/, '--dir', state)
+    await mkdir(join(dir, 'home'))
+    await writeFile(join(dir, 'home', 'thesis.txt'), '')
+    await refused(/holds thesis\.txt but no admb\.json/, '--dir', join(dir, 'home'))
+    await refused(/cannot write the state in/, '--dir', join(dir, 'home', 'thesis.txt', 'state'))
+    await rm(state, { recursive: true })
+    await refused(/no such file: check the path/, '--data', join(dir, 'missing.svm'), ...libsvm)
+    await assert.rejects(readFile(join(state, 'admb.json')), 'nothing is made for a peer that cannot start')
+  })
+
+  it('at once where a port that was asked for is taken', async () => {
+    const server: Server = createServer()
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    try {
+      const args = ['--data', 'digits', '--log-level', 'silent']
+      const listening = processes.start(...args, '--listen', `/ip4/127.0.0.1/tcp/${port}`)
+      assert.equal(await listening.exit, 1)
+      assert.match(listening.stderr, /^admb: \/ip4\/127\.0\.0\.1\/tcp\/\d+ is in use: stop the process .*\n$/)
+      const serving = processes.start(...args, '--http', `127.0.0.1:${port}`)
+      assert.equal(await serving.exit, 1)
+      assert.match(serving.stderr, /^admb: cannot serve HTTP on 127\.0\.0\.1:\d+: the port is in use: .*\n$/)
+    } finally {
+      server.close()
+    }
+  })
+})
