@@ -15,8 +15,9 @@ interface Room {
   readonly types: readonly string[]
 }
 
-/** The table of `docs/architecture.md`. A room may always import itself. */
+/** The table of `docs/architecture.md`. A room may always import itself. All but `sim` lie in `src`. */
 export const ROOMS: Readonly<Record<string, Room>> = {
+  sim: { values: ['admb', 'overlay', 'learner'], types: [] },
   admb: { values: [], types: ['learner'] },
   overlay: { values: [], types: [] },
   learner: { values: [], types: [] },
@@ -26,7 +27,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   peer: { values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage'], types: [] },
   server: { values: ['peer'], types: [] },
   cli: {
-    values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage', 'peer', 'server'],
+    values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage', 'peer', 'server', 'sim'],
     types: []
   }
 }
@@ -45,12 +46,13 @@ async function checkValues(root: string): Promise<string[]> {
     doNotFollow: 'node_modules',
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] }
   }
-  const { output } = await cruise(['dist/src'], options)
+  const folders = ['dist/src', 'dist/sim'].filter(folder => existsSync(join(root, folder)))
+  const { output } = await cruise(folders, options)
   const { modules, summary } = output as ICruiseResult
-  const seen = new Set(modules.map(({ source }) => roomOf(source, 'dist/src')))
+  const seen = new Set(modules.map(({ source }) => roomOf(posix.relative('dist', source))))
   const unseen = Object.keys(ROOMS).filter(room => !seen.has(room))
   return [
-    ...unseen.map(room => `dependency-cruiser saw no module of dist/src/${room}: build first (npx tsc --build)`),
+    ...unseen.map(room => `dependency-cruiser saw no module of dist/${folderOf(room)}: build first (npx tsc --build)`),
     ...summary.violations.map(({ from, to, rule }) => `${from} imports ${to}: ${rule.name}`)
   ]
 }
@@ -59,8 +61,8 @@ function forbidden(): IForbiddenRuleType[] {
   const rooms = Object.entries(ROOMS).map(([room, { values }]) => ({
     name: `${room} may import only ${[room, ...values].join(', ')}`,
     severity: 'error' as const,
-    from: { path: `^dist/src/${room}/` },
-    to: { path: '^dist/', pathNot: `^dist/src/(${[room, ...values].join('|')})/` }
+    from: { path: `^dist/${folderOf(room)}/` },
+    to: { path: '^dist/', pathNot: `^dist/(${[room, ...values].map(folderOf).join('|')})/` }
   }))
   return [
     ...rooms,
@@ -69,25 +71,35 @@ function forbidden(): IForbiddenRuleType[] {
     {
       name: 'the program must not need a development dependency',
       severity: 'error',
-      from: { path: '^dist/src/' },
+      from: { path: '^dist/(src|sim)/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] }
     }
   ]
 }
 
 function checkTypes(root: string): string[] {
-  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .map(file => file.replaceAll('\\', '/'))
-    .filter(file => file.endsWith('.ts'))
-  return files.flatMap(file => {
-    const room = ROOMS[roomOf(file, '')]
-    if (room === undefined) return file.includes('/') ? [`src/${file} is in no room of the table`] : []
-    const allowed = [roomOf(file, ''), ...room.values, ...room.types]
-    return importsOf(readFileSync(join(root, 'src', file), 'utf8'))
+  return sourcesOf(root).flatMap(file => {
+    const own = roomOf(file)
+    const room = ROOMS[own]
+    if (room === undefined) return file.split('/').length > 2 ? [`${file} is in no room of the table`] : []
+    const allowed = [own, ...room.values, ...room.types]
+    return importsOf(readFileSync(join(root, file), 'utf8'))
       .map(target => posix.join(posix.dirname(file), target))
-      .filter(target => !allowed.includes(roomOf(target, '')))
-      .map(target => `src/${file} imports src/${target}: ${roomOf(file, '')} may know only ${allowed.join(', ')}`)
+      .filter(target => !allowed.includes(roomOf(target)))
+      .map(target => `${file} imports ${target}: ${own} may know only ${allowed.join(', ')}`)
   })
+}
+
+/** All sources below `src` and `sim`, as paths from the root. */
+function sourcesOf(root: string): string[] {
+  return ['src', 'sim']
+    .filter(folder => existsSync(join(root, folder)))
+    .flatMap(folder =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(file =>
+        posix.join(folder, file.replaceAll('\\', '/'))
+      )
+    )
+    .filter(file => file.endsWith('.ts'))
 }
 
 /** Relative targets of all import and export declarations, and of `import(…)`. */
@@ -95,8 +107,14 @@ function importsOf(source: string): string[] {
   return [...source.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(match => match[1])
 }
 
-function roomOf(path: string, below: string): string {
-  return posix.relative(below, path).split('/')[0]
+function folderOf(room: string): string {
+  return room === 'sim' ? 'sim' : `src/${room}`
+}
+
+/** @param path from the root of the sources, or of `dist` */
+function roomOf(path: string): string {
+  const [first, second] = path.split('/')
+  return first === 'src' ? second : first
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
