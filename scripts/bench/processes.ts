@@ -14,7 +14,8 @@ const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
  */
 const TELL_MEMORY = `
 import { readFileSync, writeSync } from 'node:fs'
-process.on('exit', () => {
+import { isMainThread } from 'node:worker_threads'
+if (isMainThread) process.on('exit', () => {
   let kib = process.resourceUsage().maxRSS
   try { kib = Number(/VmHWM:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) } catch {}
   writeSync(3, String(kib))
