@@ -10,16 +10,9 @@ import { multiaddr } from '@multiformats/multiaddr'
 import { dataBytes } from '../../src/network/limits.js'
 import type { Session } from '../../src/network/session.js'
 import { createBareNode, createBenchPeer, exchangeBytes, frameBytes, rawProtocol } from './exchange-nodes.js'
+import { median, type Row } from './row.js'
 
 const rounds = 9
-
-interface Row {
-  name: string
-  bytes: number
-  seconds: number
-  bytesPerSecond: number
-  ratio?: number
-}
 
 interface Child {
   process: ChildProcess
@@ -28,7 +21,7 @@ interface Child {
 }
 
 /** Runs all cases; each row is the median of its rounds. */
-export async function bench(): Promise<object[]> {
+export async function* bench(): AsyncGenerator<Row> {
   const children = await Promise.all([startChild(), startChild()])
   const network = await createBenchPeer()
   const bare = await createBareNode()
@@ -44,18 +37,22 @@ export async function bench(): Promise<object[]> {
       theirs.push(await timed(() => sendRaw(stream, frame)))
       ours.push(await timed(() => sessions[0].sendFrame(frame)))
     }
+    const bareSpeed = speed(frameBytes, median(theirs))
+    const ourSpeed = speed(frameBytes, median(ours))
+    yield {
+      name: 'sum of 10 M parameters: session over bare libp2p stream',
+      value: ourSpeed / bareSpeed,
+      unit: '×',
+      target: { least: 0.6 },
+      details: { session: ourSpeed, bare: bareSpeed, unit: 'MB/s' }
+    }
     const path: number[] = []
     for (let round = 0; round < rounds; round++) path.push(await timed(() => exchange(sessions, incoming)))
+    const exchanged = { value: median(path), unit: 's', target: { most: 0.4 } }
+    yield { name: 'three peers in a path: full exchange of 1 M parameters', ...exchanged }
     const block = new Uint8Array(2 ** 26)
     const gibibyte = await timed(() => sessions[0].sendFrame(Array.from({ length: 16 }, () => block)))
-    const bareRow = row('bare libp2p stream, 10 M parameters', frameBytes, median(theirs))
-    const ourRow = row('session, 10 M parameters', frameBytes, median(ours))
-    return [
-      bareRow,
-      { ...ourRow, ratio: ourRow.bytesPerSecond / bareRow.bytesPerSecond },
-      row('three peers in a path, full exchange of 1 M parameters', 4 * exchangeBytes, median(path)),
-      row('session, one frame of 1 GiB', 2 ** 30, gibibyte)
-    ]
+    yield { name: 'one frame of 1 GiB', value: speed(2 ** 30, gibibyte), unit: 'MB/s', details: { seconds: gibibyte } }
   } finally {
     await Promise.all([network.stop(), bare.stop()])
     for (const child of children) child.process.disconnect()
@@ -106,10 +103,6 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
   return (performance.now() - start) / 1000
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1]
-}
-
-function row(name: string, bytes: number, seconds: number): Row {
-  return { name, bytes, seconds, bytesPerSecond: bytes / seconds }
+function speed(bytes: number, seconds: number): number {
+  return bytes / seconds / 1e6
 }

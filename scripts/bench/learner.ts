@@ -4,6 +4,7 @@
  */
 import { SerialTrainer } from '../../src/learner/serial.js'
 import type { Examples } from '../../src/learner/types.js'
+import type { Row } from './row.js'
 
 const ROWS = 32_768
 const FEATURES = 14
@@ -37,19 +38,15 @@ function syntheticRows(): Examples {
   return { size: ROWS, labels, offsets, indices, values: new Float32Array(ROWS * width).fill(1) }
 }
 
-/** One case a way of training; `rows` counts all passes timed, `seconds` is wall time. */
-export async function bench(): Promise<object[]> {
+/** One case a way of training, timed over all passes. */
+export function* bench(): Generator<Row> {
   const rows = syntheticRows()
-  const cases = [
-    { name: 'learner/logistic b=1', batch: 1 },
-    { name: 'learner/logistic b=512', batch: 512 }
-  ]
-  return cases.map(({ name, batch }) => {
+  for (const batch of [1, 512]) {
     const trainer = new SerialTrainer({ model: 'logistic', batch })
     for (let pass = 0; pass < WARM_UP_PASSES; pass++) trainer.learn(rows)
     const start = performance.now()
     for (let pass = 0; pass < PASSES; pass++) trainer.learn(rows)
     const seconds = (performance.now() - start) / 1000
-    return { name, rows: PASSES * ROWS, seconds, rowsPerSecond: Math.round((PASSES * ROWS) / seconds) }
-  })
+    yield { name: `learning alone, logistic, b = ${batch}`, value: (PASSES * ROWS) / seconds, unit: 'inputs/s' }
+  }
 }

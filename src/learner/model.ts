@@ -56,7 +56,7 @@ export function checkDimension(dimension: number): void {
 }
 
 /** Squared length of an input's gradient above which it is refused: sums and squares of such stay inside float32. */
-const GRADIENT_SQUARE_LIMIT = 1e30
+export const GRADIENT_SQUARE_LIMIT = 1e30
 
 /**
  * Written so that NaN is refused too.

@@ -26,7 +26,7 @@ export interface SparseEngineOptions {
 }
 
 /** Below this the scaled lags are brought back into range. */
-const SMALLEST_RETENTION = 1e-150
+export const SMALLEST_RETENTION = 1e-150
 
 /** Numbers a cell has. */
 export const CELL = 4
@@ -45,8 +45,8 @@ export abstract class SparseEngine implements Engine {
   protected capacity: number
   protected readonly outputs: number
   protected readonly adagrad: AdagradValues
+  protected readonly averaging: WeightedAveraging
   protected readonly servesAverage: boolean
-  readonly #averaging: WeightedAveraging
   readonly #fixed: boolean
   readonly #limit: number
   /** Features seen, or given. */
@@ -56,7 +56,7 @@ export abstract class SparseEngine implements Engine {
     this.outputs = options.outputs
     this.adagrad = options.adagrad
     this.servesAverage = options.predictWith === 'average'
-    this.#averaging = options.averaging
+    this.averaging = options.averaging
     this.#fixed = options.dimension !== undefined
     this.#limit = options.dimension ?? options.dimensionLimit
     this.#dimension = options.dimension ?? 0
@@ -139,8 +139,12 @@ export abstract class SparseEngine implements Engine {
 
   /** Ends an update: every lag shrinks. */
   protected shrinkLags(): void {
-    this.retention *= 1 - this.#averaging.weight(this.updates++)
-    if (this.retention >= SMALLEST_RETENTION) return
+    this.retention *= 1 - this.averaging.weight(this.updates++)
+    if (this.retention < SMALLEST_RETENTION) this.rescaleLags()
+  }
+
+  /** Brings the stored lags back into range. */
+  protected rescaleLags(): void {
     for (let i = LAG; i < this.cells.length; i += CELL) this.cells[i] *= this.retention
     this.retention = 1
   }

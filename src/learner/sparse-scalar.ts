@@ -1,15 +1,22 @@
 /** The fused loop for models with one score (logistic, linear, hinge): score, loss, gradient and AdaGrad step of a row. */
 import { portableExp } from './exp.js'
 import { logisticSlope, lossOf, type ScalarLoss, slopeOf } from './losses.js'
-import { checkGradient, checkLabel } from './model.js'
+import { checkGradient, checkLabel, GRADIENT_SQUARE_LIMIT } from './model.js'
 import { adagradWeight } from './rules/adagrad.js'
-import { CELL, LAG, SparseEngine, type SparseEngineOptions, SQUARES } from './sparse-engine.js'
+import type * as cell from './sparse-engine.js'
+import { SMALLEST_RETENTION, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
 import type { Examples } from './types.js'
 
+// The compiler knows the value of a constant of this module, not that of an imported one.
+const CELL: typeof cell.CELL = 4
+const LAG: typeof cell.LAG = 1
+const SQUARES: typeof cell.SQUARES = 2
 /** A product of factors is turned into a sum of logarithms from here on. */
 const LARGE_PRODUCT = 1e250
 /** Beyond this, log(1 + e^t) is t in float64 too, and e^t would soon be too large a factor. */
 const SURELY_WRONG = 40
+/** Rows of a call of the loop: few, so that a run soon gets from the interpreted loop to the compiled one. */
+const SLICE_ROWS = 16
 
 export class SparseScalarEngine extends SparseEngine {
   readonly #loss: ScalarLoss
@@ -24,55 +31,64 @@ export class SparseScalarEngine extends SparseEngine {
   }
 
   protected override learnRows(examples: Examples): void {
-    for (let row = 0; row < examples.size; ) row = this.#learnFrom(examples, row)
+    for (let row = 0; row < examples.size; ) {
+      row = this.#learnFrom(examples, row, Math.min(examples.size, row + SLICE_ROWS))
+    }
   }
 
   /**
-   * Learns rows from `start` on; returns the row to go on with, which is earlier than the end where the cells had to
-   * grow (so that inside the loop they are one array, known to be so to the compiler).
+   * Learns rows [start, end); returns the row to go on with, which is earlier than the end where the cells had to grow
+   * (so that inside the loop they are one array, known to be so to the compiler). What every row changes is in local
+   * variables until then; a row that is out of the ordinary is dealt with behind the loop.
    */
-  #learnFrom(examples: Examples, start: number): number {
-    const { labels, offsets, indices, values, size } = examples
+  #learnFrom(examples: Examples, start: number, end: number): number {
+    const { labels, offsets, indices, values } = examples
     const { step, growth, initial } = this.adagrad
-    const { tally, servesAverage, cells, capacity } = this
-    const classes = this.#classes
+    const { tally, servesAverage, averaging, cells, capacity } = this
+    const most = capacity - 1
+    const regression = this.#classes === 0
     const kind = this.#loss
     const logistic = kind === 'logistic'
+    let { retention, updates } = this
+    const before = updates
+    let highest = -1
     let loss = 0
     let hits = 0
     // Π(1 + e^(−t)) over rows: one logarithm for many rows' losses.
     let product = 1
+    let gradientSquare = 0
     let row = start
-    for (; row < size; row++) {
+    for (; row < end; row++) {
       const label = labels[row]
-      if (Number.isNaN(label)) {
-        tally.unlabelled++
-        continue
+      // Neither 0 nor 1, asked with a single branch.
+      if (label * (label - 1) !== 0) {
+        if (Number.isNaN(label)) {
+          tally.unlabelled++
+          continue
+        }
+        if (!regression || !Number.isFinite(label)) break
       }
-      checkLabel(label, classes, row)
       const from = offsets[row]
       const to = offsets[row + 1]
       let score = 0
       let lagging = 0
       let square = 0
       let last = -1
-      let ascending = true
-      let fits = true
+      // Their sign bits tell, without a branch a feature, whether one lies outside or does not ascend.
+      let outside = 0
+      let unordered = 0
       for (let p = from; p < to; p++) {
         const i = indices[p]
         const x = values[p]
-        fits &&= i >>> 0 < capacity
-        ascending &&= i > last
+        outside |= i | (most - i)
+        unordered |= i - last - 1
         last = i
         score += cells[CELL * i] * x
         lagging += cells[CELL * i + LAG] * x
         square += x * x
       }
-      if (!fits) {
-        this.grow(examples, row)
-        break
-      }
-      const served = servesAverage ? score - this.retention * lagging : score
+      if (outside < 0) break
+      const served = servesAverage ? score - retention * lagging : score
       let slope: number
       if (logistic) {
         // Arithmetic in place of branches on the data, which would be mispredicted.
@@ -91,27 +107,43 @@ export class SparseScalarEngine extends SparseEngine {
         if (served > 0 === label > 0) hits++
         slope = slopeOf(kind, score, label)
       }
-      checkGradient(slope * slope * square, row)
-      if (!ascending) this.#stepOf(examples, row, slope)
-      else {
-        this.saw(last)
-        const inverse = 1 / this.retention
+      gradientSquare = slope * slope * square
+      if (!(gradientSquare <= GRADIENT_SQUARE_LIMIT)) break
+      if (unordered < 0) {
+        this.retention = retention
+        this.#stepOf(examples, row, slope)
+      } else {
+        if (last > highest) highest = last
+        const inverse = 1 / retention
         for (let p = from; p < to; p++) {
           const i = CELL * indices[p]
           const h = slope * values[p]
           const squares = cells[i + SQUARES] + h * h
-          const before = cells[i]
-          const after = adagradWeight(before, h, squares, step, growth, initial)
+          const weight = cells[i]
+          const after = adagradWeight(weight, h, squares, step, growth, initial)
           cells[i] = after
-          cells[i + LAG] += (after - before) * inverse
+          cells[i + LAG] += (after - weight) * inverse
           cells[i + SQUARES] = squares
         }
       }
-      tally.inputs++
-      this.shrinkLags()
+      retention *= 1 - averaging.weight(updates++)
+      if (retention < SMALLEST_RETENTION) {
+        this.retention = retention
+        this.rescaleLags()
+        retention = this.retention
+      }
     }
+    this.saw(highest)
+    this.retention = retention
+    this.updates = updates
+    tally.inputs += updates - before
     tally.loss += loss + Math.log(product)
     tally.hits += hits
+    if (row < end) {
+      checkLabel(labels[row], this.#classes, row)
+      checkGradient(gradientSquare, row)
+      this.grow(examples, row)
+    }
     return row
   }
 

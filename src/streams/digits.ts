@@ -28,25 +28,25 @@ interface Digits {
 let loaded: Promise<Digits> | undefined
 
 /**
+ * The digits are loaded when they are first read, not here: a look at dimension and classes costs nothing.
  * @param part `train`: 9,000 digits, in an order that `seed` and the pass tell; `test`: 1,000, always in the same order
  */
-export async function openDigits(part: 'train' | 'test', seed: number, constant: boolean): Promise<Reader> {
-  loaded ??= load()
-  const digits = await loaded
-  const split = digits.order.length - TEST_DIGITS
-  const train = digits.order.slice(0, split)
+export function openDigits(part: 'train' | 'test', seed: number, constant: boolean): Reader {
   const random = new Random(seed)
-  return {
-    dimension: PIXELS + (constant ? 1 : 0),
-    classes: CLASSES,
-    skipped: 0,
-    repeatable: true,
-    pass() {
-      if (part === 'test') return batches(digits, digits.order.subarray(split), constant)
-      permute(train, random)
-      return batches(digits, train, constant)
+  let train: Int32Array | undefined
+  async function* pass(): AsyncGenerator<Rows> {
+    loaded ??= load()
+    const digits = await loaded
+    const split = digits.order.length - TEST_DIGITS
+    if (part === 'test') {
+      yield* batches(digits, digits.order.subarray(split), constant)
+      return
     }
+    train ??= digits.order.slice(0, split)
+    permute(train, random)
+    yield* batches(digits, train, constant)
   }
+  return { dimension: PIXELS + (constant ? 1 : 0), classes: CLASSES, skipped: 0, repeatable: true, pass }
 }
 
 async function* batches(digits: Digits, order: Int32Array, constant: boolean): AsyncGenerator<Rows> {

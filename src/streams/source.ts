@@ -11,7 +11,9 @@ import { CorruptGzipError, MissingInputError, UnreadableInputError } from './err
 /** Read at once, ahead of the parser. Two such buffers are in use. */
 const BLOCK_BYTES = 1024 * 1024
 /** Handed on at once: small enough that a chunk and its parsed rows stay in the processor's cache. */
-const CHUNK_BYTES = 64 * 1024
+const CHUNK_BYTES = 128 * 1024
+/** The first chunk; each further one is twice as large. Code that was compiled after few but whole chunks stays valid. */
+const FIRST_CHUNK_BYTES = 512
 
 export interface SourceOptions {
   /** Stands for standard input. Default `process.stdin`. */
@@ -157,7 +159,13 @@ async function* copies(blocks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8
 }
 
 async function* slices(blocks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let length = FIRST_CHUNK_BYTES
   for await (const block of blocks) {
-    for (let from = 0; from < block.length; from += CHUNK_BYTES) yield block.subarray(from, from + CHUNK_BYTES)
+    for (let from = 0; from < block.length; ) {
+      const to = Math.min(block.length, from + length)
+      yield block.subarray(from, to)
+      from = to
+      length = Math.min(CHUNK_BYTES, 2 * length)
+    }
   }
 }

@@ -1,0 +1,121 @@
+/**
+ * Five peers on loopback share the inputs of MNIST at a fixed rate: what that costs in loss against one learner given
+ * all of them with the same b, how much of the gradients goes to waste, and how soon all agree. Then, in virtual time,
+ * what carry-over and look-ahead prediction are worth.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SerialTrainer } from '../../src/learner/index.js'
+import type { LearningSpec, PeerStatus } from '../../src/peer/index.js'
+import { collect, openStream } from '../../src/streams/index.js'
+import { publicData } from './data.js'
+import { PeerProcess, runAdmb } from './processes.js'
+import type { Row } from './row.js'
+import { playVirtually } from './virtual.js'
+
+const PEERS = 5
+const BATCH = 512
+const PASSES = 3
+const PERIOD_MS = 50
+/** Inputs a second and peer: what two cores can bear. */
+const RATE = 600
+const RUNS = 3
+const POLL_MS = 50
+const LIMIT_MS = 30_000
+
+const spec: LearningSpec = {
+  model: 'softmax',
+  dimension: 785,
+  classes: 10,
+  rule: { name: 'adagrad' },
+  averaging: { name: 'tail' },
+  batch: BATCH,
+  features: { constant: true, scale: 'none' }
+}
+
+interface Outcome {
+  readonly peers: readonly PeerStatus[]
+  /** Seconds from the last input, as told, to the first look at which all held the same predictor; Infinity for never. */
+  readonly agreement: number
+}
+
+export async function* bench(): AsyncGenerator<Row> {
+  const data = publicData('mnist/train-images-idx3-ubyte.gz')
+  if (data === undefined) return
+  yield* virtual(data)
+  const args = ['train', '--data', data, '--passes', `${PASSES}`, '--batch', `${BATCH}`]
+  const { averageLoss } = await runAdmb<{ averageLoss: number }>(args)
+  for (let run = 1; run <= RUNS; run++) yield* rows(run, averageLoss, await play(data))
+}
+
+/** One pass with all linked from the start, and with all alone in the first second. */
+async function* virtual(data: string): AsyncGenerator<Row> {
+  const examples = await collect(await openStream({ data, constant: true }), Number.POSITIVE_INFINITY)
+  const { model, classes, dimension } = spec
+  const trainer = new SerialTrainer({ model, classes, dimension, batch: BATCH })
+  trainer.learn(examples)
+  const serial = trainer.report().averageLoss ?? 0
+  const play = { passes: 1, rate: RATE, latency: 5, period: PERIOD_MS }
+  for (const apart of [0, 1000]) {
+    for (const predictWith of ['average', 'ahead'] as const) {
+      for (const carry of [0, 4, 16, 64]) {
+        const { loss, used, updates } = playVirtually(spec, examples, { ...play, carry, predictWith, apart })
+        const name = `virtual, apart for ${apart} ms, ${predictWith}, carry ${carry}: loss over serial`
+        yield { name, value: loss / serial, unit: '×', details: { used, updates } }
+      }
+    }
+  }
+}
+
+function* rows(run: number, serial: number, { peers, agreement }: Outcome): Generator<Row> {
+  const sum = (of: (peer: PeerStatus) => number) => peers.reduce((total, peer) => total + of(peer), 0)
+  const inputs = sum(peer => peer.inputs)
+  const loss = sum(peer => peer.averageLoss * peer.inputs) / inputs
+  const details = { loss, serial, used: 1 - sum(peer => peer.discarded) / inputs, updates: peers[0].updates }
+  yield {
+    name: `five peers, run ${run}: loss over serial`,
+    value: loss / serial,
+    unit: '×',
+    target: { most: 1.05 },
+    details
+  }
+  yield {
+    name: `five peers, run ${run}: agreement after the last input`,
+    value: agreement,
+    unit: 's',
+    target: { most: 2 }
+  }
+}
+
+async function play(data: string): Promise<Outcome> {
+  const shared = ['--data', data, '--passes', `${PASSES}`, '--rate', `${RATE}`, '--batch', `${BATCH}`]
+  shared.push('--period', `${PERIOD_MS}`)
+  const args = (place: number) => [...shared, '--shard', `${place + 1}/${PEERS}`]
+  const first = await PeerProcess.start(args(0))
+  const others = Array.from({ length: PEERS - 1 }, (_, i) =>
+    PeerProcess.start([...args(i + 1), '--peer', first.address])
+  )
+  const peers = [first, ...(await Promise.all(others))]
+  try {
+    const look = () => Promise.all(peers.map(peer => peer.status()))
+    let now = await look()
+    while (!now.every(peer => peer.ended)) {
+      await sleep(POLL_MS * (now.some(peer => peer.ended) ? 1 : 10))
+      now = await look()
+    }
+    const end = performance.now()
+    while (!agree(now) && performance.now() - end < LIMIT_MS) {
+      await sleep(POLL_MS)
+      now = await look()
+    }
+    return { peers: now, agreement: agree(now) ? (performance.now() - end) / 1000 : Number.POSITIVE_INFINITY }
+  } finally {
+    await Promise.all(peers.map(peer => peer.stop()))
+  }
+}
+
+function agree(peers: readonly PeerStatus[]): boolean {
+  const names = peers.map(({ predictor: { updates, origin, incarnation, digest } }) =>
+    [updates, origin, incarnation, digest].join()
+  )
+  return names.every(name => name === names[0])
+}

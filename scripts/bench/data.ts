@@ -1,0 +1,33 @@
+/** Where benchmarks find public data, which is not part of the repository, and what they use in its place. */
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Random } from '../../src/streams/random.js'
+
+const FOLDER = new URL('../../../../shared/data/', import.meta.url)
+
+/** The file's path, or undefined, with a word on stderr, where it is missing. */
+export function publicData(name: string): string | undefined {
+  const path = fileURLToPath(new URL(name, FOLDER))
+  if (existsSync(path)) return path
+  process.stderr.write(`bench: skipped what needs ../shared/data/${name}: the file is not there\n`)
+  return undefined
+}
+
+/** The labels, −1 and 1, and feature numbers, 14 of 123 in ascending order, of rows shaped like those of a9a. */
+export function syntheticRows(count: number): { label: number; features: number[] }[] {
+  const random = new Random(1)
+  return Array.from({ length: count }, () => {
+    const features = Array.from({ length: 14 }, (_, group) =>
+      Math.min(123, 1 + 9 * group - (group >> 1) + random.below(8))
+    )
+    return { label: random.below(4) === 0 ? 1 : -1, features }
+  })
+}
+
+/** Such rows as LIBSVM text. */
+export function syntheticLibsvm(count: number): Buffer {
+  const lines = syntheticRows(count).map(
+    ({ label, features }) => `${label > 0 ? '+1' : '-1'} ${features.map(feature => `${feature}:1`).join(' ')} \n`
+  )
+  return Buffer.from(lines.join(''))
+}

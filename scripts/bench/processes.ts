@@ -1,0 +1,112 @@
+/** The command `admb` in processes of its own, as a user runs it, with their time and peak memory. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import type { PeerStatus } from '../../src/peer/index.js'
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+
+/**
+ * Run in the child at its end: its peak resident memory, onto a pipe. The kernel's mark of the address space is right
+ * where there is one; the usage of the process may count what its parent held when it forked.
+ */
+const TELL_MEMORY = `
+import { readFileSync, writeSync } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
+if (isMainThread) process.on('exit', () => {
+  let kib = process.resourceUsage().maxRSS
+  try { kib = Number(/VmHWM:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) } catch {}
+  writeSync(3, String(kib))
+})`
+const HOOK = `data:text/javascript,${encodeURIComponent(TELL_MEMORY)}`
+
+interface Running {
+  readonly child: ChildProcess
+  /** Peak resident memory in MB, once the process has ended by itself or by SIGTERM. */
+  readonly memory: Promise<number>
+}
+
+function start(args: readonly string[], wrapper: readonly string[] = []): Running {
+  const [file, ...rest] = [...wrapper, process.execPath, '--import', HOOK, MAIN, ...args]
+  const child = spawn(file, rest, { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
+  return { child, memory: text(child.stdio[3] as Readable).then(kib => (Number(kib) * 1024) / 1e6) }
+}
+
+async function text(stream: Readable): Promise<string> {
+  let all = ''
+  for await (const part of stream.setEncoding('utf8')) all += part
+  return all
+}
+
+/**
+ * Runs a command to its end.
+ * @param wrapper a command that runs it, such as `taskset -c 0`
+ * @returns the JSON object on its last line, and its peak memory in MB
+ */
+export async function runAdmb<T>(
+  args: readonly string[],
+  wrapper: readonly string[] = []
+): Promise<T & { memory: number }> {
+  const { child, memory } = start([...args, '--json'], wrapper)
+  const [output, [code]] = await Promise.all([text(child.stdout as Readable), once(child, 'exit')])
+  if (code !== 0) throw new Error(`admb ${args.join(' ')} ended with code ${code}`)
+  return { ...(JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as T), memory: await memory }
+}
+
+/** A peer in a process of its own, asked over HTTP how it is. */
+export class PeerProcess {
+  readonly #running: Running
+  /** Seconds from the start of the process to its first word, by which it listens. */
+  readonly seconds: number
+  readonly address: string
+  readonly #url: string
+
+  private constructor(running: Running, seconds: number, address: string, url: string) {
+    this.#running = running
+    this.seconds = seconds
+    this.address = address
+    this.#url = url
+  }
+
+  static async start(args: readonly string[]): Promise<PeerProcess> {
+    const begin = performance.now()
+    const fixed = [
+      'peer',
+      '--json',
+      '--http',
+      '127.0.0.1:0',
+      '--log-level',
+      'error',
+      '--listen',
+      '/ip4/127.0.0.1/tcp/0'
+    ]
+    const running = start([...fixed, ...args])
+    const lines = createInterface({ input: running.child.stdout as Readable })
+    const first = await Promise.race([once(lines, 'line'), once(running.child, 'exit')])
+    const seconds = (performance.now() - begin) / 1000
+    if (typeof first[0] !== 'string') throw new Error(`admb peer ${args.join(' ')} ended with code ${first[0]}`)
+    lines.on('line', () => undefined)
+    const { addresses, http } = JSON.parse(first[0]) as { addresses: string[]; http: string }
+    return new PeerProcess(running, seconds, addresses[0], http)
+  }
+
+  /** At most a quarter of a second old. */
+  async status(): Promise<PeerStatus> {
+    const response = await fetch(`${this.#url}/status`)
+    return (await response.json()) as PeerStatus
+  }
+
+  /** kill -9. */
+  async kill(): Promise<void> {
+    this.#running.child.kill('SIGKILL')
+    await once(this.#running.child, 'exit')
+  }
+
+  /** @returns its peak memory in MB */
+  async stop(): Promise<number> {
+    if (this.#running.child.exitCode === null) this.#running.child.kill('SIGTERM')
+    return this.#running.memory
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * `admb train`: what it reaches on public data and how fast, as whole processes; and reading and learning apart, so that
+ * it shows where the time goes.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { SerialTrainer } from '../../src/learner/index.js'
+import { collect, openStream } from '../../src/streams/index.js'
+import { publicData, syntheticLibsvm } from './data.js'
+import { bench as learnerBench } from './learner.js'
+import { bench as parseBench } from './parse.js'
+import { runAdmb } from './processes.js'
+import { median, type Row } from './row.js'
+
+/** Copies of a9a for the figure of speed: 70 MB of text. */
+const COPIES = 30
+const A9A_ROWS = 32_561
+const RUNS = 7
+
+interface Trained {
+  readonly averageLoss: number
+  readonly accuracy: number
+  readonly inputsPerSecond: number
+}
+
+export async function* bench(): AsyncGenerator<Row> {
+  const scratch = await mkdtemp(join(tmpdir(), 'admb-bench-'))
+  try {
+    const a9a = publicData('a9a.libsvm.gz')
+    if (a9a) yield await a9aLoss(a9a)
+    const text = a9a ? gunzipSync(await readFile(a9a)) : syntheticLibsvm(A9A_ROWS)
+    const copies = join(scratch, 'copies.libsvm')
+    await writeFile(copies, Buffer.concat(Array.from({ length: COPIES }, () => text)))
+    yield* speed(`${COPIES} copies of ${a9a ? 'a9a' : 'generated rows like a9a'}`, copies)
+    yield* mnist(join(scratch, 'mnist'))
+    yield* elec2()
+    yield* parseBench()
+    yield* learnerBench()
+  } finally {
+    await rm(scratch, { recursive: true })
+  }
+}
+
+async function a9aLoss(data: string): Promise<Row> {
+  const { averageLoss, accuracy } = await runAdmb<Trained>(['train', '--data', data])
+  const name = 'a9a, one pass: progressive loss (VW 9.11: 0.3322)'
+  return { name, value: averageLoss, unit: 'nats', target: { most: 0.333 }, details: { accuracy } }
+}
+
+/** Whole processes held to one core where the system can do that, and free ones in turns. */
+async function* speed(what: string, data: string): AsyncGenerator<Row> {
+  const pin = ['taskset', '-c', '0']
+  const canPin = spawnSync(pin[0], ['--version']).status === 0
+  const pinned: Trained[] = []
+  const free: (Trained & { memory: number })[] = []
+  for (let run = 0; run < RUNS; run++) {
+    if (canPin) pinned.push(await runAdmb<Trained>(['train', '--data', data], pin))
+    free.push(await runAdmb<Trained>(['train', '--data', data]))
+  }
+  const rates = (runs: readonly Trained[]) => runs.map(({ inputsPerSecond }) => inputsPerSecond)
+  const row = (where: string, runs: readonly Trained[]): Row => {
+    const details = { least: Math.min(...rates(runs)), most: Math.max(...rates(runs)) }
+    return { name: `${what}: ${where}`, value: median(rates(runs)), unit: 'inputs/s', target: { least: 3e6 }, details }
+  }
+  if (pinned.length > 0) yield row('all threads on one core', pinned)
+  yield row('threads where they like', free)
+  const memory = Math.max(...free.map(run => run.memory))
+  yield { name: `${what}: peak memory`, value: memory, unit: 'MB', target: { most: 200 } }
+  yield* apart(what, data)
+}
+
+/** Reading without learning, and learning the same rows without reading, after both have been compiled. */
+async function* apart(what: string, data: string): AsyncGenerator<Row> {
+  const reading: number[] = []
+  const learning: number[] = []
+  const rows = await collect(await openStream({ data, constant: true }), A9A_ROWS)
+  for (let run = 0; run < RUNS; run++) {
+    const start = performance.now()
+    let inputs = 0
+    for await (const { size } of await openStream({ data, constant: true })) inputs += size
+    const middle = performance.now()
+    const trainer = new SerialTrainer({ model: 'logistic' })
+    for (let copy = 0; copy < COPIES; copy++) trainer.learn(rows)
+    const end = performance.now()
+    reading.push((inputs / (middle - start)) * 1000)
+    learning.push(((COPIES * rows.size) / (end - middle)) * 1000)
+  }
+  yield { name: `${what}: reading alone`, value: median(reading), unit: 'inputs/s' }
+  yield { name: `${what}: learning alone`, value: median(learning), unit: 'inputs/s' }
+}
+
+async function* mnist(dir: string): AsyncGenerator<Row> {
+  const images = publicData('mnist/train-images-idx3-ubyte.gz')
+  const test = publicData('mnist/t10k-images-idx3-ubyte.gz')
+  if (!images || !test) return
+  const trained = await runAdmb<Trained>(['train', '--data', images, '--passes', '3', '--dir', dir])
+  const { accuracy } = await runAdmb<{ accuracy: number }>(['eval', '--dir', dir, '--data', test])
+  const { averageLoss, inputsPerSecond } = trained
+  const details = { averageLoss, inputsPerSecond }
+  const name = 'MNIST softmax, three passes: test accuracy'
+  yield { name, value: 100 * accuracy, unit: '%', target: { least: 91.5 }, details }
+}
+
+async function* elec2(): AsyncGenerator<Row> {
+  const data = publicData('elec2.csv.gz')
+  if (!data) return
+  const flags = ['--label', 'class', '--scale', 'standard', '--predict-with', 'current']
+  const { accuracy, averageLoss } = await runAdmb<Trained>(['train', '--data', data, ...flags])
+  const name = 'elec2, served by the newest predictor: progressive accuracy'
+  yield { name, value: 100 * accuracy, unit: '%', target: { least: 78 }, details: { averageLoss } }
+}

@@ -1,0 +1,121 @@
+/**
+ * What carrying gradients over and looking ahead are worth, in virtual time and so without noise: five ADMB nodes on a
+ * tree, inputs of MNIST at a fixed rate, links with a latency and one frame in flight each way.
+ */
+import { AdmbNode, startingPredictor } from '../../src/admb/index.js'
+import type { Blocks, Examples, Learner } from '../../src/learner/index.js'
+import { type LearningSpec, learningParts, type PredictWith } from '../../src/peer/index.js'
+
+/** Edges of the tree: two inner nodes, three leaves. */
+const TREE: readonly (readonly [number, number])[] = [
+  [0, 1],
+  [0, 2],
+  [1, 3],
+  [1, 4]
+]
+const PEERS = 5
+/** The clock moves by so much. */
+const STEP_MS = 5
+
+export interface VirtualCase {
+  readonly carry: number
+  readonly predictWith: PredictWith
+  readonly passes: number
+  /** Inputs a second and node. */
+  readonly rate: number
+  /** T in milliseconds, a multiple of 5. */
+  readonly period: number
+  /** One way, in milliseconds. */
+  readonly latency: number
+  /** For so long at the start every node is alone, in milliseconds: a multiple of 5. */
+  readonly apart: number
+}
+
+interface Letter {
+  readonly at: number
+  readonly bytes: Uint8Array
+}
+
+/** A node with its progressive loss. */
+class VirtualPeer {
+  readonly node: AdmbNode
+  inputs = 0
+  readonly score = { loss: 0, hits: 0 }
+  readonly #learner: Learner
+  readonly #predictWith: PredictWith
+  #serving: Blocks
+
+  constructor(spec: LearningSpec, self: string, { carry, predictWith }: VirtualCase) {
+    const { learner, recipe } = learningParts(spec)
+    const initial = startingPredictor(learner.initial(), recipe)
+    const { layout } = learner
+    this.node = new AdmbNode({ ...recipe, self, incarnation: 1, layout, initial, batch: spec.batch, carry })
+    this.#learner = learner
+    this.#predictWith = predictWith
+    this.#serving = initial.average
+  }
+
+  learn(examples: Examples, row: number): void {
+    const { predictor, accumulator } = this.node
+    this.#learner.score(this.#serving, examples, row, row + 1, this.score)
+    this.#learner.addGradient(predictor.parameters, examples, row, row + 1, accumulator)
+    this.inputs++
+    this.node.added(1)
+    this.settle()
+  }
+
+  tick(): void {
+    this.node.tick()
+    if (this.#predictWith === 'ahead') this.#serve()
+    this.settle()
+  }
+
+  settle(): void {
+    if (this.node.takeEffects().length > 0) this.#serve()
+  }
+
+  #serve(): void {
+    const { predictor } = this.node
+    if (this.#predictWith === 'ahead') this.#serving = this.node.ahead()
+    else this.#serving = this.#predictWith === 'average' ? predictor.average : predictor.parameters
+  }
+}
+
+/** Mean progressive loss over all inputs, the share of gradients that was not discarded, and the updates made. */
+export function playVirtually(
+  spec: LearningSpec,
+  examples: Examples,
+  play: VirtualCase
+): { loss: number; used: number; updates: number } {
+  const peers = Array.from({ length: PEERS }, (_, i) => new VirtualPeer(spec, `${i}`, play))
+  const links = TREE.flatMap(([a, b], edge) => [
+    { edge, from: a, to: b, letter: undefined as Letter | undefined },
+    { edge, from: b, to: a, letter: undefined as Letter | undefined }
+  ])
+  const total = examples.size * play.passes
+  for (let taken = 0, now = 0; taken < total; now += STEP_MS) {
+    if (now === play.apart) {
+      for (const { edge, from, to } of links) peers[from].node.connect(edge, 0, `${to}`)
+    }
+    for (const [i, peer] of peers.entries()) {
+      const due = Math.floor((now * play.rate) / 1000)
+      for (; peer.inputs < due && taken < total; taken++)
+        peer.learn(examples, (peer.inputs * PEERS + i) % examples.size)
+      if ((now + 10 * i) % play.period === 0) peer.tick()
+    }
+    for (const link of links) {
+      if (link.letter && link.letter.at <= now) {
+        peers[link.to].node.receive(link.edge, link.letter.bytes)
+        peers[link.to].settle()
+        link.letter = undefined
+      }
+      if (link.letter) continue
+      const bytes = peers[link.from].node.frame(link.edge)
+      if (bytes) link.letter = { at: now + play.latency, bytes }
+    }
+  }
+  const sum = (of: (peer: VirtualPeer) => number) => peers.reduce((all, peer) => all + of(peer), 0)
+  const inputs = sum(peer => peer.inputs)
+  const updates = Math.max(...peers.map(peer => peer.node.predictor.name.updates))
+  return { loss: sum(peer => peer.score.loss) / inputs, used: 1 - sum(peer => peer.node.discarded) / inputs, updates }
+}
