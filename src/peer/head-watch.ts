@@ -44,8 +44,8 @@ export class HeadWatch {
   /** What to fetch now, if it is still wanted. Given once. */
   due(now: number): HeardHead | undefined {
     if (this.#heard === undefined || now - this.#heard.at < FETCH_AFTER_MS) return undefined
-    const heard = this.#heard
+    const { name, from } = this.#heard
     this.#heard = undefined
-    return heard
+    return { name, from }
   }
 }

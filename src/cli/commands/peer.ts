@@ -66,8 +66,12 @@ export function peerCommand(program: Command): Command {
       `
 Examples:
   admb peer --data digits --shard 1/2 --rate 200
-  admb peer --data digits --shard 2/2 --rate 200 --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW…
-  admb peer --data - --format vw --hash-bits 18 --dir state --network-key net.key`
+  admb peer --data digits --shard 2/2 --rate 200 \\
+      --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW…
+  admb peer --data clicks.vw.gz --hash-bits 18 --dir state --network-key net.key
+
+A restarted peer goes on where its --dir left its data. After a crash it learns
+again what came after the last checkpoint, which is at most a second old.`
     )
   return withCommon(command).action(run)
 }

@@ -4,12 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import type { PeerStatus } from '../../peer/index.js'
-
-export interface PeerObject extends PeerStatus {
-  readonly command: 'peer'
-  readonly addresses: readonly string[]
-}
+import type { PeerObject } from '../peer/attend.js'
 
 /** A peer's place in the cluster; its process may change. */
 export interface Place {

@@ -2,7 +2,8 @@
 import type { LearningSpec } from '../../peer/index.js'
 import type { StreamOptions } from '../../streams/index.js'
 import { formatNumber, print, printJson } from '../output.js'
-import type { Cluster, PeerObject } from './cluster.js'
+import type { PeerObject } from '../peer/attend.js'
+import type { Cluster } from './cluster.js'
 import { learnSerially, pooled } from './reference.js'
 import { AGREE_MS, PEERS, type Stage } from './stage.js'
 

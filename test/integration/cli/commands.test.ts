@@ -1,0 +1,175 @@
+/** What the commands say when they are called wrongly: one line, and the right exit code. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+
+interface Result {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function admb(args: readonly string[], input = ''): Promise<Result> {
+  const child = spawn(process.execPath, [MAIN, ...args], { timeout: 30_000 })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', text => {
+    stdout += text
+  })
+  child.stderr.on('data', text => {
+    stderr += text
+  })
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
+  return new Promise(resolve => child.once('close', code => resolve({ code, stdout, stderr })))
+}
+
+describe('a command', function () {
+  this.timeout(60_000)
+  let dir: string
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'admb-cli-'))
+  })
+  after(() => rm(dir, { recursive: true, force: true }))
+
+  async function refuses(args: readonly string[], exitCode: number, line: RegExp, input?: string): Promise<void> {
+    const { code, stdout, stderr } = await admb(args, input)
+    assert.equal(code, exitCode, `${args.join(' ')}: ${stderr}`)
+    assert.match(stderr, line)
+    assert.match(stderr, /^admb: [^\n]+\n$/, args.join(' '))
+    assert.equal(stdout, '')
+  }
+
+  async function file(name: string, content: string): Promise<string> {
+    const path = join(dir, name)
+    await writeFile(path, content)
+    return path
+  }
+
+  it('that does not exist, or with an option that does not: names what was meant', async () => {
+    await refuses(['trian'], 2, /unknown command 'trian'.*train/)
+    await refuses(['train', '--bach', '3'], 2, /unknown option '--bach'.*--batch/)
+    await refuses(['train', 'data.csv'], 2, /too many arguments/)
+    await refuses(['keygen', 'network'], 2, /required option '--out <file>'/)
+  })
+
+  it('given a value that is none: says what it should be', async () => {
+    const wrong: [option: string, value: string, line: RegExp][] = [
+      ['--batch', '0', /whole number of at least 1/],
+      ['--batch', '1.5', /whole number/],
+      ['--hash-bits', '31', /from 1 to 30/],
+      ['--l2', '-1', /number of at least 0/],
+      ['--l2', 'nan', /number of at least 0/],
+      ['--rate', '0', /number above 0/],
+      ['--shard', '3/2', /I\/N with I from 1 to N/],
+      ['--rule', 'adagrat', /no rule adagrat; there are .*adagrad/],
+      ['--rule', 'adagrad,rate', /adagrad,key=value/],
+      ['--average', 'none', /no average none; there are/],
+      ['--model', 'svm', /one of logistic, softmax/],
+      ['--format', 'arff', /one of libsvm, vw/],
+      ['--scale', 'robust', /Allowed choices are none, standard/]
+    ]
+    for (const [option, value, line] of wrong) {
+      await refuses(['peer', '--data', 'digits', `${option}=${value}`], 2, line)
+    }
+    await refuses(['peer', '--data', 'digits', '--http', 'here'], 2, /--http here: give HOST:PORT, PORT or off/)
+    await refuses(['peer', '--data', 'digits', '--rule', 'adagrad,rat=1'], 2, /rat/)
+  })
+
+  it('with a configuration file: takes its values, and finds every mistake in it', async () => {
+    const config = (text: string) => file('config.yaml', text).then(path => ['train', '--config', path])
+    await refuses(await config('bacth: 3\n'), 2, /config\.yaml: unknown key bacth; did you mean batch\?/)
+    await refuses(await config('batch: many\n'), 2, /config\.yaml: batch: It must be a whole number/)
+    await refuses(await config('batch: {b: 3}\n'), 2, /batch must be a value or a list/)
+    await refuses(await config('strict: 1\n'), 2, /strict must be true or false, not 1/)
+    await refuses(await config('batch: [\n'), 2, /is not YAML/)
+    await refuses(await config('- batch\n'), 2, /must hold options as key: value/)
+    await refuses(['train', '--config', join(dir, 'none.yaml')], 2, /cannot read .*none\.yaml \(ENOENT\)/)
+    const data = await file('named.csv', 'x,y,label\n1,2,b\n2,1,a\n')
+    const good = await config(`data: ${data}\nclass-names: [a, b]\nignore: [y]\njson: true\nbatch: 2\n`)
+    const { code, stdout, stderr } = await admb([...good, '--batch', '1'])
+    assert.equal(code, 0, stderr)
+    assert.equal(JSON.parse(stdout).updates, 2, 'a flag overrides the file')
+  })
+
+  it('with data that is not there or not what it is said to be', async () => {
+    await refuses(['train'], 2, /no data: give --data/)
+    await refuses(['train', '--data', join(dir, 'none.svm')], 1, /none\.svm: no such file/)
+    await mkdir(join(dir, 'folder.csv'))
+    await refuses(['train', '--data', join(dir, 'folder.csv')], 1, /is a directory/)
+    await refuses(['train', '--data', await file('data.txt', '')], 1, /does not tell the format/)
+    await refuses(['train', '--data', '-'], 1, /standard input has no name to tell its format/)
+    await refuses(['train', '--data', await file('a.csv', 'x,y\n1,2\n')], 1, /no label column "label"/)
+    await refuses(['train', '--data', await file('b.idx3-ubyte', 'nonsense'), '--labels', MAIN], 1, /magic number/)
+    await refuses(['eval', '--dir', join(dir, 'none'), '--data', 'digits'], 1, /holds no admb state/)
+    await refuses(['eval', '--data', 'digits'], 2, /no predictor: give --dir/)
+    await refuses(['status', '--http', '127.0.0.1:1'], 1, /no peer at http:\/\/127\.0\.0\.1:1/)
+    await refuses(['peer', '--data', '-', '--format', 'libsvm'], 2, /must agree on the number of features/)
+  })
+
+  it('skips inputs that are malformed or not of the model’s classes, or stops at the first', async () => {
+    const lines = ['1 1:1', '0 2:1', '7 1:1', '1 1:nan', '0 1:inf', '1 x:1', '1 2:1', ...new Array(20).fill('5 1:1')]
+    const data = await file('mixed.svm', `${lines.join('\n')}\n`)
+    const { code, stdout, stderr } = await admb(['train', '--data', data, '--json'])
+    assert.equal(code, 0, stderr)
+    const { inputs, skipped, averageLoss } = JSON.parse(stdout)
+    assert.deepEqual({ inputs, skipped }, { inputs: 3, skipped: 24 })
+    assert.ok(Number.isFinite(averageLoss))
+    const told = stderr.trim().split('\n')
+    assert.equal(told.length, 11)
+    assert.match(told[0], /mixed\.svm:3:1: label 7 is not below the number of classes, 2/)
+    assert.match(told[10], /further malformed inputs are only counted/)
+    await refuses(['train', '--data', data, '--strict'], 1, /mixed\.svm:3:1: label 7/)
+  })
+
+  it('predicts unlabelled inputs in every text format, and only what fits the model', async () => {
+    const model = join(dir, 'model')
+    const rows = Array.from({ length: 200 }, (_, i) => `${i % 2} ${1 + (i % 2)}:1`).join('\n')
+    const trained = await admb(['train', '--data', '-', '--format', 'libsvm', '--dimension', '2', '--dir', model], rows)
+    assert.equal(trained.code, 0, trained.stderr)
+    const inputs: [format: string, text: string][] = [
+      ['libsvm', '2:1\n'],
+      ['csv', 'a,b\n0,1\n'],
+      ['jsonl', '{"features": [0, 1]}\n'],
+      ['jsonl', '{"features": {"1": 1}}\n']
+    ]
+    for (const [format, text] of inputs) {
+      const { code, stdout, stderr } = await admb(['predict', '--dir', model, '--data', '-', '--format', format], text)
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /^1 0\.\d{4}\n$/, format)
+    }
+    await refuses(['predict', '--dir', model, '--data', '-', '--format', 'vw'], 2, /trained without hashing/, '| a\n')
+    await refuses(['eval', '--dir', model, '--data', 'digits:test'], 2, /has 785 features, the model 3/)
+    await refuses(['train', '--data', 'digits', '--dir', model], 2, /holds a predictor already/)
+    for (const [name, text] of [
+      ['named.vw', '1 | red big\n0 | blue small\n'],
+      ['named.jsonl', '{"label": 1, "colour": "red"}\n{"label": 0, "colour": "blue"}\n']
+    ]) {
+      const data = await file(name, text.repeat(50))
+      const hashed = join(dir, `${name}.model`)
+      assert.equal((await admb(['train', '--data', data, '--dir', hashed])).code, 0)
+      const { code, stdout, stderr } = await admb(['eval', '--dir', hashed, '--data', data, '--json'])
+      assert.equal(code, 0, stderr)
+      assert.equal(JSON.parse(stdout).accuracy, 1)
+    }
+  })
+
+  it('explains itself within a screen, with examples', async () => {
+    for (const name of ['demo', 'peer', 'train', 'eval', 'predict', 'status', 'keygen', 'doctor']) {
+      const { code, stdout, stderr } = await admb([name, '--help'])
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /Examples:\n {2}\S/, name)
+      const lines = stdout.split('\n')
+      assert.ok(lines.length <= 75, `${name} --help has ${lines.length} lines`)
+      for (const line of lines) assert.ok(line.length <= 80, `${name}: ${line}`)
+    }
+    const { code, stdout } = await admb(['--help'])
+    assert.equal(code, 0)
+    assert.match(stdout, /demo .*\n.*peer /)
+  })
+})
