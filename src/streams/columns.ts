@@ -25,7 +25,7 @@ export class Columns {
   /** @throws HeaderError for a column named twice, or one asked for that the header lacks */
   constructor(names: readonly string[], options: ParserOptions, source: string) {
     const label = options.label ?? 'label'
-    const { categorical = [], ignore = [], unlabelled = false } = options
+    const { categorical = [], columns, ignore = [], unlabelled = false } = options
     this.#hashBits = options.hashBits
     const known = new Set(names)
     const header = `${source}: the header (${names.join(', ').slice(0, 200)})`
@@ -33,14 +33,17 @@ export class Columns {
     if (!known.has(label) && !unlabelled) {
       throw new HeaderError(`${header} has no label column "${label}": name the label column`)
     }
-    const unknown = [...categorical, ...ignore].find(name => !known.has(name))
+    const unknown = [...categorical, ...ignore, ...(columns ?? [])].find(name => !known.has(name))
     if (unknown !== undefined) throw new HeaderError(`${header} has no column "${unknown}": check its spelling`)
     this.#columns = names.map(name => {
       if (name === label) return { name, kind: 'label', feature: 0 }
       if (ignore.includes(name)) return { name, kind: 'ignored', feature: 0 }
       if (categorical.includes(name)) return { name, kind: 'categorical', feature: seedOf(name) }
-      return { name, kind: 'open', feature: 0 }
+      if (columns === undefined) return { name, kind: 'open', feature: 0 }
+      const feature = columns.indexOf(name)
+      return feature < 0 ? { name, kind: 'categorical', feature: seedOf(name) } : { name, kind: 'numeric', feature }
     })
+    this.#numeric = columns?.length ?? 0
   }
 
   get length(): number {
@@ -61,6 +64,12 @@ export class Columns {
   /** Whether the first row has told the kind of every column. */
   get decided(): boolean {
     return this.#columns.every(column => column.kind !== 'open')
+  }
+
+  /** Names of the numeric columns by feature number. */
+  get numericNames(): string[] {
+    const numeric = this.#columns.filter(column => column.kind === 'numeric')
+    return numeric.sort((a, b) => a.feature - b.feature).map(column => column.name)
   }
 
   at(index: number): Column {

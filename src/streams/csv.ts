@@ -22,6 +22,7 @@ export class CsvFormat implements RowFormat {
   readonly #scanner = new DecimalScanner()
   #columns: Columns | undefined
   #headerRead = false
+  #isDecided = false
   /** Line of the record to come, counted from 0. */
   #line = 0
   #fault = ''
@@ -38,6 +39,11 @@ export class CsvFormat implements RowFormat {
   get dimension(): number | undefined {
     const columns = this.#columns
     return columns?.decided ? (this.#options.dimension ?? columns.numeric + columns.hashed) : undefined
+  }
+
+  /** Known once the header and the first row are read. */
+  get columns(): readonly string[] | undefined {
+    return this.#columns?.decided ? this.#columns.numericNames : undefined
   }
 
   /** Only categories are hashed; the option, if given, is theirs. */
@@ -94,7 +100,7 @@ export class CsvFormat implements RowFormat {
       this.#fault = `${record.count} fields where the header has ${columns.length}`
       return 0
     }
-    if (!columns.decided) this.#decide(columns)
+    if (!this.#isDecided) this.#decide(columns)
     const constant = this.#options.constant ? 1 : 0
     const first = out.entries
     let entry = first
@@ -139,6 +145,7 @@ export class CsvFormat implements RowFormat {
 
   /** Tells numeric from categorical columns by the record at hand. */
   #decide(columns: Columns): void {
+    this.#isDecided = true
     columns.decide(Array.from({ length: this.#record.count }, (_, field) => this.#looksNumeric(field)))
     const needed = columns.numeric + columns.hashed
     const given = this.#options.dimension

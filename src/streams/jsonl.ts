@@ -34,6 +34,10 @@ export class JsonlFormat implements RowFormat {
   readonly #mask: number
   /** Names are feature numbers. */
   readonly #isNumbered: boolean
+  /** Names are columns: where the hashed space begins, 0 unless so. */
+  readonly #columns: readonly Buffer[]
+  /** Whether texts are features: without a hashed space they cannot be. */
+  readonly #hasHashed: boolean
   #out = new RowBuffer()
   #line = 0
   /** What the first row, or an option, told of all. */
@@ -57,10 +61,16 @@ export class JsonlFormat implements RowFormat {
     this.#labelKey = Buffer.from(options.label ?? 'label')
     this.#ignored = (options.ignore ?? []).map(key => Buffer.from(key))
     this.#constant = options.constant ? 1 : 0
-    this.#mask = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS) - 1
+    this.#columns = (options.columns ?? []).map(name => Buffer.from(name))
+    const hashed = options.hashBits !== undefined ? 2 ** options.hashBits : 2 ** DEFAULT_HASH_BITS
+    const isTabular = options.columns !== undefined
+    const behind = (options.dimension ?? this.#columns.length + hashed) - this.#columns.length
+    this.#mask = (isTabular ? behind : hashed) - 1
+    this.#hasHashed = this.#mask >= 0
     this.#length = options.dimension
-    this.#isNumbered = options.dimension !== undefined
-    if (this.#isNumbered) this.#shape = 'array'
+    this.#isNumbered = options.dimension !== undefined && !isTabular
+    if (isTabular) this.#shape = 'named'
+    else if (this.#isNumbered) this.#shape = 'array'
     else if (options.hashBits !== undefined) this.#shape = 'named'
   }
 
@@ -70,7 +80,7 @@ export class JsonlFormat implements RowFormat {
       case 'unknown':
         return undefined
       case 'named':
-        return this.#mask + 1
+        return this.#columns.length + this.#mask + 1
       case 'array':
         return this.#length
       default:
@@ -79,7 +89,7 @@ export class JsonlFormat implements RowFormat {
   }
 
   get hashBits(): number | undefined {
-    return this.#shape === 'named' ? Math.log2(this.#mask + 1) : undefined
+    return this.#shape === 'named' && this.#hasHashed ? Math.log2(this.#mask + 1) : undefined
   }
 
   restart(): void {
@@ -179,23 +189,38 @@ export class JsonlFormat implements RowFormat {
       this.#blame(value, 'a feature must be a number, a text or a truth value: flatten what is nested')
       return scanner.skip(bytes, value)
     }
+    const column = this.#columns.findIndex(key => this.#isKey(key))
     const hash = this.#isNumbered ? 0 : murmur3(scanner.text, scanner.from, scanner.to, 0)
-    const index = (this.#isNumbered ? this.#featureNumber(value) : hash & this.#mask) + this.#constant
     if (byte === QUOTE) {
       const end = scanner.string(bytes, value)
       if (end < 0) return -1
-      if (this.#isNumbered) this.#blame(value, 'a text is a feature only where features are hashed: give a number')
+      if (this.#isNumbered || !this.#hasHashed || column >= 0) {
+        this.#blame(value, 'a text is a feature only where features are hashed: give a number')
+      }
       const text = murmur3(scanner.text, scanner.from, scanner.to, hash)
-      this.#texts.push((text & this.#mask) + this.#constant)
+      this.#texts.push(this.#columns.length + (text & this.#mask) + this.#constant)
       return end
     }
-    if (byte === TRUE || byte === FALSE || byte === NULL) {
+    if (byte === NULL) return scanner.word(bytes, value)
+    const index = this.#indexOf(column, hash, value) + this.#constant
+    if (byte === TRUE || byte === FALSE) {
       if (byte === TRUE) this.#texts.push(index)
       return scanner.word(bytes, value)
     }
     const end = scanner.finite(bytes, value)
     if (end >= 0) this.#add(index, scanner.number)
     return end
+  }
+
+  /** The feature of the member at hand, whose value is no text. */
+  #indexOf(column: number, hash: number, value: number): number {
+    if (this.#isNumbered) return this.#featureNumber(value)
+    if (this.#options.columns === undefined) return hash & this.#mask
+    if (column >= 0) return column
+    const { text, from, to } = this.#scanner
+    const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
+    this.#blame(value, `"${name}" is no numeric column of the model`)
+    return 0
   }
 
   #blame(at: number, reason: string): void {

@@ -42,7 +42,7 @@ export interface StreamOptions extends IdxOptions {
 }
 
 /** The options that only some inputs understand. */
-const TEXT_ONLY = ['hashBits', 'label', 'ignore', 'categorical', 'classNames', 'unlabelled'] as const
+const TEXT_ONLY = ['hashBits', 'label', 'ignore', 'categorical', 'classNames', 'columns', 'unlabelled'] as const
 
 /**
  * Opens a stream; it can be iterated once.
@@ -63,6 +63,9 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
     classes: options.target === 'number' ? undefined : reader.classes,
     get hashBits() {
       return reader.hashBits
+    },
+    get columns() {
+      return reader.columns
     },
     get skipped() {
       return reader.skipped

@@ -29,6 +29,12 @@ export interface ParserOptions extends ReporterOptions {
   readonly label?: string
   /** CSV columns or JSON keys to leave out. Default none. */
   readonly ignore?: readonly string[]
+  /**
+   * Numeric CSV columns in the order of their feature numbers, as `ExampleStream.columns` told when a model was begun: so
+   * that files with columns in another order, and JSON objects with the columns' names as keys, mean the same features.
+   * Every other column or key is a category. Default: as the CSV header and first row tell.
+   */
+  readonly columns?: readonly string[]
   /** CSV columns whose values are categories though they look like numbers. Default none. */
   readonly categorical?: readonly string[]
   /** Adds a feature that is always 1, as number 0; all others move up by one. Default false. */
@@ -65,6 +71,9 @@ export function checkParserOptions(format: TextFormat, options: ParserOptions): 
   }
   if (dimension !== undefined && (hashBits !== undefined || format === 'vw')) {
     throw new StreamOptionsError('dimension does not go with hashed features: give hashBits alone')
+  }
+  if (options.columns !== undefined && format !== 'csv' && format !== 'jsonl') {
+    throw new StreamOptionsError(`columns names CSV columns or JSON keys: leave it out for ${format}`)
   }
   if (options.categorical !== undefined && format !== 'csv') {
     throw new StreamOptionsError(`categorical names CSV columns: leave it out for ${format}`)

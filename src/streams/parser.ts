@@ -18,6 +18,8 @@ export interface Parser {
   readonly classes: number | undefined
   /** As in `ExampleStream`. */
   readonly hashBits: number | undefined
+  /** As in `ExampleStream`. */
+  readonly columns: readonly string[] | undefined
   readonly skipped: number
   /**
    * Parses the rows that `bytes` completes. An incomplete last row waits for the next call. Up to 20 bytes are set aside
@@ -36,6 +38,7 @@ export interface Parser {
 interface Format extends RowFormat {
   readonly dimension: number | undefined
   readonly hashBits: number | undefined
+  readonly columns?: readonly string[]
   readonly labels: LabelReader
 }
 
@@ -53,6 +56,9 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
     classes: rules.labels.classes,
     get hashBits() {
       return rules.hashBits
+    },
+    get columns() {
+      return rules.columns
     },
     get skipped() {
       return reporter.skipped

@@ -7,6 +7,7 @@ export interface Reader {
   readonly dimension: number | undefined
   readonly classes: number | undefined
   readonly hashBits?: number
+  readonly columns?: readonly string[]
   readonly skipped: number
   /** Whether `pass` may be called more than once. */
   readonly repeatable: boolean

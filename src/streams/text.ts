@@ -21,6 +21,7 @@ export async function openText(path: string, format: TextFormat, options: TextOp
   const asksFirstRow = parser.dimension === undefined && (format === 'csv' || format === 'jsonl')
   let dimension: number | undefined
   let hashBits: number | undefined
+  let columns: readonly string[] | undefined
   let begun: AsyncGenerator<Rows> | undefined
   if (asksFirstRow && repeatable) {
     // A look of its own, that reports nothing: the file is not left open and its first rows are read anew.
@@ -28,6 +29,7 @@ export async function openText(path: string, format: TextFormat, options: TextOp
     for await (const _ of parse(path, probe, options)) break
     dimension = probe.dimension
     hashBits = probe.hashBits
+    columns = probe.columns
   } else if (asksFirstRow) {
     begun = await withFirst(parse(path, parser, options))
   }
@@ -38,6 +40,9 @@ export async function openText(path: string, format: TextFormat, options: TextOp
     classes: parser.classes,
     get hashBits() {
       return parser.hashBits ?? hashBits
+    },
+    get columns() {
+      return parser.columns ?? columns
     },
     get skipped() {
       return parser.skipped

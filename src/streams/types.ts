@@ -24,6 +24,11 @@ export interface ExampleStream extends AsyncIterable<Rows> {
    * for the same model must give it. Undefined where that is not so, or not known yet.
    */
   readonly hashBits: number | undefined
+  /**
+   * CSV: names of the numeric columns by feature number; whoever reads more inputs for the same model must give them as
+   * the option `columns`. Undefined for other formats, and while the input has not told.
+   */
+  readonly columns: readonly string[] | undefined
   /** Inputs skipped as malformed so far. */
   readonly skipped: number
 }
