@@ -4,12 +4,12 @@
  * take one, and otherwise the next one is newer.
  */
 import { AdmbNode, type Effect, FrameError, type PredictorName, startingPredictor } from '../admb/index.js'
-import { type Blocks, ExampleError, type Examples, type Learner } from '../learner/index.js'
-import { type ExampleStream, RowBuffer, type Rows, scaled } from '../streams/index.js'
+import type { ExampleStream, Rows } from '../streams/index.js'
 import { learningParts } from './agreement.js'
 import { HeadWatch } from './head-watch.js'
 import { Pace } from './pace.js'
 import { Tally } from './tally.js'
+import { TestThenTrain } from './test-then-train.js'
 import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, ToLearner } from './thread-messages.js'
 import { Warnings } from './warnings.js'
 
@@ -27,16 +27,13 @@ export class LearnerLoop {
   readonly #init: LearnerInit
   readonly #post: Post
   readonly #now: () => number
-  readonly #learner: Learner
   readonly #node: AdmbNode
   readonly #edges = new Map<number, { free: boolean }>()
   readonly #tally: Tally
+  readonly #training: TestThenTrain
   readonly #heads: HeadWatch
   readonly #warnings: Warnings
-  readonly #slice = new RowBuffer()
   #adopted = 0
-  #unfit = 0
-  #serving: Blocks
   #stream: ExampleStream | undefined
   #ended = false
   #stopping = false
@@ -55,7 +52,6 @@ export class LearnerLoop {
     this.#now = now
     const { learner, recipe } = learningParts(init.spec)
     const { self, incarnation, carry } = init
-    this.#learner = learner
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch: init.spec.batch, carry })
@@ -63,7 +59,14 @@ export class LearnerLoop {
     this.#tally = new Tally(init, learner.classifies)
     this.#heads = new HeadWatch(self)
     this.#warnings = new Warnings(reason => post({ kind: 'warning', reason }), now)
-    this.#serving = this.#servingNow()
+    this.#training = new TestThenTrain({
+      init,
+      learner,
+      node: this.#node,
+      tally: this.#tally,
+      onLearned: () => this.#takeEffects(),
+      onUnfit: reason => this.warn(reason)
+    })
   }
 
   /**
@@ -84,7 +87,7 @@ export class LearnerLoop {
         const due = row < rows.size ? pace.due(this.#now()) : 0
         const to = Math.min(rows.size, row + due, row + SLICE_ROWS)
         if (to > row) {
-          this.#learnRows(rows, row, to)
+          this.#training.learn(rows, row, to)
           pace.take(to - row)
           this.#tally.position += to - row
           row = to
@@ -105,7 +108,7 @@ export class LearnerLoop {
   /** Algorithm 4's period. */
   tick(): void {
     this.#node.tick()
-    if (this.#init.predictWith === 'ahead') this.#serving = this.#servingNow()
+    if (this.#init.predictWith === 'ahead') this.#training.renew()
     const now = this.#now()
     const { name } = this.#node.predictor
     const head = this.#heads.due(now)
@@ -161,16 +164,8 @@ export class LearnerLoop {
   }
 
   /** Predicts, or predicts and learns from, rows that came with a request. */
-  answer(given: Rows, learn: boolean): InputAnswer {
-    const { moments } = this.#tally
-    const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
-    const predictions = []
-    for (let row = 0; row < rows.size; row++) {
-      const { label, scores } = this.#learner.predict(this.#serving, rows, row)
-      const name = this.#learner.classifies ? this.#init.spec.features.classNames?.[label] : undefined
-      predictions.push({ label: name ?? label, scores })
-      if (learn) this.#learn(rows, row, row + 1)
-    }
+  answer(rows: Rows, learn: boolean): InputAnswer {
+    const predictions = this.#training.answer(rows, learn)
     this.#settle()
     return { predictions, predictor: this.#node.predictor.name }
   }
@@ -186,7 +181,7 @@ export class LearnerLoop {
       predictor: this.#node.predictor.name,
       adopted: this.#adopted,
       discarded: this.#node.discarded,
-      skipped: this.#unfit + (this.#stream?.skipped ?? 0),
+      skipped: this.#training.unfit + (this.#stream?.skipped ?? 0),
       ended: this.#ended
     }
   }
@@ -210,41 +205,6 @@ export class LearnerLoop {
     this.#stopping = true
   }
 
-  #learnRows(rows: Rows, from: number, to: number): void {
-    const { moments } = this.#tally
-    if (moments === undefined) this.#learn(rows, from, to)
-    else this.#learn(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from)
-  }
-
-  /** Test, then train: rows [from, to), in pieces that no update falls into. A row that does not fit is left out. */
-  #learn(examples: Examples, from: number, to: number): void {
-    for (let row = from; row < to; ) {
-      const end = Math.min(to, row + Math.max(1, this.#init.spec.batch - this.#node.gradients))
-      const learned = this.#addGradients(examples, row, end)
-      if (learned > row) {
-        this.#learner.score(this.#serving, examples, row, learned, this.#tally.score)
-        this.#tally.inputs += learned - row
-        this.#node.added(learned - row)
-        this.#takeEffects()
-      }
-      row = learned < end ? learned + 1 : end
-    }
-  }
-
-  /** @returns the first row that does not fit, nothing of which was added, or `to` */
-  #addGradients(examples: Examples, from: number, to: number): number {
-    try {
-      const { predictor, accumulator } = this.#node
-      this.#learner.addGradient(predictor.parameters, examples, from, to, accumulator)
-      return to
-    } catch (error) {
-      if (!(error instanceof ExampleError)) throw error
-      this.#unfit++
-      this.warn(error.message)
-      return error.row
-    }
-  }
-
   #takeEffects(): void {
     for (const effect of this.#node.takeEffects()) this.#on(effect)
   }
@@ -253,10 +213,10 @@ export class LearnerLoop {
     switch (effect.kind) {
       case 'adopted':
         this.#adopted++
-        this.#serving = this.#servingNow()
+        this.#training.renew()
         break
       case 'updated':
-        this.#serving = this.#servingNow()
+        this.#training.renew()
         break
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
@@ -300,18 +260,5 @@ export class LearnerLoop {
   #saved(id: number): void {
     const bytes = this.#node.save()
     this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
-  }
-
-  #servingNow(): Blocks {
-    switch (this.#init.predictWith) {
-      case 'average':
-        return this.#node.predictor.average
-      case 'current':
-        return this.#node.predictor.parameters
-      case 'ahead':
-        return this.#node.ahead()
-      default:
-        return this.#init.predictWith satisfies never
-    }
   }
 }

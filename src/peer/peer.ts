@@ -10,6 +10,7 @@ import { specText } from './agreement.js'
 import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
 import { Edges } from './edges.js'
+import { Frames } from './frames.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus, Progress } from './thread-messages.js'
@@ -26,9 +27,7 @@ export class Peer extends EventEmitter {
   readonly #edges: Edges
   readonly #bootstrap: Bootstrap
   readonly #learner: LearnerHandle
-  readonly #sent = { messages: 0, bytes: 0 }
-  readonly #received = { messages: 0, bytes: 0 }
-  readonly #consumed = new Map<number, () => void>()
+  readonly #frames: Frames
   #status: LearnerStatus
   #storing: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
@@ -71,6 +70,7 @@ export class Peer extends EventEmitter {
     this.#store = store
     this.#network = network
     this.#learner = learner
+    this.#frames = new Frames(learner)
     this.#status = status
     const { log, degree = DEFAULT_DEGREE } = options
     this.#edges = new Edges({
@@ -86,10 +86,10 @@ export class Peer extends EventEmitter {
         down: (edge, peer, reason) => {
           log('info', `link with ${peer} ended: ${reason}`, { peer, reason })
           learner.post({ kind: 'disconnect', edge })
-          this.#release(edge)
+          this.#frames.consumed(edge)
           this.emit('edge')
         },
-        frame: (edge, bytes) => this.#take(edge, bytes)
+        frame: (edge, bytes) => this.#frames.take(edge, bytes)
       }
     })
     network.onPeer(event => {
@@ -129,8 +129,8 @@ export class Peer extends EventEmitter {
       discarded,
       skipped,
       ended,
-      received: { ...this.#received },
-      sent: { ...this.#sent }
+      received: { ...this.#frames.received },
+      sent: { ...this.#frames.sent }
     }
   }
 
@@ -173,10 +173,10 @@ export class Peer extends EventEmitter {
   #hear(message: FromLearner): void {
     switch (message.kind) {
       case 'frame':
-        this.#send(message.edge, message.bytes)
+        this.#frames.send(this.#edges, message.edge, message.bytes)
         break
       case 'consumed':
-        this.#release(message.edge)
+        this.#frames.consumed(message.edge)
         break
       case 'refused':
         this.#edges.penalise(message.edge, message.reason)
@@ -207,30 +207,6 @@ export class Peer extends EventEmitter {
       default:
         message satisfies never
     }
-  }
-
-  #send(edge: number, bytes: Uint8Array): void {
-    this.#sent.messages++
-    this.#sent.bytes += bytes.length
-    this.#edges.send(edge, bytes).then(
-      () => this.#learner.post({ kind: 'writable', edge }),
-      // The session has ended, of which the overlay tells.
-      () => undefined
-    )
-  }
-
-  #take(edge: number, bytes: Uint8Array): Promise<void> {
-    this.#received.messages++
-    this.#received.bytes += bytes.length
-    return new Promise(resolve => {
-      this.#consumed.set(edge, resolve)
-      this.#learner.post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
-    })
-  }
-
-  #release(edge: number): void {
-    this.#consumed.get(edge)?.()
-    this.#consumed.delete(edge)
   }
 
   /** A peer that cannot store must not go on: it would say what it cannot remember. */

@@ -20,8 +20,9 @@ export function predictCommand(program: Command): Command {
     .addHelpText(
       'after',
       `
-Prints a line an input: the label, and how probable it is (nothing more for numbers).
-With --json a line {label, scores} an input, then {command, inputs, skipped, predictor}.
+Prints a line an input: the label and its probability, or the number.
+With --json a line {label, scores} an input, then one with
+{command, inputs, skipped, predictor}.
 
 Examples:
   admb predict --dir model --data new.csv

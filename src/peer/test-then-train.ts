@@ -1,0 +1,114 @@
+/**
+ * What is done with inputs: each is predicted and scored with the predictor that serves, then its gradient at the current
+ * one is added to the node's sum.
+ */
+import type { AdmbNode } from '../admb/index.js'
+import { type Blocks, ExampleError, type Examples, type Learner } from '../learner/index.js'
+import { RowBuffer, type Rows, scaled } from '../streams/index.js'
+import type { LearningSpec } from './agreement.js'
+import type { Tally } from './tally.js'
+import type { InputAnswer, LearnerInit, PredictWith } from './thread-messages.js'
+
+export interface TestThenTrainOptions {
+  readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
+  readonly learner: Learner
+  readonly node: AdmbNode
+  readonly tally: Tally
+  /** Gradients were added, and perhaps an update made: the node has effects to be taken. */
+  readonly onLearned: () => void
+  /** An input did not fit the model, and was left out. */
+  readonly onUnfit: (reason: string) => void
+}
+
+export class TestThenTrain {
+  /** Inputs that did not fit the model. */
+  unfit = 0
+  readonly #spec: LearningSpec
+  readonly #predictWith: PredictWith
+  readonly #learner: Learner
+  readonly #node: AdmbNode
+  readonly #tally: Tally
+  readonly #onLearned: () => void
+  readonly #onUnfit: (reason: string) => void
+  readonly #slice = new RowBuffer()
+  #serving: Blocks
+
+  constructor({ init, learner, node, tally, onLearned, onUnfit }: TestThenTrainOptions) {
+    this.#spec = init.spec
+    this.#predictWith = init.predictWith
+    this.#learner = learner
+    this.#node = node
+    this.#tally = tally
+    this.#onLearned = onLearned
+    this.#onUnfit = onUnfit
+    this.#serving = this.#servingNow()
+  }
+
+  /** Predictions are served by the node's predictor as it is now. */
+  renew(): void {
+    this.#serving = this.#servingNow()
+  }
+
+  /** Learns from rows [from, to), scaling and counting them first where the model is to be scaled. */
+  learn(rows: Rows, from: number, to: number): void {
+    const { moments } = this.#tally
+    if (moments === undefined) this.#step(rows, from, to)
+    else this.#step(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from)
+  }
+
+  /** Predicts, or predicts and learns from, rows that came with a request. */
+  answer(given: Rows, learn: boolean): InputAnswer['predictions'] {
+    const { moments } = this.#tally
+    const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
+    const predictions: { label: number | string; scores: readonly number[] }[] = []
+    for (let row = 0; row < rows.size; row++) {
+      const { label, scores } = this.#learner.predict(this.#serving, rows, row)
+      const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
+      predictions.push({ label: name ?? label, scores })
+      if (learn) this.#step(rows, row, row + 1)
+    }
+    return predictions
+  }
+
+  /** Test, then train: rows [from, to), in pieces that no update falls into. A row that does not fit is left out. */
+  #step(examples: Examples, from: number, to: number): void {
+    for (let row = from; row < to; ) {
+      const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
+      const learned = this.#addGradients(examples, row, end)
+      if (learned > row) {
+        this.#learner.score(this.#serving, examples, row, learned, this.#tally.score)
+        this.#tally.inputs += learned - row
+        this.#node.added(learned - row)
+        this.#onLearned()
+      }
+      row = learned < end ? learned + 1 : end
+    }
+  }
+
+  /** @returns the first row that does not fit, nothing of which was added, or `to` */
+  #addGradients(examples: Examples, from: number, to: number): number {
+    try {
+      const { predictor, accumulator } = this.#node
+      this.#learner.addGradient(predictor.parameters, examples, from, to, accumulator)
+      return to
+    } catch (error) {
+      if (!(error instanceof ExampleError)) throw error
+      this.unfit++
+      this.#onUnfit(error.message)
+      return error.row
+    }
+  }
+
+  #servingNow(): Blocks {
+    switch (this.#predictWith) {
+      case 'average':
+        return this.#node.predictor.average
+      case 'current':
+        return this.#node.predictor.parameters
+      case 'ahead':
+        return this.#node.ahead()
+      default:
+        return this.#predictWith satisfies never
+    }
+  }
+}
