@@ -23,6 +23,7 @@ export async function probeTask(flags: DataFlags & LearningFlags): Promise<Task>
   const model = modelFor(flags.model, probe ?? { classes: flags.classes ?? flags.classNames?.length })
   const classes = flags.classes ?? flags.classNames?.length ?? probe?.classes
   const hashBits = probe ? probe.hashBits : flags.hashBits
+  const columns = probe?.columns ?? flags.columns
   const given = flags.hashBits === undefined ? flags.dimension : 2 ** flags.hashBits
   const dimension = probe?.dimension ?? (given === undefined ? undefined : given + (flags.constant ? 1 : 0))
   if (dimension === undefined) {
@@ -34,5 +35,5 @@ export async function probeTask(flags: DataFlags & LearningFlags): Promise<Task>
     throw new UsageError('peers must agree on the number of classes: give --classes N or --class-names A,B,C')
   }
   const batch = flags.batch ?? PEER_BATCH
-  return { spec: learningSpec(flags, { model, dimension, classes, hashBits, batch }), stream }
+  return { spec: learningSpec(flags, { model, dimension, classes, hashBits, columns, batch }), stream }
 }

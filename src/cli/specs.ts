@@ -11,13 +11,14 @@ const SYNTHETIC_ROWS = 100_000
 /** The stream that the flags describe. Target and number of classes follow from the model. */
 export function streamOptions(flags: DataFlags, model: ModelName | undefined): StreamOptions {
   const { data, kind } = inputOf(flags)
-  const { label, labels, classNames, ignore, categorical, dimension, hashBits, constant } = flags
+  const { label, labels, classNames, columns, ignore, categorical, dimension, hashBits, constant } = flags
   return given({
     ...reading(flags, data, kind),
     label,
     labels,
     classes: flags.classes ?? (isText(kind) && learnsTwoClasses(flags, model) ? 2 : undefined),
     classNames,
+    columns,
     ignore,
     categorical,
     dimension,
@@ -32,7 +33,7 @@ export function streamOptions(flags: DataFlags, model: ModelName | undefined): S
 export function streamFor(spec: LearningSpec, flags: Partial<DataFlags>): StreamOptions {
   const { data, kind } = inputOf(flags)
   const { label, labels, ignore, categorical } = flags
-  const { target, constant, dimension, ...text } = parserOptions(spec)
+  const { target, constant, dimension, columns, ...text } = parserOptions(spec)
   const common = { ...reading(flags, data, kind), label, labels, ignore, categorical, target, constant }
   switch (kind) {
     case 'digits':
@@ -46,9 +47,10 @@ export function streamFor(spec: LearningSpec, flags: Partial<DataFlags>): Stream
         throw new UsageError('the model was trained without hashing, and vw inputs are hashed: give another format')
       }
       return given({ ...common, ...text })
-    case 'libsvm':
     case 'csv':
     case 'jsonl':
+      return given({ ...common, ...text, dimension, columns, scale: spec.features.scale })
+    case 'libsvm':
     case undefined:
       return given({ ...common, ...text, dimension, scale: spec.features.scale })
     default:
@@ -80,12 +82,13 @@ export interface Found {
   readonly dimension: number
   readonly classes: number | undefined
   readonly hashBits: number | undefined
+  readonly columns: readonly string[] | undefined
   readonly batch: number
 }
 
 /** What is learned, for a peer or a state directory: everything must be known by now. */
 export function learningSpec(flags: DataFlags & LearningFlags, found: Found): LearningSpec {
-  const { model, dimension, classes, batch, hashBits } = found
+  const { model, dimension, classes, batch, hashBits, columns } = found
   const { l2, rule = defaultRule, average = defaultAveraging, constant, scale, classNames } = flags
   return {
     model,
@@ -95,7 +98,7 @@ export function learningSpec(flags: DataFlags & LearningFlags, found: Found): Le
     rule,
     averaging: average,
     batch,
-    features: { constant, hashBits, scale, classNames }
+    features: { constant, hashBits, columns, scale, classNames }
   }
 }
 

@@ -36,6 +36,8 @@ export interface LearningSpec {
 export interface FeatureSpec {
   readonly constant: boolean
   readonly hashBits?: number
+  /** CSV: names of the numeric columns by feature number. */
+  readonly columns?: readonly string[]
   readonly scale: 'none' | 'standard'
   readonly classNames?: readonly string[]
 }
@@ -63,6 +65,7 @@ export function agreementFields(spec: LearningSpec): [field: string, value: stri
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
     ['class-names', (features.classNames ?? []).join(',')],
+    ['columns', (features.columns ?? []).join(',')],
     ['hash-bits', String(features.hashBits ?? '')],
     ['constant', String(features.constant)],
     ['scale', features.scale],
@@ -73,9 +76,9 @@ export function agreementFields(spec: LearningSpec): [field: string, value: stri
   ]
 }
 
-/** How more inputs for the model must be parsed, from whatever text: labels and features then mean what they meant to it. */
+/** How more inputs for the model must be parsed, from whatever text (`columns` where there are any): labels and features then mean what they meant to it. */
 export function parserOptions({ model, dimension, classes, features }: LearningSpec): ParserOptions {
-  const { constant, hashBits, classNames } = features
+  const { constant, hashBits, columns, classNames } = features
   const isNumber = model === 'linear'
   return {
     target: isNumber ? 'number' : 'class',
@@ -83,6 +86,7 @@ export function parserOptions({ model, dimension, classes, features }: LearningS
     classNames,
     constant,
     hashBits,
+    columns,
     dimension: hashBits === undefined ? dimension - (constant ? 1 : 0) : undefined
   }
 }
@@ -90,7 +94,7 @@ export function parserOptions({ model, dimension, classes, features }: LearningS
 /** The spec as the text that a state directory keeps: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, dimension, classes, l2, rule, averaging, batch, features } = spec
-  const { constant, hashBits, scale, classNames } = features
+  const { constant, hashBits, columns, scale, classNames } = features
   const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
   return JSON.stringify({
     model,
@@ -100,7 +104,7 @@ export function specText(spec: LearningSpec): string {
     rule: sorted(rule),
     averaging: sorted(averaging),
     batch,
-    features: { constant, hashBits, scale, classNames }
+    features: { constant, hashBits, columns, scale, classNames }
   })
 }
 

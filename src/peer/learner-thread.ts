@@ -65,7 +65,9 @@ function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
 
 function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): void {
   try {
-    const options = { ...parserOptions(init.spec), source: 'request', strict: true, unlabelled: action === 'predict' }
+    const { columns, ...parsing } = parserOptions(init.spec)
+    const named = format === 'jsonl' ? { columns } : {}
+    const options = { ...parsing, ...named, source: 'request', strict: true, unlabelled: action === 'predict' }
     const rows = createParser(format, options).push(terminated(body))
     post({ kind: 'answer', id, answer: loop.answer(rows, action === 'learn') })
   } catch (error) {

@@ -74,8 +74,8 @@ async function train(flags: Flags): Promise<void> {
     }
     progress.clear()
     const trained = trainer.finish()
-    const { hashBits } = stream
-    const spec = learningSpec(flags, { model, classes, batch, hashBits, dimension: trained.dimension })
+    const { hashBits, columns } = stream
+    const spec = learningSpec(flags, { model, classes, batch, hashBits, columns, dimension: trained.dimension })
     const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
     const name = await keep(store, spec, trained, trainer.report(), moments)
     show(flags, trainer.report(), { seconds: (performance.now() - start) / 1000, skipped: stream.skipped }, name)

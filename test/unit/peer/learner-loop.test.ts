@@ -42,6 +42,7 @@ function streamOf(batches: readonly Rows[]): ExampleStream {
     dimension: 2,
     classes: 2,
     hashBits: undefined,
+    columns: undefined,
     skipped: 0,
     async *[Symbol.asyncIterator]() {
       yield* batches
