@@ -28,6 +28,19 @@ export function compareNames(a: PredictorName, b: PredictorName): number {
   return a.incarnation - b.incarnation
 }
 
+/** Whether the receiver, who holds `b`, should take over `a` from the sender; both by index. */
+export function prevails(
+  precedence: Precedence,
+  a: PredictorName,
+  b: PredictorName,
+  sender: string,
+  receiver: string
+): boolean {
+  if (precedence === 'origin') return compareNames(a, b) > 0
+  if (a.updates !== b.updates) return a.updates > b.updates
+  return !sameName(a, b) && sender < receiver
+}
+
 /** Whether both name the same predictor. */
 export function sameName(a: PredictorName, b: PredictorName): boolean {
   return a.updates === b.updates && a.origin === b.origin && a.incarnation === b.incarnation

@@ -1,0 +1,103 @@
+/**
+ * The predictor that a node holds, with what is needed to pass it on and to take over the next one: the parent it came
+ * from, the batch that made it, its lineage.
+ */
+import type { Frame } from './codec.js'
+import { FrameError } from './errors.js'
+import { HeaderMemory } from './lineage.js'
+import { compareNames, equivocates, type PredictorName, sameName } from './name.js'
+import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
+import { isFinite32 } from './vectors.js'
+
+/** A predictor that came from elsewhere, checked; with its batch if it came as a step. */
+export interface Received {
+  readonly predictor: Predictor
+  readonly batch: Batch | undefined
+}
+
+export class Holding {
+  readonly #recipe: Recipe
+  readonly #batch: number
+  readonly #headers: HeaderMemory
+  #predictor: Predictor
+  /** Kept so that a step made elsewhere from it can be replayed. */
+  #parent: Predictor | undefined
+  #step: Batch | undefined
+  #lineage: readonly Header[] = []
+
+  /**
+   * @param batch b
+   * @param headers the greatest number of headers of a lineage
+   */
+  constructor(initial: Predictor, recipe: Recipe, batch: number, headers: number) {
+    this.#predictor = initial
+    this.#recipe = recipe
+    this.#batch = batch
+    this.#headers = new HeaderMemory(headers)
+  }
+
+  get predictor(): Predictor {
+    return this.#predictor
+  }
+
+  /** The batch that made the predictor from its parent, where it is known. */
+  get step(): Batch | undefined {
+    return this.#step
+  }
+
+  /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
+  get lineage(): readonly Header[] {
+    return this.#lineage
+  }
+
+  /** Order of a name against the predictor held. Throws FrameError when one name stands for two contents. */
+  compare(name: PredictorName): number {
+    if (equivocates(name, this.#predictor.name)) {
+      throw new FrameError(`two different predictors are named ${name.updates} updates by ${name.origin || 'nobody'}`)
+    }
+    return compareNames(name, this.#predictor.name)
+  }
+
+  /** Takes up another predictor. @param chain its header and those of ancestors, newest first */
+  turn(predictor: Predictor, chain: readonly Header[], step: Batch | undefined): void {
+    const lineage = this.#headers.extend(chain)
+    const parent = lineage[0]?.parent
+    this.#parent = [this.#predictor, this.#parent].find(held => held && parent && sameName(held.name, parent))
+    this.#predictor = predictor
+    this.#step = step
+    this.#lineage = lineage
+  }
+
+  /**
+   * The predictor that a frame carries, replayed or taken over, its digest checked.
+   * @returns undefined if it carries none, or a step whose parent is not held
+   * @throws FrameError
+   */
+  receive({ content, name, headers }: Frame): Received | undefined {
+    const header = headers[0]
+    if (header && header.count < this.#batch) {
+      throw new FrameError(`a batch of ${header.count} gradients where ${this.#batch} are needed`)
+    }
+    if (content?.kind === 'step') return this.#replay({ sum: content.sum, count: header.count }, header)
+    if (content === undefined) return undefined
+    const { parameters, average, state } = content
+    if (this.#recipe.digest([parameters, average, state]) !== name.digest) {
+      throw new FrameError('content does not match its digest')
+    }
+    return { predictor: { name, parameters, average, state }, batch: undefined }
+  }
+
+  #replay(batch: Batch, { name, parent: wanted }: Header): Received | undefined {
+    const parent = [this.#predictor, this.#parent].find(held => held && sameName(held.name, wanted))
+    if (parent === undefined) return undefined
+    if (parent.name.digest !== wanted.digest) throw new FrameError('a step from another parent of the same name')
+    const predictor = nextPredictor(parent, batch, name, this.#recipe)
+    if (predictor.name.digest !== name.digest) throw new FrameError('replaying the step gives another predictor')
+    if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step gives numbers that are not finite')
+    return { predictor, batch }
+  }
+}
+
+export function isFinitePredictor({ parameters, average, state }: Predictor): boolean {
+  return isFinite32(parameters) && isFinite32(average) && isFinite32(state)
+}

@@ -1,0 +1,91 @@
+/**
+ * What of the predictor goes to a neighbour, and when: to those who lack it, at once, as the step where they hold the parent,
+ * whole where that is small or was asked for, and else by name alone, for them to ask.
+ */
+import type { Step, Whole } from './codec.js'
+import type { Edge } from './edge.js'
+import type { Holding } from './holding.js'
+import { type Precedence, type PredictorName, prevails, sameName } from './name.js'
+import type { Header } from './predictor.js'
+
+export interface OutboxOptions {
+  /** This node's index. */
+  readonly self: string
+  readonly precedence: Precedence
+  /** Whole predictors up to that many bytes go out unasked. */
+  readonly pushBytes: number
+  /** Bytes of a whole predictor. */
+  readonly wholeBytes: number
+}
+
+export class Outbox {
+  readonly #holding: Holding
+  readonly #options: OutboxOptions
+
+  constructor(holding: Holding, options: OutboxOptions) {
+    this.#holding = holding
+    this.#options = options
+  }
+
+  /** Whether the neighbour is known to hold something worse. */
+  lacks(edge: Edge): boolean {
+    const { self, precedence } = this.#options
+    return edge.peerHolds !== undefined && prevails(precedence, this.#name, edge.peerHolds, self, edge.peer)
+  }
+
+  /** Whether the neighbour holds this node's predictor, or will once the last frame has reached it. */
+  shares(edge: Edge): boolean {
+    if (edge.peerHolds && sameName(edge.peerHolds, this.#name)) return true
+    return edge.push !== undefined && edge.push.kind !== 'offer' && this.#wentOut(edge)
+  }
+
+  /** Whether the predictor is to be sent, or sent again, without having been asked for. */
+  mustPush(edge: Edge): boolean {
+    return this.lacks(edge) && (edge.repush || !this.#wentOut(edge))
+  }
+
+  /** Whether the predictor went out and the neighbour has not yet said anything that came after its arrival. */
+  isInFlight(edge: Edge, period: number): boolean {
+    const { push } = edge
+    if (push === undefined || push.kind === 'offer' || !this.#wentOut(edge)) return false
+    return push.sequence > edge.acknowledged && !edge.pushBackoff.due(period)
+  }
+
+  /** What goes with the frame of that sequence number, noted as sent. */
+  content(edge: Edge, sequence: number, period: number): Whole | Step | undefined {
+    if (!this.mustPush(edge) && !edge.answer) return undefined
+    const { predictor, step } = this.#holding
+    const { name, parameters, average, state } = predictor
+    const kind = this.#kindFor(edge)
+    if (!this.#wentOut(edge)) edge.pushBackoff.start(period, edge.roundTrip)
+    edge.push = { name, kind, sequence }
+    edge.repush = false
+    if (kind === 'step' && step) return { kind, sum: step.sum }
+    return kind === 'whole' ? { kind, parameters, average, state } : undefined
+  }
+
+  /** Headers that the neighbour may lack: back to what it holds where that is an ancestor, else all that are known. */
+  headers(edge: Edge): readonly Header[] {
+    const { lineage } = this.#holding
+    const theirs = edge.peerHolds
+    const known = theirs ? lineage.findIndex(header => sameName(header.parent, theirs)) : -1
+    return known < 0 ? lineage : lineage.slice(0, known + 1)
+  }
+
+  get #name(): PredictorName {
+    return this.#holding.predictor.name
+  }
+
+  #wentOut({ push }: Edge): boolean {
+    return push !== undefined && sameName(push.name, this.#name)
+  }
+
+  #kindFor(edge: Edge): 'offer' | 'step' | 'whole' {
+    const { step, lineage } = this.#holding
+    const parent = lineage[0]?.parent
+    // Asked again after a step means that the step was of no use.
+    const failed = edge.answer && edge.push?.kind === 'step' && this.#wentOut(edge)
+    if (step && parent && edge.peerHolds && sameName(parent, edge.peerHolds) && !failed) return 'step'
+    return edge.answer || this.#options.wholeBytes <= this.#options.pushBytes ? 'whole' : 'offer'
+  }
+}
