@@ -15,7 +15,7 @@ function print(row: Row, json: boolean): void {
   const goal = target === undefined ? '' : 'least' in target ? `≥ ${format(target.least)}` : `≤ ${format(target.most)}`
   const verdict = enough === undefined ? '' : enough ? 'met' : 'MISSED'
   const rest = Object.entries(details).map(
-    ([key, given]) => `${key} ${typeof given === 'number' ? format(given) : given}`
+    ([key, given]) => `${key} ${typeof given === 'string' ? given : [given].flat().map(format).join(' ')}`
   )
   const columns = [name.padEnd(56), `${format(value)} ${unit}`.padEnd(24), goal.padEnd(14), verdict.padEnd(7)]
   process.stdout.write(`${columns.join('')}${rest.join(', ')}\n`)
