@@ -49,19 +49,25 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* rows(averageLoss, outcomes)
 }
 
-/** One pass with all linked from the start, and with all alone in the first second. */
+/** One pass: all linked from the start by short or long links, and all alone in the first second. */
 async function* virtual(data: string): AsyncGenerator<Row> {
   const examples = await collect(await openStream({ data, constant: true }), Number.POSITIVE_INFINITY)
   const { model, classes, dimension } = spec
   const trainer = new SerialTrainer({ model, classes, dimension, batch: BATCH })
   trainer.learn(examples)
   const serial = trainer.report().averageLoss ?? 0
-  const play = { passes: 1, rate: RATE, latency: 5, period: PERIOD_MS }
-  for (const apart of [0, 1000]) {
+  const play = { passes: 1, rate: RATE, period: PERIOD_MS }
+  const networks = [
+    { latency: 5, apart: 0 },
+    { latency: 5, apart: 1000 },
+    { latency: 80, apart: 0 }
+  ]
+  for (const network of networks) {
+    const { latency, apart } = network
     for (const predictWith of ['average', 'ahead'] as const) {
       for (const carry of [0, 4, 16, 64]) {
-        const { loss, used, updates } = playVirtually(spec, examples, { ...play, carry, predictWith, apart })
-        const name = `virtual, apart for ${apart} ms, ${predictWith}, carry ${carry}: loss over serial`
+        const { loss, used, updates } = playVirtually(spec, examples, { ...play, ...network, carry, predictWith })
+        const name = `virtual, ${latency} ms, apart for ${apart} ms, ${predictWith}, carry ${carry}: loss over serial`
         yield { name, value: loss / serial, unit: '×', details: { used, updates } }
       }
     }

@@ -17,7 +17,7 @@ function print(row: Row, json: boolean): void {
   const rest = Object.entries(details).map(
     ([key, given]) => `${key} ${typeof given === 'string' ? given : [given].flat().map(format).join(' ')}`
   )
-  const columns = [name.padEnd(56), `${format(value)} ${unit}`.padEnd(24), goal.padEnd(14), verdict.padEnd(7)]
+  const columns = [name.padEnd(72), `${format(value)} ${unit}`.padEnd(24), goal.padEnd(14), verdict.padEnd(7)]
   process.stdout.write(`${columns.join('')}${rest.join(', ')}\n`)
 }
 
