@@ -77,8 +77,8 @@ export function withData(command: Command): Command {
 export function withFeatures(command: Command): Command {
   return command
     .option('--dimension <n>', 'number of features, where the data does not tell', whole(1))
-    .option('--hash-bits <n>', 'hash features (of a CSV file: its categories) into 2^n', whole(1, 30))
-    .option('--columns <list>', 'CSV: its numeric columns in order (default: as the header and first row tell)', list)
+    .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
+    .option('--columns <list>', 'CSV: the numeric columns, in order', list)
     .addOption(
       new Option('--scale <how>', 'numeric columns: minus mean over deviation of their past; kept with the state')
         .choices(['none', 'standard'])

@@ -67,7 +67,7 @@ export class JsonlFormat implements RowFormat {
     const behind = (options.dimension ?? this.#columns.length + hashed) - this.#columns.length
     this.#mask = (isTabular ? behind : hashed) - 1
     this.#hasHashed = this.#mask >= 0
-    this.#length = options.dimension
+    this.#length = isTabular ? this.#columns.length : options.dimension
     this.#isNumbered = options.dimension !== undefined && !isTabular
     if (isTabular) this.#shape = 'named'
     else if (this.#isNumbered) this.#shape = 'array'
@@ -126,7 +126,8 @@ export class JsonlFormat implements RowFormat {
     }
     const shape = this.#rowShape === 'array' ? 'array' : 'named'
     if (this.#shape === 'unknown') this.#shape = shape
-    if (this.#shape !== shape && !(this.#isNumbered && shape === 'named')) {
+    const isEither = this.#isNumbered || this.#options.columns !== undefined
+    if (this.#shape !== shape && !isEither) {
       return scanner.fail(open, `the features are ${SHAPES[shape]}, expected ${SHAPES[this.#shape]}`)
     }
     if (shape === 'array') {

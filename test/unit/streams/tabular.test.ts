@@ -48,6 +48,11 @@ describe('columns', () => {
     assert.throws(() => dense('jsonl', '{"y": 0, "region": "east"}\n', none), /give a number/)
   })
 
+  it('may come as an array of the numeric ones', () => {
+    assert.deepEqual(dense('jsonl', '{"y": 1, "features": [18, 1658]}\n').found[0], expected.found[0].slice(0, 3))
+    assert.throws(() => dense('jsonl', '{"y": 1, "features": [18]}\n'), /an array of 1 features, expected 2/)
+  })
+
   it('are told by a parser once it has seen a row, and missed in a file without them', () => {
     const parser = createParser('csv', { label: 'y', constant: true })
     assert.equal(parser.columns, undefined)
