@@ -19,6 +19,7 @@ export {
   type Prediction,
   type RuleSpec,
   type RuleState,
+  ruleFor,
   type Score,
   SerialTrainer,
   type UpdateRule

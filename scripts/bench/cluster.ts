@@ -4,7 +4,7 @@
  * what carry-over and look-ahead prediction are worth.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SerialTrainer } from '../../src/learner/index.js'
+import { ruleFor, SerialTrainer } from '../../src/learner/index.js'
 import type { LearningSpec, PeerStatus } from '../../src/peer/index.js'
 import { collect, openStream } from '../../src/streams/index.js'
 import { publicData } from './data.js'
@@ -26,7 +26,7 @@ const spec: LearningSpec = {
   model: 'softmax',
   dimension: 785,
   classes: 10,
-  rule: { name: 'adagrad' },
+  rule: ruleFor('softmax'),
   averaging: { name: 'tail' },
   batch: BATCH,
   features: { constant: true, scale: 'none' }

@@ -1,5 +1,5 @@
 /** From flags to what is read and what is learned. */
-import { defaultAveraging, defaultRule, type ModelName } from '../learner/index.js'
+import { defaultAveraging, type ModelName, ruleFor } from '../learner/index.js'
 import { type LearningSpec, parserOptions } from '../peer/agreement.js'
 import { type ExampleStream, type InputKind, inputKind, type StreamOptions } from '../streams/index.js'
 import { UsageError } from './errors.js'
@@ -89,13 +89,13 @@ export interface Found {
 /** What is learned, for a peer or a state directory: everything must be known by now. */
 export function learningSpec(flags: DataFlags & LearningFlags, found: Found): LearningSpec {
   const { model, dimension, classes, batch, hashBits, columns } = found
-  const { l2, rule = defaultRule, average = defaultAveraging, constant, scale, classNames } = flags
+  const { l2, rule, average = defaultAveraging, constant, scale, classNames } = flags
   return {
     model,
     dimension,
     classes: model === 'softmax' ? classes : undefined,
     l2,
-    rule,
+    rule: ruleFor(model, rule),
     averaging: average,
     batch,
     features: { constant, hashBits, columns, scale, classNames }

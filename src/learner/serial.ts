@@ -8,7 +8,7 @@ import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
 import { checkDimension, classesOf, type ModelName, outputsOf, scalarLossOf } from './model.js'
 import { adagradValues } from './rules/adagrad.js'
-import { createRule, defaultRule, type RuleSpec } from './rules/index.js'
+import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
 import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Trained } from './trainer.js'
@@ -89,7 +89,8 @@ export class SerialTrainer {
 
 function createEngine(options: SerialOptions): Engine {
   const { model, classes, dimension, l2, batch = 1, predictWith = 'average' } = options
-  const { rule: ruleSpec = defaultRule, parameterLimit = DEFAULT_PARAMETER_LIMIT } = options
+  const { parameterLimit = DEFAULT_PARAMETER_LIMIT } = options
+  const ruleSpec = ruleFor(options.model, options.rule)
   const outputs = outputsOf(model, classes)
   if (dimension !== undefined) checkDimension(dimension)
   if (!Number.isInteger(batch) || batch < 1)

@@ -1,5 +1,6 @@
 /** Update rules by name: the one place where a configuration becomes a rule. */
 import { OptionError } from '../errors.js'
+import type { ModelName } from '../model.js'
 import type { UpdateRule } from '../types.js'
 import { type AdagradOptions, adagrad } from './adagrad.js'
 import { type AdamOptions, adam } from './adam.js'
@@ -19,6 +20,11 @@ export type RuleName = RuleSpec['name']
 export const ruleNames: readonly RuleName[] = ['adagrad', 'dual-averaging', 'mirror-descent', 'momentum', 'adam']
 /** Chosen by measurement: good without tuning on every data set tried, at b = 1, 32 and 512. */
 export const defaultRule: RuleSpec = { name: 'adagrad' }
+
+/** A rule with what the model's loss lets it add by default: AdaGrad's `promise` of 1 nat means nothing to other units. */
+export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpec {
+  return spec.name === 'adagrad' && model !== 'linear' ? { promise: 1, ...spec } : spec
+}
 
 /** @throws OptionError for an unknown name or option, or a value out of range */
 export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
