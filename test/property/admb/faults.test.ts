@@ -143,14 +143,46 @@ describe('ADMB under generated faults', () => {
         const ancestry = world.ancestry(best)
         assert.equal(ancestry.length, best.name.updates)
         let replayed = world.start
-        for (const { header, batch } of ancestry) replayed = nextPredictor(replayed, batch, header.name, toy)
+        const mean = new Float64Array(best.average[0].length)
+        for (const { header, batch } of ancestry) {
+          replayed = nextPredictor(replayed, batch, header.name, toy)
+          replayed.parameters[0].forEach((weight, i) => {
+            mean[i] += weight / ancestry.length
+          })
+        }
         assert.equal(replayed.name.digest, best.name.digest)
+        if (ancestry.length > 0) assert.ok(best.average[0].every((weight, i) => Math.abs(weight - mean[i]) < 1e-4))
         assert.equal(
           total(best.parameters[0]),
           ancestry.reduce((sum, logged) => sum + logged.batch.count, 0)
         )
       }),
       { numRuns: RUNS }
+    )
+  })
+
+  it('lets the count held for an edge never fall for one predictor while the tree stands', function () {
+    this.timeout(300_000)
+    const standing: readonly Kind[] = ['connect', 'cut', 'crash']
+    fc.assert(
+      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes })
+        for (let h = 1; h < nodes; h++) world.connect(h, (h * labels[0].charCodeAt(0)) % h)
+        const counts = new Map<string, number>()
+        for (const step of schedule) {
+          if (standing.includes(step[0])) continue
+          perform(world, step)
+          world.hosts.forEach(({ node, origin }) => {
+            for (const { number } of world.links.values()) {
+              const key = `${origin} ${number} ${nameKey(node.predictor.name)}`
+              const count = node.held(number)?.count ?? 0
+              assert.ok(count >= (counts.get(key) ?? 0), `${key}: ${counts.get(key)} became ${count}`)
+              counts.set(key, count)
+            }
+          })
+        }
+      }),
+      { numRuns: Math.ceil(RUNS / 3) }
     )
   })
 

@@ -61,6 +61,21 @@ describe('ADMB without faults', () => {
     )
   })
 
+  it('brings the best number of updates to every node within the diameter (Lemma 1)', () => {
+    fc.assert(
+      fc.property(tree, fc.integer({ min: 1, max: 9 }), fc.nat(), (parents, updates, ahead) => {
+        const nodes = parents.length + 1
+        const origins = Array.from({ length: nodes }, (_, i) => `n${i}`)
+        const world = new World({ origins, batch: 3, carry: 0 })
+        for (let i = 0; i < 3 * updates; i++) world.input(ahead % nodes)
+        for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
+        for (let r = 0; r < diameter(parents); r++) world.round()
+        for (const { node } of world.hosts) assert.ok(node.predictor.name.updates >= updates)
+      }),
+      { numRuns: 200 }
+    )
+  })
+
   it('shares on the path 1-5-2 by origin, while by sender every node learns alone', () => {
     const origins = ['1', '5', '2']
     const byOrigin = inputsUntilSecond(origins, [0, 1], 200, 'origin')
