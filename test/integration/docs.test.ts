@@ -1,6 +1,6 @@
 /**
- * The commands of the README, run as they stand there: blocks marked `run` one after another, and the two peers of the walk
- * through, both on this machine. A page that promises what does not work costs a new user more than no page.
+ * The commands of the README and the simulator's page, run as they stand there: blocks marked `run` one after another, and
+ * the two peers of the walk through, both on this machine. A page that promises what does not work costs a new user more than no page.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -10,13 +10,11 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const readme = readFileSync('README.md', 'utf8')
-
-/** Commands of the blocks with that mark, in order. */
-function blocks(mark: string): string[] {
+/** Commands of a page's blocks with that mark, in order. */
+function blocks(mark: string, page = 'README.md'): string[] {
   const pattern = new RegExp(`<!-- ${mark} -->\\n+\`\`\`sh\\n([^]*?)\`\`\``, 'g')
-  const found = [...readme.matchAll(pattern)].map(match => match[1].trim())
-  assert.notEqual(found.length, 0, `README.md has no block marked ${mark}`)
+  const found = [...readFileSync(page, 'utf8').matchAll(pattern)].map(match => match[1].trim())
+  assert.notEqual(found.length, 0, `${page} has no block marked ${mark}`)
   return found
 }
 
@@ -38,7 +36,7 @@ function customers(rows: number, seed: number): string {
   return `${lines.join('\n')}\n`
 }
 
-describe('the README', () => {
+describe('the documents', () => {
   let folder: string
   let env: NodeJS.ProcessEnv
 
@@ -58,7 +56,7 @@ describe('the README', () => {
   const run = (commands: string) =>
     execFileSync('bash', ['-euc', commands], { cwd: folder, env, encoding: 'utf8', timeout: 50_000 })
 
-  it('has commands that work as written', () => {
+  it('have commands that work as written: the README', () => {
     const printed = blocks('run').map(run).join('\n')
     const accuracies = [...printed.matchAll(/accuracy +([\d.]+) %/g)].map(match => Number(match[1]))
     assert.equal(accuracies.length, 2)
@@ -66,7 +64,13 @@ describe('the README', () => {
     assert.match(readFileSync(join(folder, 'allowed.txt'), 'utf8'), /^12D3KooW\w+\n$/)
   })
 
-  it('leads to two peers that learn together', async () => {
+  it('have commands that work as written: the simulator', () => {
+    const printed = blocks('run', 'docs/simulator.md').map(run).join('\n')
+    assert.match(printed, /100 runs, no violation/)
+    assert.match(printed, /admb-sender .*%/)
+  })
+
+  it('lead to two peers that learn together', async () => {
     const peers: ChildProcess[] = []
     const start = async (command: string) => {
       const peer = spawn('bash', ['-c', `exec ${command}`], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
