@@ -1,0 +1,91 @@
+/** What comes outside the tree (a fetched predictor), and what is looked at but never shared (look-ahead). */
+import assert from 'node:assert/strict'
+import { AdmbNode, FrameError, startingPredictor } from '../../../src/admb/index.js'
+import { toy, toyLayout } from '../../support/toy.js'
+
+const INPUTS = 32
+const layout = toyLayout(INPUTS)
+const initial = startingPredictor([new Float32Array(INPUTS)], toy)
+const node = (self: string, batch = 4, carry = 9) =>
+  new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch, carry })
+
+function learn(learner: AdmbNode, from: number, to: number): void {
+  for (let input = from; input < to; input++) {
+    learner.accumulator[0][input] += 1
+    learner.added(1)
+  }
+}
+
+describe('a predictor that was fetched', () => {
+  it('is adopted if it is better, told as adopted, and the own gradients go on', () => {
+    const [ahead, behind] = [node('a'), node('b')]
+    learn(ahead, 0, 9)
+    learn(behind, 10, 12)
+    assert.ok(behind.wants(ahead.predictor.name))
+    behind.offer(ahead.save(), 'a')
+    const [effect] = behind.takeEffects()
+    assert.ok(effect.kind === 'adopted' && effect.from === 'a')
+    assert.deepEqual(behind.predictor, ahead.predictor)
+    assert.equal(behind.ownGradients, 2)
+    learn(behind, 12, 14)
+    assert.deepEqual(
+      [...behind.predictor.parameters[0]],
+      Array.from({ length: INPUTS }, (_, i) => Number(i < 8 || (i >= 10 && i < 14)))
+    )
+  })
+
+  it('changes nothing if it is worse, the same, or damaged', () => {
+    const [ahead, behind] = [node('a'), node('b')]
+    learn(ahead, 0, 8)
+    learn(behind, 10, 14)
+    const before = ahead.predictor
+    ahead.takeEffects()
+    ahead.offer(behind.save(), 'b')
+    ahead.offer(ahead.save(), 'b')
+    const damaged = behind.save()
+    damaged[damaged.length >> 1] ^= 1
+    assert.throws(() => ahead.offer(damaged, 'b'), FrameError)
+    assert.equal(ahead.predictor, before)
+    assert.deepEqual(ahead.takeEffects(), [])
+  })
+})
+
+describe('look-ahead', () => {
+  it('is the average that an update with the gradients held would give, neighbours’ among them', () => {
+    const [one, other] = [node('a', 100), node('b', 100)]
+    one.connect(1, 1, 'b')
+    other.connect(1, 1, 'a')
+    assert.equal(one.ahead(), one.predictor.average)
+    learn(one, 0, 3)
+    learn(other, 10, 12)
+    for (let round = 0; round < 4; round++) {
+      for (const [from, to] of [
+        [one, other],
+        [other, one]
+      ]) {
+        from.tick()
+        const frame = from.frame(1)
+        if (frame) to.receive(1, frame)
+      }
+    }
+    const expected = Array.from({ length: INPUTS }, (_, i) => Number(i < 3 || i === 10 || i === 11))
+    assert.deepEqual([...one.ahead()[0]], expected)
+    assert.deepEqual([...other.ahead()[0]], expected)
+  })
+
+  it('touches nothing that is shared', () => {
+    const learner = node('a')
+    learn(learner, 0, 7)
+    const { predictor, gradients } = learner
+    const saved = learner.save()
+    assert.notDeepEqual(learner.ahead(), predictor.average)
+    assert.equal(learner.predictor, predictor)
+    assert.equal(learner.gradients, gradients)
+    assert.deepEqual(learner.save(), saved)
+    learn(learner, 7, 8)
+    assert.equal(
+      learner.predictor.parameters[0].reduce((sum, uses) => sum + uses, 0),
+      8
+    )
+  })
+})
