@@ -5,48 +5,18 @@
 import { type Predictor, type Recipe, startingPredictor } from '../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../src/learner/index.js'
 import { algorithms } from './algorithms/index.js'
-import { admbBound, type BoundTerms, dmbBound, isolatedBound, serialBound } from './bounds.js'
 import { type Event, EventQueue } from './engine/queue.js'
 import { Random } from './engine/random.js'
 import { Trace } from './engine/trace.js'
-import { drawFaults } from './faults/schedule.js'
+import { drawFaults, type Fault } from './faults/schedule.js'
 import { createInputs, type Inputs } from './inputs.js'
 import { Links } from './links.js'
+import type { Observer } from './observer.js'
+import { RegretMeter } from './regret/meter.js'
+import type { RunResult } from './result.js'
 import type { Scenario } from './scenario.js'
 import { createTopology, type Topology } from './topology.js'
 import type { Algorithm, World } from './world.js'
-
-export interface CurvePoint {
-  readonly inputs: number
-  readonly regret: number
-  readonly averageLoss: number
-}
-
-/** What a run came to. Losses in nats or squared-error units; see the scenario for the rest of its keys. */
-export interface RunResult {
-  readonly algorithm: string
-  readonly nodes: number
-  readonly inputs: number
-  readonly batch: number
-  readonly seed: number
-  readonly regret: number
-  readonly averageLoss: number
-  readonly comparatorLoss: number
-  /** The theorem's bound on the expected regret, where there is one for the algorithm and nothing fails. */
-  readonly bound?: number
-  readonly updates: number
-  readonly adoptions: number
-  readonly discarded: number
-  readonly messages: number
-  readonly bytes: number
-  readonly violations: readonly string[]
-  readonly events: number
-  readonly traceHash: string
-  readonly virtualMs: number
-  readonly seconds: number
-  /** Regret and average loss at growing numbers of inputs. */
-  readonly curve: readonly CurvePoint[]
-}
 
 const Kind = { Input: 0, Deliver: 1, Tick: 2, Timer: 3, Fault: 4 } as const
 
@@ -61,15 +31,20 @@ interface Message {
   readonly life: number
 }
 
-/** What takes the place of a scenario's stream and rule: a fuzzer's exact learner, or a researcher's own. */
-export interface Parts {
-  readonly inputs: Inputs
-  readonly recipe: Recipe
+/** What takes the place of what a scenario says. */
+export interface SimulateOptions {
+  /** Default: the scenario's stream. */
+  readonly inputs?: Inputs
+  /** Default: the scenario's rule and average. */
+  readonly recipe?: Recipe
+  /** Default: drawn as the scenario says. */
+  readonly faults?: readonly Fault[]
+  readonly observer?: Observer
 }
 
 /** Runs a scenario: same scenario, same result, on any machine (`seconds` apart). */
-export function simulate(scenario: Scenario, parts?: Parts): RunResult {
-  return new Simulation(scenario, parts).run()
+export function simulate(scenario: Scenario, options: SimulateOptions = {}): RunResult {
+  return new Simulation(scenario, options).run()
 }
 
 class Simulation implements World {
@@ -83,13 +58,15 @@ class Simulation implements World {
   readonly latency: number
   readonly carry: number
   readonly labels: readonly string[]
+  readonly observer: Observer
   now = 0
   readonly #scenario: Scenario
   readonly #queue = new EventQueue()
   readonly #trace = new Trace()
   readonly #inputs: Inputs
   readonly #links: Links
-  readonly #faults
+  readonly #faults: readonly Fault[]
+  readonly #meter: RegretMeter
   readonly #lives: Int32Array
   readonly #up: Uint8Array
   readonly #messages: (Message | undefined)[] = []
@@ -99,20 +76,20 @@ class Simulation implements World {
   #sent = 0
   #bytes = 0
 
-  constructor(scenario: Scenario, parts: Parts | undefined) {
+  constructor(scenario: Scenario, options: SimulateOptions) {
     this.#scenario = scenario
     const { nodes, batch, period, latency, carry, rule, average, stream, seed } = scenario
     const random = new Random(seed)
-    this.isExact = parts?.recipe.rule.name === 'counting'
+    this.isExact = options.recipe?.rule.name === 'counting'
     this.batch = batch
     this.period = period
     this.latency = latency
     this.carry = carry
     this.topology = createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
     this.labels = labelsOf(scenario, random.fork('labels'))
-    this.#inputs = parts?.inputs ?? createInputs(stream, scenario, random.fork('stream'))
+    this.#inputs = options.inputs ?? createInputs(stream, scenario, random.fork('stream'))
     this.learner = createLearner({ model: this.#inputs.model, dimension: this.#inputs.dimension })
-    this.recipe = parts?.recipe ?? {
+    this.recipe = options.recipe ?? {
       rule: createRule({ name: rule }),
       averaging: createAveraging({ name: average }),
       digest
@@ -120,7 +97,9 @@ class Simulation implements World {
     this.start = startingPredictor(this.learner.initial(), this.recipe)
     this.#links = new Links(scenario, random.fork('links'))
     const duration = (scenario.inputs / nodes) * scenario.interval
-    this.#faults = drawFaults(scenario, duration, random.fork('faults'))
+    this.#faults = options.faults ?? drawFaults(scenario, duration, random.fork('faults'))
+    this.observer = options.observer ?? {}
+    this.#meter = new RegretMeter(this.learner, this.#inputs)
     this.#lives = new Int32Array(nodes)
     this.#up = new Uint8Array(nodes).fill(1)
     this.#algorithm = algorithms[scenario.algorithm](this)
@@ -152,15 +131,10 @@ class Simulation implements World {
     for (let node = 0; node < nodes; node++) this.#queue.push(interval, Kind.Input, node, 0)
     for (let node = 0; node < nodes; node++) this.#queue.push(period, Kind.Tick, node, 0, LAST)
     for (const [index, { time }] of this.#faults.entries()) this.#queue.push(time, Kind.Fault, index, 0)
-    const served = { loss: 0, hits: 0 }
-    const best = { loss: 0, hits: 0 }
-    const moments = new Moments()
-    const curve: CurvePoint[] = []
+    const meter = this.#meter
     const event: Event = { time: 0, kind: 0, a: 0, b: 0 }
     let events = 0
-    let count = 0
-    let nextPoint = 16
-    while (count < inputs && this.#queue.pop(event)) {
+    while (meter.count < inputs && this.#queue.pop(event)) {
       events++
       this.now = event.time
       this.#trace.add(event.time, event.kind, event.a)
@@ -170,13 +144,9 @@ class Simulation implements World {
           this.#queue.push(this.now + interval, Kind.Input, node, 0)
           if (!this.#up[node]) break
           const examples = this.#inputs.next()
-          this.learner.score(this.#algorithm.serving(node), examples, 0, 1, served)
-          this.learner.score(this.#inputs.optimum, examples, 0, 1, best)
-          moments.see(examples.values, examples.offsets[1])
+          meter.served(node, this.#algorithm.serving(node), examples)
           this.#algorithm.input(node, examples)
-          if (++count < nextPoint && count < inputs) break
-          nextPoint = Math.ceil(nextPoint * Math.SQRT2)
-          curve.push({ inputs: count, regret: served.loss - best.loss, averageLoss: served.loss / count })
+          if (meter.isPointDue || meter.count === inputs) meter.point(this.#algorithm.tally().updates, this.#bytes)
           break
         }
         case Kind.Deliver:
@@ -199,18 +169,18 @@ class Simulation implements World {
       }
     }
     const tally = this.#algorithm.tally()
-    this.#trace.add(served.loss, tally.updates, tally.adoptions)
+    this.#trace.add(meter.loss, tally.updates, tally.adoptions)
     const { algorithm, batch, seed } = this.#scenario
     return {
       algorithm,
       nodes,
-      inputs: count,
+      inputs: meter.count,
       batch,
       seed,
-      regret: served.loss - best.loss,
-      averageLoss: served.loss / count,
-      comparatorLoss: best.loss / count,
-      bound: this.#bound(moments, count),
+      regret: meter.regret,
+      averageLoss: meter.averageLoss,
+      comparatorLoss: meter.comparatorLoss,
+      bound: meter.bound(this.#scenario, this.topology.diameter),
       updates: tally.updates,
       adoptions: tally.adoptions,
       discarded: tally.discarded,
@@ -221,7 +191,7 @@ class Simulation implements World {
       traceHash: this.#trace.hash,
       virtualMs: this.now,
       seconds: (performance.now() - began) / 1000,
-      curve
+      curve: meter.curve
     }
   }
 
@@ -256,52 +226,6 @@ class Simulation implements World {
       default:
         fault satisfies never
     }
-  }
-
-  #bound(moments: Moments, inputs: number): number | undefined {
-    const { algorithm, batch, nodes, period, latency, interval, faults, loss } = this.#scenario
-    if (faults.crashShare > 0 || faults.partitionShare > 0 || loss > 0 || this.#inputs.model !== 'logistic')
-      return undefined
-    const terms = moments.terms(this.#inputs.optimum[0])
-    const { diameter } = this.topology
-    switch (algorithm) {
-      case 'serial':
-        return serialBound(terms, batch, inputs)
-      case 'isolated':
-        return isolatedBound(terms, batch, inputs, nodes)
-      case 'dmb':
-        return dmbBound(terms, batch, inputs, (2 * diameter * latency * nodes) / interval)
-      case 'admb':
-        return admbBound(terms, {
-          batch,
-          inputs,
-          diameter,
-          periodAndDelays: period + 2 * latency,
-          perUnit: nodes / interval
-        })
-      default:
-        return undefined
-    }
-  }
-}
-
-/** What the bounds need to know of the inputs: for the logistic loss ‖∇f‖ ≤ ‖x‖ and the smoothness is at most ‖x‖²/4. */
-class Moments {
-  #count = 0
-  #sum = 0
-  #most = 0
-
-  see(values: ArrayLike<number>, length: number): void {
-    let square = 0
-    for (let i = 0; i < length; i++) square += values[i] * values[i]
-    this.#count++
-    this.#sum += square
-    if (square > this.#most) this.#most = square
-  }
-
-  terms(optimum: Float32Array): BoundTerms {
-    const square = optimum.reduce((sum, weight) => sum + weight * weight, 0)
-    return { radius: Math.sqrt(square / 2), smoothness: this.#most / 4, deviation: Math.sqrt(this.#sum / this.#count) }
   }
 }
 

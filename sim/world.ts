@@ -5,6 +5,7 @@
 import type { Predictor, Recipe } from '../src/admb/index.js'
 import { nextPredictor } from '../src/admb/index.js'
 import type { Blocks, Examples, Learner } from '../src/learner/index.js'
+import type { Observer } from './observer.js'
 import type { Topology } from './topology.js'
 
 export interface World {
@@ -25,6 +26,7 @@ export interface World {
   readonly carry: number
   /** Index of each node, as it decides precedence. */
   readonly labels: readonly string[]
+  readonly observer: Observer
   /** Virtual milliseconds. */
   readonly now: number
   isUp(node: number): boolean

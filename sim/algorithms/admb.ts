@@ -49,8 +49,11 @@ function run(world: World, precedence: Precedence): Algorithm {
       if (effect.kind === 'adopted') {
         adoptions++
         checker.adopted(index, effect.predictor)
-      } else if (effect.kind === 'updated') checker.updated(index, effect.predictor, effect.header, effect.batch)
-      else checker.refused(index, effect.reason)
+        world.observer.holds?.(world.now, index, effect.predictor.name, 'adopted')
+      } else if (effect.kind === 'updated') {
+        checker.updated(index, effect.predictor, effect.header, effect.batch)
+        world.observer.holds?.(world.now, index, effect.predictor.name, 'updated')
+      } else checker.refused(index, effect.reason)
     }
     for (const neighbour of topology.neighbours[index]) {
       const frame = node.frame(neighbour)
@@ -93,6 +96,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
       site.disk = site.node.snapshot()
+      world.observer.holds?.(world.now, index, site.node.predictor.name, 'restarted')
       for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
       settle(index)
     },
