@@ -2,9 +2,10 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { AdmbNode, type Precedence, type Saved } from '../../src/admb/index.js'
+import { AdmbNode, nameKey, type Precedence, type Predictor, type Saved } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { Checker } from '../checker.js'
+import { Slab } from '../engine/slab.js'
 import type { Algorithm, AlgorithmFactory, World } from '../world.js'
 
 interface Site {
@@ -24,8 +25,21 @@ function run(world: World, precedence: Precedence): Algorithm {
   const { topology, recipe, start, batch, labels } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
+  const shared = new Map<string, Predictor>()
+  const slab = new Slab()
   const create = (index: number, incarnation: number) =>
-    new AdmbNode({ ...recipe, self: labels[index], incarnation, layout, initial: start, batch, carry, precedence })
+    new AdmbNode({
+      ...recipe,
+      self: labels[index],
+      incarnation,
+      layout,
+      initial: start,
+      batch,
+      carry,
+      precedence,
+      known: world.isExact ? undefined : name => shared.get(nameKey(name)),
+      allocate: length => slab.allocate(length)
+    })
   const sites: Site[] = topology.neighbours.map((_, index) => ({
     node: create(index, 1),
     incarnation: 1,
@@ -51,6 +65,7 @@ function run(world: World, precedence: Precedence): Algorithm {
         checker.adopted(index, effect.predictor)
         world.observer.holds?.(world.now, index, effect.predictor.name, 'adopted')
       } else if (effect.kind === 'updated') {
+        shared.set(nameKey(effect.predictor.name), effect.predictor)
         checker.updated(index, effect.predictor, effect.header, effect.batch)
         world.observer.holds?.(world.now, index, effect.predictor.name, 'updated')
       } else checker.refused(index, effect.reason)
