@@ -2,13 +2,13 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { AdmbNode, type Precedence, type Saved } from '../../src/admb/index.js'
+import type { Precedence, Saved } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { Checker } from '../checker.js'
+import type { LearningNode } from '../learning-node.js'
 import type { Algorithm, AlgorithmFactory, World } from '../world.js'
 
 interface Site {
-  node: AdmbNode
+  node: LearningNode
   incarnation: number
   /** The last checkpoint: what a restarted node finds. */
   disk: Saved | undefined
@@ -25,7 +25,16 @@ function run(world: World, precedence: Precedence): Algorithm {
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const create = (index: number, incarnation: number) =>
-    new AdmbNode({ ...recipe, self: labels[index], incarnation, layout, initial: start, batch, carry, precedence })
+    world.createNode(index, {
+      ...recipe,
+      self: labels[index],
+      incarnation,
+      layout,
+      initial: start,
+      batch,
+      carry,
+      precedence
+    })
   const sites: Site[] = topology.neighbours.map((_, index) => ({
     node: create(index, 1),
     incarnation: 1,
@@ -34,7 +43,6 @@ function run(world: World, precedence: Precedence): Algorithm {
   }))
   /** Sessions so far between each pair: a restarted node opens new ones. */
   let sessions = 0
-  const checker = new Checker({ batch, carry, ordered: precedence === 'origin', exact: world.isExact })
   let adoptions = 0
   let lost = 0
 
@@ -48,12 +56,10 @@ function run(world: World, precedence: Precedence): Algorithm {
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
-        checker.adopted(index, effect.predictor)
         world.observer.holds?.(world.now, index, effect.predictor.name, 'adopted')
       } else if (effect.kind === 'updated') {
-        checker.updated(index, effect.predictor, effect.header, effect.batch)
         world.observer.holds?.(world.now, index, effect.predictor.name, 'updated')
-      } else checker.refused(index, effect.reason)
+      }
     }
     for (const neighbour of topology.neighbours[index]) {
       const frame = node.frame(neighbour)
@@ -67,7 +73,6 @@ function run(world: World, precedence: Precedence): Algorithm {
     serving: (index): Blocks => sites[index].node.predictor.average,
     input(index, examples) {
       const { node } = sites[index]
-      if (world.isExact) checker.taken(examples.indices[0], node.predictor.name)
       world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
       node.added(examples.size)
       settle(index)
@@ -91,7 +96,6 @@ function run(world: World, precedence: Precedence): Algorithm {
     restart(index) {
       const site = sites[index]
       site.incarnation++
-      checker.restarted(index)
       const stored = site.disk && site.node.save(site.disk)
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
@@ -103,7 +107,6 @@ function run(world: World, precedence: Precedence): Algorithm {
     tally: () => ({
       updates: Math.max(...sites.map(({ node }) => node.predictor.name.updates)),
       adoptions,
-      violations: checker.violations,
       discarded: lost + sites.reduce((sum, { node }) => sum + node.discarded, 0)
     })
   }
