@@ -63,6 +63,8 @@ const schema = z.strictObject({
   rule: z.enum(['dual-averaging', 'mirror-descent', 'adagrad', 'momentum', 'adam']).default('dual-averaging'),
   average: z.enum(['uniform', 'exponential', 'tail']).default('uniform'),
   seed: z.int().min(0).default(1),
+  /** Whether every event is checked for what must never happen. */
+  checks: z.boolean().default(true),
   faults: faults.default({ crashShare: 0, downtime: 50, partitionShare: 0, partitionTime: 200 })
 })
 

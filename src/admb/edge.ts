@@ -73,6 +73,7 @@ export class Edge implements Outgoing, Incoming {
   readonly askBackoff = new Backoff()
   /** Whether a frame should leave as soon as the transport takes one. */
   urgent = true
+  readonly greetBackoff = new Backoff()
   ask = false
   answer = false
 

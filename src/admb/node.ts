@@ -170,7 +170,13 @@ export class AdmbNode {
     this.#period++
     for (const edge of this.#edges.values()) {
       const theirs = edge.peerHolds
-      if (theirs !== undefined && this.#prevails(theirs, edge)) {
+      if (theirs === undefined) {
+        // Neither end may have heard of the other: then somebody must speak again.
+        if (edge.greetBackoff.due(this.#period)) {
+          edge.greetBackoff.again(this.#period)
+          edge.urgent = true
+        }
+      } else if (this.#prevails(theirs, edge)) {
         if (edge.askBackoff.due(this.#period)) {
           edge.askBackoff.again(this.#period)
           edge.ask = true
@@ -187,7 +193,9 @@ export class AdmbNode {
   /** A neighbour's session begins. `edge` and `session` are the driver's numbers, `session` the same at both ends. */
   connect(edge: number, session: number, peer: string): void {
     if (this.#edges.has(edge)) this.disconnect(edge)
-    this.#edges.set(edge, new Edge(session, peer))
+    const opened = new Edge(session, peer)
+    opened.greetBackoff.start(this.#period, 0)
+    this.#edges.set(edge, opened)
   }
 
   /** The session ended: what came over it is dropped; own gradients stay. */
@@ -289,7 +297,8 @@ export class AdmbNode {
     edge.received = frame.sequence
     edge.confirm(frame.received, this.#period)
     edge.peerHolds = frame.name
-    if (frame.content || frame.sum || frame.ask) edge.owesAck = true
+    const greetsAgain = frame.received === 0 && frame.sequence > 1
+    if (frame.content || frame.sum || frame.ask || greetsAgain) edge.owesAck = true
     if (adopted) this.#adopt(adopted.predictor, frame.headers, adopted.batch, edge.peer)
     else if (better && (!edge.asked || !sameName(edge.asked, frame.name) || frame.content)) {
       edge.asked = frame.name
