@@ -2,7 +2,14 @@
  * One run: a scenario, an algorithm, virtual time. Inputs arrive, messages travel, nodes crash and come back; every input
  * is scored with what serves predictions at its node, and with the best predictor in hindsight.
  */
-import { AdmbNode, type AdmbOptions, type Predictor, type Recipe, startingPredictor } from '../src/admb/index.js'
+import {
+  AdmbNode,
+  type AdmbOptions,
+  type Predictor,
+  type PredictorName,
+  type Recipe,
+  startingPredictor
+} from '../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../src/learner/index.js'
 import { algorithms } from './algorithms/index.js'
 import { type Invariants, invariants, Violation } from './checkers/index.js'
@@ -15,6 +22,7 @@ import { createInputs, type Inputs } from './inputs.js'
 import type { LearningNode, NodeFactory } from './learning-node.js'
 import { Links } from './links.js'
 import type { Observer } from './observer.js'
+import { Begun } from './regret/begun.js'
 import { RegretMeter } from './regret/meter.js'
 import type { RunResult } from './result.js'
 import type { Scenario } from './scenario.js'
@@ -72,7 +80,8 @@ class Simulation implements World {
   readonly latency: number
   readonly carry: number
   readonly labels: readonly string[]
-  readonly observer: Observer
+  readonly #observer: Observer
+  readonly #begun: Begun
   now = 0
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
@@ -119,7 +128,8 @@ class Simulation implements World {
     this.#links = new Links(scenario, random.fork('links'))
     const duration = (scenario.inputs / nodes) * scenario.interval
     this.faults = options.faults ?? drawFaults(scenario, duration, random.fork('faults'))
-    this.observer = options.observer ?? {}
+    this.#observer = options.observer ?? {}
+    this.#begun = new Begun(nodes, scenario.starts === 'distinct' ? 1 : 0)
     this.#meter = new RegretMeter(this.learner, this.#inputs)
     this.#lives = new Int32Array(nodes)
     this.#up = new Uint8Array(nodes).fill(1)
@@ -132,6 +142,11 @@ class Simulation implements World {
 
   isUp(node: number): boolean {
     return node < 0 || this.#up[node] === 1
+  }
+
+  holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void {
+    this.#begun.holds(node, name.updates, this.#meter.count)
+    this.#observer.holds?.(this.now, node, name, how)
   }
 
   createNode(index: number, options: AdmbOptions): LearningNode {
@@ -181,6 +196,7 @@ class Simulation implements World {
       averageLoss: meter.averageLoss,
       comparatorLoss: meter.comparatorLoss,
       bound: meter.bound(this.scenario, this.topology.diameter),
+      startInputs: this.#begun.inputs,
       updates: tally.updates,
       adoptions: tally.adoptions,
       discarded: tally.discarded,
@@ -300,10 +316,10 @@ class Simulation implements World {
 }
 
 /** Indices as text of equal length, so that their order as text is their order as numbers. */
-function labelsOf({ nodes, labels }: Scenario, random: Random): string[] {
+function labelsOf({ nodes, labels, topology }: Scenario, random: Random): string[] {
   const numbers = Array.from({ length: nodes }, (_, i) => i + 1)
   if (labels === 'random') random.shuffle(numbers)
-  if (labels === 'hub-highest') numbers[0] = nodes + 1
+  if (labels === 'hub-highest') numbers[topology === 'path' ? nodes >> 1 : 0] = nodes + 1
   const width = String(nodes + 1).length
   return numbers.map(number => String(number).padStart(width, '0'))
 }

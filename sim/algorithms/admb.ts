@@ -35,6 +35,11 @@ class Shared {
   }
 }
 
+/** The start as if that node had made it. */
+function ownStart(start: Predictor, origin: string): Predictor {
+  return { ...start, name: { ...start.name, updates: 1, origin, incarnation: 1 } }
+}
+
 export const admb: AlgorithmFactory = world => run(world, 'origin')
 export const admbSender: AlgorithmFactory = world => run(world, 'sender')
 
@@ -50,7 +55,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       self: labels[index],
       incarnation,
       layout,
-      initial: start,
+      initial: world.scenario.starts === 'distinct' ? ownStart(start, labels[index]) : start,
       batch,
       carry,
       precedence,
@@ -79,10 +84,10 @@ function run(world: World, precedence: Precedence): Algorithm {
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
-        world.observer.holds?.(world.now, index, effect.predictor.name, 'adopted')
+        world.holds(index, effect.predictor.name, 'adopted')
       } else if (effect.kind === 'updated') {
         shared.add(effect.predictor)
-        world.observer.holds?.(world.now, index, effect.predictor.name, 'updated')
+        world.holds(index, effect.predictor.name, 'updated')
       }
     }
     for (const neighbour of topology.neighbours[index]) {
@@ -124,7 +129,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
       site.disk = site.node.snapshot()
-      world.observer.holds?.(world.now, index, site.node.predictor.name, 'restarted')
+      world.holds(index, site.node.predictor.name, 'restarted')
       for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
       settle(index)
     },
