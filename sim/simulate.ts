@@ -10,7 +10,8 @@ import { Watch } from './checkers/watch.js'
 import { type Event, EventQueue } from './engine/queue.js'
 import { Random } from './engine/random.js'
 import { Trace } from './engine/trace.js'
-import { drawFaults, type Fault } from './faults/schedule.js'
+import { drawFaults } from './faults/draw.js'
+import type { Fault } from './faults/schedule.js'
 import { createInputs, type Inputs } from './inputs.js'
 import type { LearningNode, NodeFactory } from './learning-node.js'
 import { Links } from './links.js'
@@ -282,13 +283,13 @@ class Simulation implements World {
         if (!this.#up[fault.node]) this.#restart(fault.node)
         break
       case 'partition':
-        this.#links.partition(fault.sides)
+        this.#links.partition(Uint8Array.from(fault.sides))
         break
       case 'heal':
         this.#links.heal()
         break
       default:
-        fault satisfies never
+        break
     }
   }
 
