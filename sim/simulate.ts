@@ -8,9 +8,12 @@ import { algorithms } from './algorithms/index.js'
 import { type Event, EventQueue } from './engine/queue.js'
 import { Random } from './engine/random.js'
 import { Trace } from './engine/trace.js'
-import { drawFaults, type Fault } from './faults/schedule.js'
+import { drawFaults } from './faults/draw.js'
+import { type NodeFault, Population } from './faults/population.js'
+import type { Fault } from './faults/schedule.js'
 import { createInputs, type Inputs } from './inputs.js'
-import { Links } from './links.js'
+import { Links, linkKey } from './network/links.js'
+import { Mail, type Message } from './network/mail.js'
 import type { Observer } from './observer.js'
 import { RegretMeter } from './regret/meter.js'
 import type { RunResult } from './result.js'
@@ -22,14 +25,6 @@ const Kind = { Input: 0, Deliver: 1, Tick: 2, Timer: 3, Fault: 4 } as const
 
 /** A node hears all that arrives at an instant before it speaks at that instant. */
 const LAST = 1
-
-interface Message {
-  readonly to: number
-  readonly from: number
-  readonly content: unknown
-  /** Life of the receiver for which it was sent: a restarted node does not get what was on its way to the old one. */
-  readonly life: number
-}
 
 /** What takes the place of what a scenario says. */
 export interface SimulateOptions {
@@ -57,7 +52,7 @@ class Simulation implements World {
   readonly period: number
   readonly latency: number
   readonly carry: number
-  readonly labels: readonly string[]
+  readonly labels: string[]
   readonly observer: Observer
   now = 0
   readonly #scenario: Scenario
@@ -67,12 +62,14 @@ class Simulation implements World {
   readonly #links: Links
   readonly #faults: readonly Fault[]
   readonly #meter: RegretMeter
-  readonly #lives: Int32Array
-  readonly #up: Uint8Array
-  readonly #messages: (Message | undefined)[] = []
-  readonly #freeMessages: number[] = []
+  readonly #population: Population
+  readonly #mail = new Mail()
   readonly #timers: { readonly node: number; readonly tag: number; readonly life: number }[] = []
+  /** Timers of paused nodes that have run out, by their places in #timers. */
+  #waitingTimers: number[] = []
   readonly #algorithm: Algorithm
+  /** Labels as they were at the start. */
+  readonly #identities: readonly string[]
   #sent = 0
   #bytes = 0
 
@@ -97,16 +94,21 @@ class Simulation implements World {
     this.start = startingPredictor(this.learner.initial(), this.recipe)
     this.#links = new Links(scenario, random.fork('links'))
     const duration = (scenario.inputs / nodes) * scenario.interval
-    this.#faults = options.faults ?? drawFaults(scenario, duration, random.fork('faults'))
+    const faults = options.faults ?? drawFaults(scenario, duration, random.fork('faults'))
+    this.#faults = [...faults].sort((a, b) => a.time - b.time)
+    this.#population = new Population(nodes, this.#faults)
+    this.#identities = [...this.labels]
     this.observer = options.observer ?? {}
     this.#meter = new RegretMeter(this.learner, this.#inputs)
-    this.#lives = new Int32Array(nodes)
-    this.#up = new Uint8Array(nodes).fill(1)
     this.#algorithm = algorithms[scenario.algorithm](this)
   }
 
   isUp(node: number): boolean {
-    return node < 0 || this.#up[node] === 1
+    return node < 0 || this.#population.isUp(node)
+  }
+
+  isAlive(node: number): boolean {
+    return node < 0 || this.#population.isAlive(node)
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
@@ -114,15 +116,13 @@ class Simulation implements World {
     this.#bytes += bytes
     const copies = this.#links.copies(from, to)
     for (let copy = 0; copy < copies; copy++) {
-      const slot = this.#freeMessages.pop() ?? this.#messages.length
-      this.#messages[slot] = { to, from, content, life: to < 0 ? 0 : this.#lives[to] }
+      const slot = this.#mail.put({ to, from, content, life: this.#life(to) })
       this.#queue.push(this.now + this.#links.delay(), Kind.Deliver, slot, 0)
     }
   }
 
   after(delay: number, node: number, tag: number): void {
-    const life = node < 0 ? 0 : this.#lives[node]
-    this.#queue.push(this.now + delay, Kind.Timer, this.#timers.push({ node, tag, life }) - 1, 0)
+    this.#queue.push(this.now + delay, Kind.Timer, this.#timers.push({ node, tag, life: this.#life(node) }) - 1, 0)
   }
 
   run(): RunResult {
@@ -132,17 +132,19 @@ class Simulation implements World {
     for (let node = 0; node < nodes; node++) this.#queue.push(period, Kind.Tick, node, 0, LAST)
     for (const [index, { time }] of this.#faults.entries()) this.#queue.push(time, Kind.Fault, index, 0)
     const meter = this.#meter
+    const { observer } = this
     const event: Event = { time: 0, kind: 0, a: 0, b: 0 }
     let events = 0
     while (meter.count < inputs && this.#queue.pop(event)) {
       events++
       this.now = event.time
       this.#trace.add(event.time, event.kind, event.a)
+      observer.event?.(event.time, () => this.#describe(event))
       switch (event.kind) {
         case Kind.Input: {
           const node = event.a
           this.#queue.push(this.now + interval, Kind.Input, node, 0)
-          if (!this.#up[node]) break
+          if (!this.isUp(node)) break
           const examples = this.#inputs.next()
           meter.served(node, this.#algorithm.serving(node), examples)
           this.#algorithm.input(node, examples)
@@ -150,23 +152,22 @@ class Simulation implements World {
           break
         }
         case Kind.Deliver:
-          this.#deliver(event.a)
+          this.#arrive(this.#mail.take(event.a))
           break
         case Kind.Tick:
           this.#queue.push(this.now + period, Kind.Tick, event.a, 0, LAST)
-          if (this.#up[event.a]) this.#algorithm.tick(event.a)
+          if (this.isUp(event.a)) this.#algorithm.tick(event.a)
           break
-        case Kind.Timer: {
-          const { node, tag, life } = this.#timers[event.a]
-          if (node < 0 || (this.#up[node] && this.#lives[node] === life)) this.#algorithm.timer(node, tag)
+        case Kind.Timer:
+          this.#timer(event.a)
           break
-        }
         case Kind.Fault:
-          this.#fault(event.a)
+          this.#fault(this.#faults[event.a])
           break
         default:
           throw new RangeError(`no event of kind ${event.kind}`)
       }
+      observer.after?.(event.time)
     }
     const tally = this.#algorithm.tally()
     this.#trace.add(meter.loss, tally.updates, tally.adoptions)
@@ -195,38 +196,108 @@ class Simulation implements World {
     }
   }
 
-  #deliver(slot: number): void {
-    const message = this.#messages[slot] as Message
-    this.#messages[slot] = undefined
-    this.#freeMessages.push(slot)
-    const { to, from, content, life } = message
-    if (to >= 0 && (!this.#up[to] || this.#lives[to] !== life)) return
-    if (this.#links.isCut(from, to)) return
-    this.#algorithm.receive(to, from, content)
+  #describe({ kind, a }: Event): string {
+    switch (kind) {
+      case Kind.Input:
+        return this.isUp(a) ? `an input at node ${a}` : `no input at node ${a}, which is not running`
+      case Kind.Deliver: {
+        const { from, to } = this.#mail.at(a)
+        return `a message from node ${from} reaches node ${to}`
+      }
+      case Kind.Tick:
+        return `a period ends at node ${a}`
+      case Kind.Timer:
+        return `a timer of node ${this.#timers[a].node} runs out`
+      default: {
+        const { time: _time, ...fault } = this.#faults[a]
+        return `fault ${JSON.stringify(fault)}`
+      }
+    }
   }
 
-  #fault(index: number): void {
-    const fault = this.#faults[index]
+  #life(node: number): number {
+    return node < 0 ? 0 : this.#population.life(node)
+  }
+
+  /** A message has come to the end of its way. */
+  #arrive(message: Message): void {
+    const { to, from } = message
+    if (this.#links.isCut(from, to)) return
+    if (this.#links.isClogged(from, to)) this.#mail.hold(linkKey(from, to), message)
+    else if (to >= 0 && this.#population.isPaused(to)) this.#mail.hold(inbox(to), message)
+    else this.#hand(message)
+  }
+
+  #hand({ to, from, content, life }: Message): void {
+    if (this.isUp(to) && this.#life(to) === life) this.#algorithm.receive(to, from, content)
+  }
+
+  #timer(index: number): void {
+    const { node, tag, life } = this.#timers[index]
+    if (this.#life(node) !== life) return
+    if (this.isUp(node)) this.#algorithm.timer(node, tag)
+    else if (this.#population.isPaused(node)) this.#waitingTimers.push(index)
+  }
+
+  #fault(fault: Fault): void {
     switch (fault.kind) {
-      case 'crash':
-        this.#up[fault.node] = 0
-        this.#algorithm.crash(fault.node)
-        break
-      case 'restart':
-        this.#up[fault.node] = 1
-        this.#lives[fault.node]++
-        this.#algorithm.restart(fault.node)
-        break
       case 'partition':
-        this.#links.partition(fault.sides)
+        this.#links.partition(fault)
         break
       case 'heal':
         this.#links.heal()
         break
+      case 'clog':
+        this.#links.clog(fault.from, fault.to)
+        break
+      case 'unclog':
+        this.#links.unclog(fault.from, fault.to)
+        for (const message of this.#mail.release(linkKey(fault.from, fault.to))) this.#arrive(message)
+        break
+      default:
+        if (this.#population.apply(fault)) this.#nodeFault(fault)
+    }
+  }
+
+  #nodeFault(fault: NodeFault): void {
+    const { node } = fault
+    switch (fault.kind) {
+      case 'crash':
+      case 'leave':
+        this.#mail.release(inbox(node))
+        this.#algorithm.crash(node)
+        break
+      case 'restart':
+        if (fault.disk === 'lost') this.#renew(node)
+        this.#algorithm.restart(node, fault.disk)
+        break
+      case 'join':
+        if (this.#population.life(node) > 0) this.#renew(node)
+        this.#algorithm.restart(node, 'lost')
+        break
+      case 'pause':
+        break
+      case 'resume': {
+        for (const message of this.#mail.release(inbox(node))) this.#hand(message)
+        const waiting = this.#waitingTimers
+        this.#waitingTimers = []
+        for (const index of waiting) this.#timer(index)
+        break
+      }
       default:
         fault satisfies never
     }
   }
+
+  /** The key was on the lost disk: a new identity, whose place in the order is next to the old one's. */
+  #renew(node: number): void {
+    this.labels[node] = `${this.#identities[node]}.${this.#population.life(node)}`
+  }
+}
+
+/** Where messages for a paused node wait. */
+function inbox(node: number): string {
+  return `${node}`
 }
 
 /** Indices as text of equal length, so that their order as text is their order as numbers. */

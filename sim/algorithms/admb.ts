@@ -76,7 +76,7 @@ function run(world: World, precedence: Precedence): Algorithm {
     }
   }
   topology.parents.forEach((parent, index) => {
-    if (parent >= 0) connect(index, parent)
+    if (parent >= 0 && world.isAlive(index) && world.isAlive(parent)) connect(index, parent)
   })
   return {
     serving: (index): Blocks => sites[index].node.predictor.average,
@@ -103,16 +103,20 @@ function run(world: World, precedence: Precedence): Algorithm {
       lost += site.node.ownGradients + site.node.discarded
       for (const neighbour of topology.neighbours[index]) sites[neighbour].node.disconnect(index)
     },
-    restart(index) {
+    restart(index, disk) {
       const site = sites[index]
-      site.incarnation++
+      // The incarnation is stored beside the predictor; a new identity counts its own from the start.
+      if (disk === 'lost') {
+        site.disk = undefined
+        site.incarnation = 1
+      } else site.incarnation++
       checker.restarted(index)
       const stored = site.disk && site.node.save(site.disk)
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
       site.disk = site.node.snapshot()
       world.observer.holds?.(world.now, index, site.node.predictor.name, 'restarted')
-      for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
+      for (const neighbour of topology.neighbours[index]) if (world.isAlive(neighbour)) connect(index, neighbour)
       settle(index)
     },
     tally: () => ({
