@@ -2,8 +2,9 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import type { Precedence, Saved } from '../../src/admb/index.js'
+import { nameKey, type Precedence, type Predictor, type Saved } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
+import { Slab } from '../engine/slab.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Algorithm, AlgorithmFactory, World } from '../world.js'
 
@@ -24,6 +25,8 @@ function run(world: World, precedence: Precedence): Algorithm {
   const { topology, recipe, start, batch, labels } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
+  const shared = new Map<string, Predictor>()
+  const slab = new Slab()
   const create = (index: number, incarnation: number) =>
     world.createNode(index, {
       ...recipe,
@@ -33,7 +36,9 @@ function run(world: World, precedence: Precedence): Algorithm {
       initial: start,
       batch,
       carry,
-      precedence
+      precedence,
+      known: world.sharesPredictors ? name => shared.get(nameKey(name)) : undefined,
+      allocate: length => slab.allocate(length)
     })
   const sites: Site[] = topology.neighbours.map((_, index) => ({
     node: create(index, 1),
@@ -58,6 +63,7 @@ function run(world: World, precedence: Precedence): Algorithm {
         adoptions++
         world.observer.holds?.(world.now, index, effect.predictor.name, 'adopted')
       } else if (effect.kind === 'updated') {
+        shared.set(nameKey(effect.predictor.name), effect.predictor)
         world.observer.holds?.(world.now, index, effect.predictor.name, 'updated')
       }
     }
@@ -67,7 +73,7 @@ function run(world: World, precedence: Precedence): Algorithm {
     }
   }
   topology.parents.forEach((parent, index) => {
-    if (parent >= 0) connect(index, parent)
+    if (parent >= 0 && world.isAlive(index) && world.isAlive(parent)) connect(index, parent)
   })
   return {
     serving: (index): Blocks => sites[index].node.predictor.average,
@@ -93,15 +99,19 @@ function run(world: World, precedence: Precedence): Algorithm {
       lost += site.node.ownGradients + site.node.discarded
       for (const neighbour of topology.neighbours[index]) sites[neighbour].node.disconnect(index)
     },
-    restart(index) {
+    restart(index, disk) {
       const site = sites[index]
-      site.incarnation++
+      // The incarnation is stored beside the predictor; a new identity counts its own from the start.
+      if (disk === 'lost') {
+        site.disk = undefined
+        site.incarnation = 1
+      } else site.incarnation++
       const stored = site.disk && site.node.save(site.disk)
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
       site.disk = site.node.snapshot()
       world.observer.holds?.(world.now, index, site.node.predictor.name, 'restarted')
-      for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
+      for (const neighbour of topology.neighbours[index]) if (world.isAlive(neighbour)) connect(index, neighbour)
       settle(index)
     },
     tally: () => ({

@@ -1,6 +1,6 @@
 /** One trial with the exact learner: what is wrong with it, if anything. */
 import { exactInvariants } from '../checkers/index.js'
-import { simulate, type SimulateOptions } from '../simulate.js'
+import { type SimulateOptions, simulate } from '../simulate.js'
 import type { Trial } from '../testing/trials.js'
 import { CountingInputs, countingRecipe } from './counting.js'
 

@@ -47,7 +47,13 @@ const absence = between({ node }, (from, to, { node: which }, nodes) => [
   { time: to, kind: 'join', node: which % nodes }
 ])
 const partition = between(
-  { sides: fc.oneof(node.map(one => 2 ** (one % 24)), fc.nat(2 ** 24 - 1)), oneWay: fc.boolean() },
+  {
+    sides: fc.oneof(
+      node.map(one => 2 ** (one % 24)),
+      fc.nat(2 ** 24 - 1)
+    ),
+    oneWay: fc.boolean()
+  },
   (from, to, { sides, oneWay }, nodes) => [
     { time: from, kind: 'partition', sides: Array.from({ length: nodes }, (_, i) => (sides >> (i % 24)) & 1), oneWay },
     { time: to, kind: 'heal' }
@@ -79,7 +85,7 @@ export const looseSchedules: fc.Arbitrary<(extent: Extent) => Fault[]> = trouble
 
 /** Schedules for a run of that many nodes and that length, none at all among them. */
 export function faultSchedules(extent: Extent): fc.Arbitrary<Fault[]> {
-  return looseSchedules.map(fit => fit(extent))
+  return looseSchedules.map(schedule => schedule(extent))
 }
 
 function round(time: number): number {

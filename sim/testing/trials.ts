@@ -12,12 +12,9 @@ export interface Trial {
 
 /** @param fixed keys of the scenario that are the same in every trial */
 export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
-  const schedules = fc.oneof(
-    { weight: 1, arbitrary: fc.constant(() => []) },
-    { weight: 4, arbitrary: looseSchedules }
-  )
-  return fc.tuple(scenarios(fixed), schedules).map(([scenario, fit]) => {
+  const schedules = fc.oneof({ weight: 1, arbitrary: fc.constant(() => []) }, { weight: 4, arbitrary: looseSchedules })
+  return fc.tuple(scenarios(fixed), schedules).map(([scenario, schedule]) => {
     const { nodes, inputs, interval } = scenario
-    return { scenario, faults: fit({ nodes, until: (inputs / nodes) * interval }) }
+    return { scenario, faults: schedule({ nodes, until: (inputs / nodes) * interval }) }
   })
 }

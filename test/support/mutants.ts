@@ -32,7 +32,10 @@ export async function fuzzerOf(name: string, changes: readonly Change[]): Promis
     const pattern = new RegExp(words.join('\\s+'), 'g')
     const places = code.match(pattern)?.length ?? 0
     if (places !== 1) throw new Error(`mutant ${name}: ${file} has ${places} places with: ${from}`)
-    writeFileSync(path, code.replace(pattern, () => to))
+    writeFileSync(
+      path,
+      code.replace(pattern, () => to)
+    )
   }
   return (await import(pathToFileURL(resolve(root, 'sim/fuzz/fuzz.js')).href)) as Fuzz
 }
