@@ -146,6 +146,7 @@ class Simulation implements World {
           const examples = this.#inputs.next()
           meter.served(node, this.#algorithm.serving(node), examples)
           this.#algorithm.input(node, examples)
+          this.observer.served?.(meter.count)
           if (meter.isPointDue || meter.count === inputs) meter.point(this.#algorithm.tally().updates, this.#bytes)
           break
         }
@@ -207,6 +208,7 @@ class Simulation implements World {
 
   #fault(index: number): void {
     const fault = this.#faults[index]
+    this.observer.fault?.(this.now, fault)
     switch (fault.kind) {
       case 'crash':
         this.#up[fault.node] = 0
