@@ -256,6 +256,7 @@ class Simulation implements World {
     const examples = this.#inputs.next()
     meter.served(node, this.#algorithm.serving(node), examples)
     this.#algorithm.input(node, examples)
+    this.#observer.served?.(meter.count)
     if (meter.isPointDue || meter.count === inputs) meter.point(this.#algorithm.tally().updates, this.#bytes)
   }
 
@@ -324,6 +325,7 @@ class Simulation implements World {
   }
 
   #fault(fault: Fault): void {
+    this.#observer.fault?.(this.now, fault)
     switch (fault.kind) {
       case 'partition':
         this.#links.partition(fault)
