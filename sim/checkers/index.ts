@@ -37,8 +37,10 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
 
 /** Greatest one-way delay in a run in which nothing fails, in ms; undefined if something may, or delays have no bound. */
 function greatestDelay({ scenario, faults }: WatchedRun): number | undefined {
-  const { latency, delay, loss } = scenario
-  if (faults.length > 0 || loss > 0) return undefined
+  const { latency, delay, loss, topology } = scenario
+  const { linkSpread, reorder, bandwidth, speedSpread } = scenario
+  const mayFail = faults.length > 0 || loss > 0 || topology === 'overlay'
+  if (mayFail || linkSpread > 0 || reorder > 0 || bandwidth > 0 || speedSpread > 0) return undefined
   if (delay === 'constant') return latency
   return delay === 'uniform' ? 2 * latency : undefined
 }

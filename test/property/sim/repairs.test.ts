@@ -59,7 +59,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     without: 'incarnations (a restarted node is who it was)',
     changes: [{ file: 'sim/algorithms/admb.js', from: 'site.incarnation++;', to: ';' }],
-    breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size']
+    breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size', 'conservation']
   },
   {
     without: 'disjoint coverages',
