@@ -20,7 +20,7 @@ const BASE = { stream: 'sparse', dimension: 1000, rule: 'dual-averaging', averag
 
 function oneCase(varied: Record<string, string | number>, fixed: object): Case {
   const label = Object.entries(varied)
-    .map(([key, value]) => `${key} ${value}`)
+    .map(([key, value]) => (key === 'algorithm' ? value : `${key} ${value}`))
     .join(', ')
   return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...varied }, `experiment, ${label}`) }
 }

@@ -37,15 +37,19 @@ export function findings(groups: readonly Group[]): string {
   const bounded = runs.filter(({ result }) => result.bound !== undefined)
   const broken = bounded.filter(({ result }) => result.regret > (result.bound as number)).length
   const violations = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
+  // Regret grows with the inputs, so where their numbers differ it says nothing by itself.
+  const isEven = new Set(runs.map(({ result }) => result.inputs)).size === 1
+  const regretOf = ({ result }: ReportedRun) => (isEven ? result.regret : result.regret / result.inputs)
+  const show = (value: number) => (isEven ? whole(value) : value.toPrecision(3))
   const means = groups
-    .map(({ label, runs: own }) => ({ label, regret: spreadOf(own.map(({ result }) => result.regret)).mean }))
+    .map(({ label, runs: own }) => ({ label, regret: spreadOf(own.map(regretOf)).mean }))
     .sort((a, b) => a.regret - b.regret)
   const [least] = means
   const most = means[means.length - 1]
   return [
     groups.length === 1
-      ? `Regret ${whole(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
-      : `Regret is least for ${least.label} (${whole(least.regret)}) and most for ${most.label} (${whole(most.regret)}).`,
+      ? `Regret ${show(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
+      : `Regret${isEven ? '' : ' an input'} is least for ${least.label} (${show(least.regret)}) and most for ${most.label} (${show(most.regret)}).`,
     bounded.length === 0
       ? 'No theorem bounds these runs.'
       : broken === 0
