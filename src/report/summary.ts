@@ -59,6 +59,8 @@ export function findings(groups: readonly Group[]): string {
   ].join(' ')
 }
 
+const NONE: SummaryCell = { text: '–' }
+
 const COLUMNS: readonly Column[] = [
   {
     head: 'regret',
@@ -80,6 +82,14 @@ const COLUMNS: readonly Column[] = [
         ({ result }) => result.averageLoss,
         value => value.toFixed(5)
       )
+  },
+  {
+    head: 'start',
+    about: 'inputs served until every node had a predictor that was updated',
+    cell: ({ runs }) => {
+      const starts = runs.flatMap(({ result }) => result.startInputs ?? [])
+      return starts.length === 0 ? NONE : { text: whole(spreadOf(starts).mean) }
+    }
   },
   {
     head: 'updates',
@@ -113,8 +123,6 @@ const COLUMNS: readonly Column[] = [
   },
   { head: 'violations', about: 'what must never happen', cell: violationsOf }
 ]
-
-const NONE: SummaryCell = { text: '–' }
 
 function whole(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })

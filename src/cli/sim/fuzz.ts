@@ -5,9 +5,13 @@ import { formatNumber, ProgressLine, print, printJson } from '../output.js'
 export function runFuzz({ runs, seed, json }: { runs: number; seed: number; json?: boolean }): void {
   const start = performance.now()
   const progress = new ProgressLine()
-  const report = fuzz(runs, seed, done => {
-    const left = ((performance.now() - start) / done) * (runs - done)
-    progress.show(() => `${formatNumber(done)} of ${formatNumber(runs)} runs, ${Math.ceil(left / 1000)} s left`)
+  let done = 0
+  const report = fuzz(runs, seed, {
+    onRun: () => {
+      done++
+      const left = ((performance.now() - start) / done) * (runs - done)
+      progress.show(() => `${formatNumber(done)} of ${formatNumber(runs)} runs, ${Math.ceil(left / 1000)} s left`)
+    }
   })
   progress.clear()
   const seconds = (performance.now() - start) / 1000

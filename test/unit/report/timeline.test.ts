@@ -75,7 +75,7 @@ describe('a timeline', () => {
     const name = { updates: 1, origin: 'a', incarnation: 1, digest: 'x' }
     observer.holds?.(5, 0, name, 'updated')
     observer.fault?.(10, { time: 10, kind: 'crash', node: 2 })
-    observer.fault?.(30, { time: 30, kind: 'restart', node: 2 })
+    observer.fault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
     observer.holds?.(30, 2, name, 'restarted')
     const timeline = recorder.finish(100) as Timeline
     const away = timeline.windows[0].spans.filter(({ held }) => held === undefined)
