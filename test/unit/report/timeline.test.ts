@@ -85,6 +85,21 @@ describe('a timeline', () => {
     assert.ok(Math.abs(down * timeline.step - 20) <= 2 * timeline.step)
   })
 
+  it('has a node that joins late away until then, and takes no notice of faults that change nothing', () => {
+    const scenario = parseScenario({ nodes: 4, inputs: 400, batch: 16, dimension: 4 }, 'test')
+    const recorder = new TimelineRecorder(scenario)
+    const faults = [
+      { time: 5, kind: 'restart', node: 0, disk: 'kept' },
+      { time: 20, kind: 'join', node: 1 }
+    ] as const
+    const { virtualMs } = simulate(scenario, { observer: recorder.observer, faults })
+    const [{ spans }] = recorder.finish(virtualMs)?.windows ?? []
+    assert.deepEqual(
+      spans.filter(({ held }) => held === undefined),
+      [{ node: 1, from: 0, until: 20, held: undefined }]
+    )
+  })
+
   it('puts the sides of a cut together and watches it heal', () => {
     const { timeline } = record({ faults: { partitionShare: 0.3, partitionTime: 60 } })
     const window = timeline?.windows.find(({ kind }) => kind === 'fault')
