@@ -178,6 +178,9 @@ class Simulation implements World {
     for (let node = 0; node < nodes; node++) this.#queue.push(interval, Kind.Input, node, 0)
     for (let node = 0; node < nodes; node++) this.#queue.push(period, Kind.Tick, node, 0, LAST)
     for (const [index, { time }] of this.faults.entries()) this.#queue.push(time, Kind.Fault, index, 0)
+    for (let node = 0; node < nodes; node++) {
+      if (!this.isAlive(node)) this.#observer.fault?.(0, { time: 0, kind: 'leave', node })
+    }
     const meter = this.#meter
     try {
       while (meter.count < inputs && this.#step());
@@ -325,6 +328,7 @@ class Simulation implements World {
   }
 
   #fault(fault: Fault): void {
+    if ('node' in fault && !this.#population.apply(fault)) return
     this.#observer.fault?.(this.now, fault)
     switch (fault.kind) {
       case 'partition':
@@ -341,7 +345,7 @@ class Simulation implements World {
         for (const message of this.#mail.release(linkKey(fault.from, fault.to))) this.#arrive(message)
         break
       default:
-        if (this.#population.apply(fault)) this.#nodeFault(fault)
+        this.#nodeFault(fault)
     }
   }
 

@@ -24,6 +24,7 @@ export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
   { head: 'bound', width: 12, cell: ({ bound }) => (bound === undefined ? '-' : formatNumber(bound)) },
   { head: 'holds', width: 7, cell: holds },
   { head: 'average loss', width: 14, cell: ({ averageLoss }) => averageLoss.toFixed(5) },
+  { head: 'start', width: 9, cell: ({ startInputs }) => (startInputs === undefined ? '-' : formatNumber(startInputs)) },
   { head: 'updates', width: 10, cell: ({ updates }) => formatNumber(updates) },
   { head: 'used', width: 9, cell: ({ inputs, discarded }) => percent(1 - discarded / inputs) },
   { head: 'messages', width: 12, cell: ({ messages }) => formatNumber(messages) },
