@@ -9,6 +9,7 @@ export class Links {
   readonly #scenario: Scenario
   readonly #random: Random
   #sides: Uint8Array | undefined
+  #calm = false
 
   constructor(scenario: Scenario, random: Random) {
     this.#scenario = scenario
@@ -17,6 +18,7 @@ export class Links {
 
   /** How many copies of a message set out: none if it is lost or the way is cut. */
   copies(from: number, to: number): number {
+    if (this.#calm) return 1
     if (this.isCut(from, to)) return 0
     const { loss, duplicate } = this.#scenario
     if (loss > 0 && this.#random.next() < loss) return 0
@@ -52,5 +54,11 @@ export class Links {
 
   heal(): void {
     this.#sides = undefined
+  }
+
+  /** Nothing is lost, doubled or cut any more. */
+  calm(): void {
+    this.heal()
+    this.#calm = true
   }
 }

@@ -37,6 +37,8 @@ const schema = z.strictObject({
   degree: z.int().min(2).max(1000).default(3),
   /** Order of the nodes' indices, which decides between predictors. */
   labels: z.enum(['ascending', 'random', 'hub-highest']).default('ascending'),
+  /** Whether all nodes start from one predictor, or each from one of its own with as many updates. */
+  starts: z.enum(['common', 'distinct']).default('common'),
   stream: z.enum(STREAMS).default('logistic'),
   /** Features an input. */
   dimension: count.max(1_000_000).default(20),
@@ -63,6 +65,8 @@ const schema = z.strictObject({
   rule: z.enum(['dual-averaging', 'mirror-descent', 'adagrad', 'momentum', 'adam']).default('dual-averaging'),
   average: z.enum(['uniform', 'exponential', 'tail']).default('uniform'),
   seed: z.int().min(0).default(1),
+  /** Whether every event is checked for what must never happen. */
+  checks: z.boolean().default(true),
   faults: faults.default({ crashShare: 0, downtime: 50, partitionShare: 0, partitionTime: 200 })
 })
 

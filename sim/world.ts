@@ -2,20 +2,20 @@
  * What an algorithm sees of the simulated world, and what the world asks of an algorithm. Every algorithm of the papers is
  * a file behind this one interface, so that all are measured on the same inputs over the same network.
  */
-import type { Predictor, Recipe } from '../src/admb/index.js'
+import type { AdmbOptions, Predictor, PredictorName, Recipe } from '../src/admb/index.js'
 import { nextPredictor } from '../src/admb/index.js'
 import type { Blocks, Examples, Learner } from '../src/learner/index.js'
-import type { Observer } from './observer.js'
+import type { LearningNode } from './learning-node.js'
+import type { Scenario } from './scenario.js'
 import type { Topology } from './topology.js'
 
 export interface World {
+  readonly scenario: Scenario
   readonly topology: Topology
   readonly learner: Learner
   readonly recipe: Recipe
   /** The predictor that every node starts from. */
   readonly start: Predictor
-  /** Whether parameters count how often each input was used (sim/fuzz/counting.ts). */
-  readonly isExact: boolean
   /** b: gradients an update. */
   readonly batch: number
   /** T in virtual milliseconds. */
@@ -26,10 +26,13 @@ export interface World {
   readonly carry: number
   /** Index of each node, as it decides precedence. */
   readonly labels: readonly string[]
-  readonly observer: Observer
   /** Virtual milliseconds. */
   readonly now: number
   isUp(node: number): boolean
+  /** A node holds another predictor from now on. */
+  holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void
+  /** A node that learns by ADMB, watched where the scenario says so; one of the same index before it is gone. */
+  createNode(index: number, options: AdmbOptions): LearningNode
   /** Sends a message, which must not be changed any more; `bytes` is its size on a wire. */
   send(from: number, to: number, message: unknown, bytes: number): void
   /** Calls `timer(node, tag)` later, unless the node has crashed by then. */
@@ -43,8 +46,6 @@ export interface Tally {
   readonly adoptions: number
   /** Gradients that no update has used or will use. */
   readonly discarded: number
-  /** What happened that must never happen, for algorithms that are checked. */
-  readonly violations?: readonly string[]
 }
 
 export interface Algorithm {

@@ -2,13 +2,14 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { AdmbNode, type Precedence, type Saved } from '../../src/admb/index.js'
+import { nameKey, type Precedence, type Predictor, type PredictorName, type Saved } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { Checker } from '../checker.js'
+import { Slab } from '../engine/slab.js'
+import type { LearningNode } from '../learning-node.js'
 import type { Algorithm, AlgorithmFactory, World } from '../world.js'
 
 interface Site {
-  node: AdmbNode
+  node: LearningNode
   incarnation: number
   /** The last checkpoint: what a restarted node finds. */
   disk: Saved | undefined
@@ -16,6 +17,28 @@ interface Site {
 }
 
 const CHECKPOINT_TICKS = 8
+const MOST_SHARED = 4096
+
+/** The newest predictors, which the nodes that adopt them share. Older ones are made again where somebody still needs them. */
+class Shared {
+  readonly #predictors = new Map<string, Predictor>()
+
+  add(predictor: Predictor): void {
+    this.#predictors.set(nameKey(predictor.name), predictor)
+    if (this.#predictors.size > MOST_SHARED) {
+      this.#predictors.delete(this.#predictors.keys().next().value as string)
+    }
+  }
+
+  get(name: PredictorName): Predictor | undefined {
+    return this.#predictors.get(nameKey(name))
+  }
+}
+
+/** The start as if that node had made it. */
+function ownStart(start: Predictor, origin: string): Predictor {
+  return { ...start, name: { ...start.name, updates: 1, origin, incarnation: 1 } }
+}
 
 export const admb: AlgorithmFactory = world => run(world, 'origin')
 export const admbSender: AlgorithmFactory = world => run(world, 'sender')
@@ -24,8 +47,22 @@ function run(world: World, precedence: Precedence): Algorithm {
   const { topology, recipe, start, batch, labels } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
+  const shared = new Shared()
+  const slab = new Slab()
   const create = (index: number, incarnation: number) =>
-    new AdmbNode({ ...recipe, self: labels[index], incarnation, layout, initial: start, batch, carry, precedence })
+    world.createNode(index, {
+      ...recipe,
+      self: labels[index],
+      incarnation,
+      layout,
+      initial: world.scenario.starts === 'distinct' ? ownStart(start, labels[index]) : start,
+      batch,
+      carry,
+      precedence,
+      // Where everything is checked, every node makes every predictor itself.
+      known: world.scenario.checks ? undefined : name => shared.get(name),
+      allocate: length => slab.allocate(length)
+    })
   const sites: Site[] = topology.neighbours.map((_, index) => ({
     node: create(index, 1),
     incarnation: 1,
@@ -34,7 +71,6 @@ function run(world: World, precedence: Precedence): Algorithm {
   }))
   /** Sessions so far between each pair: a restarted node opens new ones. */
   let sessions = 0
-  const checker = new Checker({ batch, carry, ordered: precedence === 'origin', exact: world.isExact })
   let adoptions = 0
   let lost = 0
 
@@ -48,12 +84,11 @@ function run(world: World, precedence: Precedence): Algorithm {
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
-        checker.adopted(index, effect.predictor)
-        world.observer.holds?.(world.now, index, effect.predictor.name, 'adopted')
+        world.holds(index, effect.predictor.name, 'adopted')
       } else if (effect.kind === 'updated') {
-        checker.updated(index, effect.predictor, effect.header, effect.batch)
-        world.observer.holds?.(world.now, index, effect.predictor.name, 'updated')
-      } else checker.refused(index, effect.reason)
+        shared.add(effect.predictor)
+        world.holds(index, effect.predictor.name, 'updated')
+      }
     }
     for (const neighbour of topology.neighbours[index]) {
       const frame = node.frame(neighbour)
@@ -67,7 +102,6 @@ function run(world: World, precedence: Precedence): Algorithm {
     serving: (index): Blocks => sites[index].node.predictor.average,
     input(index, examples) {
       const { node } = sites[index]
-      if (world.isExact) checker.taken(examples.indices[0], node.predictor.name)
       world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
       node.added(examples.size)
       settle(index)
@@ -91,19 +125,17 @@ function run(world: World, precedence: Precedence): Algorithm {
     restart(index) {
       const site = sites[index]
       site.incarnation++
-      checker.restarted(index)
       const stored = site.disk && site.node.save(site.disk)
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
       site.disk = site.node.snapshot()
-      world.observer.holds?.(world.now, index, site.node.predictor.name, 'restarted')
+      world.holds(index, site.node.predictor.name, 'restarted')
       for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
       settle(index)
     },
     tally: () => ({
       updates: Math.max(...sites.map(({ node }) => node.predictor.name.updates)),
       adoptions,
-      violations: checker.violations,
       discarded: lost + sites.reduce((sum, { node }) => sum + node.discarded, 0)
     })
   }

@@ -4,7 +4,7 @@
  * how often each input was used on a predictor's lineage, exactly, in float32.
  */
 import type { Recipe } from '../../src/admb/index.js'
-import { createAveraging, digest, type UpdateRule } from '../../src/learner/index.js'
+import { createAveraging, digest, type Examples, type UpdateRule } from '../../src/learner/index.js'
 import type { Inputs } from '../inputs.js'
 
 const rule: UpdateRule = {
@@ -19,22 +19,31 @@ const rule: UpdateRule = {
 
 export const countingRecipe: Recipe = { rule, averaging: createAveraging({ name: 'uniform' }), digest }
 
-/** @param most the greatest number of inputs that will be taken */
-export function countingInputs(most: number): Inputs {
-  const row = {
+export class CountingInputs implements Inputs {
+  readonly model = 'linear'
+  readonly dimension: number
+  readonly optimum: Inputs['optimum']
+  readonly #row = {
     size: 1,
     labels: Float32Array.of(-1),
     offsets: Int32Array.of(0, 1),
     indices: Int32Array.of(-1),
     values: Float32Array.of(1)
   }
-  return {
-    model: 'linear',
-    dimension: most,
-    optimum: [new Float32Array(most)],
-    next() {
-      row.indices[0]++
-      return row
-    }
+
+  /** @param most the greatest number of inputs that will be taken */
+  constructor(most: number) {
+    this.dimension = most
+    this.optimum = [new Float32Array(most)]
+  }
+
+  /** Number of the input taken last. */
+  get last(): number {
+    return this.#row.indices[0]
+  }
+
+  next(): Examples {
+    this.#row.indices[0]++
+    return this.#row
   }
 }

@@ -2,11 +2,12 @@
  * Random scenarios with faults of all kinds, run with the exact learner until one violates a property. A violation comes
  * with the scenario that shows it again.
  */
+import { exactInvariants } from '../checkers/index.js'
 import { Random } from '../engine/random.js'
 import { parseScenario, type Scenario } from '../scenario.js'
 import { simulate } from '../simulate.js'
 import { TOPOLOGIES } from '../topology.js'
-import { countingInputs, countingRecipe } from './counting.js'
+import { CountingInputs, countingRecipe } from './counting.js'
 
 export interface Violation {
   /** Seed of the failing scenario. */
@@ -39,7 +40,9 @@ export function fuzz(runs: number, seed: number, onRun: (done: number) => void =
 
 /** What the exact learner finds wrong with a scenario's run. */
 export function check(scenario: Scenario): readonly string[] {
-  return simulate(scenario, { inputs: countingInputs(scenario.inputs), recipe: countingRecipe }).violations
+  const inputs = new CountingInputs(scenario.inputs)
+  return simulate(scenario, { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs), settle: true })
+    .violations
 }
 
 function randomScenario(random: Random): Scenario {

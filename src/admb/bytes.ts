@@ -2,10 +2,10 @@
  * Writing and strict reading of frames: variable-length integers, strings, float32 blocks, and a checksum over the whole.
  * The reader trusts nothing: every length is checked before anything is allocated.
  */
-import { crc32 } from 'node:zlib'
 import type { Blocks, Layout } from '../learner/types.js'
+import { checksum } from './checksum.js'
 import { FrameError } from './errors.js'
-import { isFinite32 } from './vectors.js'
+import { isFiniteBlock } from './vectors.js'
 
 const DENSE = 0
 const SPARSE = 1
@@ -24,8 +24,18 @@ export function blockBytes(length: number): number {
   return length * 4 + 12
 }
 
-/** Small frames are put together here and then cut out: allocating and clearing a buffer each costs more. */
+/** Gives a buffer of that many bytes for a finished frame. */
+export type Allocate = (length: number) => Uint8Array
+
+/** Frames are put together here and then copied out, unless they are large: allocating and clearing a buffer each costs more. */
 let scratch = new Uint8Array(1 << 14)
+
+/** One float and its bits. */
+const float = new Float32Array(1)
+const floatBits = new Int32Array(float.buffer)
+
+/** Blocks up to that many elements are copied element by element, which is quicker than making a view for them. */
+const SHORT = 64
 
 export class Writer {
   #bytes: Uint8Array<ArrayBuffer>
@@ -48,13 +58,15 @@ export class Writer {
   #reserve(count: number): number {
     const at = this.#length
     this.#length += count
-    if (this.#length > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(this.#length, this.#bytes.length * 2))
-      grown.set(this.#bytes.subarray(0, at))
-      this.#bytes = grown
-      if (this.#shared) scratch = grown
-    }
+    if (this.#length > this.#bytes.length) this.#grow(at)
     return at
+  }
+
+  #grow(used: number): void {
+    const grown = new Uint8Array(Math.max(this.#length, this.#bytes.length * 2))
+    grown.set(this.#bytes.subarray(0, used))
+    this.#bytes = grown
+    if (this.#shared) scratch = grown
   }
 
   byte(value: number): void {
@@ -70,6 +82,11 @@ export class Writer {
       rest = Math.floor(rest / 0x80)
     }
     this.byte(rest)
+  }
+
+  /** An integer of either sign, small ones in one byte: 0, −1, 1, −2, … as 0, 1, 2, 3, … */
+  step(value: number): void {
+    this.integer(value < 0 ? -2 * value - 1 : 2 * value)
   }
 
   string(value: string): void {
@@ -93,31 +110,36 @@ export class Writer {
   /** Each block dense, or as gaps and values of its non-zero elements where that is shorter. Bits are kept exactly. */
   blocks(blocks: Blocks): void {
     for (const block of blocks) {
-      const bits = new Int32Array(block.buffer, block.byteOffset, block.length)
+      // Negative zero counts as non-zero: its bits are not.
       let nonZero = 0
-      for (let i = 0; i < bits.length; i++) if (bits[i] !== 0) nonZero++
+      for (let i = 0; i < block.length; i++) if (block[i] !== 0 || 1 / block[i] < 0) nonZero++
       this.integer(block.length)
-      if (nonZero * 6 < block.length * 4) {
-        this.byte(SPARSE)
-        this.integer(nonZero)
-        let next = 0
-        for (let i = 0; i < bits.length; i++) {
-          if (bits[i] === 0) continue
-          this.integer(i - next)
-          this.#word(bits[i])
-          next = i + 1
-        }
-      } else {
-        this.byte(DENSE)
-        this.raw(new Uint8Array(block.buffer, block.byteOffset, block.byteLength))
-      }
+      if (nonZero * 6 < block.length * 4) this.#sparse(block, nonZero)
+      else this.#dense(block)
     }
   }
 
-  /** Appends the checksum and returns the frame. */
-  finish(): Uint8Array {
-    this.#word(crc32(this.#bytes.subarray(0, this.#length)))
-    return this.#shared ? this.#bytes.slice(0, this.#length) : this.#bytes.subarray(0, this.#length)
+  #sparse(block: Float32Array, nonZero: number): void {
+    this.byte(SPARSE)
+    this.integer(nonZero)
+    let next = 0
+    for (let i = 0; i < block.length; i++) {
+      if (block[i] === 0 && 1 / block[i] > 0) continue
+      this.integer(i - next)
+      this.#float(block[i])
+      next = i + 1
+    }
+  }
+
+  #dense(block: Float32Array): void {
+    this.byte(DENSE)
+    if (block.length > SHORT) this.raw(new Uint8Array(block.buffer, block.byteOffset, block.byteLength))
+    else for (let i = 0; i < block.length; i++) this.#float(block[i])
+  }
+
+  #float(value: number): void {
+    float[0] = value
+    this.#word(floatBits[0])
   }
 
   /** 32 bits, little-endian. */
@@ -128,11 +150,22 @@ export class Writer {
     this.#bytes[at + 2] = bits >>> 16
     this.#bytes[at + 3] = bits >>> 24
   }
+
+  /** Appends the checksum and returns the frame, in a buffer of its own unless `allocate` gives another. */
+  finish(allocate?: Allocate): Uint8Array {
+    this.#word(checksum(this.#bytes, this.#length))
+    const frame = this.#bytes.subarray(0, this.#length)
+    if (allocate !== undefined) {
+      const copy = allocate(this.#length)
+      copy.set(frame)
+      return copy
+    }
+    return this.#shared ? frame.slice() : frame
+  }
 }
 
 export class Reader {
   readonly #bytes: Uint8Array
-  readonly #view: DataView
   readonly #end: number
   #at = 0
 
@@ -140,11 +173,8 @@ export class Reader {
   constructor(bytes: Uint8Array) {
     if (bytes.length < 4) throw new FrameError('frame shorter than its checksum')
     this.#bytes = bytes
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#end = bytes.length - 4
-    if (crc32(bytes.subarray(0, this.#end)) !== this.#view.getUint32(this.#end, true)) {
-      throw new FrameError('checksum does not match')
-    }
+    if (checksum(bytes, this.#end) !== this.#word(this.#end)) throw new FrameError('checksum does not match')
   }
 
   /** Bytes left before the checksum. */
@@ -159,13 +189,27 @@ export class Reader {
     return at
   }
 
+  /** 32 bits, little-endian. */
+  #word(at: number): number {
+    const bytes = this.#bytes
+    return bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)
+  }
+
+  #float(at: number): number {
+    floatBits[0] = this.#word(at)
+    return float[0]
+  }
+
   byte(): number {
     return this.#bytes[this.#take(1)]
   }
 
   integer(limit = Number.MAX_SAFE_INTEGER): number {
-    let value = 0
-    let scale = 1
+    const first = this.byte()
+    if (first < 0x80 && first <= limit) return first
+    let value = first & 0x7f
+    if (first < 0x80) throw new FrameError(`number above ${limit}`)
+    let scale = 0x80
     for (;;) {
       const byte = this.byte()
       value += (byte & 0x7f) * scale
@@ -174,6 +218,12 @@ export class Reader {
       scale *= 0x80
       if (scale > Number.MAX_SAFE_INTEGER) throw new FrameError('number too long')
     }
+  }
+
+  /** What `Writer.step` wrote. */
+  step(): number {
+    const value = this.integer()
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
   }
 
   /** @param limit the greatest number of bytes */
@@ -194,39 +244,55 @@ export class Reader {
     return result
   }
 
-  /** Blocks of exactly that layout, every element finite. */
-  blocks(layout: Layout): Float32Array[] {
-    return layout.blocks.map(({ name, length }) => {
-      const given = this.integer()
-      if (given !== length) throw new FrameError(`block ${name} has ${given} elements instead of ${length}`)
-      const kind = this.byte()
-      if (kind === DENSE) {
-        const at = this.#take(length * 4)
-        const block = new Float32Array(length)
-        new Uint8Array(block.buffer).set(this.#bytes.subarray(at, at + length * 4))
-        requireFinite(block, name)
-        return block
-      }
-      if (kind !== SPARSE) throw new FrameError(`block ${name} has the unknown encoding ${kind}`)
+  /** Whether these hexadecimal digits come next; steps over them only then. */
+  isHex(digits: string): boolean {
+    const bytes = digits.length / 2
+    if (bytes > this.left) return false
+    for (let i = 0; i < bytes; i++) {
+      const byte = (nibble(digits.charCodeAt(2 * i)) << 4) | nibble(digits.charCodeAt(2 * i + 1))
+      if (this.#bytes[this.#at + i] !== byte) return false
+    }
+    this.#at += bytes
+    return true
+  }
+
+  /**
+   * Blocks of exactly that layout, every element finite.
+   * @param into where they are put; default new ones
+   */
+  blocks(
+    layout: Layout,
+    into: Float32Array[] = layout.blocks.map(({ length }) => new Float32Array(length))
+  ): Float32Array[] {
+    for (let b = 0; b < into.length; b++) this.#block(into[b], layout.blocks[b].name)
+    return into
+  }
+
+  #block(block: Float32Array, name: string): void {
+    const { length } = block
+    const given = this.integer()
+    if (given !== length) throw new FrameError(`block ${name} has ${given} elements instead of ${length}`)
+    const kind = this.byte()
+    if (kind === DENSE) {
+      const at = this.#take(length * 4)
+      if (length > SHORT) {
+        new Uint8Array(block.buffer, block.byteOffset, block.byteLength).set(this.#bytes.subarray(at, at + length * 4))
+      } else for (let i = 0; i < length; i++) block[i] = this.#float(at + 4 * i)
+    } else if (kind === SPARSE) {
+      block.fill(0)
       const nonZero = this.integer(length)
-      const block = new Float32Array(length)
       let next = 0
       for (let i = 0; i < nonZero; i++) {
         next += this.integer(length)
         if (next >= length) throw new FrameError(`block ${name} has an element beyond its end`)
-        block[next++] = this.#view.getFloat32(this.#take(4), true)
+        block[next++] = this.#float(this.#take(4))
       }
-      requireFinite(block, name)
-      return block
-    })
+    } else throw new FrameError(`block ${name} has the unknown encoding ${kind}`)
+    if (!isFiniteBlock(block)) throw new FrameError(`block ${name} holds a number that is not finite`)
   }
 
   /** Throws unless everything was read. */
   finish(): void {
     if (this.left !== 0) throw new FrameError(`${this.left} bytes too many`)
   }
-}
-
-function requireFinite(block: Float32Array, name: string): void {
-  if (!isFinite32([block])) throw new FrameError(`block ${name} holds a number that is not finite`)
 }

@@ -6,8 +6,8 @@
  * for other implementations.
  */
 import type { Blocks, Layout } from '../learner/types.js'
-import { blockBytes, Reader, Writer } from './bytes.js'
-import { type Coverage, type Entries, fromEntries } from './coverage.js'
+import { type Allocate, blockBytes, Reader, Writer } from './bytes.js'
+import type { Coverage, Entries } from './coverage.js'
 import { FrameError } from './errors.js'
 import type { ContributorTable } from './keys.js'
 import type { PredictorName } from './name.js'
@@ -19,6 +19,9 @@ const WHOLE = 2
 const STEP = 4
 const SUM = 8
 const DEFINITIONS = 16
+const MOST_SEGMENTS = 0x7fffffff
+const NOTHING: readonly number[] = []
+const NOBODY = { origin: '', incarnation: 0 }
 
 /** Limits on what a frame may claim, checked before anything is allocated for it. */
 export const LIMITS = {
@@ -42,15 +45,24 @@ export interface Step {
   readonly sum: Blocks
 }
 
-export interface FrameSum {
+interface FrameSum {
   /** Sequence number of the sum against which the changes are given, 0 for none. */
   readonly base: number
-  readonly changed: Entries
   readonly count: number
   readonly sum: Blocks
 }
 
-export interface Frame {
+export interface SentSum extends FrameSum {
+  /** In any order, each contributor once. */
+  readonly changed: Entries
+}
+
+export interface ReceivedSum extends FrameSum {
+  /** Undefined if the base is not known here, so that the sum cannot be used. */
+  readonly coverage: Coverage | undefined
+}
+
+interface FrameOf<Sum> {
   readonly session: number
   /** 1, 2, 3, … a session and direction. */
   readonly sequence: number
@@ -64,8 +76,11 @@ export interface Frame {
   /** How `name` was made and its ancestors, newest first; empty for the starting predictor and in frames without content. */
   readonly headers: readonly Header[]
   readonly content: Whole | Step | undefined
-  readonly sum: FrameSum | undefined
+  readonly sum: Sum | undefined
 }
+
+export type SentFrame = FrameOf<SentSum>
+export type ReceivedFrame = FrameOf<ReceivedSum>
 
 export interface Shapes {
   readonly parameters: Layout
@@ -79,10 +94,20 @@ export interface Outgoing {
 }
 
 export interface Incoming {
+  /** Whether a frame of that session and sequence number is to be read at all. */
+  isCurrent(session: number, sequence: number): boolean
+  /** The name in the last frame, for the next one to repeat. */
+  lastName: PredictorName | undefined
   /** Notes what the other end calls a contributor. */
   define(theirs: number, own: number): void
   /** The own number of what the other end calls `theirs`, or undefined if it was never defined. */
   translate(theirs: number): number | undefined
+  /** Where the contributor that the other end calls `theirs` stands in `contributors`. Throws FrameError if it was never defined. */
+  place(theirs: number): number
+  /** The list that the coverages of this session's sums share, in own numbers. */
+  readonly contributors: readonly number[]
+  /** A copy of the segments, in the order of `contributors`, of the sum of that sequence number; undefined if it is not known. */
+  segments(sequence: number): number[] | undefined
 }
 
 /** An upper bound on the bytes of any valid frame for a model of these shapes. */
@@ -93,7 +118,13 @@ export function maximumFrameBytes(shapes: Shapes): number {
   return vectors + (1 << 24)
 }
 
-export function encodeFrame(frame: Frame, shapes: Shapes, table: ContributorTable, outgoing: Outgoing): Uint8Array {
+export function encodeFrame(
+  frame: SentFrame,
+  shapes: Shapes,
+  table: ContributorTable,
+  outgoing: Outgoing,
+  allocate?: Allocate
+): Uint8Array {
   const definitions = undefinedIn(frame, table, outgoing)
   const dense = (frame.sum ? 1 : 0) + (frame.content?.kind === 'whole' ? 2 : frame.content ? 1 : 0)
   let capacity = 512 + definitions.length * 64
@@ -140,29 +171,28 @@ export function encodeFrame(frame: Frame, shapes: Shapes, table: ContributorTabl
     const { changed } = frame.sum
     out.integer(changed.length / 2)
     for (let i = 0, next = 0; i < changed.length; i += 2) {
-      out.integer(changed[i] - next)
+      out.step(changed[i] - next)
       out.integer(changed[i + 1])
       next = changed[i] + 1
     }
     out.integer(frame.sum.count)
     out.blocks(frame.sum.sum)
   }
-  return out.finish()
+  return out.finish(allocate)
 }
 
 /**
  * Strict: throws FrameError for anything that no honest sender writes.
- * @param isCurrent whether a frame of that session and sequence number is to be read at all: what an earlier session
- *   defined is not known any more, so its late frames cannot be
- * @returns undefined for a frame that is not
+ * @param spare where the sum is put; for the caller to keep if a sum came
+ * @returns undefined for a frame that is not current: what an earlier session defined is not known any more
  */
 export function decodeFrame(
   bytes: Uint8Array,
   shapes: Shapes,
   table: ContributorTable,
   incoming: Incoming,
-  isCurrent: (session: number, sequence: number) => boolean
-): Frame | undefined {
+  spare: () => Float32Array[]
+): ReceivedFrame | undefined {
   const input = new Reader(bytes)
   const version = input.byte()
   if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version} instead of ${FRAME_VERSION}`)
@@ -171,7 +201,7 @@ export function decodeFrame(
   const session = input.integer()
   const sequence = input.integer()
   if (sequence < 1) throw new FrameError('sequence numbers start at 1')
-  if (!isCurrent(session, sequence)) return undefined
+  if (!incoming.isCurrent(session, sequence)) return undefined
   const received = input.integer()
   const heldSum = input.integer()
   if (flags & DEFINITIONS) {
@@ -183,12 +213,8 @@ export function decodeFrame(
       incoming.define(theirs, table.number(origin, input.integer()))
     }
   }
-  const translate = (theirs: number): number => {
-    const own = incoming.translate(theirs)
-    if (own === undefined) throw new FrameError(`contributor ${theirs} was never defined`)
-    return own
-  }
-  const name = readName(input, table, translate)
+  const name = readName(input, table, incoming, incoming.lastName)
+  incoming.lastName = name
   const headers: Header[] = []
   let content: Whole | Step | undefined
   if (flags & (WHOLE | STEP)) {
@@ -196,8 +222,8 @@ export function decodeFrame(
     let child = name
     for (let i = 0; i < count; i++) {
       const gradients = input.integer()
-      const coverage = readCoverage(input, translate)
-      const parent = readName(input, table, translate)
+      const coverage = readCoverage(input, table, incoming)
+      const parent = readName(input, table, incoming)
       if (parent.updates !== child.updates - 1) throw new FrameError('a parent is not one update behind its child')
       headers.push({ name: child, parent, count: gradients, coverage })
       child = parent
@@ -211,71 +237,136 @@ export function decodeFrame(
       content = { kind: 'whole', parameters, average, state: input.blocks(shapes.state) }
     } else content = { kind: 'step', sum: input.blocks(shapes.parameters) }
   }
-  let sum: FrameSum | undefined
-  if (flags & SUM) {
-    const base = input.integer()
-    const changed = readEntries(input, translate, 0)
-    const count = input.integer()
-    sum = { base, changed, count, sum: input.blocks(shapes.parameters) }
-  }
+  const sum = flags & SUM ? readSum(input, shapes, table, incoming, spare) : undefined
   input.finish()
   return { session, sequence, received, heldSum, name, ask: (flags & ASK) !== 0, headers, content, sum }
 }
 
 function writeName(out: Writer, name: PredictorName, table: ContributorTable): void {
   out.integer(name.updates)
-  if (name.updates > 0) out.integer(table.number(name.origin, name.incarnation))
+  const maker = table.maker(name)
+  if (maker >= 0) out.integer(maker)
   out.hex(name.digest)
 }
 
-function readName(input: Reader, table: ContributorTable, translate: (theirs: number) => number): PredictorName {
+/** @param like a name that is returned if it is the one */
+function readName(input: Reader, table: ContributorTable, incoming: Incoming, like?: PredictorName): PredictorName {
   const updates = input.integer()
-  const maker = updates > 0 ? table.contributor(translate(input.integer())) : { origin: '', incarnation: 0 }
-  return { updates, origin: maker.origin, incarnation: maker.incarnation, digest: input.hex(16) }
+  const { origin, incarnation } = updates > 0 ? table.contributor(translate(incoming, input.integer())) : NOBODY
+  if (
+    like !== undefined &&
+    like.updates === updates &&
+    like.origin === origin &&
+    like.incarnation === incarnation &&
+    input.isHex(like.digest)
+  ) {
+    return like
+  }
+  return { updates, origin, incarnation, digest: input.hex(16) }
+}
+
+function translate(incoming: Incoming, theirs: number): number {
+  const own = incoming.translate(theirs)
+  if (own === undefined) throw new FrameError(`contributor ${theirs} was never defined`)
+  return own
 }
 
 function writeCoverage(out: Writer, { contributors, segments }: Coverage): void {
-  out.integer(contributors.length)
+  out.integer(segments.length)
   let next = 0
-  for (let i = 0; i < contributors.length; i++) {
-    out.integer(contributors[i] - next)
+  for (let i = 0; i < segments.length; i++) {
+    out.step(contributors[i] - next)
     out.integer(segments[i])
     next = contributors[i] + 1
   }
 }
 
-function readCoverage(input: Reader, translate: (theirs: number) => number): Coverage {
-  return fromEntries(readEntries(input, translate, 1))
-}
-
-function readEntries(input: Reader, translate: (theirs: number) => number, least: number): number[] {
-  const count = input.integer(Math.min(LIMITS.contributors, input.left >> 1))
-  const entries: number[] = []
+function readCoverage(input: Reader, table: ContributorTable, incoming: Incoming): Coverage {
+  const count = entriesIn(input)
+  const contributors: number[] = []
+  const segments: number[] = []
+  table.beginList()
   let next = 0
   for (let i = 0; i < count; i++) {
-    next += input.integer()
-    const segments = input.integer(0x7fffffff)
-    if (segments < least) throw new FrameError('a coverage of no segments')
-    entries.push(translate(next++), segments)
+    const theirs = next + input.step()
+    next = theirs + 1
+    const own = translate(incoming, theirs)
+    if (!table.isFirst(own)) throw new FrameError('a coverage names a contributor twice')
+    const covered = input.integer(MOST_SEGMENTS)
+    if (covered === 0) throw new FrameError('a coverage of no segments')
+    contributors.push(own)
+    segments.push(covered)
   }
-  return entries
+  return { contributors, segments }
+}
+
+function readSum(
+  input: Reader,
+  shapes: Shapes,
+  table: ContributorTable,
+  incoming: Incoming,
+  spare: () => Float32Array[]
+): ReceivedSum {
+  const base = input.integer()
+  const known = incoming.segments(base)
+  const segments = known ?? []
+  const entries = entriesIn(input)
+  table.beginList()
+  let next = 0
+  for (let i = 0; i < entries; i++) {
+    const theirs = next + input.step()
+    next = theirs + 1
+    const place = incoming.place(theirs)
+    if (!table.isFirst(incoming.contributors[place])) throw new FrameError('a coverage names a contributor twice')
+    while (segments.length < place) segments.push(0)
+    segments[place] = input.integer(MOST_SEGMENTS)
+  }
+  const count = input.integer()
+  const sum = spare()
+  input.blocks(shapes.parameters, sum)
+  if (known === undefined) return { base, count, sum, coverage: undefined }
+  if (isCovering(segments) !== count > 0) {
+    throw new FrameError(`a sum of ${count} gradients whose coverage says otherwise`)
+  }
+  return { base, count, sum, coverage: { contributors: incoming.contributors, segments } }
+}
+
+function isCovering(segments: readonly number[]): boolean {
+  for (let i = 0; i < segments.length; i++) if (segments[i] > 0) return true
+  return false
+}
+
+/** The number of entries that follow, of two bytes at least. */
+function entriesIn(input: Reader): number {
+  return input.integer(Math.min(LIMITS.contributors, input.left >> 1))
 }
 
 /** Contributor numbers that the frame's bytes mention and the other end may not know, each once. */
-function undefinedIn(frame: Frame, table: ContributorTable, outgoing: Outgoing): number[] {
-  const numbers: number[] = []
-  const see = (contributor: number) => {
-    if (outgoing.undefined(contributor)) numbers.push(contributor)
+function undefinedIn(
+  { name, headers, sum }: SentFrame,
+  table: ContributorTable,
+  outgoing: Outgoing
+): readonly number[] {
+  let numbers: number[] | undefined
+  const maker = table.maker(name)
+  if (maker >= 0 && outgoing.undefined(maker)) numbers = [maker]
+  for (const { parent, coverage } of headers) {
+    const parentsMaker = table.maker(parent)
+    if (parentsMaker >= 0 && outgoing.undefined(parentsMaker)) {
+      numbers ??= []
+      numbers.push(parentsMaker)
+    }
+    for (const contributor of coverage.contributors) {
+      if (!outgoing.undefined(contributor)) continue
+      numbers ??= []
+      numbers.push(contributor)
+    }
   }
-  const name = ({ updates, origin, incarnation }: PredictorName) => {
-    if (updates > 0) see(table.number(origin, incarnation))
+  const changed = sum?.changed ?? NOTHING
+  for (let i = 0; i < changed.length; i += 2) {
+    if (!outgoing.undefined(changed[i])) continue
+    numbers ??= []
+    numbers.push(changed[i])
   }
-  name(frame.name)
-  for (const header of frame.headers) {
-    name(header.parent)
-    for (const contributor of header.coverage.contributors) see(contributor)
-  }
-  const changed = frame.sum?.changed ?? []
-  for (let i = 0; i < changed.length; i += 2) see(changed[i])
-  return numbers
+  return numbers ?? NOTHING
 }

@@ -4,8 +4,10 @@
  */
 import type { Blocks } from '../learner/types.js'
 import type { Incoming, Outgoing } from './codec.js'
-import { type Coverage, EMPTY } from './coverage.js'
+import type { Coverage } from './coverage.js'
+import { FrameError } from './errors.js'
 import type { PredictorName } from './name.js'
+import { Recent } from './recent.js'
 
 /** A neighbour's gradients for the predictor held now. */
 export interface HeldSum {
@@ -49,6 +51,8 @@ export class Backoff {
 /** How many coverages of received sums are kept as bases for later changes. */
 const BASES = 64
 
+const NO_BASE = { sequence: 0, parts: [] }
+
 export class Edge implements Outgoing, Incoming {
   readonly session: number
   /** The neighbour's index. */
@@ -69,6 +73,7 @@ export class Edge implements Outgoing, Incoming {
   readonly askBackoff = new Backoff()
   /** Whether a frame should leave as soon as the transport takes one. */
   urgent = true
+  readonly greetBackoff = new Backoff()
   ask = false
   answer = false
 
@@ -90,18 +95,28 @@ export class Edge implements Outgoing, Incoming {
   held: HeldSum | undefined
   /** How often the held sum has changed. */
   changes = 0
+  /** Contributors of the sums received, in the order in which they were first mentioned; shared by their coverages. */
+  contributors: number[] = []
+  /** How many of them the node's sums have taken notice of. */
+  listed = 0
+  /** The name in the last frame: most frames repeat it. */
+  lastName: PredictorName | undefined
 
   /** Periods from a frame to its acknowledgement, as last measured. */
   roundTrip = 0
 
   #timed: { readonly sequence: number; readonly period: number } | undefined
   /** Contributors that the neighbour knows by number. */
-  readonly #known = new Set<number>()
+  readonly #known: boolean[] = []
   /** Contributors defined in frames of which it is not known whether they arrived. */
   readonly #unconfirmed = new Map<number, Set<number>>()
-  readonly #theirs = new Map<number, number>()
-  readonly #sentCoverages = new Map<number, Coverage>()
-  readonly #receivedCoverages = new Map<number, Coverage>()
+  /** Own numbers of contributors by the neighbour's. */
+  readonly #theirs: number[] = []
+  /** Places in `contributors` by the neighbour's numbers. */
+  #places: number[] = []
+  readonly #placesByOwn = new Map<number, number>()
+  readonly #sent = new Recent<readonly Coverage[]>(BASES)
+  readonly #received = new Recent<Coverage>(BASES)
 
   constructor(session: number, peer: string) {
     this.session = session
@@ -109,7 +124,7 @@ export class Edge implements Outgoing, Incoming {
   }
 
   undefined(contributor: number): boolean {
-    if (this.#known.has(contributor)) return false
+    if (this.#known[contributor]) return false
     const defined = this.#unconfirmed.get(this.sent)
     if (defined?.has(contributor)) return false
     if (defined) defined.add(contributor)
@@ -128,7 +143,7 @@ export class Edge implements Outgoing, Incoming {
   confirm(sequence: number, period: number): void {
     if (sequence <= this.acknowledged) return
     this.acknowledged = sequence
-    for (const contributor of this.#unconfirmed.get(sequence) ?? []) this.#known.add(contributor)
+    for (const contributor of this.#unconfirmed.get(sequence) ?? []) this.#known[contributor] = true
     for (const older of this.#unconfirmed.keys()) {
       if (older > sequence) break
       this.#unconfirmed.delete(older)
@@ -139,52 +154,83 @@ export class Edge implements Outgoing, Incoming {
     }
   }
 
+  isCurrent(session: number, sequence: number): boolean {
+    return session === this.session && sequence > this.received
+  }
+
   define(theirs: number, own: number): void {
-    this.#theirs.set(theirs, own)
+    if (this.#theirs[theirs] === own) return
+    this.#theirs[theirs] = own
+    this.#places[theirs] = this.#placesByOwn.get(own) ?? -1
   }
 
   translate(theirs: number): number | undefined {
-    return this.#theirs.get(theirs)
+    return this.#theirs[theirs]
+  }
+
+  place(theirs: number): number {
+    const known = this.#places[theirs]
+    if (known >= 0) return known
+    const own = this.#theirs[theirs]
+    if (own === undefined) throw new FrameError(`contributor ${theirs} was never defined`)
+    const place = this.#placeOf(own)
+    this.#places[theirs] = place
+    return place
+  }
+
+  /** Starts the list of contributors anew; coverages received so far keep the old one. */
+  renewList(): void {
+    this.contributors = []
+    this.#places = []
+    this.#placesByOwn.clear()
+  }
+
+  segments(sequence: number): number[] | undefined {
+    if (sequence === 0) return []
+    const coverage = this.#received.get(sequence)
+    if (coverage === undefined) return undefined
+    if (coverage.contributors === this.contributors) return coverage.segments.slice()
+    const segments: number[] = []
+    coverage.segments.forEach((covered, i) => {
+      if (covered === 0) return
+      const place = this.#placeOf(coverage.contributors[i])
+      while (segments.length < place) segments.push(0)
+      segments[place] = covered
+    })
+    return segments
+  }
+
+  #placeOf(own: number): number {
+    let place = this.#placesByOwn.get(own)
+    if (place === undefined) {
+      place = this.contributors.push(own) - 1
+      this.#placesByOwn.set(own, place)
+    }
+    return place
   }
 
   /** The base for the next sum's changes: the last acknowledged sum of this epoch. */
-  base(): { readonly sequence: number; readonly coverage: Coverage } {
-    const coverage = this.#sentCoverages.get(this.sumAcknowledged)
-    return coverage === undefined ? { sequence: 0, coverage: EMPTY } : { sequence: this.sumAcknowledged, coverage }
+  base(): { readonly sequence: number; readonly parts: readonly Coverage[] } {
+    const parts = this.#sent.get(this.sumAcknowledged)
+    return parts === undefined ? NO_BASE : { sequence: this.sumAcknowledged, parts }
   }
 
-  noteSent(sequence: number, coverage: Coverage): void {
-    this.#sentCoverages.set(sequence, coverage)
-    if (this.#sentCoverages.size > BASES) this.#sentCoverages.delete(this.#sentCoverages.keys().next().value as number)
+  noteSent(sequence: number, parts: readonly Coverage[]): void {
+    this.#sent.add(sequence, parts)
   }
 
   noteSumAcknowledged(sequence: number): void {
     this.sumAcknowledged = sequence
-    for (const older of this.#sentCoverages.keys()) {
-      if (older >= sequence) break
-      this.#sentCoverages.delete(older)
-    }
+    this.#sent.dropBefore(sequence)
   }
 
   noteReceived(sequence: number, coverage: Coverage, base: number): void {
-    for (const older of this.#receivedCoverages.keys()) {
-      if (older >= base) break
-      this.#receivedCoverages.delete(older)
-    }
-    this.#receivedCoverages.set(sequence, coverage)
-    if (this.#receivedCoverages.size > BASES) {
-      this.#receivedCoverages.delete(this.#receivedCoverages.keys().next().value as number)
-    }
-  }
-
-  receivedCoverage(sequence: number): Coverage | undefined {
-    return sequence === 0 ? EMPTY : this.#receivedCoverages.get(sequence)
+    this.#received.dropBefore(base)
+    this.#received.add(sequence, coverage)
   }
 
   /** A new epoch at this end: sums of the old one mean nothing any more. */
   turn(): void {
-    if (this.held !== undefined) this.changes++
-    this.held = undefined
     this.sumDue = false
     this.sentVersion = -1
     this.lastSum = undefined

@@ -2,7 +2,7 @@
  * The predictor that a node holds, with what is needed to pass it on and to take over the next one: the parent it came
  * from, the batch that made it, its lineage.
  */
-import type { Frame } from './codec.js'
+import type { ReceivedFrame, Whole } from './codec.js'
 import { FrameError } from './errors.js'
 import { HeaderMemory } from './lineage.js'
 import { compareNames, equivocates, type PredictorName, sameName } from './name.js'
@@ -15,10 +15,14 @@ export interface Received {
   readonly batch: Batch | undefined
 }
 
+/** Finds a predictor that somebody else in the same memory made, so that many nodes can share it. */
+export type Known = (name: PredictorName) => Predictor | undefined
+
 export class Holding {
   readonly #recipe: Recipe
   readonly #batch: number
   readonly #headers: HeaderMemory
+  readonly #known: Known
   #predictor: Predictor
   /** Kept so that a step made elsewhere from it can be replayed. */
   #parent: Predictor | undefined
@@ -28,12 +32,14 @@ export class Holding {
   /**
    * @param batch b
    * @param headers the greatest number of headers of a lineage
+   * @param known predictors that are at hand already
    */
-  constructor(initial: Predictor, recipe: Recipe, batch: number, headers: number) {
+  constructor(initial: Predictor, recipe: Recipe, batch: number, headers: number, known: Known = () => undefined) {
     this.#predictor = initial
     this.#recipe = recipe
     this.#batch = batch
     this.#headers = new HeaderMemory(headers)
+    this.#known = known
   }
 
   get predictor(): Predictor {
@@ -73,14 +79,20 @@ export class Holding {
    * @returns undefined if it carries none, or a step whose parent is not held
    * @throws FrameError
    */
-  receive({ content, name, headers }: Frame): Received | undefined {
+  receive({ content, name, headers }: ReceivedFrame): Received | undefined {
     const header = headers[0]
     if (header && header.count < this.#batch) {
       throw new FrameError(`a batch of ${header.count} gradients where ${this.#batch} are needed`)
     }
-    if (content?.kind === 'step') return this.#replay({ sum: content.sum, count: header.count }, header)
     if (content === undefined) return undefined
-    const { parameters, average, state } = content
+    return content.kind === 'step'
+      ? this.#replay({ sum: content.sum, count: header.count }, header)
+      : this.#whole(content, name)
+  }
+
+  #whole({ parameters, average, state }: Whole, name: PredictorName): Received {
+    const known = this.#knownAs(name)
+    if (known !== undefined) return { predictor: known, batch: undefined }
     if (this.#recipe.digest([parameters, average, state]) !== name.digest) {
       throw new FrameError('content does not match its digest')
     }
@@ -91,10 +103,17 @@ export class Holding {
     const parent = [this.#predictor, this.#parent].find(held => held && sameName(held.name, wanted))
     if (parent === undefined) return undefined
     if (parent.name.digest !== wanted.digest) throw new FrameError('a step from another parent of the same name')
+    const known = this.#knownAs(name)
+    if (known !== undefined) return { predictor: known, batch }
     const predictor = nextPredictor(parent, batch, name, this.#recipe)
     if (predictor.name.digest !== name.digest) throw new FrameError('replaying the step gives another predictor')
     if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step gives numbers that are not finite')
     return { predictor, batch }
+  }
+
+  #knownAs(name: PredictorName): Predictor | undefined {
+    const known = this.#known(name)
+    return known?.name.digest === name.digest ? known : undefined
   }
 }
 

@@ -3,6 +3,7 @@
  * node numbers those it has heard of and coverages hold numbers.
  */
 import { FrameError } from './errors.js'
+import type { PredictorName } from './name.js'
 
 /** One node in one incarnation. */
 export interface Contributor {
@@ -12,11 +13,18 @@ export interface Contributor {
 
 /** Numbers contributors 0, 1, 2, … in the order in which they were first met. */
 export class ContributorTable {
-  readonly #numbers = new Map<string, number>()
+  /** By origin, then by incarnation. */
+  readonly #numbers = new Map<string, Map<number, number>>()
   readonly #contributors: Contributor[] = []
   readonly #limit: number
+  /** When each number was last mentioned, by the count of lists. */
+  readonly #mentioned: number[] = []
+  #lists = 0
   /** The number asked for last: a frame mentions its predictor's maker several times. */
   #last = -1
+  /** The name whose maker was asked for last, and its maker's number. */
+  #name: PredictorName | undefined
+  #maker = -1
 
   /** @param limit how many contributors may be met before further ones are refused */
   constructor(limit = 1 << 20) {
@@ -31,16 +39,41 @@ export class ContributorTable {
   number(origin: string, incarnation: number): number {
     const last = this.#contributors[this.#last]
     if (last !== undefined && last.origin === origin && last.incarnation === incarnation) return this.#last
-    const key = `${incarnation}/${origin}`
-    let number = this.#numbers.get(key)
+    let incarnations = this.#numbers.get(origin)
+    let number = incarnations?.get(incarnation)
     if (number === undefined) {
       number = this.#contributors.length
       if (number >= this.#limit) throw new FrameError(`more than ${this.#limit} contributors`)
-      this.#numbers.set(key, number)
+      if (incarnations === undefined) {
+        incarnations = new Map()
+        this.#numbers.set(origin, incarnations)
+      }
+      incarnations.set(incarnation, number)
       this.#contributors.push({ origin, incarnation })
     }
     this.#last = number
     return number
+  }
+
+  /** The number of a predictor's maker; −1 for the starting predictor's. */
+  maker(name: PredictorName): number {
+    if (name !== this.#name) {
+      this.#name = name
+      this.#maker = name.updates > 0 ? this.number(name.origin, name.incarnation) : -1
+    }
+    return this.#maker
+  }
+
+  /** A list that may mention each contributor once begins. */
+  beginList(): void {
+    this.#lists++
+  }
+
+  /** Whether the list has not mentioned the contributor before; notes that it has now. */
+  isFirst(number: number): boolean {
+    if (this.#mentioned[number] === this.#lists) return false
+    this.#mentioned[number] = this.#lists
+    return true
   }
 
   contributor(number: number): Contributor {

@@ -5,11 +5,12 @@
  * the next epoch's list. So no gradient is wasted and none is used twice on any lineage. With `carry` 0 every epoch starts
  * empty, which is the algorithm as published.
  */
-import type { Blocks, Layout } from '../learner/types.js'
-import { segmentsOf } from './coverage.js'
+import type { Blocks } from '../learner/types.js'
+import type { Buffers } from './buffers.js'
+import { type Coverage, segmentsOf } from './coverage.js'
 import { type PredictorName, sameName } from './name.js'
 import type { Header } from './predictor.js'
-import { addInto, clear, copyOf, zeros } from './vectors.js'
+import { addInto, clear, copyOf } from './vectors.js'
 
 /** Consecutive own gradients that were closed together. */
 interface Segment {
@@ -21,6 +22,10 @@ interface Segment {
   /** Updates of the predictor at which its gradients were taken. */
   readonly born: number
   used: boolean
+  /** The last turns in which it was met at all, met as used, and met in the newest epoch on the lineage. */
+  met: number
+  metUsed: number
+  metNearest: number
 }
 
 interface Epoch {
@@ -32,14 +37,13 @@ interface Epoch {
 export interface OwnSum {
   readonly sum: Blocks
   readonly count: number
-  /** Length of the covered prefix. */
-  readonly segments: number
+  readonly coverage: Coverage
 }
 
 export class Ledger {
-  readonly #layout: Layout
+  readonly #buffers: Buffers
   readonly #carry: number
-  readonly #contributor: number
+  readonly #contributors: readonly number[]
   #name: PredictorName
   #list: Segment[] = []
   readonly #sum: Float32Array[]
@@ -49,19 +53,20 @@ export class Ledger {
   /** Earlier epochs whose segments may still be carried, oldest first. */
   #epochs: Epoch[] = []
   #discarded = 0
+  #turns = 0
 
   /**
    * @param carry periods for which an unused segment is kept, 0 for none
    * @param contributor the owner's number in coverages
    * @param name the predictor held at the start
    */
-  constructor(layout: Layout, carry: number, contributor: number, name: PredictorName) {
-    this.#layout = layout
+  constructor(buffers: Buffers, carry: number, contributor: number, name: PredictorName) {
+    this.#buffers = buffers
     this.#carry = carry
-    this.#contributor = contributor
+    this.#contributors = [contributor]
     this.#name = name
-    this.#sum = zeros(layout)
-    this.#open = zeros(layout)
+    this.#sum = buffers.zeros()
+    this.#open = buffers.zeros()
   }
 
   /** Where the learner adds gradients; `added` must follow. */
@@ -87,7 +92,7 @@ export class Ledger {
   total(): OwnSum {
     const sum = copyOf(this.#sum)
     addInto(sum, this.#open)
-    return { sum, count: this.count, segments: this.#list.length }
+    return { sum, count: this.count, coverage: this.#coverage }
   }
 
   /** Closes the open segment and returns the epoch's sum. The blocks are the ledger's own: read them at once. */
@@ -100,14 +105,17 @@ export class Ledger {
         count: this.#openCount,
         period,
         born: this.#name.updates,
-        used: false
+        used: false,
+        met: 0,
+        metUsed: 0,
+        metNearest: 0
       })
-      if (keep) this.#open = zeros(this.#layout)
+      if (keep) this.#open = this.#buffers.zeros()
       else clear(this.#open)
       this.#count += this.#openCount
       this.#openCount = 0
     }
-    return { sum: this.#sum, count: this.#count, segments: this.#list.length }
+    return { sum: this.#sum, count: this.#count, coverage: this.#coverage }
   }
 
   /**
@@ -132,41 +140,64 @@ export class Ledger {
     }
   }
 
+  /** All closed segments. */
+  get #coverage(): Coverage {
+    const { length } = this.#list
+    return { contributors: this.#contributors, segments: length === 0 ? [] : [length] }
+  }
+
   /** Segments that `lineage` has certainly not used, oldest first; marks the others used. */
   #unused(lineage: readonly Header[]): Segment[] {
-    const all = new Set<Segment>()
-    for (const epoch of this.#epochs) for (const segment of epoch.segments) all.add(segment)
-    const used = new Set<Segment>()
-    let nearest: Epoch | undefined
-    for (const header of lineage) {
-      const epoch = this.#epochs.find(candidate => sameName(candidate.name, header.parent))
-      if (epoch === undefined) continue
-      const prefix = segmentsOf(header.coverage, this.#contributor)
-      for (let i = 0; i < prefix && i < epoch.segments.length; i++) used.add(epoch.segments[i])
-      nearest ??= epoch
-    }
-    // Below the oldest known parent the lineage is unknown. What was carried into an epoch on the lineage is known to have
-    // been unused up to there; any other gradient taken below the known part counts as used.
-    const known = lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
-    const cleared = new Set(nearest?.segments)
+    const turn = ++this.#turns
+    const known = this.#markUsed(lineage, turn)
     const result: Segment[] = []
-    for (const segment of all) {
-      segment.used = used.has(segment) || (segment.born < known && !cleared.has(segment))
-      if (!segment.used) result.push(segment)
+    for (const { segments } of this.#epochs) {
+      for (const segment of segments) {
+        if (segment.met === turn) continue
+        segment.met = turn
+        segment.used = segment.metUsed === turn || (segment.born < known && segment.metNearest !== turn)
+        if (!segment.used) result.push(segment)
+      }
     }
     return result.sort((a, b) => a.born - b.born || a.period - b.period)
+  }
+
+  /**
+   * Marks what the lineage's batches used.
+   * @returns updates of the oldest known parent. Below it the lineage is unknown. What was carried into an epoch on the
+   *   lineage is known to have been unused up to there; any other gradient taken below the known part counts as used
+   */
+  #markUsed(lineage: readonly Header[], turn: number): number {
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { name } of this.#epochs) oldest = Math.min(oldest, name.updates)
+    let nearest = true
+    for (const header of lineage) {
+      if (header.parent.updates < oldest) break
+      const epoch = this.#epochs.find(candidate => sameName(candidate.name, header.parent))
+      if (epoch === undefined) continue
+      const prefix = Math.min(segmentsOf(header.coverage, this.#contributors[0]), epoch.segments.length)
+      for (let i = 0; i < prefix; i++) epoch.segments[i].metUsed = turn
+      if (nearest) for (const segment of epoch.segments) segment.metNearest = turn
+      nearest = false
+    }
+    return lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
   }
 
   /** Lets go of segments that are too old to be carried, and of epochs without any other. */
   #forget(period: number): void {
     const expired = (segment: Segment) => this.#carry === 0 || period - segment.period > this.#carry
-    const gone = new Set<Segment>()
-    this.#epochs = this.#epochs.filter(epoch => {
-      if (!epoch.segments.every(expired)) return true
-      for (const segment of epoch.segments) gone.add(segment)
-      return false
-    })
-    for (const epoch of this.#epochs) for (const segment of epoch.segments) gone.delete(segment)
-    for (const segment of gone) if (!segment.used) this.#discarded += segment.count
+    const gone = this.#epochs.filter(({ segments }) => segments.every(expired))
+    if (gone.length === 0) return
+    this.#epochs = this.#epochs.filter(epoch => !gone.includes(epoch))
+    const turn = ++this.#turns
+    for (const { segments } of this.#epochs) for (const segment of segments) segment.met = turn
+    for (const { segments } of gone) {
+      for (const segment of segments) {
+        if (segment.met === turn) continue
+        segment.met = turn
+        if (!segment.used) this.#discarded += segment.count
+        if (segment.sum !== undefined) this.#buffers.give(segment.sum)
+      }
+    }
   }
 }

@@ -23,6 +23,7 @@ export type Precedence = 'origin' | 'sender'
  * @returns > 0 if `a` is better than `b`, < 0 if worse, 0 if they name the same predictor
  */
 export function compareNames(a: PredictorName, b: PredictorName): number {
+  if (a === b) return 0
   if (a.updates !== b.updates) return a.updates - b.updates
   if (a.origin !== b.origin) return a.origin < b.origin ? 1 : -1
   return a.incarnation - b.incarnation
@@ -43,7 +44,7 @@ export function prevails(
 
 /** Whether both name the same predictor. */
 export function sameName(a: PredictorName, b: PredictorName): boolean {
-  return a.updates === b.updates && a.origin === b.origin && a.incarnation === b.incarnation
+  return a === b || (a.updates === b.updates && a.origin === b.origin && a.incarnation === b.incarnation)
 }
 
 /** Whether two names agree while their contents differ: somebody lies, or an incarnation was used twice. */

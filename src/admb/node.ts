@@ -6,18 +6,28 @@
  * The same code runs in the simulator and over libp2p.
  */
 import type { Blocks, Layout } from '../learner/types.js'
-import { decodeFrame, encodeFrame, type Frame, type FrameSum, type Shapes } from './codec.js'
-import { type Coverage, changes, EMPTY, segmentsOf, withChanges } from './coverage.js'
+import { Buffers } from './buffers.js'
+import type { Allocate } from './bytes.js'
+import {
+  decodeFrame,
+  encodeFrame,
+  type ReceivedFrame,
+  type ReceivedSum,
+  type SentFrame,
+  type SentSum,
+  type Shapes
+} from './codec.js'
+import { changes, covered, union } from './coverage.js'
 import { Edge } from './edge.js'
 import { DivergedError, FrameError } from './errors.js'
-import { Holding, isFinitePredictor } from './holding.js'
+import { Holding, isFinitePredictor, type Known } from './holding.js'
 import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger } from './ledger.js'
 import { type Precedence, type PredictorName, prevails, sameName } from './name.js'
 import { Outbox } from './outbox.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
 import { decodeSaved, encodeSaved, type Saved } from './saved.js'
-import { combine, total } from './sums.js'
+import { Sums, total } from './sums.js'
 import { byteLength } from './vectors.js'
 
 export interface AdmbOptions extends Recipe {
@@ -38,6 +48,10 @@ export interface AdmbOptions extends Recipe {
   readonly precedence?: Precedence
   /** Whole predictors up to that many bytes are sent unasked to a neighbour that lacks them. Default 65536. */
   readonly pushBytes?: number
+  /** Predictors that are in this memory already and need not be made again. Default none. */
+  readonly known?: Known
+  /** Where finished frames are put. Default a buffer of its own for each, which may be transferred. */
+  readonly allocate?: Allocate
 }
 
 /** What happened, for the driver to act on. */
@@ -55,11 +69,14 @@ export class AdmbNode {
   readonly #self: number
   readonly #ledger: Ledger
   readonly #edges = new Map<number, Edge>()
+  readonly #buffers: Buffers
+  readonly #sums: Sums
   #effects: Effect[] = []
   #period = 0
   /** Counts every change of what sums are made of. */
   #version = 0
-  #heldCount = 0
+  /** Takes a frame's sum in; kept from one frame to the next unless the sum was kept. */
+  readonly #spare = () => this.#buffers.take()
 
   constructor(options: AdmbOptions) {
     if (!Number.isSafeInteger(options.batch) || options.batch < 1) {
@@ -69,14 +86,16 @@ export class AdmbNode {
       throw new RangeError('sender precedence lets nodes return to a predictor, so it needs carry 0')
     }
     const { self, incarnation, layout, initial, batch, carry = 0, lineage = 64 } = options
-    const { precedence = 'origin', pushBytes = 65536 } = options
+    const { precedence = 'origin', pushBytes = 65536, known } = options
     this.#options = options
     this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout) }
     const wholeBytes = 2 * byteLength(this.#shapes.parameters) + byteLength(this.#shapes.state)
-    this.#holding = new Holding(initial, options, batch, carry === 0 ? 1 : lineage)
+    this.#holding = new Holding(initial, options, batch, carry === 0 ? 1 : lineage, known)
     this.#outbox = new Outbox(this.#holding, { self, precedence, pushBytes, wholeBytes })
     this.#self = this.#table.number(self, incarnation)
-    this.#ledger = new Ledger(layout, carry, this.#self, initial.name)
+    this.#buffers = new Buffers(layout)
+    this.#ledger = new Ledger(this.#buffers, carry, this.#self, initial.name)
+    this.#sums = new Sums(this.#self, this.#edges, this.#buffers)
   }
 
   /** Layouts of parameters and rule state, as frames carry them. */
@@ -90,7 +109,7 @@ export class AdmbNode {
 
   /** Gradients held for the predictor, own and others': an update follows at `batch`. */
   get gradients(): number {
-    return this.#ledger.count + this.#heldCount
+    return this.#ledger.count + this.#sums.count
   }
 
   /** Own gradients that will never be in a batch. */
@@ -112,7 +131,7 @@ export class AdmbNode {
   held(edge: number): (Batch & { readonly contributors: readonly Contributor[] }) | undefined {
     const held = this.#edges.get(edge)?.held
     if (held === undefined) return undefined
-    const contributors = held.coverage.contributors.map(number => this.#table.contributor(number))
+    const contributors = covered(held.coverage).map(number => this.#table.contributor(number))
     return { sum: held.sum, count: held.count, contributors }
   }
 
@@ -138,10 +157,11 @@ export class AdmbNode {
   ahead(): Blocks {
     if (this.gradients === 0) return this.predictor.average
     const { rule, averaging } = this.#options
-    const own = this.#ledger.total()
-    const { sum, count } = total(this.#self, own, combine(this.#edges.values()).chosen)
+    const sum = this.#buffers.take()
+    const { count } = total(sum, this.#ledger.total(), this.#sums.chosen())
     const updates = this.predictor.name.updates
     const { parameters } = rule.step(this.predictor, sum, count, updates)
+    this.#buffers.give(sum)
     return averaging.average(this.predictor.average, parameters, updates)
   }
 
@@ -150,7 +170,13 @@ export class AdmbNode {
     this.#period++
     for (const edge of this.#edges.values()) {
       const theirs = edge.peerHolds
-      if (theirs !== undefined && this.#prevails(theirs, edge)) {
+      if (theirs === undefined) {
+        // Neither end may have heard of the other: then somebody must speak again.
+        if (edge.greetBackoff.due(this.#period)) {
+          edge.greetBackoff.again(this.#period)
+          edge.urgent = true
+        }
+      } else if (this.#prevails(theirs, edge)) {
         if (edge.askBackoff.due(this.#period)) {
           edge.askBackoff.again(this.#period)
           edge.ask = true
@@ -167,14 +193,18 @@ export class AdmbNode {
   /** A neighbour's session begins. `edge` and `session` are the driver's numbers, `session` the same at both ends. */
   connect(edge: number, session: number, peer: string): void {
     if (this.#edges.has(edge)) this.disconnect(edge)
-    this.#edges.set(edge, new Edge(session, peer))
+    const opened = new Edge(session, peer)
+    opened.greetBackoff.start(this.#period, 0)
+    this.#edges.set(edge, opened)
   }
 
   /** The session ended: what came over it is dropped; own gradients stay. */
   disconnect(edge: number): void {
-    if (!this.#edges.delete(edge)) return
+    const gone = this.#edges.get(edge)
+    if (gone === undefined) return
+    this.#edges.delete(edge)
+    this.#sums.dropped(gone)
     this.#version++
-    this.#heldCount = combine(this.#edges.values()).count
   }
 
   /** Algorithm 5: a frame arrived. Never throws for bad bytes; it reports them as `refused` and changes nothing. */
@@ -182,8 +212,7 @@ export class AdmbNode {
     const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
     try {
-      const isCurrent = (session: number, sequence: number) => session === edge.session && sequence > edge.received
-      const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, isCurrent)
+      const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, this.#spare)
       if (frame) this.#accept(edge, frame)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
@@ -244,7 +273,7 @@ export class AdmbNode {
     const name = this.predictor.name
     const content = this.#outbox.content(edge, sequence, this.#period)
     const sum = edge.sumDue && this.#outbox.shares(edge) ? this.#sum(edge, sequence) : undefined
-    const frame: Frame = {
+    const frame: SentFrame = {
       session: edge.session,
       sequence,
       received: edge.received,
@@ -256,18 +285,20 @@ export class AdmbNode {
       sum
     }
     edge.urgent = edge.ask = edge.answer = edge.sumDue = edge.owesAck = edge.ackDue = false
-    return encodeFrame(frame, this.#shapes, this.#table, edge)
+    const bytes = encodeFrame(frame, this.#shapes, this.#table, edge, this.#options.allocate)
+    if (sum) this.#buffers.give(sum.sum)
+    return bytes
   }
 
-  #accept(edge: Edge, frame: Frame): void {
+  #accept(edge: Edge, frame: ReceivedFrame): void {
     const comparison = this.#holding.compare(frame.name)
     const better = this.#prevails(frame.name, edge)
     const adopted = better && frame.content ? this.#holding.receive(frame) : undefined
-    const coverage = frame.sum && this.#coverageOf(edge, frame.sum)
     edge.received = frame.sequence
     edge.confirm(frame.received, this.#period)
     edge.peerHolds = frame.name
-    if (frame.content || frame.sum || frame.ask) edge.owesAck = true
+    const greetsAgain = frame.received === 0 && frame.sequence > 1
+    if (frame.content || frame.sum || frame.ask || greetsAgain) edge.owesAck = true
     if (adopted) this.#adopt(adopted.predictor, frame.headers, adopted.batch, edge.peer)
     else if (better && (!edge.asked || !sameName(edge.asked, frame.name) || frame.content)) {
       edge.asked = frame.name
@@ -275,34 +306,23 @@ export class AdmbNode {
       edge.askBackoff.start(this.#period, edge.roundTrip)
     }
     if (comparison === 0 || adopted) {
+      // The very name that is held, so that comparing them from now on is quick.
+      edge.peerHolds = edge.lastName = this.predictor.name
       if (frame.heldSum !== edge.sumAcknowledged) edge.noteSumAcknowledged(frame.heldSum)
-      if (frame.sum && coverage) this.#hold(edge, frame.sequence, frame.sum, coverage)
-    }
+      if (frame.sum) this.#hold(edge, frame.sequence, frame.sum)
+    } else if (frame.sum) this.#buffers.give(frame.sum.sum)
     if (frame.ask && this.#outbox.lacks(edge) && !this.#outbox.isInFlight(edge, this.#period)) edge.answer = true
     this.#updateIfFull()
   }
 
-  /** Coverage of a received sum in own numbers; undefined if its base is unknown here, so that it cannot be used. */
-  #coverageOf(edge: Edge, sum: FrameSum): Coverage | undefined {
-    const base = edge.receivedCoverage(sum.base)
-    if (base === undefined) return undefined
-    const coverage = withChanges(base, sum.changed)
-    if ((sum.count === 0) !== (coverage.contributors.length === 0)) {
-      throw new FrameError(`a sum of ${sum.count} gradients from ${coverage.contributors.length} contributors`)
+  #hold(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum): void {
+    if (coverage === undefined) {
+      this.#buffers.give(sum)
+      return
     }
-    return coverage
-  }
-
-  /** Keeps a neighbour's newest sum, unless it contains own gradients: those came back on a cycle. */
-  #hold(edge: Edge, sequence: number, sum: FrameSum, coverage: Coverage): void {
-    edge.noteReceived(sequence, coverage, sum.base)
-    if (segmentsOf(coverage, this.#self) > 0) {
-      if (edge.held === undefined) return
-      edge.held = undefined
-    } else edge.held = { sequence, count: sum.count, coverage, sum: sum.sum }
-    edge.changes++
+    edge.noteReceived(sequence, coverage, base)
+    this.#sums.hold(edge, { sequence, count, coverage, sum })
     this.#version++
-    this.#heldCount = combine(this.#edges.values()).count
   }
 
   #adopt(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined, from: string): void {
@@ -314,12 +334,12 @@ export class AdmbNode {
   #updateIfFull(): void {
     if (this.gradients < this.#options.batch) return
     const { self, incarnation } = this.#options
-    const own = this.#ledger.close(this.#period)
-    const { sum, count, coverage } = total(this.#self, own, combine(this.#edges.values()).chosen)
+    const sum = this.#buffers.take()
+    const { count, parts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen())
     const batch = { sum, count }
     const predictor = nextPredictor(this.predictor, batch, { origin: self, incarnation }, this.#options)
     if (!isFinitePredictor(predictor)) throw new DivergedError(predictor.name.updates)
-    const header: Header = { name: predictor.name, parent: this.predictor.name, count, coverage }
+    const header: Header = { name: predictor.name, parent: this.predictor.name, count, coverage: union(parts) }
     this.#turn(predictor, [header], batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
   }
@@ -327,8 +347,8 @@ export class AdmbNode {
   #turn(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined): void {
     this.#holding.turn(predictor, chain, batch)
     this.#ledger.turn(predictor.name, this.#holding.lineage, this.#period)
+    this.#sums.turn()
     for (const edge of this.#edges.values()) edge.turn()
-    this.#heldCount = 0
     this.#version++
   }
 
@@ -338,19 +358,16 @@ export class AdmbNode {
     return prevails(precedence, name, this.predictor.name, edge.peer, self)
   }
 
-  #sum(edge: Edge, sequence: number): FrameSum {
-    const { sum, count, coverage } = total(
-      this.#self,
-      this.#ledger.close(this.#period),
-      combine(this.#edges.values(), edge).chosen
-    )
+  #sum(edge: Edge, sequence: number): SentSum {
+    const sum = this.#buffers.take()
+    const { count, parts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen(edge))
     const base = edge.base()
-    edge.noteSent(sequence, coverage)
-    edge.lastSum = { sequence, name: this.predictor.name, empty: coverage === EMPTY }
+    edge.noteSent(sequence, parts)
+    edge.lastSum = { sequence, name: this.predictor.name, empty: count === 0 }
     const version = this.#version - edge.changes
     if (version !== edge.sentVersion) edge.sumBackoff.start(this.#period, edge.roundTrip)
     edge.sentVersion = version
-    return { base: base.sequence, changed: changes(base.coverage, coverage), count, sum }
+    return { base: base.sequence, changed: changes(base.parts, parts, this.#sums.apart), count, sum }
   }
 
   /** A sum is due where something changed that the neighbour did not send itself, or where the last one seems lost. */
@@ -358,7 +375,7 @@ export class AdmbNode {
     if (!this.#outbox.shares(edge)) return
     const last = edge.lastSum
     if (edge.sentVersion !== this.#version - edge.changes) {
-      const empty = this.#ledger.count === 0 && combine(this.#edges.values(), edge).count === 0
+      const empty = this.#ledger.count === 0 && this.#sums.isEmptyBut(edge)
       if (!empty || (last && !last.empty)) edge.sumDue = true
     } else if (last && last.sequence !== edge.sumAcknowledged && edge.sumBackoff.due(this.#period)) {
       edge.sumBackoff.again(this.#period)

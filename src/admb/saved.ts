@@ -4,6 +4,7 @@
  */
 import type { Digest } from '../learner/types.js'
 import { decodeFrame, encodeFrame, type Shapes } from './codec.js'
+import { Edge } from './edge.js'
 import { FrameError } from './errors.js'
 import { ContributorTable } from './keys.js'
 import type { Header, Predictor } from './predictor.js'
@@ -27,9 +28,7 @@ export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTabl
     content: { kind: 'whole', parameters, average, state },
     sum: undefined
   } as const
-  const defined = new Set<number>()
-  const isNew = (contributor: number) => !defined.has(contributor) && defined.add(contributor) !== undefined
-  return encodeFrame(frame, shapes, table, { undefined: isNew })
+  return encodeFrame(frame, shapes, table, new Edge(0, ''))
 }
 
 /**
@@ -42,12 +41,7 @@ export function decodeSaved(
   table: ContributorTable = new ContributorTable(),
   digest?: Digest
 ): Saved {
-  const numbers = new Map<number, number>()
-  const incoming = {
-    define: (theirs: number, own: number) => numbers.set(theirs, own),
-    translate: (theirs: number) => numbers.get(theirs)
-  }
-  const frame = decodeFrame(bytes, shapes, table, incoming, session => session === 0)
+  const frame = decodeFrame(bytes, shapes, table, new Edge(0, ''), () => [])
   if (frame?.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
   const { parameters, average, state } = frame.content
   if (digest && digest([parameters, average, state]) !== frame.name.digest) {

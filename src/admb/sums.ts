@@ -1,43 +1,143 @@
-/** Which of the neighbours' sums go together, and what they come to: each gradient in at most one of them. */
-import { type Coverage, disjoint, single, union } from './coverage.js'
+/** The neighbours' newest sums: which of them go together, each gradient in at most one of them, and what they come to. */
+import type { Blocks } from '../learner/types.js'
+import type { Buffers } from './buffers.js'
+import { type Coverage, covered, disjoint, segmentsOf } from './coverage.js'
 import type { Edge, HeldSum } from './edge.js'
-import type { OwnSum } from './ledger.js'
-import type { Batch } from './predictor.js'
-import { addInto, copyOf } from './vectors.js'
+import { addInto } from './vectors.js'
 
-export interface Combination {
-  readonly chosen: readonly HeldSum[]
-  /** Gradients in all of them. */
-  readonly count: number
-}
+/** Lists up to that length may hold any share of contributors who are gone. */
+const LONG_LIST = 256
 
-/**
- * Held sums with pairwise disjoint coverages, larger counts first where they overlap.
- * @param except the edge whose own sum is left out, because the total goes there
- */
-export function combine(edges: Iterable<Edge>, except?: Edge): Combination {
-  const held: HeldSum[] = []
-  for (const edge of edges) if (edge !== except && edge.held) held.push(edge.held)
-  held.sort((a, b) => b.count - a.count)
-  const chosen: HeldSum[] = []
-  let count = 0
-  for (const candidate of held) {
-    if (!chosen.every(other => disjoint(other.coverage, candidate.coverage))) continue
-    chosen.push(candidate)
-    count += candidate.count
+export class Sums {
+  readonly #self: number
+  readonly #edges: ReadonlyMap<number, Edge>
+  readonly #buffers: Buffers
+  /** The edge whose list has a contributor. */
+  readonly #lists = new Map<number, Edge>()
+  #apart = true
+  #count = 0
+
+  /** @param self the owner's number in coverages */
+  constructor(self: number, edges: ReadonlyMap<number, Edge>, buffers: Buffers) {
+    this.#self = self
+    this.#edges = edges
+    this.#buffers = buffers
   }
-  return { chosen, count }
+
+  /** Gradients in all sums that go together. */
+  get count(): number {
+    return this.#count
+  }
+
+  /**
+   * Whether no contributor is in the lists of two edges, nor the owner in any, as on a tree that stands still: then all held
+   * sums go together.
+   */
+  get apart(): boolean {
+    return this.#apart
+  }
+
+  /** Keeps a neighbour's newest sum, unless it contains own gradients: those came back on a cycle. */
+  hold(edge: Edge, held: HeldSum): void {
+    this.#learn(edge)
+    const before = edge.held
+    if (!this.#apart && segmentsOf(held.coverage, this.#self) > 0) {
+      this.#buffers.give(held.sum)
+      if (before === undefined) return
+      edge.held = undefined
+    } else edge.held = held
+    if (before) this.#buffers.give(before.sum)
+    edge.changes++
+    this.#recount()
+  }
+
+  /** An edge has gone. */
+  dropped(edge: Edge): void {
+    if (edge.held) this.#buffers.give(edge.held.sum)
+    this.#relearn()
+    this.#recount()
+  }
+
+  /** A new epoch: no sum means anything any more. Lists that hold many who left, or who moved, start anew. */
+  turn(): void {
+    let stale = !this.#apart
+    for (const edge of this.#edges.values()) {
+      if (edge.contributors.length > LONG_LIST) {
+        const inUse = edge.held ? covered(edge.held.coverage).length : 0
+        if (edge.contributors.length > LONG_LIST + 2 * inUse) stale = true
+      }
+      if (edge.held === undefined) continue
+      this.#buffers.give(edge.held.sum)
+      edge.held = undefined
+      edge.changes++
+    }
+    this.#count = 0
+    if (!stale) return
+    for (const edge of this.#edges.values()) edge.renewList()
+    this.#relearn()
+  }
+
+  /**
+   * Held sums with pairwise disjoint coverages, larger counts first where they overlap.
+   * @param except the edge whose own sum is left out, because the total goes there
+   */
+  chosen(except?: Edge): HeldSum[] {
+    const held: HeldSum[] = []
+    for (const edge of this.#edges.values()) if (edge !== except && edge.held) held.push(edge.held)
+    if (this.#apart) return held
+    held.sort((a, b) => b.count - a.count)
+    const chosen: HeldSum[] = []
+    for (const candidate of held) {
+      if (chosen.every(other => disjoint(other.coverage, candidate.coverage))) chosen.push(candidate)
+    }
+    return chosen
+  }
+
+  /** Whether nothing but what came over that edge itself would go there. */
+  isEmptyBut(except: Edge): boolean {
+    for (const edge of this.#edges.values()) if (edge !== except && edge.held && edge.held.count > 0) return false
+    return true
+  }
+
+  #recount(): void {
+    this.#count = 0
+    if (this.#apart) for (const edge of this.#edges.values()) this.#count += edge.held?.count ?? 0
+    else for (const { count } of this.chosen()) this.#count += count
+  }
+
+  #relearn(): void {
+    this.#lists.clear()
+    this.#apart = true
+    for (const edge of this.#edges.values()) {
+      edge.listed = 0
+      this.#learn(edge)
+    }
+  }
+
+  /** Takes in what was added to an edge's list. */
+  #learn(edge: Edge): void {
+    for (; edge.listed < edge.contributors.length; edge.listed++) {
+      const contributor = edge.contributors[edge.listed]
+      const other = this.#lists.get(contributor)
+      if (other === undefined) this.#lists.set(contributor, edge)
+      if (contributor === this.#self || (other !== undefined && other !== edge)) this.#apart = false
+    }
+  }
 }
 
-/** Own and chosen sums added up, with the coverage of all. @param self the owner's number in coverages */
-export function total(self: number, own: OwnSum, others: readonly HeldSum[]): Batch & { readonly coverage: Coverage } {
-  const sum = copyOf(own.sum)
+/** An own sum and chosen others added up in `sum`, with the coverages of all. */
+export function total(
+  sum: readonly Float32Array[],
+  own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },
+  others: readonly HeldSum[]
+): { readonly count: number; readonly parts: readonly Coverage[] } {
+  for (let b = 0; b < sum.length; b++) sum[b].set(own.sum[b])
   let count = own.count
-  let coverage = single(self, own.segments)
+  const parts = [own.coverage]
   for (const held of others) {
     addInto(sum, held.sum)
     count += held.count
-    coverage = union(coverage, held.coverage)
+    parts.push(held.coverage)
   }
-  return { sum, count, coverage }
+  return { count, parts }
 }

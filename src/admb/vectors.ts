@@ -26,13 +26,14 @@ export function clear(blocks: Blocks): void {
 }
 
 export function isFinite32(blocks: Blocks): boolean {
-  for (const block of blocks) {
-    // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
-    let bad = 0
-    for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
-    if (bad !== 0) return false
-  }
-  return true
+  return blocks.every(isFiniteBlock)
+}
+
+export function isFiniteBlock(block: Float32Array): boolean {
+  // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
+  let bad = 0
+  for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
+  return bad === 0
 }
 
 /** Total bytes of a layout's blocks. */

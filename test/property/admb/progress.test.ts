@@ -117,6 +117,24 @@ describe('ADMB without faults', () => {
     }
   })
 
+  it('comes together where the first frames of both ends were lost, and falls silent', () => {
+    for (const survivor of [undefined, 0, 1]) {
+      const world = new World({ origins: ['a', 'b'], batch: 10, carry: 5 })
+      const link = world.connect(0, 1)
+      for (const side of [0, 1] as const) world.send(link, side)
+      for (const side of [0, 1] as const) if (side !== survivor) link.bags[side].pop()
+      for (let i = 0; i < 13; i++) world.input(i % 2)
+      for (let r = 0; r < 20; r++) world.round()
+      const [a, b] = world.hosts.map(({ node }) => node)
+      assert.equal(nameKey(a.predictor.name), nameKey(b.predictor.name))
+      assert.equal(a.gradients, b.gradients)
+      for (let r = 0; r < 200; r++) {
+        for (let h = 0; h < 2; h++) world.tick(h)
+        for (const side of [0, 1] as const) assert.ok(!world.send(link, side), `round ${r}`)
+      }
+    }
+  })
+
   it('needs only the latest of the sums on an edge', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()), { maxLength: 20 }), steps => {

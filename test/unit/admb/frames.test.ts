@@ -1,7 +1,9 @@
 /** Frames survive the way over the wire unchanged, and whatever is not a frame changes nothing. */
 import assert from 'node:assert/strict'
+import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { Reader, Writer } from '../../../src/admb/bytes.js'
+import { checksum } from '../../../src/admb/checksum.js'
 import { AdmbNode, decodeSaved, FrameError, nameKey, startingPredictor } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
 import { toy, toyLayout } from '../../support/toy.js'
@@ -37,6 +39,11 @@ describe('frames', () => {
         }
       )
     )
+  })
+
+  it('are summed as zlib sums them, short ones and long ones', () => {
+    const bytes = fc.uint8Array({ maxLength: 600 })
+    fc.assert(fc.property(bytes, frame => assert.equal(checksum(frame, frame.length), crc32(frame) | 0)))
   })
 
   it('refuse numbers that are not finite', () => {

@@ -1,6 +1,5 @@
 /** What a node remembers of lineages: enough to join headers of a branch that it has left, and no more than its limit. */
 import assert from 'node:assert/strict'
-import { fromEntries } from '../../../src/admb/coverage.js'
 import { HeaderMemory } from '../../../src/admb/lineage.js'
 import type { Header } from '../../../src/admb/predictor.js'
 
@@ -9,7 +8,7 @@ const header = (updates: number, origin: string, parent = origin): Header => ({
   name: name(updates, origin),
   parent: name(updates - 1, parent),
   count: 1,
-  coverage: fromEntries([0, 1])
+  coverage: { contributors: [0], segments: [1] }
 })
 const shown = (lineage: readonly Header[]) => lineage.map(({ name }) => `${name.updates}${name.origin}`).join(' ')
 

@@ -1,0 +1,44 @@
+/** The properties that hold of every run, as invariants to watch it with. */
+import type { CountingInputs } from '../fuzz/counting.js'
+import { Lineage, Size } from './batches.js'
+import { Acceptance, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
+import { ExactlyOnce } from './exact.js'
+import { Conservation } from './gradients.js'
+import type { Invariants, WatchedRun } from './invariant.js'
+import { Identity, Monotone } from './names.js'
+import { Progress } from './progress.js'
+import { Quiescence } from './quiescence.js'
+
+export type { EdgeSite, Invariant, Invariants, Occurrence, Site, Turn, WatchedRun } from './invariant.js'
+export { Violation } from './violation.js'
+
+/** What holds whatever is learned. The paper's precedence by sender lets nodes go back, so it keeps fewer of them. */
+export const invariants: Invariants = run => {
+  const { scenario, recipe, start } = run
+  const { batch, carry } = scenario
+  const always = [new Identity(), new Lineage(recipe), new Size(batch), new NoEcho(), new Acceptance()]
+  if (scenario.algorithm === 'admb-sender') return always
+  const delay = greatestDelay(run)
+  return [
+    ...always,
+    new Monotone(),
+    new Idempotence(),
+    new EdgeMonotone(start),
+    new Conservation(carry),
+    new Quiescence(),
+    ...(delay === undefined ? [] : [new Progress(run, delay)])
+  ]
+}
+
+/** All of these, and what the exact learner tells. */
+export function exactInvariants(inputs: CountingInputs): Invariants {
+  return run => [...invariants(run), new ExactlyOnce(inputs, run.scenario.carry)]
+}
+
+/** Greatest one-way delay in a run in which nothing fails, in ms; undefined if something may, or delays have no bound. */
+function greatestDelay({ scenario, faults }: WatchedRun): number | undefined {
+  const { latency, delay, loss } = scenario
+  if (faults.length > 0 || loss > 0) return undefined
+  if (delay === 'constant') return latency
+  return delay === 'uniform' ? 2 * latency : undefined
+}
