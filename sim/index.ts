@@ -4,6 +4,7 @@ export { type Case, type Experiment, experimentNamed, experiments } from './expe
 export { type FuzzReport, fuzz, type Violation } from './fuzz/fuzz.js'
 export { builtInScenarios, loadScenario, override } from './library.js'
 export type { Observer } from './observer.js'
-export type { CurvePoint, RunResult } from './result.js'
+export type { CurvePoint, RegretAccounts, RunResult } from './result.js'
 export { parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError } from './scenario.js'
 export { type SimulateOptions, simulate } from './simulate.js'
+export type { RecordedStream } from './streams/replay.js'

@@ -16,6 +16,8 @@ import {
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { accountLines, boundCell } from '../sim/accounts.js'
+import { readData } from '../sim/data.js'
 import { list, whole } from '../values.js'
 
 interface Flags {
@@ -65,28 +67,29 @@ export function simCommand(program: Command): Command {
   return command
 }
 
-function run(name: string | undefined, flags: Flags): void {
-  const result = simulated(name, flags)
+async function run(name: string | undefined, flags: Flags): Promise<void> {
+  const result = await simulated(name, flags)
   if (flags.json) printJson({ command: 'sim run', ...withoutCurve(result) })
   else {
     print('inputs      regret   average loss')
     for (const { inputs, regret, averageLoss } of result.curve) {
       print(`${formatNumber(inputs).padStart(10)} ${formatNumber(regret).padStart(9)}   ${averageLoss.toFixed(5)}`)
     }
-    print(`\n${summaryHead()}\n${summary(result)}`)
+    print(`\n${summaryHead()}\n${summary(result)}\n`)
+    for (const line of accountLines(result)) print(line)
     for (const violation of result.violations) print(`violation: ${violation}`)
   }
   if (result.violations.length > 0) process.exitCode = 1
 }
 
-function compare(name: string | undefined, flags: Flags): void {
+async function compare(name: string | undefined, flags: Flags): Promise<void> {
   const unknown = flags.algorithms?.find(algorithm => !ALGORITHMS.includes(algorithm as AlgorithmName))
   if (unknown !== undefined)
     throw new UsageError(`there is no algorithm ${unknown}; there are ${ALGORITHMS.join(', ')}`)
   const runs: RunResult[] = []
   if (!flags.json) print(summaryHead())
   for (const algorithm of flags.algorithms ?? ALGORITHMS) {
-    const result = simulated(name, flags, algorithm)
+    const result = await simulated(name, flags, algorithm)
     runs.push(result)
     if (!flags.json) print(summary(result))
   }
@@ -142,10 +145,13 @@ function showList({ json }: Flags): void {
   else for (const { name, about } of scenarios) print(`${name.padEnd(14)} ${about}`)
 }
 
-function simulated(name: string | undefined, { set = [] }: Flags, algorithm?: string): RunResult {
+async function simulated(name: string | undefined, { set = [] }: Flags, algorithm?: string): Promise<RunResult> {
   const { source, values } = loadScenario(name)
-  const changed = override(values, algorithm === undefined ? set : [...set, `algorithm=${algorithm}`])
-  return simulate(parseScenario(changed, source))
+  const scenario = parseScenario(
+    override(values, algorithm === undefined ? set : [...set, `algorithm=${algorithm}`]),
+    source
+  )
+  return simulate(scenario, { data: await readData(scenario) })
 }
 
 function withoutCurve({ curve: _curve, ...result }: RunResult): Omit<RunResult, 'curve'> {
@@ -153,24 +159,15 @@ function withoutCurve({ curve: _curve, ...result }: RunResult): Omit<RunResult, 
 }
 
 function summaryHead(): string {
-  return 'algorithm         regret      bound   average loss  updates    used   messages   seconds'
+  return 'algorithm         regret             bound   average loss  updates    used   messages   seconds'
 }
 
-function summary({
-  algorithm,
-  regret,
-  bound,
-  averageLoss,
-  updates,
-  discarded,
-  inputs,
-  messages,
-  seconds
-}: RunResult): string {
+function summary(result: RunResult): string {
+  const { algorithm, regret, averageLoss, updates, discarded, inputs, messages, seconds } = result
   return [
     algorithm.padEnd(14),
     formatNumber(regret).padStart(10),
-    (bound === undefined ? '-' : formatNumber(bound)).padStart(11),
+    boundCell(result).padStart(18),
     averageLoss.toFixed(5).padStart(15),
     formatNumber(updates).padStart(9),
     `${(100 * (1 - discarded / inputs)).toFixed(1)} %`.padStart(8),
