@@ -14,7 +14,7 @@ export interface HindsightOptions {
   readonly dimension?: number
   /** Length of the average loss's gradient at which the search ends. Default 1e-8. */
   readonly tolerance?: number
-  /** Passes over the inputs after which it ends in any case. Default 20,000. */
+  /** Passes over the inputs after which it ends in any case. Default 5000. */
   readonly maxPasses?: number
   /** Called after every Newton step. */
   readonly onStep?: (reached: { readonly gradientNorm: number; readonly passes: number }) => void
@@ -41,6 +41,7 @@ export interface HindsightOptimum {
   readonly passes: number
 }
 
+const DEFAULT_PASSES = 5000
 const MAX_STEPS = 500
 /** Share of the gradient's length that is added to the curvature in every direction: bounds a step where there is none. */
 const DAMPING = 1e-3
@@ -57,7 +58,7 @@ const ROUNDING = 1e-12
 export function hindsightOptimum(
   model: ModelName,
   examples: Examples,
-  { classes, dimension, tolerance = 1e-8, maxPasses = 20_000, onStep }: HindsightOptions = {}
+  { classes, dimension, tolerance = 1e-8, maxPasses = DEFAULT_PASSES, onStep }: HindsightOptions = {}
 ): HindsightOptimum {
   const problem = new HindsightProblem(model, examples, classes, dimension)
   const weights = new Float64Array(problem.parameters)

@@ -6,10 +6,11 @@ import { withCommon, withData, withFeatures, withLearning, withPredictWith } fro
 import { formatNumber, ProgressLine, print, printJson } from '../output.js'
 import { ProgressLogError, readProgress } from '../progress-log.js'
 import { Recorder } from '../recorder.js'
-import { collect } from '../values.js'
+import { collect, whole } from '../values.js'
 
 interface Flags extends SerialFlags {
   readonly log?: string[]
+  readonly maxPasses?: number
   readonly json?: boolean
 }
 
@@ -30,6 +31,7 @@ export function regretCommand(program: Command): Command {
       'what admb train or peer --log wrote; can be repeated, one for each peer (default: learn the data as admb train does)',
       collect
     )
+    .option('--max-passes <n>', 'most passes over the data in search of that predictor (default: 5000)', whole(1))
     .addHelpText(
       'after',
       `
@@ -58,6 +60,7 @@ async function regret(flags: Flags): Promise<void> {
   const { examples } = recorder
   const optimum = hindsightOptimum(options.model, examples, {
     classes: options.classes,
+    maxPasses: flags.maxPasses,
     onStep: ({ gradientNorm, passes }) =>
       progress.show(() => `best predictor in hindsight: gradient ${gradientNorm.toExponential(1)}, ${passes} passes`)
   })
@@ -106,7 +109,7 @@ function explain(outcome: HindsightOptimum['outcome']): string {
     case 'separable':
       return 'no best predictor: the classes can be separated, and the loss falls to 0 as weights grow'
     case 'stopped':
-      return 'the best predictor that was found, the search was stopped'
+      return 'the best predictor found; not the best there is: give more --max-passes'
     default:
       return outcome satisfies never
   }
