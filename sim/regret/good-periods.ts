@@ -12,7 +12,7 @@ export class GoodPeriods {
   readonly #stretches: number[] = [0]
   #since = Number.NEGATIVE_INFINITY
   /** Looked up when the first input that may be good comes: there may be no such input before the next fault. */
-  #isLinked: boolean | undefined = true
+  #isLinked: boolean | undefined
 
   /**
    * @param settling how long after a fault all have the best predictor, in virtual milliseconds

@@ -13,11 +13,6 @@ export function accountLines(result: RunResult): string[] {
   ]
 }
 
-/** The bound with a word on whether it holds, for a table's cell. */
-export function boundCell({ bound, boundHolds }: RunResult): string {
-  return bound === undefined ? '-' : `${formatNumber(bound)} ${boundHolds ? 'holds' : 'fails'}`
-}
-
 function comparatorOf({ comparator, gradientNorm }: RunResult): string {
   if (comparator === 'known') return 'the best predictor of the stream'
   return `the best predictor in hindsight (gradient ${gradientNorm?.toExponential(1)})`
