@@ -26,9 +26,11 @@ import { Links, linkKey } from './network/links.js'
 import { Mail, type Message } from './network/mail.js'
 import type { Observer } from './observer.js'
 import { Begun } from './regret/begun.js'
+import { areLinked, GoodPeriods } from './regret/good-periods.js'
 import { RegretMeter } from './regret/meter.js'
 import type { RunResult } from './result.js'
 import type { Scenario } from './scenario.js'
+import type { RecordedStream } from './streams/replay.js'
 import { createTopology, type Topology } from './topology.js'
 import type { Algorithm, World } from './world.js'
 
@@ -41,6 +43,8 @@ const LAST = 1
 export interface SimulateOptions {
   /** Default: the scenario's stream. */
   readonly inputs?: Inputs
+  /** What the stream `file` consists of. */
+  readonly data?: RecordedStream
   /** Default: the scenario's rule and average. */
   readonly recipe?: Recipe
   /** Default: drawn as the scenario says. */
@@ -86,6 +90,7 @@ class Simulation implements World {
   readonly #inputs: Inputs
   readonly #links: Links
   readonly #meter: RegretMeter
+  readonly #periods: GoodPeriods
   readonly #population: Population
   readonly #mail = new Mail()
   readonly #timers: { readonly node: number; readonly tag: number; readonly life: number }[] = []
@@ -107,7 +112,7 @@ class Simulation implements World {
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.scenario = scenario
-    const { nodes, batch, period, latency, carry, rule, average, stream, seed } = scenario
+    const { nodes, batch, period, latency, carry, rule, average, seed } = scenario
     const random = new Random(seed)
     this.batch = batch
     this.period = period
@@ -115,8 +120,9 @@ class Simulation implements World {
     this.carry = carry
     this.topology = createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
     this.labels = labelsOf(scenario, random.fork('labels'))
-    this.#inputs = options.inputs ?? createInputs(stream, scenario, random.fork('stream'))
-    this.learner = createLearner({ model: this.#inputs.model, dimension: this.#inputs.dimension })
+    this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
+    const { model, dimension, classes } = this.#inputs
+    this.learner = createLearner({ model, dimension, classes })
     this.recipe = options.recipe ?? {
       rule: createRule({ name: rule }),
       averaging: createAveraging({ name: average }),
@@ -131,7 +137,12 @@ class Simulation implements World {
     this.#identities = [...this.labels]
     this.#observer = options.observer ?? {}
     this.#begun = new Begun(nodes, scenario.starts === 'distinct' ? 1 : 0)
-    this.#meter = new RegretMeter(this.learner, this.#inputs)
+    const isUp = (node: number) => this.isUp(node)
+    const isCut = (from: number, to: number) => this.#links.isCut(from, to) || this.#links.isClogged(from, to)
+    this.#periods = new GoodPeriods(this.topology.diameter * (period + 2 * latency), () =>
+      areLinked(this.topology, isUp, isCut)
+    )
+    this.#meter = new RegretMeter(this.learner, this.#inputs, this.#periods, scenario)
     this.#node = options.node ?? (settings => new AdmbNode(settings))
     this.#settles = options.settle ?? false
     const watched = options.invariants ?? (scenario.checks ? invariants : undefined)
@@ -198,10 +209,6 @@ class Simulation implements World {
       inputs: meter.count,
       batch,
       seed,
-      regret: meter.regret,
-      averageLoss: meter.averageLoss,
-      comparatorLoss: meter.comparatorLoss,
-      bound: meter.bound(this.scenario, this.topology.diameter),
       startInputs: this.#begun.inputs,
       updates: tally.updates,
       adoptions: tally.adoptions,
@@ -213,7 +220,7 @@ class Simulation implements World {
       traceHash: this.#trace.hash,
       virtualMs: this.now,
       seconds: (performance.now() - began) / 1000,
-      curve: meter.curve
+      ...meter.close(this.scenario, this.topology.diameter, this.faults.length > 0)
     }
   }
 
@@ -257,7 +264,7 @@ class Simulation implements World {
     this.#queue.push(this.now + interval, Kind.Input, node, 0)
     if (!this.isUp(node)) return
     const examples = this.#inputs.next()
-    meter.served(node, this.#algorithm.serving(node), examples)
+    meter.served(this.now, node, this.#algorithm.serving(node), examples)
     this.#algorithm.input(node, examples)
     this.#observer.served?.(meter.count)
     if (meter.isPointDue || meter.count === inputs) meter.point(this.#algorithm.tally().updates, this.#bytes)
@@ -330,6 +337,7 @@ class Simulation implements World {
   #fault(fault: Fault): void {
     if ('node' in fault && !this.#population.apply(fault)) return
     this.#observer.fault?.(this.now, fault)
+    this.#periods.changed(this.now)
     switch (fault.kind) {
       case 'partition':
         this.#links.partition(fault)

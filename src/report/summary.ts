@@ -35,7 +35,7 @@ export function summarise(groups: readonly Group[]): Summary {
 export function findings(groups: readonly Group[]): string {
   const runs = groups.flatMap(group => group.runs)
   const bounded = runs.filter(({ result }) => result.bound !== undefined)
-  const broken = bounded.filter(({ result }) => result.regret > (result.bound as number)).length
+  const broken = bounded.filter(({ result }) => result.boundHolds === false).length
   const violations = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
   // Regret grows with the inputs, so where their numbers differ it says nothing by itself.
   const isEven = new Set(runs.map(({ result }) => result.inputs)).size === 1
@@ -141,7 +141,7 @@ function spread({ runs }: Group, value: (run: ReportedRun) => number, format: (v
 function bound({ runs }: Group): SummaryCell {
   const bounds = runs.flatMap(({ result }) => result.bound ?? [])
   if (bounds.length === 0) return NONE
-  const isKept = runs.every(({ result }) => result.bound === undefined || result.regret <= result.bound)
+  const isKept = runs.every(({ result }) => result.boundHolds !== false)
   return {
     text: `${whole(spreadOf(bounds).mean)} ${isKept ? '✓ holds' : '✗ exceeded'}`,
     tone: isKept ? 'good' : 'bad'
