@@ -250,6 +250,7 @@ class Simulation implements World {
     const { now: time } = this
     this.#fault({ time, kind: 'heal' })
     for (const fault of this.faults) if (fault.kind === 'clog') this.#fault({ ...fault, kind: 'unclog' })
+    this.#restoreLinks()
     for (let node = 0; node < this.topology.nodes; node++) {
       this.#fault({ time, kind: 'resume', node })
       this.#fault({ time, kind: 'restart', node, disk: 'kept' })
@@ -262,6 +263,18 @@ class Simulation implements World {
       if (violation === undefined) return
     }
     if (violation) throw violation
+  }
+
+  /** The topology, without what rewiring made of it. */
+  #restoreLinks(): void {
+    const { neighbours } = this.topology
+    for (const fault of this.faults) {
+      if (fault.kind !== 'link' && fault.kind !== 'unlink') continue
+      const { from, to } = fault
+      this.#algorithm.unlink?.(from, to)
+      this.#algorithm.unlink?.(to, from)
+      if (neighbours[from].includes(to)) this.#algorithm.link?.(from, to)
+    }
   }
 
   #describe({ kind, a }: Event): string {
@@ -321,6 +334,12 @@ class Simulation implements World {
       case 'unclog':
         this.#links.unclog(fault.from, fault.to)
         for (const message of this.#mail.release(linkKey(fault.from, fault.to))) this.#arrive(message)
+        break
+      case 'link':
+        this.#algorithm.link?.(fault.from, fault.to)
+        break
+      case 'unlink':
+        this.#algorithm.unlink?.(fault.from, fault.to)
         break
       default:
         if (this.#population.apply(fault)) this.#nodeFault(fault)
