@@ -140,7 +140,7 @@ class Simulation implements World {
   }
 
   createNode(index: number, options: AdmbOptions): LearningNode {
-    return this.#watch?.create(index, options, this.#node) ?? this.#node(options)
+    return this.#watch?.create(index, options, this.#node) ?? this.#node(options, index)
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
@@ -248,6 +248,7 @@ class Simulation implements World {
     this.#calm = true
     this.#links.calm()
     const { now: time } = this
+    this.observer.event?.(time, () => 'inputs and faults are over: everything must settle')
     this.#fault({ time, kind: 'heal' })
     for (const fault of this.faults) if (fault.kind === 'clog') this.#fault({ ...fault, kind: 'unclog' })
     this.#restoreLinks()

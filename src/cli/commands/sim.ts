@@ -6,7 +6,6 @@ import {
   builtInScenarios,
   experimentNamed,
   experiments,
-  fuzz,
   loadScenario,
   override,
   parseScenario,
@@ -15,8 +14,10 @@ import {
 } from '../../../sim/index.js'
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options.js'
-import { formatNumber, ProgressLine, print, printJson } from '../output.js'
-import { list, whole } from '../values.js'
+import { formatNumber, print, printJson } from '../output.js'
+import { runFuzz } from '../sim/fuzz.js'
+import { runReplay } from '../sim/replay.js'
+import { amount, list, whole } from '../values.js'
 
 interface Flags {
   readonly set?: string[]
@@ -59,8 +60,20 @@ export function simCommand(program: Command): Command {
     .description('random scenarios with faults, run with an exact learner, until one violates a property')
     .option('--runs <n>', 'how many', whole(1), 1000)
     .option('--seed <n>', 'what they are drawn from', whole(0), 1)
+    .option('--threads <n>', 'runs at a time (default: as many as there are cores)', whole(1, 1024))
+    .option('--out <file>', 'where a violation is written, for replay (default: fuzz-SEED.json)')
     .addHelpText('after', '\nExamples:\n  admb sim fuzz --runs 10000 --seed 7')
     .action(runFuzz)
+  withCommon(command.command('replay'))
+    .argument('<file>', 'what admb sim fuzz wrote')
+    .description('a violation that fuzz found, once more: step by step on a terminal, else all at once')
+    .option('--until <ms>', 'only up to that virtual time', amount())
+    .option('--node <n>', 'only what changes that node', whole(0))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  admb sim replay fuzz-7.json\n  admb sim replay fuzz-7.json --node 2 --until 40'
+    )
+    .action(runReplay)
   withCommon(command.command('list')).description('the built-in scenarios').action(showList)
   return command
 }
@@ -115,29 +128,6 @@ function runExperiment(
     return { command: 'sim run', varied, ...result }
   })
   if (json) printJson({ command: 'sim experiment', experiment: name, runs })
-}
-
-function runFuzz({ runs, seed, json }: { runs: number; seed: number; json?: boolean }): void {
-  const start = performance.now()
-  const progress = new ProgressLine()
-  let done = 0
-  const report = fuzz(runs, seed, {
-    onRun: () => {
-      done++
-      const left = ((performance.now() - start) / done) * (runs - done)
-      progress.show(() => `${formatNumber(done)} of ${formatNumber(runs)} runs, ${Math.ceil(left / 1000)} s left`)
-    }
-  })
-  progress.clear()
-  const seconds = (performance.now() - start) / 1000
-  if (json) printJson({ command: 'sim fuzz', ...report, seconds })
-  else if (report.violations.length === 0)
-    print(`${formatNumber(report.runs)} runs, no violation, ${seconds.toFixed(1)} s`)
-  else {
-    for (const { property, schedule } of report.violations)
-      print(`violation after ${report.runs} runs: ${property}\n${JSON.stringify(schedule)}`)
-  }
-  if (report.violations.length > 0) process.exitCode = 1
 }
 
 function showList({ json }: Flags): void {

@@ -134,17 +134,6 @@ const DEFECTS: readonly Mutant[] = [
     breaks: ['lineage']
   },
   {
-    without: 'telling a neighbour that no gradients are left',
-    changes: [
-      {
-        file: 'src/admb/node.js',
-        from: 'if (!empty || (last && !last.empty))',
-        to: 'if (!empty)'
-      }
-    ],
-    breaks: ['flush']
-  },
-  {
     without: 'some of the sums that it should pass on',
     changes: [
       {
