@@ -18,6 +18,10 @@ export interface Experiment {
 
 const BASE = { stream: 'sparse', dimension: 1000, rule: 'dual-averaging', average: 'uniform' }
 
+const DENSE = { stream: 'logistic', dimension: 20 }
+/** The highest index in the middle: the 1-5-2 of the reference, and the star whose hub gives way to everyone. */
+const STARTS = { batch: 200, labels: 'hub-highest', starts: 'distinct', carry: 0 }
+
 function oneCase(varied: Record<string, string | number>, fixed: object): Case {
   const label = Object.entries(varied)
     .map(([key, value]) => `${key} ${value}`)
@@ -55,6 +59,22 @@ export const experiments: Readonly<Record<string, Experiment>> = {
       [inputs / 16, inputs / 4, inputs].flatMap(m =>
         [32, 64, 128, 256, 512, 1024, 4096].map(batch =>
           oneCase({ inputs: Math.round(m), batch }, { algorithm: 'dmb', nodes: 32, latency: 0.8 })
+        )
+      )
+  },
+  precedence: {
+    about:
+      'inputs until every node has updated (starts / b), from distinct starts with as many updates: precedence by origin and by sender',
+    cases: () =>
+      [
+        { topology: 'path', nodes: 3 },
+        { topology: 'star', nodes: 16 }
+      ].flatMap(shape =>
+        ['admb', 'admb-sender'].flatMap(algorithm =>
+          [1, 5].map(period => {
+            const fixed = { ...DENSE, ...STARTS, ...shape, inputs: 20 * STARTS.batch }
+            return oneCase({ topology: shape.topology, algorithm, period }, fixed)
+          })
         )
       )
   },

@@ -21,6 +21,8 @@ export interface RunResult {
   readonly comparatorLoss: number
   /** The theorem's bound on the expected regret, where there is one for the algorithm and nothing fails. */
   readonly bound?: number
+  /** Inputs served until every node had held a predictor beyond its start; for ADMB, where that came about. */
+  readonly startInputs?: number
   readonly updates: number
   readonly adoptions: number
   readonly discarded: number

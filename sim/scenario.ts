@@ -37,6 +37,8 @@ const schema = z.strictObject({
   degree: z.int().min(2).max(1000).default(3),
   /** Order of the nodes' indices, which decides between predictors. */
   labels: z.enum(['ascending', 'random', 'hub-highest']).default('ascending'),
+  /** Whether all nodes start from one predictor, or each from one of its own with as many updates. */
+  starts: z.enum(['common', 'distinct']).default('common'),
   stream: z.enum(STREAMS).default('logistic'),
   /** Features an input. */
   dimension: count.max(1_000_000).default(20),

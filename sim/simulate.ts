@@ -2,7 +2,14 @@
  * One run: a scenario, an algorithm, virtual time. Inputs arrive, messages travel, nodes crash and come back; every input
  * is scored with what serves predictions at its node, and with the best predictor in hindsight.
  */
-import { AdmbNode, type AdmbOptions, type Predictor, type Recipe, startingPredictor } from '../src/admb/index.js'
+import {
+  AdmbNode,
+  type AdmbOptions,
+  type Predictor,
+  type PredictorName,
+  type Recipe,
+  startingPredictor
+} from '../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../src/learner/index.js'
 import { algorithms } from './algorithms/index.js'
 import { type Invariants, invariants, Violation } from './checkers/index.js'
@@ -18,6 +25,7 @@ import type { LearningNode, NodeFactory } from './learning-node.js'
 import { Links, linkKey } from './network/links.js'
 import { Mail, type Message } from './network/mail.js'
 import type { Observer } from './observer.js'
+import { Begun } from './regret/begun.js'
 import { RegretMeter } from './regret/meter.js'
 import type { RunResult } from './result.js'
 import type { Scenario } from './scenario.js'
@@ -67,7 +75,8 @@ class Simulation implements World {
   readonly latency: number
   readonly carry: number
   readonly labels: string[]
-  readonly observer: Observer
+  readonly #observer: Observer
+  readonly #begun: Begun
   now = 0
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
@@ -120,14 +129,15 @@ class Simulation implements World {
     this.faults = [...faults].sort((a, b) => a.time - b.time)
     this.#population = new Population(nodes, this.faults)
     this.#identities = [...this.labels]
-    this.observer = options.observer ?? {}
+    this.#observer = options.observer ?? {}
+    this.#begun = new Begun(nodes, scenario.starts === 'distinct' ? 1 : 0)
     this.#meter = new RegretMeter(this.learner, this.#inputs)
     this.#node = options.node ?? (settings => new AdmbNode(settings))
-    // Whoever brings properties or nodes wants to see every predictor made.
-    this.sharesPredictors = options.invariants === undefined && options.node === undefined
     this.#settles = options.settle ?? false
     const watched = options.invariants ?? (scenario.checks ? invariants : undefined)
     this.#watch = watched && new Watch(watched(this))
+    // Where everything is checked, every node makes every predictor itself.
+    this.sharesPredictors = watched === undefined && options.node === undefined
     this.#algorithm = algorithms[scenario.algorithm](this)
   }
 
@@ -137,6 +147,11 @@ class Simulation implements World {
 
   isAlive(node: number): boolean {
     return node < 0 || this.#population.isAlive(node)
+  }
+
+  holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void {
+    this.#begun.holds(node, name.updates, this.#meter.count)
+    this.#observer.holds?.(this.now, node, name, how)
   }
 
   createNode(index: number, options: AdmbOptions): LearningNode {
@@ -184,6 +199,7 @@ class Simulation implements World {
       averageLoss: meter.averageLoss,
       comparatorLoss: meter.comparatorLoss,
       bound: meter.bound(this.scenario, this.topology.diameter),
+      startInputs: this.#begun.inputs,
       updates: tally.updates,
       adoptions: tally.adoptions,
       discarded: tally.discarded,
@@ -202,7 +218,7 @@ class Simulation implements World {
   #step(): boolean {
     const event = this.#event
     if (!this.#queue.pop(event)) return false
-    const { observer } = this
+    const observer = this.#observer
     this.#events++
     this.now = event.time
     this.#trace.add(event.time, event.kind, event.a)
@@ -240,6 +256,7 @@ class Simulation implements World {
     const examples = this.#inputs.next()
     meter.served(node, this.#algorithm.serving(node), examples)
     this.#algorithm.input(node, examples)
+    this.#observer.served?.(meter.count)
     if (meter.isPointDue || meter.count === inputs) meter.point(this.#algorithm.tally().updates, this.#bytes)
   }
 
@@ -322,6 +339,7 @@ class Simulation implements World {
   }
 
   #fault(fault: Fault): void {
+    this.#observer.fault?.(this.now, fault)
     switch (fault.kind) {
       case 'partition':
         this.#links.partition(fault)
@@ -389,10 +407,10 @@ function inbox(node: number): string {
 }
 
 /** Indices as text of equal length, so that their order as text is their order as numbers. */
-function labelsOf({ nodes, labels }: Scenario, random: Random): string[] {
+function labelsOf({ nodes, labels, topology }: Scenario, random: Random): string[] {
   const numbers = Array.from({ length: nodes }, (_, i) => i + 1)
   if (labels === 'random') random.shuffle(numbers)
-  if (labels === 'hub-highest') numbers[0] = nodes + 1
+  if (labels === 'hub-highest') numbers[topology === 'path' ? nodes >> 1 : 0] = nodes + 1
   const width = String(nodes + 1).length
   return numbers.map(number => String(number).padStart(width, '0'))
 }

@@ -2,14 +2,15 @@
  * What an algorithm sees of the simulated world, and what the world asks of an algorithm. Every algorithm of the papers is
  * a file behind this one interface, so that all are measured on the same inputs over the same network.
  */
-import type { AdmbOptions, Predictor, Recipe } from '../src/admb/index.js'
+import type { AdmbOptions, Predictor, PredictorName, Recipe } from '../src/admb/index.js'
 import { nextPredictor } from '../src/admb/index.js'
 import type { Blocks, Examples, Learner } from '../src/learner/index.js'
 import type { LearningNode } from './learning-node.js'
-import type { Observer } from './observer.js'
+import type { Scenario } from './scenario.js'
 import type { Topology } from './topology.js'
 
 export interface World {
+  readonly scenario: Scenario
   readonly topology: Topology
   readonly learner: Learner
   readonly recipe: Recipe
@@ -27,13 +28,14 @@ export interface World {
   readonly carry: number
   /** Identity of each node, as it decides precedence; another one once a node's disk is lost. */
   readonly labels: readonly string[]
-  readonly observer: Observer
   /** Virtual milliseconds. */
   readonly now: number
   /** Whether the node serves inputs and hears messages now. */
   isUp(node: number): boolean
   /** Whether the node has a process, be it a stopped one. */
   isAlive(node: number): boolean
+  /** A node holds another predictor from now on. */
+  holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void
   /** A node that learns by ADMB, watched where the run is; one of the same index before it is gone. */
   createNode(index: number, options: AdmbOptions): LearningNode
   /** Sends a message, which must not be changed any more; `bytes` is its size on a wire. */

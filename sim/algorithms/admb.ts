@@ -2,7 +2,7 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { nameKey, type Precedence, type Predictor, type Saved } from '../../src/admb/index.js'
+import { nameKey, type Precedence, type Predictor, type PredictorName, type Saved } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { Slab } from '../engine/slab.js'
 import type { LearningNode } from '../learning-node.js'
@@ -17,6 +17,28 @@ interface Site {
 }
 
 const CHECKPOINT_TICKS = 8
+const MOST_SHARED = 4096
+
+/** The newest predictors, which the nodes that adopt them share. Older ones are made again where somebody still needs them. */
+class Shared {
+  readonly #predictors = new Map<string, Predictor>()
+
+  add(predictor: Predictor): void {
+    this.#predictors.set(nameKey(predictor.name), predictor)
+    if (this.#predictors.size > MOST_SHARED) {
+      this.#predictors.delete(this.#predictors.keys().next().value as string)
+    }
+  }
+
+  get(name: PredictorName): Predictor | undefined {
+    return this.#predictors.get(nameKey(name))
+  }
+}
+
+/** The start as if that node had made it. */
+function ownStart(start: Predictor, origin: string): Predictor {
+  return { ...start, name: { ...start.name, updates: 1, origin, incarnation: 1 } }
+}
 
 export const admb: AlgorithmFactory = world => run(world, 'origin')
 export const admbSender: AlgorithmFactory = world => run(world, 'sender')
@@ -25,7 +47,7 @@ function run(world: World, precedence: Precedence): Algorithm {
   const { topology, recipe, start, batch, labels } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
-  const shared = new Map<string, Predictor>()
+  const shared = new Shared()
   const slab = new Slab()
   const create = (index: number, incarnation: number) =>
     world.createNode(index, {
@@ -33,11 +55,11 @@ function run(world: World, precedence: Precedence): Algorithm {
       self: labels[index],
       incarnation,
       layout,
-      initial: start,
+      initial: world.scenario.starts === 'distinct' ? ownStart(start, labels[index]) : start,
       batch,
       carry,
       precedence,
-      known: world.sharesPredictors ? name => shared.get(nameKey(name)) : undefined,
+      known: world.sharesPredictors ? name => shared.get(name) : undefined,
       allocate: length => slab.allocate(length)
     })
   const sites: Site[] = topology.neighbours.map((_, index) => ({
@@ -68,10 +90,10 @@ function run(world: World, precedence: Precedence): Algorithm {
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
-        world.observer.holds?.(world.now, index, effect.predictor.name, 'adopted')
+        world.holds(index, effect.predictor.name, 'adopted')
       } else if (effect.kind === 'updated') {
-        shared.set(nameKey(effect.predictor.name), effect.predictor)
-        world.observer.holds?.(world.now, index, effect.predictor.name, 'updated')
+        shared.add(effect.predictor)
+        world.holds(index, effect.predictor.name, 'updated')
       }
     }
     for (const neighbour of links[index]) {
@@ -118,7 +140,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
       site.disk = site.node.snapshot()
-      world.observer.holds?.(world.now, index, site.node.predictor.name, 'restarted')
+      world.holds(index, site.node.predictor.name, 'restarted')
       for (const neighbour of topology.neighbours[index]) if (world.isAlive(neighbour)) connect(index, neighbour)
       settle(index)
     },

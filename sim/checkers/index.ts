@@ -16,7 +16,7 @@ export { Violation } from './violation.js'
 export const invariants: Invariants = run => {
   const { scenario, recipe, start } = run
   const { batch, carry } = scenario
-  const always = [new Identity(start), new Lineage(recipe), new Size(batch), new NoEcho(), new Acceptance()]
+  const always = [new Identity(), new Lineage(recipe), new Size(batch), new NoEcho(), new Acceptance()]
   if (scenario.algorithm === 'admb-sender') return always
   const delay = greatestDelay(run)
   // On a cycle sums overlap, and the larger one takes the place of others.

@@ -8,8 +8,10 @@ import { Violation } from './violation.js'
 export class Identity implements Invariant {
   readonly #contents = new Map<string, number>()
 
-  constructor(start: Predictor) {
-    this.#contents.set(nameKey(start.name), fingerprint(start))
+  /** What a node starts from is made by nobody. */
+  began({ node: { predictor } }: Site): void {
+    const key = nameKey(predictor.name)
+    if (!this.#contents.has(key)) this.#contents.set(key, fingerprint(predictor))
   }
 
   turned({ origin, incarnation }: Site, { how, predictor }: Turn): void {

@@ -20,7 +20,7 @@ export class Progress implements Invariant {
   readonly #counts: number[] = []
   /** When some node first had so many updates. */
   readonly #reached: number[] = []
-  #least = 0
+  #least: number
   #taken = 0
   /** Inputs taken when every node had `#least`. */
   #takenAtLeast = 0
@@ -34,12 +34,13 @@ export class Progress implements Invariant {
     this.#spread = (MESSAGES_A_HOP * diameter + 1) * delay
     // All nodes may take their inputs at one instant: as many may come on top at either end.
     this.#inputs = batch + (2 * (period + 2 * delay) * diameter * nodes) / interval + 2 * nodes
-    this.#counts[0] = nodes
-    this.#reached[0] = 0
+    this.#least = run.scenario.starts === 'distinct' ? 1 : 0
+    this.#counts[this.#least] = nodes
+    this.#reached[this.#least] = 0
   }
 
-  began({ index }: Site): void {
-    this.#updates[index] = 0
+  began({ index, node }: Site): void {
+    this.#updates[index] = node.predictor.name.updates
   }
 
   learned(_site: Site, count: number): void {
