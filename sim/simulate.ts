@@ -50,6 +50,8 @@ export interface SimulateOptions {
   readonly invariants?: Invariants
   /** What learns at each node with the algorithm `admb`. Default: AdmbNode. */
   readonly node?: NodeFactory
+  /** The tree, of as many nodes as the scenario has. Default: the scenario's. */
+  readonly topology?: Topology
   /**
    * Whether to go on after the last input, without faults, until everything has settled; a violation if it does not.
    * Default: false.
@@ -113,7 +115,8 @@ class Simulation implements World {
     this.period = period
     this.latency = latency
     this.carry = carry
-    this.topology = createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
+    this.topology =
+      options.topology ?? createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
     this.labels = labelsOf(scenario, random.fork('labels'))
     this.#inputs = options.inputs ?? createInputs(stream, scenario, random.fork('stream'))
     this.learner = createLearner({ model: this.#inputs.model, dimension: this.#inputs.dimension })
@@ -265,7 +268,7 @@ class Simulation implements World {
     this.#calm = true
     this.#links.calm()
     const { now: time } = this
-    this.observer.event?.(time, () => 'inputs and faults are over: everything must settle')
+    this.#observer.event?.(time, () => 'inputs and faults are over: everything must settle')
     this.#fault({ time, kind: 'heal' })
     for (const fault of this.faults) if (fault.kind === 'clog') this.#fault({ ...fault, kind: 'unclog' })
     this.#restoreLinks()

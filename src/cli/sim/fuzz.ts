@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import type { Found } from '../../../sim/index.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output.js'
 import { fuzzInThreads } from './fuzz-threads.js'
+import { formatDuration } from './progress.js'
 
 export interface FuzzFlags {
   readonly runs: number
@@ -20,7 +21,7 @@ export async function runFuzz({ runs, seed, threads = availableParallelism(), ou
     progress.show(() => {
       if (isShrinking) return `a violation within ${formatNumber(done)} runs; looking for the shortest schedule`
       const left = ((performance.now() - start) / done) * (runs - done)
-      return `${formatNumber(done)} of ${formatNumber(runs)} runs, ${Math.ceil(left / 1000)} s left`
+      return `${formatNumber(done)} of ${formatNumber(runs)} runs, ${formatDuration(left / 1000)} left`
     })
   const report = await fuzzInThreads(runs, seed, threads, onProgress)
   progress.clear()

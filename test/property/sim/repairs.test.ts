@@ -3,7 +3,7 @@
  * cannot fail proves nothing, and a repair that nobody misses is not needed.
  */
 import assert from 'node:assert/strict'
-import { type Change, fuzzerOf, removeMutants } from '../../support/mutants.js'
+import { type Change, mutantOf, removeMutants } from '../../support/mutants.js'
 
 const MOST_RUNS = 5000
 
@@ -153,7 +153,7 @@ describe('the fuzzer', function () {
   const all = [...REPAIRS, ...DEFECTS]
   all.forEach(({ without, changes, breaks }, number) => {
     it(`misses ${without}`, async () => {
-      const { fuzz } = await fuzzerOf(`${number}`, changes)
+      const { fuzz } = await mutantOf(`${number}`, changes)
       const { runs, violations } = fuzz(MOST_RUNS, 1, { shrink: false })
       assert.equal(violations.length, 1, `nothing found in ${runs} runs`)
       const [{ property }] = violations
