@@ -28,7 +28,7 @@ import type { Observer } from './observer.js'
 import { Begun } from './regret/begun.js'
 import { RegretMeter } from './regret/meter.js'
 import type { RunResult } from './result.js'
-import type { Scenario } from './scenario.js'
+import { type Scenario, ScenarioError } from './scenario.js'
 import { createTopology, type Topology } from './topology.js'
 import type { Algorithm, World } from './world.js'
 
@@ -115,6 +115,11 @@ class Simulation implements World {
     this.period = period
     this.latency = latency
     this.carry = carry
+    if (options.topology && options.topology.nodes !== nodes) {
+      throw new ScenarioError(
+        `the topology has ${options.topology.nodes} nodes, the scenario ${nodes}: give equally many`
+      )
+    }
     this.topology =
       options.topology ?? createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
     this.labels = labelsOf(scenario, random.fork('labels'))
