@@ -29,7 +29,7 @@ import { Begun } from './regret/begun.js'
 import { areLinked, GoodPeriods } from './regret/good-periods.js'
 import { RegretMeter } from './regret/meter.js'
 import type { RunResult } from './result.js'
-import type { Scenario } from './scenario.js'
+import { type Scenario, ScenarioError } from './scenario.js'
 import type { RecordedStream } from './streams/replay.js'
 import { createTopology, type Topology } from './topology.js'
 import type { Algorithm, World } from './world.js'
@@ -54,6 +54,8 @@ export interface SimulateOptions {
   readonly invariants?: Invariants
   /** What learns at each node with the algorithm `admb`. Default: AdmbNode. */
   readonly node?: NodeFactory
+  /** The tree, of as many nodes as the scenario has. Default: the scenario's. */
+  readonly topology?: Topology
   /**
    * Whether to go on after the last input, without faults, until everything has settled; a violation if it does not.
    * Default: false.
@@ -118,7 +120,13 @@ class Simulation implements World {
     this.period = period
     this.latency = latency
     this.carry = carry
-    this.topology = createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
+    if (options.topology && options.topology.nodes !== nodes) {
+      throw new ScenarioError(
+        `the topology has ${options.topology.nodes} nodes, the scenario ${nodes}: give equally many`
+      )
+    }
+    this.topology =
+      options.topology ?? createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
     this.labels = labelsOf(scenario, random.fork('labels'))
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs
@@ -166,7 +174,7 @@ class Simulation implements World {
   }
 
   createNode(index: number, options: AdmbOptions): LearningNode {
-    return this.#watch?.create(index, options, this.#node) ?? this.#node(options)
+    return this.#watch?.create(index, options, this.#node) ?? this.#node(options, index)
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
@@ -275,8 +283,10 @@ class Simulation implements World {
     this.#calm = true
     this.#links.calm()
     const { now: time } = this
+    this.#observer.event?.(time, () => 'inputs and faults are over: everything must settle')
     this.#fault({ time, kind: 'heal' })
     for (const fault of this.faults) if (fault.kind === 'clog') this.#fault({ ...fault, kind: 'unclog' })
+    this.#restoreLinks()
     for (let node = 0; node < this.topology.nodes; node++) {
       this.#fault({ time, kind: 'resume', node })
       this.#fault({ time, kind: 'restart', node, disk: 'kept' })
@@ -289,6 +299,18 @@ class Simulation implements World {
       if (violation === undefined) return
     }
     if (violation) throw violation
+  }
+
+  /** The topology, without what rewiring made of it. */
+  #restoreLinks(): void {
+    const { neighbours } = this.topology
+    for (const fault of this.faults) {
+      if (fault.kind !== 'link' && fault.kind !== 'unlink') continue
+      const { from, to } = fault
+      this.#algorithm.unlink?.(from, to)
+      this.#algorithm.unlink?.(to, from)
+      if (neighbours[from].includes(to)) this.#algorithm.link?.(from, to)
+    }
   }
 
   #describe({ kind, a }: Event): string {
@@ -351,6 +373,12 @@ class Simulation implements World {
       case 'unclog':
         this.#links.unclog(fault.from, fault.to)
         for (const message of this.#mail.release(linkKey(fault.from, fault.to))) this.#arrive(message)
+        break
+      case 'link':
+        this.#algorithm.link?.(fault.from, fault.to)
+        break
+      case 'unlink':
+        this.#algorithm.unlink?.(fault.from, fault.to)
         break
       default:
         this.#nodeFault(fault)

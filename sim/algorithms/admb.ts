@@ -68,15 +68,22 @@ function run(world: World, precedence: Precedence): Algorithm {
     disk: undefined,
     ticks: 0
   }))
-  /** Sessions so far between each pair: a restarted node opens new ones. */
+  /** With whom each node holds a session. */
+  const links = sites.map(() => new Set<number>())
+  /** Sessions so far: each link that comes up has a new one. */
   let sessions = 0
   let adoptions = 0
   let lost = 0
 
   const connect = (a: number, b: number) => {
     const session = ++sessions
+    links[a].add(b)
+    links[b].add(a)
     sites[a].node.connect(b, session, labels[b])
     sites[b].node.connect(a, session, labels[a])
+  }
+  const disconnect = (at: number, from: number) => {
+    if (links[at].delete(from)) sites[at].node.disconnect(from)
   }
   const settle = (index: number) => {
     const { node } = sites[index]
@@ -89,7 +96,7 @@ function run(world: World, precedence: Precedence): Algorithm {
         world.holds(index, effect.predictor.name, 'updated')
       }
     }
-    for (const neighbour of topology.neighbours[index]) {
+    for (const neighbour of links[index]) {
       const frame = node.frame(neighbour)
       if (frame) world.send(index, neighbour, frame, frame.length)
     }
@@ -119,7 +126,8 @@ function run(world: World, precedence: Precedence): Algorithm {
     crash(index) {
       const site = sites[index]
       lost += site.node.ownGradients + site.node.discarded
-      for (const neighbour of topology.neighbours[index]) sites[neighbour].node.disconnect(index)
+      for (const [neighbour] of sites.entries()) disconnect(neighbour, index)
+      links[index].clear()
     },
     restart(index, disk) {
       const site = sites[index]
@@ -135,6 +143,14 @@ function run(world: World, precedence: Precedence): Algorithm {
       world.holds(index, site.node.predictor.name, 'restarted')
       for (const neighbour of topology.neighbours[index]) if (world.isAlive(neighbour)) connect(index, neighbour)
       settle(index)
+    },
+    link(from, to) {
+      if (from === to || !world.isAlive(from) || !world.isAlive(to)) return
+      connect(from, to)
+      for (const end of [from, to]) if (world.isUp(end)) settle(end)
+    },
+    unlink(from, to) {
+      if (world.isAlive(from)) disconnect(from, to)
     },
     tally: () => ({
       updates: Math.max(...sites.map(({ node }) => node.predictor.name.updates)),
