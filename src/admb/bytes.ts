@@ -30,6 +30,11 @@ export function blockBytes(length: number): number {
   return length * 4 + 12
 }
 
+function isAscii(value: string): boolean {
+  for (let i = 0; i < value.length; i++) if (value.charCodeAt(i) > 0x7f) return false
+  return true
+}
+
 /** Gives a buffer of that many bytes for a finished frame. */
 export type Allocate = (length: number) => Uint8Array
 
@@ -96,6 +101,12 @@ export class Writer {
   }
 
   string(value: string): void {
+    if (isAscii(value)) {
+      this.integer(value.length)
+      const at = this.#reserve(value.length)
+      for (let i = 0; i < value.length; i++) this.#bytes[at + i] = value.charCodeAt(i)
+      return
+    }
     const encoded = encoder.encode(value)
     this.integer(encoded.length)
     this.raw(encoded)
