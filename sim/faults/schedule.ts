@@ -63,5 +63,16 @@ export interface Clog {
   readonly to: number
 }
 
+/**
+ * Rewiring of ADMB's graph, on top of what the topology gives: a link comes, cycles or not, or one end loses its session while
+ * the other still holds it.
+ */
+export interface Rewiring {
+  readonly time: number
+  readonly kind: 'link' | 'unlink'
+  readonly from: number
+  readonly to: number
+}
+
 /** Times in virtual milliseconds; nodes by number from 0. */
-export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog
+export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog | Rewiring

@@ -27,8 +27,9 @@ export class Striker {
     this.#identities = [...victims.labels]
   }
 
+  /** @param fault one that the population has taken, if it is about a node */
   strike(fault: Fault): void {
-    const { transport, population } = this.#victims
+    const { transport, wiring } = this.#victims
     const { reach } = transport
     switch (fault.kind) {
       case 'partition':
@@ -46,8 +47,14 @@ export class Striker {
         reach.unclog(fault.from, fault.to)
         transport.release()
         break
+      case 'link':
+        wiring.link(fault.from, fault.to)
+        break
+      case 'unlink':
+        wiring.unlink(fault.from, fault.to)
+        break
       default:
-        if (population.apply(fault)) this.#strikeNode(fault)
+        this.#strikeNode(fault)
     }
   }
 
