@@ -22,6 +22,18 @@ const DENSE = { stream: 'logistic', dimension: 20 }
 /** The highest index in the middle: the 1-5-2 of the reference, and the star whose hub gives way to everyone. */
 const STARTS = { batch: 200, labels: 'hub-highest', starts: 'distinct', carry: 0 }
 
+/** As the scenario `faulty`, without faults. */
+const OVERLAY = {
+  ...DENSE,
+  topology: 'overlay',
+  nodes: 64,
+  degree: 4,
+  batch: 512,
+  carry: 64,
+  warmup: 400,
+  checks: false
+}
+
 function oneCase(varied: Record<string, string | number>, fixed: object): Case {
   const label = Object.entries(varied)
     .map(([key, value]) => (key === 'algorithm' ? value : `${key} ${value}`))
@@ -79,29 +91,29 @@ export const experiments: Readonly<Record<string, Experiment>> = {
       )
   },
   faults: {
-    about: 'ADMB on 64 nodes against what fails: dead nodes, partitions, lost messages',
+    about:
+      'ADMB on 64 nodes with the overlay, against what fails: nodes, disks, links, and all of it; and against unevenness',
     cases: inputs => {
-      const fixed = { nodes: 64, batch: 512, stream: 'logistic', dimension: 20, inputs }
-      const faulty = (faults: object) => ({ ...fixed, algorithm: 'admb', faults })
+      const admb = (varied: Record<string, string | number>, more: object = {}) =>
+        oneCase(varied, { ...OVERLAY, ...more, inputs })
+      const failing = (key: string, values: readonly (string | number)[], more: object = {}) =>
+        values.map(value => {
+          const { scenario } = admb({}, { faults: { ...more, [key]: value } })
+          return { label: `${key} ${value}`, varied: { [key]: value }, scenario }
+        })
       return [
-        oneCase({ algorithm: 'serial' }, fixed),
-        oneCase({ algorithm: 'admb' }, fixed),
-        ...[0.05, 0.1, 0.2, 0.4].map(crashShare => ({
-          ...oneCase({}, faulty({ crashShare })),
-          label: `nodes down ${crashShare}`,
-          varied: { crashShare }
-        })),
-        ...[0.1, 0.2, 0.4].map(partitionShare => ({
-          ...oneCase({}, faulty({ partitionShare })),
-          label: `partitioned ${partitionShare}`,
-          varied: { partitionShare }
-        })),
-        ...[0.1, 0.3, 0.5].map(loss => oneCase({ loss }, { ...fixed, algorithm: 'admb' })),
-        {
-          ...oneCase({}, faulty({ crashShare: 0.1, partitionShare: 0.2 })),
-          label: 'down 0.1 and partitioned 0.2',
-          varied: { both: 1 }
-        }
+        admb({ algorithm: 'serial' }),
+        admb({ algorithm: 'admb' }),
+        ...failing('crashShare', [0.05, 0.1, 0.2, 0.4], { silentShare: 0.5 }),
+        ...failing('partitionTime', [50, 200, 800], { partitionShare: 0.2, partitionMode: 'uniform' }),
+        ...failing('partitionMode', ['random', 'isolate', 'split'], { partitionShare: 0.2 }),
+        ...failing('awayShare', [0.1, 0.3]),
+        ...[0.1, 0.3, 0.5].map(loss => admb({ loss })),
+        ...[0.5, 1, 2].map(speedSpread => admb({ speedSpread })),
+        ...[0.5, 1].map(linkSpread => admb({ linkSpread })),
+        ...failing('crashShare', [0.1], { silentShare: 0.5, partitionShare: 0.2, partitionMode: 'uniform' }).map(
+          ({ scenario }) => ({ label: 'a tenth down, a fifth in two', varied: { failing: 'both' }, scenario })
+        )
       ]
     }
   }
