@@ -18,13 +18,16 @@ import { type Event, EventQueue } from './engine/queue.js'
 import { Random } from './engine/random.js'
 import { Trace } from './engine/trace.js'
 import { drawFaults } from './faults/draw.js'
-import { type NodeFault, Population } from './faults/population.js'
+import { Population } from './faults/population.js'
 import type { Fault } from './faults/schedule.js'
+import { Striker } from './faults/strike.js'
 import { createInputs, type Inputs } from './inputs.js'
 import type { LearningNode, NodeFactory } from './learning-node.js'
-import { Links, linkKey } from './network/links.js'
-import { Mail, type Message } from './network/mail.js'
+import type { Message } from './network/mail.js'
+import { type Carrier, Transport } from './network/transport.js'
 import type { Observer } from './observer.js'
+import { type OverlayRun, OverlayWiring } from './overlay/overlay-wiring.js'
+import { createPace, type Pace } from './pace.js'
 import { Begun } from './regret/begun.js'
 import { areLinked, GoodPeriods } from './regret/good-periods.js'
 import { RegretMeter } from './regret/meter.js'
@@ -32,9 +35,10 @@ import type { RunResult } from './result.js'
 import { type Scenario, ScenarioError } from './scenario.js'
 import type { RecordedStream } from './streams/replay.js'
 import { createTopology, type Topology } from './topology.js'
+import { FixedWiring, type Wiring } from './wiring.js'
 import type { Algorithm, World } from './world.js'
 
-const Kind = { Input: 0, Deliver: 1, Tick: 2, Timer: 3, Fault: 4 } as const
+const Kind = { Input: 0, Deliver: 1, Tick: 2, Timer: 3, Fault: 4, Wake: 5 } as const
 
 /** A node hears all that arrives at an instant before it speaks at that instant. */
 const LAST = 1
@@ -63,6 +67,9 @@ export interface SimulateOptions {
   readonly settle?: boolean
 }
 
+/** Heartbeats of the overlay in latencies, where the scenario does not say. */
+const HEARTBEAT_LATENCIES = 10
+
 /** Crossings of the network within which everything settles: at each hop the longest backoff may have to pass. */
 const SETTLING = 100
 
@@ -71,7 +78,7 @@ export function simulate(scenario: Scenario, options: SimulateOptions = {}): Run
   return new Simulation(scenario, options).run()
 }
 
-class Simulation implements World {
+class Simulation implements World, Carrier, OverlayRun {
   readonly topology: Topology
   readonly learner
   readonly recipe: Recipe
@@ -83,6 +90,9 @@ class Simulation implements World {
   readonly labels: string[]
   readonly #observer: Observer
   readonly #begun: Begun
+  readonly population: Population
+  readonly transport: Transport
+  readonly algorithm: Algorithm
   now = 0
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
@@ -90,17 +100,12 @@ class Simulation implements World {
   readonly #queue = new EventQueue()
   readonly #trace = new Trace()
   readonly #inputs: Inputs
-  readonly #links: Links
+  readonly #pace: Pace
+  readonly #wiring: Wiring
+  readonly #striker: Striker
   readonly #meter: RegretMeter
   readonly #periods: GoodPeriods
-  readonly #population: Population
-  readonly #mail = new Mail()
   readonly #timers: { readonly node: number; readonly tag: number; readonly life: number }[] = []
-  /** Timers of paused nodes that have run out, by their places in #timers. */
-  #waitingTimers: number[] = []
-  readonly #algorithm: Algorithm
-  /** Labels as they were at the start. */
-  readonly #identities: readonly string[]
   readonly #node: NodeFactory
   readonly #watch: Watch | undefined
   readonly #settles: boolean
@@ -109,8 +114,6 @@ class Simulation implements World {
   /** Whether faults are over for good. */
   #calm = false
   #violation: string | undefined
-  #sent = 0
-  #bytes = 0
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.scenario = scenario
@@ -125,8 +128,7 @@ class Simulation implements World {
         `the topology has ${options.topology.nodes} nodes, the scenario ${nodes}: give equally many`
       )
     }
-    this.topology =
-      options.topology ?? createTopology(scenario.topology, nodes, scenario.degree, random.fork('topology'))
+    this.topology = options.topology ?? createTopology(scenario, random.fork('topology'))
     this.labels = labelsOf(scenario, random.fork('labels'))
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs
@@ -137,16 +139,16 @@ class Simulation implements World {
       digest
     }
     this.start = startingPredictor(this.learner.initial(), this.recipe)
-    this.#links = new Links(scenario, random.fork('links'))
-    const duration = (scenario.inputs / nodes) * scenario.interval
-    const faults = options.faults ?? drawFaults(scenario, duration, random.fork('faults'))
+    this.#pace = createPace(scenario, random.fork('pace'))
+    const until = scenario.warmup + (scenario.inputs / nodes) * scenario.interval
+    const faults = options.faults ?? drawFaults(scenario, this.topology, until, random.fork('faults'))
     this.faults = [...faults].sort((a, b) => a.time - b.time)
-    this.#population = new Population(nodes, this.faults)
-    this.#identities = [...this.labels]
+    this.population = new Population(nodes, this.faults)
+    this.transport = new Transport(scenario, random.fork('links'), this.population, this)
     this.#observer = options.observer ?? {}
     this.#begun = new Begun(nodes, scenario.starts === 'distinct' ? 1 : 0)
     const isUp = (node: number) => this.isUp(node)
-    const isCut = (from: number, to: number) => this.#links.isCut(from, to) || this.#links.isClogged(from, to)
+    const isCut = (from: number, to: number) => !this.transport.isOpen(from, to)
     this.#periods = new GoodPeriods(this.topology.diameter * (period + 2 * latency), () =>
       areLinked(this.topology, isUp, isCut)
     )
@@ -157,15 +159,14 @@ class Simulation implements World {
     this.#watch = watched && new Watch(watched(this))
     // Where everything is checked, every node makes every predictor itself.
     this.sharesPredictors = watched === undefined && options.node === undefined
-    this.#algorithm = algorithms[scenario.algorithm](this)
+    this.algorithm = algorithms[scenario.algorithm](this)
+    this.#wiring = this.#createWiring(random.fork('overlay'))
+    const { population, transport, algorithm, labels } = this
+    this.#striker = new Striker({ population, transport, algorithm, labels, wiring: this.#wiring })
   }
 
   isUp(node: number): boolean {
-    return node < 0 || this.#population.isUp(node)
-  }
-
-  isAlive(node: number): boolean {
-    return node < 0 || this.#population.isAlive(node)
+    return node < 0 || this.population.isUp(node)
   }
 
   holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void {
@@ -178,13 +179,25 @@ class Simulation implements World {
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
-    this.#sent++
-    this.#bytes += bytes
-    const copies = this.#links.copies(from, to)
-    for (let copy = 0; copy < copies; copy++) {
-      const slot = this.#mail.put({ to, from, content, life: this.#life(to) })
-      this.#queue.push(this.now + this.#links.delay(), Kind.Deliver, slot, 0)
-    }
+    this.#wiring.send(from, to, content, bytes)
+  }
+
+  freeAt(from: number, to: number): number {
+    return this.transport.freeAt(from, to)
+  }
+
+  schedule(time: number, slot: number): void {
+    this.#queue.push(time, Kind.Deliver, slot, 0)
+  }
+
+  wakeAt(time: number, node: number): void {
+    this.#queue.push(time, Kind.Wake, node, 0)
+  }
+
+  hand(message: Message): void {
+    const { from, to, content, isOverlay, life } = message
+    if (isOverlay) this.#wiring.receive(message)
+    else if (this.isUp(to) && this.#life(to) === life) this.algorithm.receive(to, from, content)
   }
 
   after(delay: number, node: number, tag: number): void {
@@ -193,14 +206,16 @@ class Simulation implements World {
 
   run(): RunResult {
     const began = performance.now()
-    const { inputs, nodes, interval, period } = this.scenario
-    for (let node = 0; node < nodes; node++) this.#queue.push(interval, Kind.Input, node, 0)
-    for (let node = 0; node < nodes; node++) this.#queue.push(period, Kind.Tick, node, 0, LAST)
+    const { inputs, nodes } = this.scenario
+    const { firstInputs, firstTicks } = this.#pace
+    for (let node = 0; node < nodes; node++) this.#queue.push(firstInputs[node], Kind.Input, node, 0)
+    for (let node = 0; node < nodes; node++) this.#queue.push(firstTicks[node], Kind.Tick, node, 0, LAST)
     for (const [index, { time }] of this.faults.entries()) this.#queue.push(time, Kind.Fault, index, 0)
     for (let node = 0; node < nodes; node++) {
-      if (!this.isAlive(node)) this.#observer.fault?.(0, { time: 0, kind: 'leave', node })
+      if (!this.population.isAlive(node)) this.#observer.fault?.(0, { time: 0, kind: 'leave', node })
     }
     const meter = this.#meter
+    this.#wiring.start()
     try {
       while (meter.count < inputs && this.#step());
       if (this.#settles) this.#settle()
@@ -208,7 +223,7 @@ class Simulation implements World {
       if (!(error instanceof Violation)) throw error
       this.#violation = `${error.message} (at ${this.now.toFixed(2)} ms)`
     }
-    const tally = this.#algorithm.tally()
+    const tally = this.algorithm.tally()
     this.#trace.add(meter.loss, tally.updates, tally.adoptions)
     const { algorithm, batch, seed } = this.scenario
     return {
@@ -221,8 +236,8 @@ class Simulation implements World {
       updates: tally.updates,
       adoptions: tally.adoptions,
       discarded: tally.discarded,
-      messages: this.#sent,
-      bytes: this.#bytes,
+      messages: this.transport.messages,
+      bytes: this.transport.bytes,
       violations: this.#violation === undefined ? [] : [this.#violation],
       events: this.#events,
       traceHash: this.#trace.hash,
@@ -246,14 +261,17 @@ class Simulation implements World {
         this.#input(event.a)
         break
       case Kind.Deliver:
-        this.#arrive(this.#mail.take(event.a))
+        this.transport.arrive(event.a)
         break
       case Kind.Tick:
         this.#queue.push(this.now + this.period, Kind.Tick, event.a, 0, LAST)
-        if (this.isUp(event.a)) this.#algorithm.tick(event.a)
+        if (this.isUp(event.a)) this.algorithm.tick(event.a)
         break
       case Kind.Timer:
         this.#timer(event.a)
+        break
+      case Kind.Wake:
+        this.#wake(event.a)
         break
       case Kind.Fault:
         if (!this.#calm) this.#fault(this.faults[event.a])
@@ -266,22 +284,22 @@ class Simulation implements World {
   }
 
   #input(node: number): void {
-    const { inputs, interval } = this.scenario
+    const { inputs } = this.scenario
     const meter = this.#meter
     if (meter.count >= inputs) return
-    this.#queue.push(this.now + interval, Kind.Input, node, 0)
+    this.#queue.push(this.now + this.#pace.intervals[node], Kind.Input, node, 0)
     if (!this.isUp(node)) return
     const examples = this.#inputs.next()
-    meter.served(this.now, node, this.#algorithm.serving(node), examples)
-    this.#algorithm.input(node, examples)
+    meter.served(this.now, node, this.algorithm.serving(node), examples)
+    this.algorithm.input(node, examples)
     this.#observer.served?.(meter.count)
-    if (meter.isPointDue || meter.count === inputs) meter.point(this.#algorithm.tally().updates, this.#bytes)
+    if (meter.isPointDue || meter.count === inputs) meter.point(this.algorithm.tally().updates, this.transport.bytes)
   }
 
   /** Ends all faults and goes on until everything has settled. */
   #settle(): void {
     this.#calm = true
-    this.#links.calm()
+    this.transport.calm()
     const { now: time } = this
     this.#observer.event?.(time, () => 'inputs and faults are over: everything must settle')
     this.#fault({ time, kind: 'heal' })
@@ -295,7 +313,7 @@ class Simulation implements World {
     let violation: Violation | undefined
     for (let crossings = 1; crossings <= SETTLING; crossings++) {
       while (this.#queue.nextTime <= time + crossings * crossing && this.#step());
-      violation = this.#watch?.unsettled(node => this.isUp(node))
+      violation = this.#wiring.unsettled?.() ?? this.#watch?.unsettled(node => this.isUp(node))
       if (violation === undefined) return
     }
     if (violation) throw violation
@@ -307,9 +325,9 @@ class Simulation implements World {
     for (const fault of this.faults) {
       if (fault.kind !== 'link' && fault.kind !== 'unlink') continue
       const { from, to } = fault
-      this.#algorithm.unlink?.(from, to)
-      this.#algorithm.unlink?.(to, from)
-      if (neighbours[from].includes(to)) this.#algorithm.link?.(from, to)
+      this.#fault({ ...fault, kind: 'unlink' })
+      this.#fault({ ...fault, kind: 'unlink', from: to, to: from })
+      if (neighbours[from].includes(to)) this.#fault({ ...fault, kind: 'link' })
     }
   }
 
@@ -318,11 +336,13 @@ class Simulation implements World {
       case Kind.Input:
         return this.isUp(a) ? `an input at node ${a}` : `no input at node ${a}, which is not running`
       case Kind.Deliver: {
-        const { from, to } = this.#mail.at(a)
+        const { from, to } = this.transport.at(a)
         return `a message from node ${from} reaches node ${to}`
       }
       case Kind.Tick:
         return `a period ends at node ${a}`
+      case Kind.Wake:
+        return `the overlay of node ${a} looks at its clock`
       case Kind.Timer:
         return `a timer of node ${this.#timers[a].node} runs out`
       default: {
@@ -332,98 +352,36 @@ class Simulation implements World {
     }
   }
 
+  #createWiring(random: Random): Wiring {
+    const { heartbeat = HEARTBEAT_LATENCIES * this.latency, degree } = this.scenario
+    const { links } = this.topology
+    // What knows no sessions runs on the tree of shortest ways over the links.
+    if (links === undefined || this.algorithm.connect === undefined) {
+      return new FixedWiring(this.topology, this.population, this.transport, this.algorithm)
+    }
+    const isChecked = this.#watch !== undefined
+    return new OverlayWiring({ degree, heartbeat, links, keys: this.labels, random, isChecked }, this)
+  }
+
   #life(node: number): number {
-    return node < 0 ? 0 : this.#population.life(node)
-  }
-
-  /** A message has come to the end of its way. */
-  #arrive(message: Message): void {
-    const { to, from } = message
-    if (this.#links.isCut(from, to)) return
-    if (this.#links.isClogged(from, to)) this.#mail.hold(linkKey(from, to), message)
-    else if (to >= 0 && this.#population.isPaused(to)) this.#mail.hold(inbox(to), message)
-    else this.#hand(message)
-  }
-
-  #hand({ to, from, content, life }: Message): void {
-    if (this.isUp(to) && this.#life(to) === life) this.#algorithm.receive(to, from, content)
+    return node < 0 ? 0 : this.population.life(node)
   }
 
   #timer(index: number): void {
     const { node, tag, life } = this.#timers[index]
-    if (this.#life(node) !== life) return
-    if (this.isUp(node)) this.#algorithm.timer(node, tag)
-    else if (this.#population.isPaused(node)) this.#waitingTimers.push(index)
+    if (this.#life(node) === life) this.#striker.whenUp(node, () => this.algorithm.timer(node, tag))
+  }
+
+  #wake(node: number): void {
+    this.#striker.whenUp(node, () => this.#wiring.wake(node))
   }
 
   #fault(fault: Fault): void {
-    if ('node' in fault && !this.#population.apply(fault)) return
+    if ('node' in fault && !this.population.apply(fault)) return
     this.#observer.fault?.(this.now, fault)
     this.#periods.changed(this.now)
-    switch (fault.kind) {
-      case 'partition':
-        this.#links.partition(fault)
-        break
-      case 'heal':
-        this.#links.heal()
-        break
-      case 'clog':
-        this.#links.clog(fault.from, fault.to)
-        break
-      case 'unclog':
-        this.#links.unclog(fault.from, fault.to)
-        for (const message of this.#mail.release(linkKey(fault.from, fault.to))) this.#arrive(message)
-        break
-      case 'link':
-        this.#algorithm.link?.(fault.from, fault.to)
-        break
-      case 'unlink':
-        this.#algorithm.unlink?.(fault.from, fault.to)
-        break
-      default:
-        this.#nodeFault(fault)
-    }
+    this.#striker.strike(fault)
   }
-
-  #nodeFault(fault: NodeFault): void {
-    const { node } = fault
-    switch (fault.kind) {
-      case 'crash':
-      case 'leave':
-        this.#mail.release(inbox(node))
-        this.#algorithm.crash(node)
-        break
-      case 'restart':
-        if (fault.disk === 'lost') this.#renew(node)
-        this.#algorithm.restart(node, fault.disk)
-        break
-      case 'join':
-        if (this.#population.life(node) > 0) this.#renew(node)
-        this.#algorithm.restart(node, 'lost')
-        break
-      case 'pause':
-        break
-      case 'resume': {
-        for (const message of this.#mail.release(inbox(node))) this.#hand(message)
-        const waiting = this.#waitingTimers
-        this.#waitingTimers = []
-        for (const index of waiting) this.#timer(index)
-        break
-      }
-      default:
-        fault satisfies never
-    }
-  }
-
-  /** The key was on the lost disk: a new identity, whose place in the order is next to the old one's. */
-  #renew(node: number): void {
-    this.labels[node] = `${this.#identities[node]}.${this.#population.life(node)}`
-  }
-}
-
-/** Where messages for a paused node wait. */
-function inbox(node: number): string {
-  return `${node}`
 }
 
 /** Indices as text of equal length, so that their order as text is their order as numbers. */

@@ -42,6 +42,7 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
  * another: then a predictor may come too late, and is told again only after a wait.
  */
 function steadyDelay({ scenario, faults }: WatchedRun): number | undefined {
-  const { latency, delay, loss } = scenario
-  return faults.length === 0 && loss === 0 && delay === 'constant' ? latency : undefined
+  const { latency, delay, topology, loss, reorder, bandwidth, linkSpread, speedSpread } = scenario
+  const isSteady = delay === 'constant' && loss + reorder + bandwidth + linkSpread + speedSpread === 0
+  return isSteady && faults.length === 0 && topology !== 'overlay' ? latency : undefined
 }

@@ -14,7 +14,7 @@ function schemaOf(nodes: number) {
   const of = <K extends Fault['kind'], S extends z.ZodRawShape>(kind: K, fields: S) =>
     z.strictObject({ time, kind: z.literal(kind), ...fields })
   return z.discriminatedUnion('kind', [
-    of('crash', { node }),
+    of('crash', { node, silent: z.boolean().optional() }),
     of('restart', { node, disk: z.enum(['kept', 'lost']) }),
     of('pause', { node }),
     of('resume', { node }),

@@ -4,11 +4,15 @@
  * of a node that is up) does nothing, so whatever is left out, the rest still runs.
  */
 
-/** The process ends at once: memory is lost, and what was on its way to the node. */
+/**
+ * The process ends at once: memory is lost, and what was on its way to the node. Its machine then closes the sessions, unless
+ * it is gone as well: of a silent crash the neighbours learn by silence.
+ */
 export interface Crash {
   readonly time: number
   readonly kind: 'crash'
   readonly node: number
+  readonly silent?: boolean
 }
 
 /** A crashed node comes back: as a new incarnation, or, its disk and so its key lost, under a new identity. */

@@ -1,17 +1,28 @@
-/** Messages on their way: in slots that are used again, and those that wait at a clog or a stopped process. */
+/** Messages on their way, in slots that are used again. */
 
 export interface Message {
   readonly to: number
   readonly from: number
   readonly content: unknown
+  /** Whether the overlay below the algorithm is to have it. */
+  readonly isOverlay: boolean
   /** Life of the receiver for which it was sent: a restarted node does not get what was on its way to the old one. */
   readonly life: number
+  /** The direction of a session on which it travels; without one it may be lost, doubled or overtaken. */
+  readonly lane: Lane | undefined
+}
+
+/** One direction of a session: everything sent on it arrives, in order, unless the session ends before. */
+export interface Lane {
+  /** When the last message sent on it arrives, if nothing holds it up. */
+  lastArrival: number
+  /** What has come as far as a partition or a clog, in order. */
+  readonly held: Message[]
 }
 
 export class Mail {
   readonly #messages: (Message | undefined)[] = []
   readonly #free: number[] = []
-  readonly #held = new Map<string, Message[]>()
 
   /** @returns its slot */
   put(message: Message): number {
@@ -31,19 +42,5 @@ export class Mail {
     this.#messages[slot] = undefined
     this.#free.push(slot)
     return message
-  }
-
-  /** Keeps a message at that place, behind those that are there. */
-  hold(place: string, message: Message): void {
-    const held = this.#held.get(place)
-    if (held === undefined) this.#held.set(place, [message])
-    else held.push(message)
-  }
-
-  /** Takes out all that waits at that place, in order. */
-  release(place: string): readonly Message[] {
-    const held = this.#held.get(place) ?? []
-    this.#held.delete(place)
-    return held
   }
 }

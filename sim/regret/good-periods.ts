@@ -44,9 +44,9 @@ export class GoodPeriods {
   }
 }
 
-/** Whether the nodes that run are one part of the topology, by edges that work in both directions. */
+/** Whether the nodes that run are one part of the topology, by links that work in both directions. */
 export function areLinked(
-  { nodes, neighbours }: Topology,
+  { nodes, neighbours, links = neighbours }: Topology,
   isUp: (node: number) => boolean,
   isCut: (from: number, to: number) => boolean
 ): boolean {
@@ -60,7 +60,7 @@ export function areLinked(
     queue.push(node)
   }
   for (const node of queue) {
-    for (const other of neighbours[node]) {
+    for (const other of links[node]) {
       if (reached[other] || !isUp(other) || isCut(node, other) || isCut(other, node)) continue
       reached[other] = 1
       queue.push(other)

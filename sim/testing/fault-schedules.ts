@@ -32,9 +32,9 @@ function between<T>(
 }
 
 const outage = between(
-  { node, disk: fc.constantFrom('kept' as const, 'lost' as const) },
-  (from, to, { node: which, disk }, nodes) => [
-    { time: from, kind: 'crash', node: which % nodes },
+  { node, silent: fc.boolean(), disk: fc.constantFrom('kept' as const, 'lost' as const) },
+  (from, to, { node: which, silent, disk }, nodes) => [
+    { time: from, kind: 'crash', node: which % nodes, silent },
     { time: to, kind: 'restart', node: which % nodes, disk }
   ]
 )

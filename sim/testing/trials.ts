@@ -14,7 +14,7 @@ export interface Trial {
 export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
   const schedules = fc.oneof({ weight: 1, arbitrary: fc.constant(() => []) }, { weight: 4, arbitrary: looseSchedules })
   return fc.tuple(scenarios(fixed), schedules).map(([scenario, schedule]) => {
-    const { nodes, inputs, interval } = scenario
-    return { scenario, faults: schedule({ nodes, until: (inputs / nodes) * interval }) }
+    const { nodes, inputs, interval, warmup } = scenario
+    return { scenario, faults: schedule({ nodes, until: warmup + (inputs / nodes) * interval }) }
   })
 }

@@ -142,7 +142,7 @@ const DEFECTS: readonly Mutant[] = [
         to: 'if (this.#apart) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
       }
     ],
-    breaks: ['edge monotone']
+    breaks: ['quiescence', 'edge monotone']
   }
 ]
 
