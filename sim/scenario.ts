@@ -121,6 +121,26 @@ export function parseScenario(value: unknown, source: string): Scenario {
   return scenario
 }
 
+/** What keys do not allow together, and what to do about it. */
+function impossible({ topology, nodes, latency, heartbeat, loss, faults }: Scenario): string | undefined {
+  const { partitionShare, partitionTime, partitionMin = 0 } = faults
+  if (partitionShare > 0 && nodes < 2) {
+    return 'faults.partitionShare: one node cannot be partitioned: give at least 2 nodes'
+  }
+  if (partitionMin > partitionTime) {
+    const most = `give at most faults.partitionTime (${partitionTime})`
+    return `faults.partitionMin: the least length (${partitionMin}) is above the mean: ${most}`
+  }
+  if (topology === 'overlay' && heartbeat !== undefined && 2 * heartbeat <= latency) {
+    const within = 'an answer must come within the four heartbeats of silence that count as death'
+    return `heartbeat: ${within}: give more than half the latency (${latency / 2})`
+  }
+  if (topology === 'overlay' && loss > 0.9) {
+    return `loss: sessions do not stand where nearly all is lost (${loss}): give at most 0.9 with topology overlay`
+  }
+  return undefined
+}
+
 const FILE_KEYS = ['data', 'format', 'label', 'model', 'classes', 'scale', 'hashBits'] as const
 
 function checkStream(scenario: Scenario, source: string): void {
@@ -141,24 +161,4 @@ function checkStream(scenario: Scenario, source: string): void {
       `${source}: labelNoise: numbers are no classes: give noise for least-squares, or labelNoise=0`
     )
   }
-}
-
-/** What keys do not allow together, and what to do about it. */
-function impossible({ topology, nodes, latency, heartbeat, loss, faults }: Scenario): string | undefined {
-  const { partitionShare, partitionTime, partitionMin = 0 } = faults
-  if (partitionShare > 0 && nodes < 2) {
-    return 'faults.partitionShare: one node cannot be partitioned: give at least 2 nodes'
-  }
-  if (partitionMin > partitionTime) {
-    const most = `give at most faults.partitionTime (${partitionTime})`
-    return `faults.partitionMin: the least length (${partitionMin}) is above the mean: ${most}`
-  }
-  if (topology === 'overlay' && heartbeat !== undefined && 2 * heartbeat <= latency) {
-    const within = 'an answer must come within the four heartbeats of silence that count as death'
-    return `heartbeat: ${within}: give more than half the latency (${latency / 2})`
-  }
-  if (topology === 'overlay' && loss > 0.9) {
-    return `loss: sessions do not stand where nearly all is lost (${loss}): give at most 0.9 with topology overlay`
-  }
-  return undefined
 }

@@ -147,11 +147,7 @@ class Simulation implements World, Carrier, OverlayRun {
     this.transport = new Transport(scenario, random.fork('links'), this.population, this)
     this.#observer = options.observer ?? {}
     this.#begun = new Begun(nodes, scenario.starts === 'distinct' ? 1 : 0)
-    const isUp = (node: number) => this.isUp(node)
-    const isCut = (from: number, to: number) => !this.transport.isOpen(from, to)
-    this.#periods = new GoodPeriods(this.topology.diameter * (period + 2 * latency), () =>
-      areLinked(this.topology, isUp, isCut)
-    )
+    this.#periods = new GoodPeriods(this.topology.diameter * (period + 2 * latency), () => this.#areLinked())
     this.#meter = new RegretMeter(this.learner, this.#inputs, this.#periods, scenario)
     this.#node = options.node ?? (settings => new AdmbNode(settings))
     this.#settles = options.settle ?? false
@@ -192,6 +188,10 @@ class Simulation implements World, Carrier, OverlayRun {
 
   wakeAt(time: number, node: number): void {
     this.#queue.push(time, Kind.Wake, node, 0)
+  }
+
+  rewired(): void {
+    this.#periods.changed(this.now)
   }
 
   hand(message: Message): void {
@@ -325,9 +325,9 @@ class Simulation implements World, Carrier, OverlayRun {
     for (const fault of this.faults) {
       if (fault.kind !== 'link' && fault.kind !== 'unlink') continue
       const { from, to } = fault
-      this.#fault({ ...fault, kind: 'unlink' })
-      this.#fault({ ...fault, kind: 'unlink', from: to, to: from })
-      if (neighbours[from].includes(to)) this.#fault({ ...fault, kind: 'link' })
+      this.#wiring.unlink(from, to)
+      this.#wiring.unlink(to, from)
+      if (neighbours[from].includes(to)) this.#wiring.link(from, to)
     }
   }
 
@@ -355,12 +355,22 @@ class Simulation implements World, Carrier, OverlayRun {
   #createWiring(random: Random): Wiring {
     const { heartbeat = HEARTBEAT_LATENCIES * this.latency, degree } = this.scenario
     const { links } = this.topology
+    const isChecked = this.#watch !== undefined
     // What knows no sessions runs on the tree of shortest ways over the links.
     if (links === undefined || this.algorithm.connect === undefined) {
       return new FixedWiring(this.topology, this.population, this.transport, this.algorithm)
     }
-    const isChecked = this.#watch !== undefined
     return new OverlayWiring({ degree, heartbeat, links, keys: this.labels, random, isChecked }, this)
+  }
+
+  #areLinked(): boolean {
+    const { reach } = this.transport
+    return areLinked(
+      this.topology.nodes,
+      node => this.#wiring.neighbours(node),
+      node => this.isUp(node),
+      (from, to) => reach.isCut(from, to) || reach.isClogged(from, to)
+    )
   }
 
   #life(node: number): number {

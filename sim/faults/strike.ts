@@ -27,7 +27,7 @@ export class Striker {
     this.#identities = [...victims.labels]
   }
 
-  /** A node fault must have been applied to the population, and have changed something. */
+  /** @param fault one that the population has taken, if it is about a node */
   strike(fault: Fault): void {
     const { transport, wiring } = this.#victims
     const { reach } = transport

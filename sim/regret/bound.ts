@@ -24,10 +24,10 @@ export interface Bound {
 /**
  * None where inputs are no independent draws, where the loss is not logistic (of squared loss the gradients have no bounded
  * deviation, since parameters are not confined), for a rule or an average of which the theorems do not speak, for what may
- * wait for a message without end, and for faults that the algorithm is not made for.
+ * wait for a message without end, for a tree that is mended all the time, and for faults that the algorithm is not made for.
  */
 export function boundOf(scenario: Scenario, inputs: Inputs, measured: Measured): Bound | undefined {
-  const { algorithm, rule, average, nodes, batch, period, interval, starts } = scenario
+  const { algorithm, topology, rule, average, nodes, batch, period, interval, starts } = scenario
   if (inputs.varies || inputs.model !== 'logistic' || average !== 'uniform') return undefined
   if (rule !== 'dual-averaging' && rule !== 'mirror-descent') return undefined
   const isAlone = algorithm === 'serial' || algorithm === 'isolated'
@@ -37,16 +37,16 @@ export function boundOf(scenario: Scenario, inputs: Inputs, measured: Measured):
   if (pace === undefined || !Number.isFinite(longest)) return undefined
   if (algorithm === 'admb') {
     const hasGood = stretches.some(count => count > 0)
-    if (starts === 'distinct' || !hasGood) return undefined
+    if (starts === 'distinct' || topology === 'overlay' || !hasGood) return undefined
     return { regret: regretBound(terms, pace, stretches), countsGood: true }
   }
   if (isFaulty && algorithm !== 'serial') return undefined
   return { regret: regretBound(terms, pace, [measured.inputs]), countsGood: false }
 }
 
-/** In virtual milliseconds; Infinity where messages are lost, or take times without a limit. */
-function longestDelay({ latency, delay, loss }: Scenario): number {
-  if (loss > 0) return Number.POSITIVE_INFINITY
+/** In virtual milliseconds; Infinity where messages are lost, or take times without a known limit. */
+function longestDelay({ latency, delay, loss, reorder, linkSpread, bandwidth }: Scenario): number {
+  if (loss > 0 || reorder > 0 || linkSpread > 0 || bandwidth > 0) return Number.POSITIVE_INFINITY
   switch (delay) {
     case 'constant':
       return latency

@@ -3,8 +3,6 @@
  * by edges of the tree that no partition cuts, and the last fault is so long past that Lemma 1 has brought the best
  * predictor to all of them.
  */
-import type { Topology } from '../topology.js'
-
 export class GoodPeriods {
   readonly #settling: number
   readonly #areLinked: () => boolean
@@ -44,9 +42,10 @@ export class GoodPeriods {
   }
 }
 
-/** Whether the nodes that run are one part of the topology, by links that work in both directions. */
+/** Whether the nodes that run hang together, by edges that work in both directions. */
 export function areLinked(
-  { nodes, neighbours, links = neighbours }: Topology,
+  nodes: number,
+  neighboursOf: (node: number) => Iterable<number>,
   isUp: (node: number) => boolean,
   isCut: (from: number, to: number) => boolean
 ): boolean {
@@ -60,7 +59,7 @@ export function areLinked(
     queue.push(node)
   }
   for (const node of queue) {
-    for (const other of links[node]) {
+    for (const other of neighboursOf(node)) {
       if (reached[other] || !isUp(other) || isCut(node, other) || isCut(other, node)) continue
       reached[other] = 1
       queue.push(other)

@@ -96,7 +96,8 @@ describe('good periods', () => {
   it('need the running nodes to be linked, both ways', () => {
     const down = (...nodes: number[]) =>
       areLinked(
-        path,
+        path.nodes,
+        node => path.neighbours[node],
         node => !nodes.includes(node),
         () => false
       )
@@ -105,7 +106,8 @@ describe('good periods', () => {
     assert.ok(!down(2) && !down(0, 3))
     const cut = (from: number, to: number) =>
       areLinked(
-        path,
+        path.nodes,
+        node => path.neighbours[node],
         () => true,
         (a, b) => a === from && b === to
       )
