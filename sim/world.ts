@@ -8,7 +8,7 @@ import type { Blocks, Examples, Learner } from '../src/learner/index.js'
 import type { LearningNode } from './learning-node.js'
 import type { Scenario } from './scenario.js'
 import type { Topology } from './topology.js'
-import type { Connectable } from './wiring.js'
+import type { Connectable } from './wiring/wiring.js'
 
 export interface World {
   readonly scenario: Scenario

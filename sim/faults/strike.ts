@@ -1,6 +1,6 @@
 /** Carries faults out: what each does to the network, to a node, and to those that were connected with it. */
 import type { Transport } from '../network/transport.js'
-import type { Wiring } from '../wiring.js'
+import type { Wiring } from '../wiring/wiring.js'
 import type { Algorithm, Disk } from '../world.js'
 import type { NodeFault, Population } from './population.js'
 import type { Fault } from './schedule.js'

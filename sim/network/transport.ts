@@ -4,10 +4,11 @@
  * the time in which a sender would notice and repeat. Single messages are lost at a cut and wait at a clog.
  */
 import type { Random } from '../engine/random.js'
+import { Slots } from '../engine/slots.js'
 import type { Population } from '../faults/population.js'
 import type { Scenario } from '../scenario.js'
 import { Links } from './links.js'
-import { type Lane, Mail, type Message } from './mail.js'
+import type { Lane, Message } from './message.js'
 import { Reach } from './reach.js'
 
 /** What the transport asks of the run that it is part of. */
@@ -26,7 +27,7 @@ export class Transport {
   readonly reach = new Reach()
   readonly #bandwidth: number
   readonly #links: Links
-  readonly #mail = new Mail()
+  readonly #underway = new Slots<Message>()
   readonly #population: Population
   readonly #carrier: Carrier
   /** When each directed link has sent what was given to it, by its nodes; with a limited bandwidth only. */
@@ -76,23 +77,23 @@ export class Transport {
       let time = leaves + this.#links.delay(from, to)
       while (this.#links.loses()) time += REPEAT_AFTER * this.#links.mean(from, to)
       lane.lastArrival = Math.max(lane.lastArrival, time)
-      this.#carrier.schedule(lane.lastArrival, this.#mail.put(message))
+      this.#carrier.schedule(lane.lastArrival, this.#underway.put(message))
     } else if (!this.reach.isCut(from, to) && !this.#links.loses()) {
       const copies = this.#links.duplicates() ? 2 : 1
       for (let copy = 0; copy < copies; copy++) {
-        this.#carrier.schedule(leaves + this.#links.delay(from, to), this.#mail.put(message))
+        this.#carrier.schedule(leaves + this.#links.delay(from, to), this.#underway.put(message))
       }
     }
   }
 
   /** The message in a slot, still on its way. */
   at(slot: number): Message {
-    return this.#mail.at(slot)
+    return this.#underway.at(slot)
   }
 
   /** The message in the slot has come to the end of its way. */
   arrive(slot: number): void {
-    const message = this.#mail.take(slot)
+    const message = this.#underway.take(slot)
     const { from, to, lane } = message
     const isCut = this.reach.isCut(from, to)
     const isHeld = isCut || this.reach.isClogged(from, to)

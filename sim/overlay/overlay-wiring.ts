@@ -15,9 +15,9 @@ import { type Across, OverlayChecker } from '../checkers/overlay.js'
 import type { Violation } from '../checkers/violation.js'
 import type { Random } from '../engine/random.js'
 import type { Population } from '../faults/population.js'
-import type { Message } from '../network/mail.js'
+import type { Message } from '../network/message.js'
 import type { Transport } from '../network/transport.js'
-import type { Connectable, Wiring } from '../wiring.js'
+import type { Connectable, Wiring } from '../wiring/wiring.js'
 import { Gossip, type Rumour } from './gossip.js'
 import { Host } from './host.js'
 import { type Parcel, Sessions } from './sessions.js'
@@ -114,6 +114,8 @@ export class OverlayWiring implements Wiring {
   link(): void {}
 
   unlink(): void {}
+
+  restore(): void {}
 
   neighbours(node: number): Iterable<number> {
     return this.#hosts[node].edges.keys()

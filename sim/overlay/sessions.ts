@@ -5,7 +5,7 @@
  */
 import type { SessionId } from '../../src/overlay/index.js'
 import type { Population } from '../faults/population.js'
-import type { Lane } from '../network/mail.js'
+import type { Lane } from '../network/message.js'
 import type { Transport } from '../network/transport.js'
 
 /** One end, in one life of its node, and the lane of what is sent from it. */

@@ -1,41 +1,8 @@
-/**
- * Who is connected with whom at the moment, for algorithms with sessions between neighbours: as a fixed tree says, which an
- * oracle wires again at once after every fault, or as the overlay builds it.
- */
-import type { Violation } from './checkers/violation.js'
-import type { Population } from './faults/population.js'
-import type { Message } from './network/mail.js'
-import type { Transport } from './network/transport.js'
-import type { Topology } from './topology.js'
-
-/** What the wiring tells the algorithm; nothing, where an algorithm knows no sessions. */
-export interface Connectable {
-  /** A node holds a session with a neighbour, of the same number at both ends. */
-  connect?(node: number, neighbour: number, session: number): void
-  disconnect?(node: number, neighbour: number): void
-}
-
-export interface Wiring {
-  /** The run begins, with the nodes that are there. */
-  start(): void
-  /** A node crashed or left. */
-  stopped(node: number, how: 'crash' | 'silent' | 'leave'): void
-  /** A node is back or joined. */
-  started(node: number): void
-  /** A link comes that the topology does not have, or one end loses its session. The overlay builds its links itself. */
-  link(from: number, to: number): void
-  unlink(from: number, to: number): void
-  /** Between whom the tree has edges. */
-  neighbours(node: number): Iterable<number>
-  /** Sends what an algorithm says. */
-  send(from: number, to: number, content: unknown, bytes: number): void
-  /** A message of the wiring's own arrived. */
-  receive(message: Message): void
-  /** A time has come for which the wiring asked. */
-  wake(node: number): void
-  /** What is not yet as it must come to be, once nothing fails any more. */
-  unsettled?(): Violation | undefined
-}
+/** The topology as an oracle wires it: every edge whose nodes both run, again at once after every fault. */
+import type { Population } from '../faults/population.js'
+import type { Transport } from '../network/transport.js'
+import type { Topology } from '../topology.js'
+import type { Connectable, Wiring } from './wiring.js'
 
 export class FixedWiring implements Wiring {
   readonly #topology: Topology
@@ -81,6 +48,16 @@ export class FixedWiring implements Wiring {
 
   unlink(from: number, to: number): void {
     if (this.#held[from]?.delete(to)) this.#algorithm.disconnect?.(from, to)
+  }
+
+  restore(): void {
+    const { neighbours } = this.#topology
+    for (const [node, others] of this.#held.entries()) {
+      for (const other of others) if (!neighbours[node].includes(other)) this.unlink(node, other)
+      for (const other of neighbours[node]) {
+        if (!others.has(other) || !this.#held[other].has(node)) this.link(node, other)
+      }
+    }
   }
 
   neighbours(node: number): Iterable<number> {

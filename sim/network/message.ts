@@ -1,4 +1,4 @@
-/** Messages on their way, in slots that are used again. */
+/** What travels between nodes. */
 
 export interface Message {
   readonly to: number
@@ -18,29 +18,4 @@ export interface Lane {
   lastArrival: number
   /** What has come as far as a partition or a clog, in order. */
   readonly held: Message[]
-}
-
-export class Mail {
-  readonly #messages: (Message | undefined)[] = []
-  readonly #free: number[] = []
-
-  /** @returns its slot */
-  put(message: Message): number {
-    const slot = this.#free.pop() ?? this.#messages.length
-    this.#messages[slot] = message
-    return slot
-  }
-
-  /** The message in a slot. */
-  at(slot: number): Message {
-    return this.#messages[slot] as Message
-  }
-
-  /** Takes the message out of its slot. */
-  take(slot: number): Message {
-    const message = this.at(slot)
-    this.#messages[slot] = undefined
-    this.#free.push(slot)
-    return message
-  }
 }
