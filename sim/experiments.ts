@@ -24,7 +24,7 @@ const STARTS = { batch: 200, labels: 'hub-highest', starts: 'distinct', carry: 0
 
 function oneCase(varied: Record<string, string | number>, fixed: object): Case {
   const label = Object.entries(varied)
-    .map(([key, value]) => `${key} ${value}`)
+    .map(([key, value]) => (key === 'algorithm' ? value : `${key} ${value}`))
     .join(', ')
   return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...varied }, `experiment, ${label}`) }
 }

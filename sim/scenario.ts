@@ -3,9 +3,10 @@
  * left out has a default. A wrong value is told with its place, what was given and what is allowed.
  */
 import { z } from 'zod'
+import { modelNames } from '../src/learner/index.js'
 import { ALGORITHMS } from './algorithms/index.js'
 import { faultKeys } from './faults/keys.js'
-import { STREAMS } from './inputs.js'
+import { STREAMS } from './streams/names.js'
 import { TOPOLOGIES } from './topology.js'
 
 /** A scenario that cannot be run. */
@@ -38,6 +39,18 @@ const schema = z.strictObject({
   dimension: count.max(1_000_000).default(20),
   /** Standard deviation of the noise of `least-squares`. */
   noise: z.number().min(0).default(0.5),
+  /** Share of inputs whose class is exchanged for another one. */
+  labelNoise: share.default(0),
+  /** Turns that the best predictor of a synthetic stream makes during the run. */
+  drift: z.number().min(0).default(0),
+  /** Of the stream `file`: what `admb train` takes as --data, --format, --label, --model, --classes, --scale, --hash-bits. */
+  data: z.string().min(1).optional(),
+  format: z.string().min(1).optional(),
+  label: z.string().min(1).optional(),
+  model: z.enum(modelNames).optional(),
+  classes: z.int().min(2).optional(),
+  scale: z.enum(['none', 'standard']).optional(),
+  hashBits: z.int().min(1).max(30).optional(),
   /** Inputs of all nodes together. */
   inputs: count.default(100_000),
   /** Virtual milliseconds between two inputs of a node. */
@@ -104,6 +117,7 @@ export function parseScenario(value: unknown, source: string): Scenario {
   const scenario = parsed.data as Scenario
   const problem = impossible(scenario)
   if (problem !== undefined) throw new ScenarioError(`${source}: ${problem}`)
+  checkStream(scenario, source)
   return scenario
 }
 
@@ -125,4 +139,26 @@ function impossible({ topology, nodes, latency, heartbeat, loss, faults }: Scena
     return `loss: sessions do not stand where nearly all is lost (${loss}): give at most 0.9 with topology overlay`
   }
   return undefined
+}
+
+const FILE_KEYS = ['data', 'format', 'label', 'model', 'classes', 'scale', 'hashBits'] as const
+
+function checkStream(scenario: Scenario, source: string): void {
+  const { stream, dimension, labelNoise, drift, data, model } = scenario
+  const isFile = stream === 'file'
+  if (isFile && data === undefined) throw new ScenarioError(`${source}: data: stream file needs one: give data=FILE`)
+  const stray = FILE_KEYS.find(key => scenario[key] !== undefined)
+  if (!isFile && stray !== undefined) {
+    throw new ScenarioError(`${source}: ${stray}: has a meaning for stream file alone, not for ${stream}: leave it out`)
+  }
+  if (drift > 0 && (isFile || dimension < 2)) {
+    throw new ScenarioError(
+      `${source}: drift: only what is drawn in 2 dimensions or more can turn: give another stream or dimension, or drift=0`
+    )
+  }
+  if (labelNoise > 0 && (stream === 'least-squares' || model === 'linear')) {
+    throw new ScenarioError(
+      `${source}: labelNoise: numbers are no classes: give noise for least-squares, or labelNoise=0`
+    )
+  }
 }

@@ -29,9 +29,11 @@ import type { Observer } from './observer.js'
 import { type OverlayRun, OverlayWiring } from './overlay/overlay-wiring.js'
 import { createPace, type Pace } from './pace.js'
 import { Begun } from './regret/begun.js'
+import { areLinked, GoodPeriods } from './regret/good-periods.js'
 import { RegretMeter } from './regret/meter.js'
 import type { RunResult } from './result.js'
 import { type Scenario, ScenarioError } from './scenario.js'
+import type { RecordedStream } from './streams/replay.js'
 import { createTopology, type Topology } from './topology.js'
 import { FixedWiring, type Wiring } from './wiring.js'
 import type { Algorithm, World } from './world.js'
@@ -45,6 +47,8 @@ const LAST = 1
 export interface SimulateOptions {
   /** Default: the scenario's stream. */
   readonly inputs?: Inputs
+  /** What the stream `file` consists of. */
+  readonly data?: RecordedStream
   /** Default: the scenario's rule and average. */
   readonly recipe?: Recipe
   /** Default: drawn as the scenario says. */
@@ -100,6 +104,7 @@ class Simulation implements World, Carrier, OverlayRun {
   readonly #wiring: Wiring
   readonly #striker: Striker
   readonly #meter: RegretMeter
+  readonly #periods: GoodPeriods
   readonly #timers: { readonly node: number; readonly tag: number; readonly life: number }[] = []
   readonly #node: NodeFactory
   readonly #watch: Watch | undefined
@@ -112,7 +117,7 @@ class Simulation implements World, Carrier, OverlayRun {
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.scenario = scenario
-    const { nodes, batch, period, latency, carry, rule, average, stream, seed } = scenario
+    const { nodes, batch, period, latency, carry, rule, average, seed } = scenario
     const random = new Random(seed)
     this.batch = batch
     this.period = period
@@ -125,8 +130,9 @@ class Simulation implements World, Carrier, OverlayRun {
     }
     this.topology = options.topology ?? createTopology(scenario, random.fork('topology'))
     this.labels = labelsOf(scenario, random.fork('labels'))
-    this.#inputs = options.inputs ?? createInputs(stream, scenario, random.fork('stream'))
-    this.learner = createLearner({ model: this.#inputs.model, dimension: this.#inputs.dimension })
+    this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
+    const { model, dimension, classes } = this.#inputs
+    this.learner = createLearner({ model, dimension, classes })
     this.recipe = options.recipe ?? {
       rule: createRule({ name: rule }),
       averaging: createAveraging({ name: average }),
@@ -141,7 +147,8 @@ class Simulation implements World, Carrier, OverlayRun {
     this.transport = new Transport(scenario, random.fork('links'), this.population, this)
     this.#observer = options.observer ?? {}
     this.#begun = new Begun(nodes, scenario.starts === 'distinct' ? 1 : 0)
-    this.#meter = new RegretMeter(this.learner, this.#inputs)
+    this.#periods = new GoodPeriods(this.topology.diameter * (period + 2 * latency), () => this.#areLinked())
+    this.#meter = new RegretMeter(this.learner, this.#inputs, this.#periods, scenario)
     this.#node = options.node ?? (settings => new AdmbNode(settings))
     this.#settles = options.settle ?? false
     const watched = options.invariants ?? (scenario.checks ? invariants : undefined)
@@ -183,6 +190,10 @@ class Simulation implements World, Carrier, OverlayRun {
     this.#queue.push(time, Kind.Wake, node, 0)
   }
 
+  rewired(): void {
+    this.#periods.changed(this.now)
+  }
+
   hand(message: Message): void {
     const { from, to, content, isOverlay, life } = message
     if (isOverlay) this.#wiring.receive(message)
@@ -200,6 +211,9 @@ class Simulation implements World, Carrier, OverlayRun {
     for (let node = 0; node < nodes; node++) this.#queue.push(firstInputs[node], Kind.Input, node, 0)
     for (let node = 0; node < nodes; node++) this.#queue.push(firstTicks[node], Kind.Tick, node, 0, LAST)
     for (const [index, { time }] of this.faults.entries()) this.#queue.push(time, Kind.Fault, index, 0)
+    for (let node = 0; node < nodes; node++) {
+      if (!this.population.isAlive(node)) this.#observer.fault?.(0, { time: 0, kind: 'leave', node })
+    }
     const meter = this.#meter
     this.#wiring.start()
     try {
@@ -218,10 +232,6 @@ class Simulation implements World, Carrier, OverlayRun {
       inputs: meter.count,
       batch,
       seed,
-      regret: meter.regret,
-      averageLoss: meter.averageLoss,
-      comparatorLoss: meter.comparatorLoss,
-      bound: meter.bound(this.scenario, this.topology.diameter),
       startInputs: this.#begun.inputs,
       updates: tally.updates,
       adoptions: tally.adoptions,
@@ -233,7 +243,7 @@ class Simulation implements World, Carrier, OverlayRun {
       traceHash: this.#trace.hash,
       virtualMs: this.now,
       seconds: (performance.now() - began) / 1000,
-      curve: meter.curve
+      ...meter.close(this.scenario, this.topology.diameter, this.faults.length > 0)
     }
   }
 
@@ -280,7 +290,7 @@ class Simulation implements World, Carrier, OverlayRun {
     this.#queue.push(this.now + this.#pace.intervals[node], Kind.Input, node, 0)
     if (!this.isUp(node)) return
     const examples = this.#inputs.next()
-    meter.served(node, this.algorithm.serving(node), examples)
+    meter.served(this.now, node, this.algorithm.serving(node), examples)
     this.algorithm.input(node, examples)
     this.#observer.served?.(meter.count)
     if (meter.isPointDue || meter.count === inputs) meter.point(this.algorithm.tally().updates, this.transport.bytes)
@@ -315,9 +325,9 @@ class Simulation implements World, Carrier, OverlayRun {
     for (const fault of this.faults) {
       if (fault.kind !== 'link' && fault.kind !== 'unlink') continue
       const { from, to } = fault
-      this.#fault({ ...fault, kind: 'unlink' })
-      this.#fault({ ...fault, kind: 'unlink', from: to, to: from })
-      if (neighbours[from].includes(to)) this.#fault({ ...fault, kind: 'link' })
+      this.#wiring.unlink(from, to)
+      this.#wiring.unlink(to, from)
+      if (neighbours[from].includes(to)) this.#wiring.link(from, to)
     }
   }
 
@@ -345,12 +355,22 @@ class Simulation implements World, Carrier, OverlayRun {
   #createWiring(random: Random): Wiring {
     const { heartbeat = HEARTBEAT_LATENCIES * this.latency, degree } = this.scenario
     const { links } = this.topology
+    const isChecked = this.#watch !== undefined
     // What knows no sessions runs on the tree of shortest ways over the links.
     if (links === undefined || this.algorithm.connect === undefined) {
       return new FixedWiring(this.topology, this.population, this.transport, this.algorithm)
     }
-    const isChecked = this.#watch !== undefined
     return new OverlayWiring({ degree, heartbeat, links, keys: this.labels, random, isChecked }, this)
+  }
+
+  #areLinked(): boolean {
+    const { reach } = this.transport
+    return areLinked(
+      this.topology.nodes,
+      node => this.#wiring.neighbours(node),
+      node => this.isUp(node),
+      (from, to) => reach.isCut(from, to) || reach.isClogged(from, to)
+    )
   }
 
   #life(node: number): number {
@@ -367,7 +387,9 @@ class Simulation implements World, Carrier, OverlayRun {
   }
 
   #fault(fault: Fault): void {
+    if ('node' in fault && !this.population.apply(fault)) return
     this.#observer.fault?.(this.now, fault)
+    this.#periods.changed(this.now)
     this.#striker.strike(fault)
   }
 }

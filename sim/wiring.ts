@@ -2,7 +2,7 @@
  * Who is connected with whom at the moment, for algorithms with sessions between neighbours: as a fixed tree says, which an
  * oracle wires again at once after every fault, or as the overlay builds it.
  */
-import type { Violation } from './checkers/index.js'
+import type { Violation } from './checkers/violation.js'
 import type { Population } from './faults/population.js'
 import type { Message } from './network/mail.js'
 import type { Transport } from './network/transport.js'
@@ -22,17 +22,18 @@ export interface Wiring {
   stopped(node: number, how: 'crash' | 'silent' | 'leave'): void
   /** A node is back or joined. */
   started(node: number): void
-  /** Links two nodes that are alive, anew if they are linked; nothing, where a protocol decides on links. */
+  /** A link comes that the topology does not have, or one end loses its session. The overlay makes its links itself, but loses them so. */
   link(from: number, to: number): void
-  /** One end loses its session with the other. */
   unlink(from: number, to: number): void
+  /** Between whom the tree has edges. */
+  neighbours(node: number): Iterable<number>
   /** Sends what an algorithm says. */
   send(from: number, to: number, content: unknown, bytes: number): void
   /** A message of the wiring's own arrived. */
   receive(message: Message): void
   /** A time has come for which the wiring asked. */
   wake(node: number): void
-  /** With nothing failing any more: what is not yet as it must come to be. */
+  /** What is not yet as it must come to be, once nothing fails any more. */
   unsettled?(): Violation | undefined
 }
 
@@ -41,8 +42,8 @@ export class FixedWiring implements Wiring {
   readonly #population: Population
   readonly #transport: Transport
   readonly #algorithm: Connectable
-  /** Links beyond those of the topology. */
-  readonly #extra = new Map<number, Set<number>>()
+  /** With whom each node holds a session. */
+  readonly #held: readonly Set<number>[]
   #sessions = 0
 
   constructor(topology: Topology, population: Population, transport: Transport, algorithm: Connectable) {
@@ -50,42 +51,40 @@ export class FixedWiring implements Wiring {
     this.#population = population
     this.#transport = transport
     this.#algorithm = algorithm
+    this.#held = topology.neighbours.map(() => new Set())
   }
 
   start(): void {
-    for (const [node, parent] of this.#topology.parents.entries()) {
-      if (parent >= 0 && this.#population.isAlive(node)) this.#connect(node, parent)
-    }
+    for (const [node, parent] of this.#topology.parents.entries()) if (parent >= 0) this.link(node, parent)
   }
 
   stopped(node: number): void {
-    for (const neighbour of [...this.#topology.neighbours[node], ...(this.#extra.get(node) ?? [])]) {
-      if (this.#population.isAlive(neighbour)) this.#algorithm.disconnect?.(neighbour, node)
-      this.#extra.get(neighbour)?.delete(node)
-    }
-    this.#extra.delete(node)
+    for (const other of this.#held.keys()) this.unlink(other, node)
+    this.#held[node].clear()
   }
 
   started(node: number): void {
-    for (const neighbour of this.#topology.neighbours[node]) this.#connect(node, neighbour)
+    for (const neighbour of this.#topology.neighbours[node]) this.link(node, neighbour)
   }
 
   link(from: number, to: number): void {
-    if (from === to || !this.#population.isAlive(from)) return
-    if (!this.#topology.neighbours[from].includes(to)) {
-      for (const [one, other] of [
-        [from, to],
-        [to, from]
-      ]) {
-        const links = this.#extra.get(one) ?? new Set()
-        this.#extra.set(one, links.add(other))
-      }
+    if (from === to || !this.#population.isAlive(from) || !this.#population.isAlive(to)) return
+    const session = ++this.#sessions
+    for (const [node, neighbour] of [
+      [from, to],
+      [to, from]
+    ]) {
+      this.#held[node].add(neighbour)
+      this.#algorithm.connect?.(node, neighbour, session)
     }
-    this.#connect(from, to)
   }
 
   unlink(from: number, to: number): void {
-    if (this.#population.isAlive(from)) this.#algorithm.disconnect?.(from, to)
+    if (this.#held[from]?.delete(to)) this.#algorithm.disconnect?.(from, to)
+  }
+
+  neighbours(node: number): Iterable<number> {
+    return this.#topology.neighbours[node]
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
@@ -96,11 +95,4 @@ export class FixedWiring implements Wiring {
   receive(): void {}
 
   wake(): void {}
-
-  #connect(node: number, neighbour: number): void {
-    if (!this.#population.isAlive(neighbour)) return
-    const session = ++this.#sessions
-    this.#algorithm.connect?.(node, neighbour, session)
-    this.#algorithm.connect?.(neighbour, node, session)
-  }
 }

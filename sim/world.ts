@@ -70,10 +70,6 @@ export interface Algorithm extends Connectable {
   crash(node: number): void
   /** A crashed node is back, or one joins: with a lost disk under a new identity. */
   restart(node: number, disk: Disk): void
-  /** A session begins between two nodes, one that there is in its place; where algorithms have sessions. */
-  link?(from: number, to: number): void
-  /** One end loses its session with the other. */
-  unlink?(from: number, to: number): void
   /** At the end of a run. */
   tally(): Tally
 }

@@ -128,7 +128,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       site.node.connect(neighbour, session, labels[neighbour])
       if (!site.neighbours.includes(neighbour)) site.neighbours.push(neighbour)
       // Before time begins nobody speaks.
-      if (world.now > 0) settle(index)
+      if (world.now > 0 && world.isUp(index)) settle(index)
     },
     disconnect(index, neighbour) {
       const site = sites[index]

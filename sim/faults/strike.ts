@@ -27,8 +27,9 @@ export class Striker {
     this.#identities = [...victims.labels]
   }
 
+  /** @param fault one that the population has taken, if it is about a node */
   strike(fault: Fault): void {
-    const { transport, population, wiring } = this.#victims
+    const { transport, wiring } = this.#victims
     const { reach } = transport
     switch (fault.kind) {
       case 'partition':
@@ -53,7 +54,7 @@ export class Striker {
         wiring.unlink(fault.from, fault.to)
         break
       default:
-        if (population.apply(fault)) this.#strikeNode(fault)
+        this.#strikeNode(fault)
     }
   }
 

@@ -9,10 +9,9 @@ import {
   encodeBeacon,
   encodeMessage,
   OverlayNode,
-  type OverlayView,
   type SessionId
 } from '../../src/overlay/index.js'
-import { OverlayChecker, type OverlaySite } from '../checkers/overlay.js'
+import { type Across, OverlayChecker } from '../checkers/overlay.js'
 import type { Violation } from '../checkers/violation.js'
 import type { Random } from '../engine/random.js'
 import type { Population } from '../faults/population.js'
@@ -20,6 +19,7 @@ import type { Message } from '../network/mail.js'
 import type { Transport } from '../network/transport.js'
 import type { Connectable, Wiring } from '../wiring.js'
 import { Gossip, type Rumour } from './gossip.js'
+import { Host } from './host.js'
 import { type Parcel, Sessions } from './sessions.js'
 
 /** The overlay's default timers are for a heartbeat of so many milliseconds. */
@@ -45,47 +45,31 @@ export interface OverlayRun {
   readonly population: Population
   readonly transport: Transport
   readonly algorithm: Connectable & { receive(to: number, from: number, message: unknown): void }
+  /** The tree has changed. */
+  rewired(): void
   /** Calls `wake(node)` at that time. */
   wakeAt(time: number, node: number): void
-}
-
-interface Host {
-  core: OverlayNode | undefined
-  /** After the last event; only where invariants are looked at. */
-  view: OverlayView | undefined
-  /** The session of the newest tree edge with each neighbour. */
-  readonly edges: Map<number, SessionId>
-  wakeAt: number
-  /** What the core's clock shows at the next waking, at least: rounding may not set it back. */
-  deadline: number
-  /** What the core's clock showed last. */
-  clock: number
 }
 
 export class OverlayWiring implements Wiring {
   readonly #options: OverlayWiringOptions
   readonly #run: OverlayRun
-  readonly #hosts: Host[]
+  readonly #hosts: readonly Host[]
+  readonly #check: OverlayChecker | undefined
   readonly #sessions: Sessions
   readonly #gossip: Gossip
   /** Who has or had which key. */
   readonly #nodeOf = new Map<string, number>()
-  readonly #sites: readonly OverlaySite[]
-  readonly #checker: OverlayChecker | undefined
 
   constructor(options: OverlayWiringOptions, run: OverlayRun) {
     this.#options = options
     this.#run = run
-    this.#hosts = options.keys.map(() => ({
-      core: undefined,
-      view: undefined,
-      edges: new Map(),
-      wakeAt: Number.POSITIVE_INFINITY,
-      deadline: 0,
-      clock: 0
-    }))
-    this.#sites = this.#hosts.map((host, node) => this.#siteOf(host, node))
-    this.#checker = options.isChecked ? new OverlayChecker(this.#sites, options.degree) : undefined
+    const across = (node: number, number: SessionId): Across | undefined => {
+      const far = this.#sessions.across(node, number)
+      return far && { ...far, site: this.#hosts[far.node] }
+    }
+    this.#hosts = options.keys.map((_, node) => new Host(node, options.keys, across))
+    this.#check = options.isChecked ? new OverlayChecker(this.#hosts, options.degree) : undefined
     this.#gossip = new Gossip(options.links, run.transport)
     this.#sessions = new Sessions(run.population, run.transport, options.keys, {
       inbound: (node, caller) => this.#event(node, (core, now) => core.inbound(now, caller)),
@@ -97,9 +81,9 @@ export class OverlayWiring implements Wiring {
     })
   }
 
-  /** A node's end of the overlay; undefined while the node is down. For checks. */
-  view(node: number): OverlayView | undefined {
-    return this.#hosts[node].core?.view()
+  /** What keeps the nodes that are up from being one tree at rest, if they are checked and anything does. */
+  unsettled(): Violation | undefined {
+    return this.#check?.unsettled()
   }
 
   start(): void {
@@ -114,7 +98,7 @@ export class OverlayWiring implements Wiring {
     this.#nodeOf.set(keys[node], node)
     this.#sessions.start(node)
     host.core = new OverlayNode({ self: keys[node], degree, random: () => draws.next(), now: this.#clock })
-    host.view = this.#checker && host.core.view()
+    if (this.#check) host.view = host.core.view()
     for (const link of links[node]) this.#event(node, (core, now) => core.candidate(now, keys[link]))
     this.#event(node, (core, now) => core.tick(now))
   }
@@ -123,22 +107,13 @@ export class OverlayWiring implements Wiring {
     const host = this.#hosts[node]
     if (how === 'leave') this.#event(node, (core, now) => core.leave(now))
     this.#sessions.stop(node, how === 'silent')
-    host.core = undefined
-    host.view = undefined
-    this.#checker?.stopped(this.#sites[node])
-    host.edges.clear()
-    host.wakeAt = Number.POSITIVE_INFINITY
-  }
-
-  /** Frames of the algorithm go over the tree's sessions. */
-  send(from: number, to: number, content: unknown): void {
-    const number = this.#hosts[from].edges.get(to)
-    if (number !== undefined) this.#sessions.send(from, number, 'frame', content as Uint8Array)
+    host.stop()
+    this.#check?.stopped(host)
   }
 
   link(): void {}
 
-  /** The connection breaks: both ends hear of it. */
+  /** The connection breaks, and both ends hear of it. */
   unlink(from: number, to: number): void {
     const number = this.#hosts[from].edges.get(to)
     if (number === undefined) return
@@ -146,8 +121,14 @@ export class OverlayWiring implements Wiring {
     this.#event(from, (core, now) => core.closed(now, number))
   }
 
-  unsettled(): Violation | undefined {
-    return this.#checker?.unsettled()
+  neighbours(node: number): Iterable<number> {
+    return this.#hosts[node].edges.keys()
+  }
+
+  /** Frames of the algorithm go over the tree's sessions. */
+  send(from: number, to: number, content: unknown): void {
+    const number = this.#hosts[from].edges.get(to)
+    if (number !== undefined) this.#sessions.send(from, number, 'frame', content as Uint8Array)
   }
 
   receive({ content, to, from }: Message): void {
@@ -180,6 +161,7 @@ export class OverlayWiring implements Wiring {
     host.clock = now
     const answer = event(core, now)
     for (const effect of core.takeEffects()) this.#perform(node, host, effect)
+    this.#look(host, core)
     const deadline = Math.ceil(core.nextDeadline(now))
     const at = Math.max(this.#run.now, (deadline * this.#options.heartbeat) / HEARTBEAT_MS)
     if (at < host.wakeAt) {
@@ -187,31 +169,15 @@ export class OverlayWiring implements Wiring {
       host.deadline = deadline
       this.#run.wakeAt(at, node)
     }
-    if (this.#checker && host.view && host.core) {
-      const before = host.view
-      host.view = core.view()
-      this.#checker.after(this.#sites[node], before, host.view)
-      this.#checker.afterFreeze(this.#sites[node], host.view)
-    }
     return answer
   }
 
-  #siteOf(host: Host, node: number): OverlaySite {
-    const { keys } = this.#options
-    const across = (number: SessionId) => this.#sessions.across(node, number)
-    const siteAt = (other: number) => this.#sites[other]
-    return {
-      get key() {
-        return keys[node]
-      },
-      get view() {
-        return host.view
-      },
-      across(session) {
-        const far = across(session)
-        return far && { site: siteAt(far.node), session: far.number, link: far.session }
-      }
-    }
+  #look(host: Host, core: OverlayNode): void {
+    if (this.#check === undefined || host.view === undefined) return
+    const before = host.view
+    host.view = core.view()
+    this.#check.after(host, before, host.view)
+    this.#check.afterFreeze(host, host.view)
   }
 
   #perform(node: number, { edges }: Host, effect: Effect): void {
@@ -235,6 +201,7 @@ export class OverlayWiring implements Wiring {
         if (id === undefined || this.#options.keys[neighbour] !== effect.peer) break
         edges.set(neighbour, effect.session)
         this.#run.algorithm.connect?.(node, neighbour, id)
+        this.#run.rewired()
         break
       }
       case 'edge-down': {
@@ -243,6 +210,7 @@ export class OverlayWiring implements Wiring {
         if (edges.get(neighbour) !== effect.session) break
         edges.delete(neighbour)
         this.#run.algorithm.disconnect?.(node, neighbour)
+        this.#run.rewired()
         break
       }
       default:

@@ -39,6 +39,14 @@ export interface Parcel {
   readonly bytes?: Uint8Array
 }
 
+/** The other end of a session. */
+export interface Far {
+  readonly node: number
+  /** Its number there, if that end has taken it up. */
+  readonly session: SessionId | undefined
+  readonly link: object
+}
+
 /** Whom sessions tell of what happens at a node's end. */
 export interface SessionHandlers {
   /** Answers the session's number, or undefined to refuse. */
@@ -98,16 +106,13 @@ export class Sessions {
     return this.#open[node].get(number)?.session.id
   }
 
-  /** The other end of a session that a node holds, as far as its process still lives. For checks. */
-  across(
-    node: number,
-    number: SessionId
-  ): { readonly node: number; readonly number: SessionId | undefined; readonly session: object } | undefined {
+  /** The other end of a session that a node holds, if it is of the present life of its node; `link` is the session itself. */
+  across(node: number, number: SessionId): Far | undefined {
     const held = this.#open[node].get(number)
     if (held === undefined) return undefined
-    const other = held.session.ends[held.side === 0 ? 1 : 0]
-    if (other.life !== this.#population.life(other.node)) return undefined
-    return { node: other.node, number: other.number, session: held.session }
+    const far = held.session.ends[held.side === 0 ? 1 : 0]
+    const isPresent = far.number === undefined || far.life === this.#population.life(far.node)
+    return isPresent ? { node: far.node, session: far.number, link: held.session } : undefined
   }
 
   send(node: number, number: SessionId, kind: 'overlay' | 'frame', bytes: Uint8Array): void {

@@ -32,9 +32,9 @@ function between<T>(
 }
 
 const outage = between(
-  { node, silent: fc.boolean(), disk: fc.constantFrom('kept' as const, 'lost' as const) },
-  (from, to, { node: which, silent, disk }, nodes) => [
-    { time: from, kind: 'crash', node: which % nodes, silent },
+  { node, disk: fc.constantFrom('kept' as const, 'lost' as const), silent: fc.boolean() },
+  (from, to, { node: which, disk, silent }, nodes) => [
+    { time: from, kind: 'crash', node: which % nodes, ...(silent && { silent }) },
     { time: to, kind: 'restart', node: which % nodes, disk }
   ]
 )

@@ -14,6 +14,7 @@ const commands: Record<string, () => Promise<Register>> = {
   train: async () => (await import('./commands/train.js')).trainCommand,
   eval: async () => (await import('./commands/eval.js')).evalCommand,
   predict: async () => (await import('./commands/predict.js')).predictCommand,
+  regret: async () => (await import('./commands/regret.js')).regretCommand,
   status: async () => (await import('./commands/status.js')).statusCommand,
   keygen: async () => (await import('./commands/keygen.js')).keygenCommand,
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand,

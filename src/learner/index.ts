@@ -9,6 +9,8 @@ export {
 export { zeros } from './blocks.js'
 export { digest } from './digest.js'
 export { DivergenceError, ExampleError, OptionError } from './errors.js'
+export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
+export { featuresOf } from './hindsight-problem.js'
 export { createLearner } from './linear.js'
 export { type ModelName, type ModelOptions, modelNames } from './model.js'
 export { createRule, defaultRule, type RuleName, type RuleSpec, ruleFor, ruleNames } from './rules/index.js'

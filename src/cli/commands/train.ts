@@ -1,4 +1,5 @@
 /** `admb train`: one process, no network; what a serial learner makes of a stream. */
+import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { encodeSaved } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
@@ -7,33 +8,25 @@ import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } f
 import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
 import type { Progress } from '../../peer/thread-messages.js'
 import { Store } from '../../storage/index.js'
-import { openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
+import type { SavedMoments } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { malformedLines } from '../malformed.js'
-import {
-  type DataFlags,
-  type LearningFlags,
-  withCommon,
-  withData,
-  withFeatures,
-  withLearning,
-  withPredictWith
-} from '../options.js'
+import { openLearning, SERIAL_BATCH, type SerialFlags } from '../learning.js'
+import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output.js'
-import { learningSpec, modelFor, streamOptions } from '../specs.js'
+import { ProgressLog, progressEntry } from '../progress-log.js'
+import { learningSpec } from '../specs.js'
 
-interface Flags extends DataFlags, LearningFlags {
-  readonly predictWith?: 'average' | 'current'
+interface Flags extends SerialFlags {
   readonly dir?: string
+  readonly log?: string
   readonly json?: boolean
 }
 
-const DEFAULT_BATCH = 1
-
 export function trainCommand(program: Command): Command {
   const command = program.command('train').description('learn a stream in one process, without a network')
-  withPredictWith(withLearning(withFeatures(withData(command)), DEFAULT_BATCH), ['average', 'current'] as const)
+  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
     .option('--dir <dir>', 'store the predictor there')
+    .option('--log <file>', 'append losses there, for admb regret')
     .addHelpText(
       'after',
       `
@@ -49,35 +42,24 @@ async function train(flags: Flags): Promise<void> {
   const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
   try {
     const start = performance.now()
-    const scaling = { moments: new RunningMoments(), frozen: false }
-    const options = { ...streamOptions(flags, flags.model), scaling, onMalformed: malformedLines() }
-    const stream = await openStream(options)
-    const model = modelFor(flags.model, stream)
-    const classes = flags.classes ?? stream.classes
-    const { rule, average: averaging, l2, predictWith } = flags
-    const batch = flags.batch ?? DEFAULT_BATCH
-    const { dimension } = stream
-    const trainer = new SerialTrainer({
-      model,
-      classes: model === 'linear' ? undefined : classes,
-      dimension,
-      rule,
-      averaging,
-      l2,
-      batch,
-      predictWith
-    })
+    const { stream, options, moments } = await openLearning(flags)
+    const trainer = new SerialTrainer(options)
+    const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
+    const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
     for await (const examples of stream) {
       trainer.learn(examples)
+      log?.note(progressEntry(run, trainer.report()))
       progress.show(() => describe(trainer.report(), start))
     }
     progress.clear()
     const trained = trainer.finish()
+    log?.end(progressEntry(run, trainer.report()))
+    const { model, classes, batch } = options
     const { hashBits, columns } = stream
     const spec = learningSpec(flags, { model, classes, batch, hashBits, columns, dimension: trained.dimension })
-    const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
-    const name = await keep(store, spec, trained, trainer.report(), moments)
+    const saved = flags.scale === 'standard' ? moments.save() : undefined
+    const name = await keep(store, spec, trained, trainer.report(), saved)
     show(flags, trainer.report(), { seconds: (performance.now() - start) / 1000, skipped: stream.skipped }, name)
   } finally {
     await store?.close()
