@@ -113,7 +113,13 @@ export class OverlayWiring implements Wiring {
 
   link(): void {}
 
-  unlink(): void {}
+  /** The connection breaks, and both ends hear of it. */
+  unlink(from: number, to: number): void {
+    const number = this.#hosts[from].edges.get(to)
+    if (number === undefined) return
+    this.#sessions.close(from, number)
+    this.#event(from, (core, now) => core.closed(now, number))
+  }
 
   restore(): void {}
 
