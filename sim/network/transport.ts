@@ -114,7 +114,7 @@ export class Transport {
     }
     for (const lane of this.#stuckLanes) {
       const { held } = lane
-      while (held.length > 0 && this.#isOpen(held[0])) this.#put(held.shift() as Message)
+      while (held.length > 0 && this.isOpen(held[0].from, held[0].to)) this.#put(held.shift() as Message)
       if (held.length === 0) this.#stuckLanes.delete(lane)
     }
   }
@@ -138,7 +138,8 @@ export class Transport {
     return leaves
   }
 
-  #isOpen({ from, to }: Message): boolean {
+  /** Whether what is sent now from one to the other is under way at all. */
+  isOpen(from: number, to: number): boolean {
     return !this.reach.isCut(from, to) && !this.reach.isClogged(from, to)
   }
 

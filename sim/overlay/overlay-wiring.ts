@@ -113,7 +113,13 @@ export class OverlayWiring implements Wiring {
 
   link(): void {}
 
-  unlink(): void {}
+  /** The connection breaks, and both ends hear of it. */
+  unlink(from: number, to: number): void {
+    const number = this.#hosts[from].edges.get(to)
+    if (number === undefined) return
+    this.#sessions.close(from, number)
+    this.#event(from, (core, now) => core.closed(now, number))
+  }
 
   restore(): void {}
 
@@ -193,7 +199,8 @@ export class OverlayWiring implements Wiring {
       case 'edge-up': {
         const neighbour = this.#nodeOf.get(effect.peer) as number
         const id = this.#sessions.id(node, effect.session)
-        if (id === undefined) break
+        // Under its lost key a node is heard of for a while beside its new one.
+        if (id === undefined || this.#options.keys[neighbour] !== effect.peer) break
         edges.set(neighbour, effect.session)
         this.#run.algorithm.connect?.(node, neighbour, id)
         this.#run.rewired()

@@ -19,7 +19,7 @@ export interface Wiring {
   stopped(node: number, how: 'crash' | 'silent' | 'leave'): void
   /** A node is back or joined. */
   started(node: number): void
-  /** A link comes that the topology does not have, or one end loses its session. The overlay builds its links itself. */
+  /** A link comes that the topology does not have, or one end loses its session. The overlay makes its links itself, but loses them so. */
   link(from: number, to: number): void
   unlink(from: number, to: number): void
   /** Takes back what links came and went; nodes that are down find theirs when they start. */

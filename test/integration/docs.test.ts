@@ -36,7 +36,8 @@ function customers(rows: number, seed: number): string {
   return `${lines.join('\n')}\n`
 }
 
-describe('the documents', () => {
+describe('the documents', function () {
+  this.timeout(300_000)
   let folder: string
   let env: NodeJS.ProcessEnv
 
@@ -54,7 +55,7 @@ describe('the documents', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   const run = (commands: string) =>
-    execFileSync('bash', ['-euc', commands], { cwd: folder, env, encoding: 'utf8', timeout: 50_000 })
+    execFileSync('bash', ['-euc', commands], { cwd: folder, env, encoding: 'utf8', timeout: 200_000 })
 
   it('have commands that work as written: the README', () => {
     const printed = blocks('run').map(run).join('\n')

@@ -5,8 +5,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { fuzz, parseFaults, type Replay, replay, ScenarioError } from '../../../sim/index.js'
+import { fuzz, parseFaults, parseScenario, type Replay, replay, ScenarioError } from '../../../sim/index.js'
 import { checkExactly, trials } from '../../../sim/testing/index.js'
+import { AdmbNode } from '../../../src/admb/index.js'
 import { mutantOf, removeMutants } from '../../support/mutants.js'
 
 /** A node keeps on counting what came over a session that ended. */
@@ -38,6 +39,17 @@ describe('fuzzing', function () {
     assert.equal(violation, property)
     assert.match(property, new RegExp(`at ${steps.at(-1)?.time.toFixed(2)} ms`))
     assert.equal(checkExactly(stored), undefined, 'the program itself is at fault')
+  })
+
+  it('sees gradients that outlive their link', () => {
+    class Hoarder extends AdmbNode {
+      override disconnect(): void {}
+    }
+    const scenario = parseScenario({ topology: 'path', nodes: 3, inputs: 60, batch: 1000 }, 'test')
+    const faults = [{ time: 15, kind: 'leave', node: 2 }] as const
+    assert.equal(checkExactly({ scenario, faults }), undefined)
+    const violation = checkExactly({ scenario, faults }, { node: options => new Hoarder(options) })
+    assert.match(violation ?? '', /^flush: /)
   })
 
   it('tells in a replay who holds what, and only what changed', () => {

@@ -10,7 +10,7 @@ const MOST_RUNS = 5000
 interface Mutant {
   readonly without: string
   readonly changes: readonly Change[]
-  /** Properties that may be seen to break first. */
+  /** Properties one of which must be seen to break. */
   readonly breaks: readonly string[]
 }
 
@@ -142,7 +142,7 @@ const DEFECTS: readonly Mutant[] = [
         to: 'if (this.#apart) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
       }
     ],
-    breaks: ['edge monotone']
+    breaks: ['quiescence', 'edge monotone']
   }
 ]
 
@@ -154,11 +154,19 @@ describe('the fuzzer', function () {
   all.forEach(({ without, changes, breaks }, number) => {
     it(`misses ${without}`, async () => {
       const { fuzz } = await mutantOf(`${number}`, changes)
-      const { runs, violations } = fuzz(MOST_RUNS, 1, { shrink: false })
-      assert.equal(violations.length, 1, `nothing found in ${runs} runs`)
-      const [{ property }] = violations
-      console.log(`        after ${runs} runs: ${property}`)
-      assert.ok(breaks.includes(property.split(':')[0]), property)
+      const seen: string[] = []
+      let total = 0
+      // Another property may break first: then the search goes on with another seed.
+      for (let seed = 1; total < MOST_RUNS; seed++) {
+        const { runs, violations } = fuzz(MOST_RUNS - total, seed, { shrink: false })
+        total += runs
+        seen.push(...violations.map(({ property }) => property))
+        if (breaks.includes(seen.at(-1)?.split(':')[0] ?? '')) {
+          console.log(`        after ${total} runs: ${seen.at(-1)}`)
+          return
+        }
+      }
+      assert.fail(seen.length === 0 ? `nothing found in ${total} runs` : `found only: ${seen.slice(0, 5).join('; ')}`)
     })
   })
 })
