@@ -26,8 +26,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   storage: { values: [], types: ['admb'] },
   peer: { values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage'], types: [] },
   server: { values: ['peer'], types: [] },
+  report: { values: ['sim'], types: ['admb'] },
   cli: {
-    values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage', 'peer', 'server', 'sim'],
+    values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage', 'peer', 'server', 'sim', 'report'],
     types: []
   }
 }

@@ -1,7 +1,8 @@
 /** The simulator: scenarios in, measured runs out. */
 export { ALGORITHMS, type AlgorithmName } from './algorithms/index.js'
 export { type Case, type Experiment, experimentNamed, experiments } from './experiments.js'
-export { type FuzzReport, fuzz, type Violation } from './fuzz/fuzz.js'
+export type { Fault } from './faults/schedule.js'
+export { type Found, type FuzzReport, fuzz } from './fuzz/fuzz.js'
 export { builtInScenarios, loadScenario, override } from './library.js'
 export type { Observer } from './observer.js'
 export type { CurvePoint, RunResult } from './result.js'

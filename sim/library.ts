@@ -52,16 +52,21 @@ export function loadScenario(name: string | undefined): {
 
 /**
  * Puts `key=value` words over a scenario's values; values are read as YAML, inner keys are written with a dot.
+ * @param option the option that the words were given with, to name in errors
  * @throws ScenarioError for an unknown key or a word that is none of these
  */
-export function override(values: Record<string, unknown>, words: readonly string[]): Record<string, unknown> {
+export function override(
+  values: Record<string, unknown>,
+  words: readonly string[],
+  option = '--set'
+): Record<string, unknown> {
   const result = structuredClone(values)
   for (const word of words) {
     const at = word.indexOf('=')
     const key = word.slice(0, at)
-    if (at < 1) throw new ScenarioError(`--set ${word}: write key=value`)
+    if (at < 1) throw new ScenarioError(`${option} ${word}: write key=value`)
     if (!SCENARIO_KEYS.includes(key)) {
-      throw new ScenarioError(`--set ${word}: there is no key ${key}; there are ${SCENARIO_KEYS.join(', ')}`)
+      throw new ScenarioError(`${option} ${word}: there is no key ${key}; there are ${SCENARIO_KEYS.join(', ')}`)
     }
     const path = key.split('.')
     const last = path.pop() as string

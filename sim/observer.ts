@@ -2,8 +2,13 @@
  * Eyes on a run: reports, checkers and replays watch it through this and change nothing in it.
  */
 import type { PredictorName } from '../src/admb/index.js'
+import type { Fault } from './faults/schedule.js'
 
 export interface Observer {
+  /** One more input was served. @param inputs so many, so far */
+  served?(inputs: number): void
+  /** A fault of the schedule is about to strike. @param time virtual ms */
+  fault?(time: number, fault: Fault): void
   /** An event is about to be carried out. @param time virtual ms @param what one readable line, made only if called */
   event?(time: number, what: () => string): void
   /** A node holds another predictor from now on. */

@@ -16,6 +16,8 @@ export interface World {
   readonly recipe: Recipe
   /** The predictor that every node starts from. */
   readonly start: Predictor
+  /** Whether nodes may take a predictor that they know by name from one another's memory, instead of making it again. */
+  readonly sharesPredictors: boolean
   /** b: gradients an update. */
   readonly batch: number
   /** T in virtual milliseconds. */
@@ -24,20 +26,26 @@ export interface World {
   readonly latency: number
   /** S in periods, of ADMB's carry-over. */
   readonly carry: number
-  /** Index of each node, as it decides precedence. */
+  /** Identity of each node, as it decides precedence; another one once a node's disk is lost. */
   readonly labels: readonly string[]
   /** Virtual milliseconds. */
   readonly now: number
+  /** Whether the node serves inputs and hears messages now. */
   isUp(node: number): boolean
+  /** Whether the node has a process, be it a stopped one. */
+  isAlive(node: number): boolean
   /** A node holds another predictor from now on. */
   holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void
-  /** A node that learns by ADMB, watched where the scenario says so; one of the same index before it is gone. */
+  /** A node that learns by ADMB, watched where the run is; one of the same index before it is gone. */
   createNode(index: number, options: AdmbOptions): LearningNode
   /** Sends a message, which must not be changed any more; `bytes` is its size on a wire. */
   send(from: number, to: number, message: unknown, bytes: number): void
-  /** Calls `timer(node, tag)` later, unless the node has crashed by then. */
+  /** Calls `timer(node, tag)` later, unless the node has crashed or left by then. */
   after(delay: number, node: number, tag: number): void
 }
+
+/** What a node finds when it starts again. */
+export type Disk = 'kept' | 'lost'
 
 export interface Tally {
   /** Updates of the best predictor. */
@@ -57,9 +65,10 @@ export interface Algorithm {
   tick(node: number): void
   receive(to: number, from: number, message: unknown): void
   timer(node: number, tag: number): void
-  /** The node's memory is gone; its disk is as `restart` finds it. */
+  /** The node crashed or left: its memory is gone; its disk is as `restart` finds it. */
   crash(node: number): void
-  restart(node: number): void
+  /** A crashed node is back, or one joins: with a lost disk under a new identity. */
+  restart(node: number, disk: Disk): void
   /** At the end of a run. */
   tally(): Tally
 }

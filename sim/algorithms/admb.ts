@@ -59,8 +59,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       batch,
       carry,
       precedence,
-      // Where everything is checked, every node makes every predictor itself.
-      known: world.scenario.checks ? undefined : name => shared.get(name),
+      known: world.sharesPredictors ? name => shared.get(name) : undefined,
       allocate: length => slab.allocate(length)
     })
   const sites: Site[] = topology.neighbours.map((_, index) => ({
@@ -96,7 +95,7 @@ function run(world: World, precedence: Precedence): Algorithm {
     }
   }
   topology.parents.forEach((parent, index) => {
-    if (parent >= 0) connect(index, parent)
+    if (parent >= 0 && world.isAlive(index) && world.isAlive(parent)) connect(index, parent)
   })
   return {
     serving: (index): Blocks => sites[index].node.predictor.average,
@@ -122,15 +121,19 @@ function run(world: World, precedence: Precedence): Algorithm {
       lost += site.node.ownGradients + site.node.discarded
       for (const neighbour of topology.neighbours[index]) sites[neighbour].node.disconnect(index)
     },
-    restart(index) {
+    restart(index, disk) {
       const site = sites[index]
-      site.incarnation++
+      // The incarnation is stored beside the predictor; a new identity counts its own from the start.
+      if (disk === 'lost') {
+        site.disk = undefined
+        site.incarnation = 1
+      } else site.incarnation++
       const stored = site.disk && site.node.save(site.disk)
       site.node = create(index, site.incarnation)
       if (stored) site.node.restore(stored)
       site.disk = site.node.snapshot()
       world.holds(index, site.node.predictor.name, 'restarted')
-      for (const neighbour of topology.neighbours[index]) if (world.isUp(neighbour)) connect(index, neighbour)
+      for (const neighbour of topology.neighbours[index]) if (world.isAlive(neighbour)) connect(index, neighbour)
       settle(index)
     },
     tally: () => ({

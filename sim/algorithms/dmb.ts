@@ -74,7 +74,9 @@ export function dmb(world: World): Algorithm {
       discarded += own[node].take().count
       heard[node].clear()
     },
-    restart: () => undefined,
+    restart(node, disk) {
+      if (disk === 'lost') predictors[node] = world.start
+    },
     tally: () => ({ updates: Math.max(...predictors.map(({ name }) => name.updates)), adoptions: 0, discarded })
   }
 }

@@ -20,7 +20,9 @@ export function isolated(world: World): Algorithm {
     crash(node) {
       discarded += own[node].take().count
     },
-    restart: () => undefined,
+    restart(node, disk) {
+      if (disk === 'lost') predictors[node] = world.start
+    },
     tally: () => ({ updates: Math.max(...predictors.map(({ name }) => name.updates)), adoptions: 0, discarded })
   }
 }

@@ -95,7 +95,9 @@ export function mawoDatabase(world: World): Algorithm {
     crash(node) {
       discarded += own[node].take().count
     },
-    restart: () => undefined,
+    restart(node, disk) {
+      if (disk === 'lost') predictors[node] = world.start
+    },
     tally: () => ({ updates: record.predictor.name.updates, adoptions, discarded })
   }
 }

@@ -129,9 +129,11 @@ export function mawoElection(world: World): Algorithm {
       drop(sites[node])
     },
     // The predictor is on the disk; who is master now has to be heard.
-    restart(node) {
+    restart(node, disk) {
       const { predictor, term, sequence } = sites[node]
-      sites[node] = { ...fresh(), predictor, term, sequence, master: NOBODY }
+      const stored = disk === 'kept' ? { predictor, term } : undefined
+      // A new identity would begin to count anew; its number on the network stays, and so the count goes on.
+      sites[node] = { ...fresh(), ...stored, sequence, master: NOBODY }
     },
     tally: () => ({ updates: Math.max(...sites.map(({ predictor }) => predictor.name.updates)), adoptions, discarded })
   }

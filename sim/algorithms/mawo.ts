@@ -1,7 +1,8 @@
 /**
  * MaWo-DMB (Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2): workers send what they have gathered
  * to a master every t, the master updates at b gradients and tells everyone. Node 0 is the master and works too. Messages
- * are deltas, so they carry sequence numbers, lest a duplicate count twice. A dead master stops it.
+ * are deltas, so they carry sequence numbers, lest a duplicate count twice. A dead master stops it; one whose disk was lost
+ * begins anew, and all with it.
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
@@ -11,6 +12,7 @@ interface Report {
   readonly kind: 'report'
   readonly sequence: number
   readonly updates: number
+  readonly reign: number
   readonly sum: Blocks
   readonly count: number
 }
@@ -18,6 +20,8 @@ interface Report {
 interface News {
   readonly kind: 'news'
   readonly predictor: Predictor
+  /** How often the master has begun anew. */
+  readonly reign: number
 }
 
 const MASTER = 0
@@ -30,6 +34,7 @@ export function mawo(world: World): Algorithm {
   const batch = new Accumulator(world.learner)
   const sequences = new Int32Array(nodes)
   const received = new Int32Array(nodes)
+  const reigns = new Int32Array(nodes)
   let adoptions = 0
   let discarded = 0
 
@@ -40,7 +45,7 @@ export function mawo(world: World): Algorithm {
   const announce = () => {
     const predictor = predictors[MASTER]
     for (let node = 1; node < nodes; node++)
-      world.send(MASTER, node, { kind: 'news', predictor } satisfies News, 2 * bytes + 16)
+      world.send(MASTER, node, { kind: 'news', predictor, reign: reigns[MASTER] } satisfies News, 2 * bytes + 16)
   }
   const updateIfFull = () => {
     if (batch.count + own[MASTER].count < world.batch) return
@@ -68,6 +73,7 @@ export function mawo(world: World): Algorithm {
         kind: 'report',
         sequence: ++sequences[node],
         updates: predictors[node].name.updates,
+        reign: reigns[node],
         sum,
         count
       }
@@ -76,14 +82,16 @@ export function mawo(world: World): Algorithm {
     receive(to, from, message) {
       const told = message as Report | News
       if (told.kind === 'news') {
-        if (told.predictor.name.updates <= predictors[to].name.updates) return
+        const newer = told.reign - reigns[to] || told.predictor.name.updates - predictors[to].name.updates
+        if (newer <= 0) return
+        reigns[to] = told.reign
         adoptions++
         adopt(to, told.predictor)
         return
       }
       if (told.sequence <= received[from]) return
       received[from] = told.sequence
-      if (told.updates === predictors[MASTER].name.updates) {
+      if (told.reign === reigns[MASTER] && told.updates === predictors[MASTER].name.updates) {
         batch.addSum(told.sum, told.count)
         updateIfFull()
       } else discarded += told.count
@@ -93,7 +101,11 @@ export function mawo(world: World): Algorithm {
       discarded += own[node].take().count
       if (node === MASTER) discarded += batch.take().count
     },
-    restart: () => undefined,
+    restart(node, disk) {
+      if (disk === 'kept') return
+      predictors[node] = world.start
+      if (node === MASTER) reigns[MASTER]++
+    },
     tally: () => ({ updates: predictors[MASTER].name.updates, adoptions, discarded })
   }
 }

@@ -1,47 +1,63 @@
 /**
- * What goes wrong in a run and when, drawn ahead as plain data: so every algorithm meets the same faults, and a schedule can
- * be printed, replayed and shortened.
+ * What goes wrong in a run and when, as plain data: so every algorithm meets the same faults, and a schedule can be
+ * printed, stored as JSON, replayed and shortened. Any list of faults is a schedule: one that does not apply (the restart
+ * of a node that is up) does nothing, so whatever is left out, the rest still runs.
  */
-import type { Random } from '../engine/random.js'
-import type { Scenario } from '../scenario.js'
 
-export type Fault =
-  | { readonly time: number; readonly kind: 'crash' | 'restart'; readonly node: number }
-  /** From now on only nodes of the same side hear one another; side 0 or 1 of each node. */
-  | { readonly time: number; readonly kind: 'partition'; readonly sides: Uint8Array }
-  | { readonly time: number; readonly kind: 'heal' }
+/** The process ends at once: memory is lost, and what was on its way to the node. */
+export interface Crash {
+  readonly time: number
+  readonly kind: 'crash'
+  readonly node: number
+}
+
+/** A crashed node comes back: as a new incarnation, or, its disk and so its key lost, under a new identity. */
+export interface Restart {
+  readonly time: number
+  readonly kind: 'restart'
+  readonly node: number
+  readonly disk: 'kept' | 'lost'
+}
+
+/** A stopped process: no inputs, no ticks; what arrives waits and is handled when it resumes. */
+export interface Pause {
+  readonly time: number
+  readonly kind: 'pause' | 'resume'
+  readonly node: number
+}
+
+/** A node leaves with a goodbye, or joins under a new identity. One whose first fault is `join` is absent until then. */
+export interface Membership {
+  readonly time: number
+  readonly kind: 'join' | 'leave'
+  readonly node: number
+}
 
 /**
- * @param until virtual milliseconds that the run takes
- * @returns faults in the order of their times; all are over at about nine tenths of the run
+ * Only nodes of the same side hear one another, in place of what an earlier partition said. One-way: what a lower side sends
+ * does not reach a higher one, but the other way it does.
  */
-export function drawFaults({ nodes, faults }: Scenario, until: number, random: Random): Fault[] {
-  const end = until * 0.9
-  const drawn: Fault[] = []
-  if (faults.crashShare > 0) {
-    for (let node = 0; node < nodes; node++) crashesOf(node, faults, end, random.fork(`crash ${node}`), drawn)
-  }
-  if (faults.partitionShare > 0) partitions(nodes, faults, end, random.fork('partition'), drawn)
-  return drawn.sort((a, b) => a.time - b.time)
+export interface Partition {
+  readonly time: number
+  readonly kind: 'partition'
+  /** Of each node; nodes beyond its end, and services beside the nodes, are on side 0. */
+  readonly sides: readonly number[]
+  readonly oneWay: boolean
 }
 
-function crashesOf(node: number, faults: Scenario['faults'], end: number, random: Random, into: Fault[]): void {
-  const uptime = (faults.downtime * (1 - faults.crashShare)) / faults.crashShare
-  for (let time = random.exponential(uptime); time < end; ) {
-    into.push({ time, kind: 'crash', node })
-    time += random.exponential(faults.downtime)
-    into.push({ time: Math.min(time, end), kind: 'restart', node })
-    time += random.exponential(uptime)
-  }
+/** Ends the partition. */
+export interface Heal {
+  readonly time: number
+  readonly kind: 'heal'
 }
 
-function partitions(nodes: number, faults: Scenario['faults'], end: number, random: Random, into: Fault[]): void {
-  const whole = (faults.partitionTime * (1 - faults.partitionShare)) / faults.partitionShare
-  for (let time = random.exponential(whole); time < end; ) {
-    const sides = Uint8Array.from({ length: nodes }, () => random.below(2))
-    into.push({ time, kind: 'partition', sides })
-    time = Math.min(time + faults.partitionTime, end)
-    into.push({ time, kind: 'heal' })
-    time += random.exponential(whole)
-  }
+/** Messages from one node to another wait until the link is unclogged; then all arrive at once, in order. */
+export interface Clog {
+  readonly time: number
+  readonly kind: 'clog' | 'unclog'
+  readonly from: number
+  readonly to: number
 }
+
+/** Times in virtual milliseconds; nodes by number from 0. */
+export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog

@@ -1,76 +1,76 @@
 /**
- * Random scenarios with faults of all kinds, run with the exact learner until one violates a property. A violation comes
- * with the scenario that shows it again.
+ * Random trials, with the exact learner, until one violates a property; then the shortest trial that violates it, by
+ * fast-check's shrinking. Runs come in portions, each with a seed of its own, so that threads can share them out and
+ * find the same.
  */
-import { exactInvariants } from '../checkers/index.js'
+import fc from 'fast-check'
 import { Random } from '../engine/random.js'
-import { parseScenario, type Scenario } from '../scenario.js'
-import { simulate } from '../simulate.js'
-import { TOPOLOGIES } from '../topology.js'
-import { CountingInputs, countingRecipe } from './counting.js'
+import { type Trial, trials } from '../testing/trials.js'
+import { checkExactly } from './check.js'
 
-export interface Violation {
-  /** Seed of the failing scenario. */
+/** Runs of a portion. */
+export const PORTION = 100
+
+export interface Found {
+  /** Seed of the fuzzing that found it. */
   readonly seed: number
+  /** `property: what happened`, of the schedule below. */
   readonly property: string
-  /** The scenario, as `admb sim fuzz` runs it. */
-  readonly schedule: Scenario
+  /** The shortest trial that shows it. */
+  readonly schedule: Trial
 }
 
 export interface FuzzReport {
+  /** Runs up to the first violation, or all. */
   readonly runs: number
-  readonly violations: readonly Violation[]
+  readonly violations: readonly Found[]
 }
 
-/**
- * @param onRun called after every run with the number of runs so far
- * @returns after the first violation, or when all runs are done
- */
-export function fuzz(runs: number, seed: number, onRun: (done: number) => void = () => undefined): FuzzReport {
-  const random = new Random(seed, 'fuzz')
-  for (let run = 1; run <= runs; run++) {
-    const scenario = randomScenario(random)
-    const [property] = check(scenario)
-    onRun(run)
-    if (property !== undefined)
-      return { runs: run, violations: [{ seed: scenario.seed, property, schedule: scenario }] }
+export interface FuzzOptions {
+  /** Called after every run, while nothing was found. */
+  readonly onRun?: () => void
+  /** Whether to look for the shortest trial. Default: true. */
+  readonly shrink?: boolean
+}
+
+/** @returns after the first violation, or when all runs are done */
+export function fuzz(runs: number, seed: number, options: FuzzOptions = {}): FuzzReport {
+  for (let done = 0, portion = 0; done < runs; done += PORTION, portion++) {
+    const report = fuzzPortion(portion, Math.min(PORTION, runs - done), seed, options)
+    if (report.violations.length > 0) return { ...report, runs: done + report.runs }
   }
   return { runs, violations: [] }
 }
 
-/** What the exact learner finds wrong with a scenario's run. */
-export function check(scenario: Scenario): readonly string[] {
-  const inputs = new CountingInputs(scenario.inputs)
-  return simulate(scenario, { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs), settle: true })
-    .violations
+/** Runs of the portion of that number, of at most PORTION. */
+export function fuzzPortion(
+  portion: number,
+  runs: number,
+  seed: number,
+  { onRun, shrink = true }: FuzzOptions = {}
+): FuzzReport {
+  let first: string | undefined
+  const property = fc.property(trials(), trial => {
+    const violation = checkExactly(trial)
+    if (first === undefined) {
+      onRun?.()
+      first = violation && familyOf(violation)
+    }
+    // Shrinking must not slip from one property to another.
+    if (violation !== undefined && familyOf(violation) === first) throw new Error(violation)
+  })
+  const details = fc.check(property, {
+    numRuns: runs,
+    seed: new Random(seed, `portion ${portion}`).integer() | 0,
+    endOnFailure: !shrink
+  })
+  if (!details.failed || details.counterexample === null) return { runs, violations: [] }
+  const [schedule] = details.counterexample
+  const { message } = details.errorInstance as Error
+  return { runs: details.numRuns, violations: [{ seed, property: message, schedule }] }
 }
 
-function randomScenario(random: Random): Scenario {
-  const oneOf = <T>(...items: T[]): T => items[random.below(items.length)]
-  const sometimes = (most: number) => (random.below(2) === 0 ? 0 : random.next() * most)
-  return parseScenario(
-    {
-      algorithm: 'admb',
-      topology: oneOf(...TOPOLOGIES),
-      nodes: 2 + random.below(11),
-      degree: 2 + random.below(4),
-      labels: oneOf('ascending', 'random', 'hub-highest'),
-      inputs: 100 + random.below(400),
-      batch: 1 + random.below(60),
-      period: 0.5 + random.next() * 3,
-      latency: 0.1 + random.next() * 5,
-      delay: oneOf('constant', 'uniform', 'exponential', 'log-normal'),
-      loss: sometimes(0.4),
-      duplicate: sometimes(0.4),
-      carry: oneOf(0, 1, 5, 25),
-      seed: random.integer(),
-      faults: {
-        crashShare: sometimes(0.4),
-        downtime: 1 + random.next() * 20,
-        partitionShare: sometimes(0.6),
-        partitionTime: 1 + random.next() * 30
-      }
-    },
-    'fuzz'
-  )
+/** The property's name. */
+function familyOf(violation: string): string {
+  return violation.slice(0, violation.indexOf(':'))
 }

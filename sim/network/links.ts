@@ -1,6 +1,7 @@
-/** What the network does to messages: delay, loss, duplication, partition. */
-import type { Random } from './engine/random.js'
-import type { Scenario } from './scenario.js'
+/** What the network does to messages: delay, loss, duplication, partition, clogs. */
+import type { Random } from '../engine/random.js'
+import type { Partition } from '../faults/schedule.js'
+import type { Scenario } from '../scenario.js'
 
 /** σ of the log-normal delay's logarithm: a tail like that of the public internet. */
 const LOG_DEVIATION = 0.8
@@ -8,7 +9,8 @@ const LOG_DEVIATION = 0.8
 export class Links {
   readonly #scenario: Scenario
   readonly #random: Random
-  #sides: Uint8Array | undefined
+  #partition: Partition | undefined
+  readonly #clogged = new Set<string>()
   #calm = false
 
   constructor(scenario: Scenario, random: Random) {
@@ -18,8 +20,8 @@ export class Links {
 
   /** How many copies of a message set out: none if it is lost or the way is cut. */
   copies(from: number, to: number): number {
-    if (this.#calm) return 1
     if (this.isCut(from, to)) return 0
+    if (this.#calm) return 1
     const { loss, duplicate } = this.#scenario
     if (loss > 0 && this.#random.next() < loss) return 0
     return duplicate > 0 && this.#random.next() < duplicate ? 2 : 1
@@ -42,23 +44,42 @@ export class Links {
     }
   }
 
-  /** Whether a partition lies between two nodes. A service beside the nodes (a negative number) is on side 0. */
+  /** Whether a partition keeps what one node sends from another. A service beside the nodes (a negative number) is on side 0. */
   isCut(from: number, to: number): boolean {
-    const sides = this.#sides
-    return sides !== undefined && (from < 0 ? 0 : sides[from]) !== (to < 0 ? 0 : sides[to])
+    if (this.#partition === undefined) return false
+    const { sides, oneWay } = this.#partition
+    const a = sides[from] ?? 0
+    const b = sides[to] ?? 0
+    return oneWay ? a < b : a !== b
   }
 
-  partition(sides: Uint8Array): void {
-    this.#sides = sides
+  partition(partition: Partition): void {
+    this.#partition = partition
   }
 
   heal(): void {
-    this.#sides = undefined
+    this.#partition = undefined
   }
 
-  /** Nothing is lost, doubled or cut any more. */
+  /** Nothing is lost or doubled any more. */
   calm(): void {
-    this.heal()
     this.#calm = true
   }
+
+  isClogged(from: number, to: number): boolean {
+    return this.#clogged.size > 0 && this.#clogged.has(linkKey(from, to))
+  }
+
+  clog(from: number, to: number): void {
+    this.#clogged.add(linkKey(from, to))
+  }
+
+  unclog(from: number, to: number): void {
+    this.#clogged.delete(linkKey(from, to))
+  }
+}
+
+/** A directed link as text. */
+export function linkKey(from: number, to: number): string {
+  return `${from}>${to}`
 }

@@ -1,0 +1,93 @@
+/**
+ * Random fault schedules as data, so that they shrink: outages, stops, absences, partitions and clogs, each with its end. A
+ * schedule without one of them is a schedule still, and so is one with fewer nodes or a shorter run.
+ */
+import fc from 'fast-check'
+import type { Fault } from '../faults/schedule.js'
+
+/** What a schedule is fitted to. */
+export interface Extent {
+  readonly nodes: number
+  /** Virtual milliseconds in which the faults lie. */
+  readonly until: number
+}
+
+/** A fault with its end, for as yet unknown nodes and times. */
+type Trouble = (extent: Extent) => readonly Fault[]
+
+/** Thousandths of the run. */
+const start = fc.nat(999)
+const length = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 400 }))
+const node = fc.nat(1000)
+
+function between<T>(
+  fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
+  make: (from: number, to: number, fields: T, nodes: number) => readonly Fault[]
+): fc.Arbitrary<Trouble> {
+  return fc.tuple(start, length, fc.record(fields) as fc.Arbitrary<T>).map(
+    ([from, span, values]): Trouble =>
+      ({ nodes, until }) =>
+        make(round((from / 1000) * until), round(((from + span) / 1000) * until), values, nodes)
+  )
+}
+
+const outage = between(
+  { node, disk: fc.constantFrom('kept' as const, 'lost' as const) },
+  (from, to, { node: which, disk }, nodes) => [
+    { time: from, kind: 'crash', node: which % nodes },
+    { time: to, kind: 'restart', node: which % nodes, disk }
+  ]
+)
+const stop = between({ node }, (from, to, { node: which }, nodes) => [
+  { time: from, kind: 'pause', node: which % nodes },
+  { time: to, kind: 'resume', node: which % nodes }
+])
+const absence = between({ node }, (from, to, { node: which }, nodes) => [
+  { time: from, kind: 'leave', node: which % nodes },
+  { time: to, kind: 'join', node: which % nodes }
+])
+const partition = between(
+  {
+    sides: fc.oneof(
+      node.map(one => 2 ** (one % 24)),
+      fc.nat(2 ** 24 - 1)
+    ),
+    oneWay: fc.boolean()
+  },
+  (from, to, { sides, oneWay }, nodes) => [
+    { time: from, kind: 'partition', sides: Array.from({ length: nodes }, (_, i) => (sides >> (i % 24)) & 1), oneWay },
+    { time: to, kind: 'heal' }
+  ]
+)
+const clog = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
+  const link = { from: a % nodes, to: b % nodes }
+  return [
+    { time: from, kind: 'clog', ...link },
+    { time: to, kind: 'unclog', ...link }
+  ]
+})
+
+const troubles = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: outage },
+    { weight: 2, arbitrary: partition },
+    { weight: 2, arbitrary: clog },
+    { weight: 1, arbitrary: stop },
+    { weight: 1, arbitrary: absence }
+  ),
+  { maxLength: 16, size: 'max' }
+)
+
+/** Schedules that can be fitted to any run: for arbitraries in which scenario and schedule shrink side by side. */
+export const looseSchedules: fc.Arbitrary<(extent: Extent) => Fault[]> = troubles.map(
+  list => extent => list.flatMap(trouble => trouble(extent)).sort((a, b) => a.time - b.time)
+)
+
+/** Schedules for a run of that many nodes and that length, none at all among them. */
+export function faultSchedules(extent: Extent): fc.Arbitrary<Fault[]> {
+  return looseSchedules.map(schedule => schedule(extent))
+}
+
+function round(time: number): number {
+  return Math.round(time * 100) / 100
+}

@@ -1,0 +1,42 @@
+/** `admb sim compare`: several algorithms on the same inputs and faults. */
+import { ALGORITHMS } from '../../../sim/index.js'
+import type { ReportedRun } from '../../report/index.js'
+import { print, printJson } from '../output.js'
+import { measure } from './measure.js'
+import { openReport } from './report.js'
+import { withoutCurve } from './run.js'
+import { aboutOf, checkAlgorithms, type ScenarioFlags, scenarioOf } from './scenarios.js'
+import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
+
+export async function compare(
+  name: string | undefined,
+  flags: ScenarioFlags & { readonly algorithms?: readonly string[] }
+): Promise<void> {
+  checkAlgorithms(flags.algorithms)
+  const cases = (flags.algorithms ?? ALGORITHMS).map(algorithm => ({
+    label: algorithm,
+    varied: { algorithm },
+    scenario: scenarioOf(name, flags, algorithm)
+  }))
+  const report = openReport(flags.report)
+  const columns: Column<ReportedRun>[] = [
+    { head: 'algorithm', width: -15, cell: ({ label }) => label },
+    ...RESULT_COLUMNS.map(column => ({ ...column, cell: ({ result }: ReportedRun) => column.cell(result) }))
+  ]
+  if (!flags.json) print(headOf(columns))
+  const onRun = (run: ReportedRun) => {
+    if (!flags.json) print(rowOf(columns, run))
+  }
+  const runs = measure(cases, { watch: report !== undefined, onRun })
+  if (flags.json) {
+    printJson({
+      command: 'sim compare',
+      runs: runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...withoutCurve(result) }))
+    })
+  }
+  await report?.write(
+    { title: `${runs.length} algorithms on ${name ?? 'a scenario'}`, about: aboutOf(name), runs },
+    flags
+  )
+  if (runs.some(({ result }) => result.violations.length > 0)) process.exitCode = 1
+}

@@ -1,0 +1,38 @@
+/** `admb sim experiment`: the experiments of the papers. */
+import { experimentNamed } from '../../../sim/index.js'
+import type { ReportedRun } from '../../report/index.js'
+import { print, printJson } from '../output.js'
+import { measure } from './measure.js'
+import { openReport } from './report.js'
+import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
+
+interface Flags {
+  readonly inputs: number
+  readonly quick?: boolean
+  readonly json?: boolean
+  readonly report?: string
+}
+
+export async function runExperiment(name: string, flags: Flags): Promise<void> {
+  const { inputs, quick, json } = flags
+  const { about, cases: casesFor } = experimentNamed(name)
+  const cases = casesFor(quick ? Math.round(inputs / 10) : inputs)
+  const report = openReport(flags.report)
+  const columns: Column<ReportedRun>[] = [
+    { head: '', width: -Math.max(...cases.map(({ label }) => label.length)), cell: ({ label }) => label },
+    ...RESULT_COLUMNS.map(column => ({ ...column, cell: ({ result }: ReportedRun) => column.cell(result) }))
+  ]
+  if (!json) print(`${about}\n\n${headOf(columns)}`)
+  const onRun = (run: ReportedRun) => {
+    if (!json) print(rowOf(columns, run))
+  }
+  const runs = measure(cases, { watch: report !== undefined, onRun })
+  if (json) {
+    printJson({
+      command: 'sim experiment',
+      experiment: name,
+      runs: runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...result }))
+    })
+  }
+  await report?.write({ title: `Experiment ${name}`, about, runs }, flags)
+}

@@ -1,0 +1,104 @@
+/** `admb sim sweep`: every combination of some values, over threads; what is finished is kept, whatever happens. */
+import { createHash } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { basename } from 'node:path'
+import type { RunResult } from '../../../sim/index.js'
+import { groupRuns, type ReportedRun } from '../../report/index.js'
+import { UsageError } from '../errors.js'
+import { print, printJson } from '../output.js'
+import { FinishedRuns } from './finished.js'
+import { gridOf } from './grid.js'
+import type { MeasuredCase } from './measure.js'
+import { runInThreads } from './pool.js'
+import { InputProgress } from './progress.js'
+import { openReport } from './report.js'
+import { withoutCurve } from './run.js'
+import { aboutOf, checkAlgorithms, type ScenarioFlags } from './scenarios.js'
+import { groupColumns, headOf, rowOf } from './table.js'
+
+interface Flags extends ScenarioFlags {
+  readonly over?: readonly string[]
+  readonly algorithms?: readonly string[]
+  readonly threads?: number
+  readonly out?: string
+  readonly resume?: boolean
+}
+
+/** A sweep that was stopped before its end. */
+class StoppedError extends Error {
+  static readonly code = 'ERR_STOPPED'
+  readonly code = StoppedError.code
+  override readonly name = 'StoppedError'
+}
+
+export async function sweep(name: string | undefined, flags: Flags): Promise<void> {
+  checkAlgorithms(flags.algorithms)
+  const { over = [], algorithms } = flags
+  const words = algorithms === undefined ? over : [`algorithm=${algorithms.join(',')}`, ...over]
+  if (words.length === 0) throw new UsageError('nothing to sweep over: give --over key=value,value,…')
+  const cases = gridOf(name, flags, words)
+  const report = openReport(flags.report)
+  const path = flags.out ?? usualFile(name, cases)
+  const results = await finish(cases, path, flags)
+  const runs: ReportedRun[] = cases.map((one, index) => ({ ...one, result: results[index] }))
+  if (flags.json) {
+    printJson({
+      command: 'sim sweep',
+      file: path,
+      runs: runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...withoutCurve(result) }))
+    })
+  } else {
+    const groups = groupRuns(runs)
+    const columns = groupColumns(groups)
+    print(headOf(columns))
+    for (const group of groups) print(rowOf(columns, group))
+    print(`\n${runs.length} runs, kept in ${path}`)
+  }
+  const title = `Sweep of ${name ?? 'a scenario'} over ${Object.keys(cases[0].varied).join(', ')}`
+  await report?.write({ title, about: aboutOf(name), runs }, flags)
+  if (runs.some(({ result }) => result.violations.length > 0)) process.exitCode = 1
+}
+
+/** Runs what the file does not have yet. @throws StoppedError on Ctrl-C */
+async function finish(cases: readonly MeasuredCase[], path: string, flags: Flags): Promise<RunResult[]> {
+  const finished = new FinishedRuns(path, flags.resume === true)
+  const results = cases.map(({ scenario }) => finished.resultOf(scenario))
+  const left = cases.flatMap(({ scenario }, index) => (results[index] === undefined ? [{ scenario, index }] : []))
+  const progress = new InputProgress(left.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
+  const stop = new AbortController()
+  const onSignal = () => stop.abort()
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  let done = cases.length - left.length
+  try {
+    await runInThreads(
+      left.map(({ scenario }) => scenario),
+      {
+        threads: flags.threads ?? availableParallelism(),
+        signal: stop.signal,
+        onProgress: inputs => progress.show(inputs, `${done} of ${cases.length} runs`),
+        onResult(at, result) {
+          const { scenario, index } = left[at]
+          finished.add(scenario, result)
+          results[index] = result
+          done++
+        }
+      }
+    )
+  } finally {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    progress.clear()
+    finished.close()
+  }
+  if (done < cases.length) {
+    throw new StoppedError(
+      `stopped: ${done} of ${cases.length} runs are in ${path}; go on with the same command and --resume`
+    )
+  }
+  return results as RunResult[]
+}
+
+/** The same for the same sweep, so that --resume finds it. */
+function usualFile(name: string | undefined, cases: readonly MeasuredCase[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(cases.map(({ scenario }) => scenario)))
+  return `sweep-${basename(name ?? 'scenario', '.yaml')}-${hash.digest('hex').slice(0, 8)}.jsonl`
+}

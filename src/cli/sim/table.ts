@@ -1,0 +1,85 @@
+/** Tables of runs that grow line by line: fixed columns, so that a line can be printed as soon as its run is over. */
+import type { RunResult } from '../../../sim/index.js'
+import { type Group, type Spread, spreadOf } from '../../report/index.js'
+import { formatNumber } from '../output.js'
+
+export interface Column<T> {
+  readonly head: string
+  /** Characters, two of them space; negative for a column that is aligned to the left. */
+  readonly width: number
+  cell(row: T): string
+}
+
+export function headOf<T>(columns: readonly Column<T>[]): string {
+  return lineOf(columns, ({ head }) => head)
+}
+
+export function rowOf<T>(columns: readonly Column<T>[], row: T): string {
+  return lineOf(columns, column => column.cell(row))
+}
+
+/** What every command tells of a run, behind the columns that name it. */
+export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
+  { head: 'regret', width: 11, cell: ({ regret }) => formatNumber(regret) },
+  { head: 'bound', width: 12, cell: ({ bound }) => (bound === undefined ? '-' : formatNumber(bound)) },
+  { head: 'holds', width: 7, cell: holds },
+  { head: 'average loss', width: 14, cell: ({ averageLoss }) => averageLoss.toFixed(5) },
+  { head: 'updates', width: 10, cell: ({ updates }) => formatNumber(updates) },
+  { head: 'used', width: 9, cell: ({ inputs, discarded }) => percent(1 - discarded / inputs) },
+  { head: 'messages', width: 12, cell: ({ messages }) => formatNumber(messages) },
+  { head: 'MB sent', width: 10, cell: ({ bytes }) => (bytes / 1e6).toFixed(1) },
+  { head: 'seconds', width: 9, cell: ({ seconds }) => seconds.toFixed(1) }
+]
+
+/** What is told of runs that differ in their seed only: means, with ± the standard deviation where there are several. */
+export function groupColumns(groups: readonly Group[]): Column<Group>[] {
+  const labels = Math.max(...groups.map(({ label }) => label.length))
+  const of = ({ runs }: Group, value: (result: RunResult) => number) =>
+    spreadOf(runs.map(({ result }) => value(result)))
+  const pair = ({ runs }: Group, { mean, deviation }: Spread, format: (value: number) => string) =>
+    runs.length > 1 ? `${format(mean)} ± ${format(deviation)}` : format(mean)
+  return [
+    { head: 'run', width: -labels, cell: ({ label }) => label },
+    { head: 'seeds', width: 7, cell: ({ runs }) => String(runs.length) },
+    {
+      head: 'regret',
+      width: 18,
+      cell: group =>
+        pair(
+          group,
+          of(group, one => one.regret),
+          formatNumber
+        )
+    },
+    {
+      head: 'average loss',
+      width: 21,
+      cell: group =>
+        pair(
+          group,
+          of(group, one => one.averageLoss),
+          value => value.toFixed(5)
+        )
+    },
+    { head: 'updates', width: 10, cell: group => formatNumber(of(group, one => one.updates).mean) },
+    { head: 'used', width: 9, cell: group => percent(of(group, one => 1 - one.discarded / one.inputs).mean) },
+    { head: 'MB sent', width: 10, cell: group => (of(group, one => one.bytes).mean / 1e6).toFixed(1) }
+  ]
+}
+
+/** Whether the regret is within the theorem's bound, where there is one. */
+function holds({ regret, bound }: RunResult): string {
+  if (bound === undefined) return '-'
+  return regret <= bound ? 'yes' : 'no'
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}
+
+function lineOf<T>(columns: readonly Column<T>[], text: (column: Column<T>) => string): string {
+  return columns
+    .map(column => (column.width < 0 ? text(column).padEnd(-column.width) : text(column).padStart(column.width)))
+    .join('')
+    .trimEnd()
+}

@@ -1,0 +1,19 @@
+/** A thread of a sweep: takes scenarios, one at a time, and answers with results. */
+import { parentPort } from 'node:worker_threads'
+import { type RunResult, type Scenario, simulate } from '../../../sim/index.js'
+
+export type FromWorker =
+  | { readonly kind: 'served'; readonly inputs: number }
+  | { readonly kind: 'result'; readonly result: RunResult }
+
+/** News of its progress that a run sends. */
+const NEWS = 50
+
+parentPort?.on('message', (scenario: Scenario) => {
+  const stride = Math.ceil(scenario.inputs / NEWS)
+  const tell = (message: FromWorker) => parentPort?.postMessage(message)
+  const served = (inputs: number) => {
+    if (inputs % stride === 0) tell({ kind: 'served', inputs })
+  }
+  tell({ kind: 'result', result: simulate(scenario, { observer: { served } }) })
+})

@@ -1,0 +1,190 @@
+/** Plots against the number of inputs, a line a run: what a run cost and what it came to. */
+import type { TopLevelSpec } from 'vega-lite'
+import { curvesOf, type Group, type Measure } from './groups.js'
+import type { Figure } from './render.js'
+import { stylesOf } from './styles.js'
+import { colour, DASHES, SERIES } from './theme.js'
+
+/** Lines that colours and dashes can tell apart. */
+export const MOST_LINES = SERIES.length * DASHES.length
+
+interface Look {
+  readonly measure: Measure
+  readonly title: string
+  readonly axis: string
+  readonly caption: string
+  readonly isLog: boolean
+  /** Of numbers on the axis and in tooltips. */
+  readonly tick: string
+  readonly format: string
+}
+
+const LOOKS: readonly Look[] = [
+  {
+    measure: 'regret',
+    title: 'Regret',
+    axis: 'regret',
+    caption:
+      'Loss of all served predictions minus that of the best predictor. On these axes a power of the inputs is a straight line; regret that grows like their square root has slope ½.',
+    isLog: true,
+    tick: '~s',
+    format: ',.4~r'
+  },
+  {
+    measure: 'averageLoss',
+    title: 'Average loss',
+    axis: 'loss an input',
+    caption: 'Loss an input so far.',
+    isLog: false,
+    tick: '.2f',
+    format: '.5f'
+  },
+  {
+    measure: 'excess',
+    title: 'Average loss above the best predictor’s',
+    axis: 'regret an input',
+    caption: 'Regret divided by inputs: what not knowing the best predictor costs, an input.',
+    isLog: true,
+    tick: '~g',
+    format: '.3~g'
+  },
+  {
+    measure: 'updates',
+    title: 'Updates',
+    axis: 'updates',
+    caption: 'Updates of the best predictor that any node holds.',
+    isLog: true,
+    tick: '~s',
+    format: ',.4~r'
+  },
+  {
+    measure: 'bytes',
+    title: 'Bytes sent',
+    axis: 'bytes, all nodes',
+    caption: 'Bytes of all messages of all nodes so far.',
+    isLog: true,
+    tick: '~s',
+    format: '.3~s'
+  }
+]
+
+/** @param groups at most MOST_LINES */
+export function lineFigures(groups: readonly Group[]): Figure[] {
+  return LOOKS.flatMap(look => lineFigure(look, groups) ?? [])
+}
+
+/** @returns nothing where there is nothing to show, such as bytes of runs that send none */
+function lineFigure(look: Look, groups: readonly Group[]): Figure | undefined {
+  const { measure, title, isLog, format } = look
+  const values = curvesOf(groups, measure, isLog)
+  if (values.length === 0) return undefined
+  const all = curvesOf(groups, measure, false)
+  const absent = groups.filter(({ label }) => !values.some(({ run }) => run === label)).map(({ label }) => label)
+  const comparators = [...new Set(groups.flatMap(({ runs }) => runs.map(({ result }) => result.comparatorLoss)))]
+  const hasRule = measure === 'averageLoss' && comparators.length === 1
+  const caption = [
+    look.caption,
+    hasRule ? 'The dashed rule is the best predictor’s over the whole run.' : '',
+    isLog && absent.length === 0 && values.length < all.length
+      ? 'Points that are not above zero cannot stand on a logarithmic axis and are left out.'
+      : '',
+    absent.length > 0 ? `Not shown, because never above zero: ${absent.join(', ')}.` : '',
+    groups.some(({ runs }) => runs.length > 1) ? 'Lines are means over seeds, bands reach from least to most.' : ''
+  ]
+  const y = { axis: { title: look.axis, tickCount: 6, format: look.tick }, scale: scaleOf(isLog) }
+  const styles = stylesOf(groups)
+  const run = { field: 'run', type: 'nominal', scale: { domain: groups.map(({ label }) => label) } } as const
+  const colourOf = {
+    ...run,
+    scale: { ...run.scale, range: styles.map(style => style.colour) },
+    legend:
+      groups.length > 1
+        ? { title: null, orient: 'bottom', columns: columnsFor(groups), symbolType: 'stroke', symbolOpacity: 1 }
+        : null
+  }
+  const faded = { condition: { param: 'picked', value: 1 }, value: 0.12 }
+  const x = { field: 'inputs', type: 'quantitative', scale: { type: 'log', nice: false, domain: rangeOf(groups) } }
+  const spec = {
+    title,
+    description: caption.filter(Boolean).join(' '),
+    width: 420,
+    height: 270,
+    data: { name: 'curves', values },
+    encoding: { x: { ...x, axis: { title: 'inputs', format: '~s', tickCount: 6 } } },
+    layer: [
+      ...(hasRule ? [comparatorRule(comparators[0])] : []),
+      {
+        params: [{ name: 'picked', select: { type: 'point', fields: ['run'] }, bind: 'legend' }],
+        mark: { type: 'line', strokeWidth: 2, strokeJoin: 'round' },
+        encoding: {
+          y: { field: 'value', type: 'quantitative', ...y },
+          color: colourOf,
+          strokeDash: {
+            ...run,
+            scale: { ...run.scale, range: styles.map(({ dash }) => dash) },
+            legend: colourOf.legend
+          },
+          opacity: faded
+        }
+      },
+      ...(groups.some(({ runs }) => runs.length > 1)
+        ? [
+            {
+              mark: { type: 'area', opacity: 0.16, aria: false },
+              encoding: {
+                y: { field: 'least', type: 'quantitative', ...y },
+                y2: { field: 'most' },
+                color: colourOf,
+                detail: { field: 'run' }
+              }
+            }
+          ]
+        : []),
+      {
+        params: [
+          {
+            name: 'near',
+            select: { type: 'point', encodings: ['x'], nearest: true, on: 'pointerover', clear: 'pointerout' }
+          }
+        ],
+        mark: { type: 'point', filled: true, size: 46, aria: false },
+        encoding: {
+          y: { field: 'value', type: 'quantitative', ...y },
+          color: colourOf,
+          opacity: { condition: { param: 'near', empty: false, value: 1 }, value: 0 },
+          tooltip: [
+            { field: 'run', title: 'run' },
+            { field: 'inputs', title: 'inputs', format: ',' },
+            { field: 'value', title: look.axis, format }
+          ]
+        }
+      }
+    ]
+  }
+  return { name: measure, title, caption: spec.description, isWide: false, spec: spec as TopLevelSpec }
+}
+
+function scaleOf(isLog: boolean): object {
+  return isLog ? { type: 'log', nice: false } : { zero: false }
+}
+
+/** Inputs of the first point and of the last one: the same for all plots, whatever their axes leave out. */
+function rangeOf(groups: readonly Group[]): [number, number] {
+  const inputs = groups.flatMap(({ runs }) => runs.flatMap(({ result }) => result.curve.map(point => point.inputs)))
+  return [Math.min(...inputs), Math.max(...inputs)]
+}
+
+/** A rule at the best predictor's average loss, where all runs have the same inputs. */
+function comparatorRule(loss: number): object {
+  return {
+    data: { values: [{ loss }] },
+    mark: { type: 'rule', strokeDash: [4, 4], color: colour('muted') },
+    encoding: { x: null, y: { field: 'loss', type: 'quantitative', scale: scaleOf(false) } }
+  }
+}
+
+/** Legend columns that fit below a plot. */
+function columnsFor(groups: readonly Group[]): number {
+  const longest = Math.max(...groups.map(({ label }) => label.length))
+  return Math.max(1, Math.min(4, Math.floor(440 / (34 + 6.6 * longest))))
+}

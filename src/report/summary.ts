@@ -1,0 +1,164 @@
+/** What the runs came to, in a table and in a sentence or two. */
+import { type Group, spreadOf } from './groups.js'
+import { flatten } from './tables.js'
+import type { ReportedRun } from './types.js'
+
+export interface SummaryCell {
+  readonly text: string
+  readonly tone?: 'good' | 'bad'
+}
+
+export interface Summary {
+  readonly heads: readonly { readonly text: string; readonly about: string }[]
+  readonly rows: readonly { readonly label: string; readonly cells: readonly SummaryCell[] }[]
+}
+
+interface Column {
+  readonly head: string
+  readonly about: string
+  cell(group: Group): SummaryCell
+}
+
+export function summarise(groups: readonly Group[]): Summary {
+  const runs = groups.flatMap(group => group.runs)
+  const serial = serialTwins(runs)
+  const columns = COLUMNS.map(column =>
+    column.head === '× serial' ? { ...column, cell: (group: Group) => ratioTo(serial, group) } : column
+  ).filter(({ cell }) => groups.some(group => cell(group) !== NONE))
+  return {
+    heads: columns.map(({ head, about }) => ({ text: head, about })),
+    rows: groups.map(group => ({ label: group.label, cells: columns.map(column => column.cell(group)) }))
+  }
+}
+
+/** The most that can be said in few words. */
+export function findings(groups: readonly Group[]): string {
+  const runs = groups.flatMap(group => group.runs)
+  const bounded = runs.filter(({ result }) => result.bound !== undefined)
+  const broken = bounded.filter(({ result }) => result.regret > (result.bound as number)).length
+  const violations = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
+  const means = groups
+    .map(({ label, runs: own }) => ({ label, regret: spreadOf(own.map(({ result }) => result.regret)).mean }))
+    .sort((a, b) => a.regret - b.regret)
+  const [least] = means
+  const most = means[means.length - 1]
+  return [
+    groups.length === 1
+      ? `Regret ${whole(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
+      : `Regret is least for ${least.label} (${whole(least.regret)}) and most for ${most.label} (${whole(most.regret)}).`,
+    bounded.length === 0
+      ? 'No theorem bounds these runs.'
+      : broken === 0
+        ? `The theorems’ bounds hold in ${bounded.length === 1 ? 'the run that has one' : `all ${bounded.length} runs that have one`}.`
+        : `The theorems’ bounds are exceeded in ${broken} of ${bounded.length} runs that have one.`,
+    violations === 0 ? 'No property was violated.' : `${violations} violations of properties: see the table.`
+  ].join(' ')
+}
+
+const COLUMNS: readonly Column[] = [
+  {
+    head: 'regret',
+    about: 'loss of all served predictions minus the best predictor’s',
+    cell: group => spread(group, ({ result }) => result.regret, whole)
+  },
+  {
+    head: '× serial',
+    about: 'regret over that of one learner that sees every input, on the same scenario',
+    cell: () => NONE
+  },
+  { head: 'bound', about: 'the theorem’s bound on the expected regret, where there is one', cell: bound },
+  {
+    head: 'average loss',
+    about: 'loss an input',
+    cell: group =>
+      spread(
+        group,
+        ({ result }) => result.averageLoss,
+        value => value.toFixed(5)
+      )
+  },
+  {
+    head: 'updates',
+    about: 'updates of the best predictor',
+    cell: group => average(group, ({ result }) => result.updates, whole)
+  },
+  {
+    head: 'used',
+    about: 'share of gradients that an update used',
+    cell: group =>
+      average(
+        group,
+        ({ result }) => 1 - result.discarded / result.inputs,
+        value => `${(100 * value).toFixed(1)} %`
+      )
+  },
+  {
+    head: 'messages',
+    about: 'messages of all nodes',
+    cell: group => average(group, ({ result }) => result.messages, whole)
+  },
+  {
+    head: 'MB sent',
+    about: 'millions of bytes of all messages',
+    cell: group =>
+      average(
+        group,
+        ({ result }) => result.bytes / 1e6,
+        value => value.toFixed(1)
+      )
+  },
+  { head: 'violations', about: 'what must never happen', cell: violationsOf }
+]
+
+const NONE: SummaryCell = { text: '–' }
+
+function whole(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
+}
+
+function average({ runs }: Group, value: (run: ReportedRun) => number, format: (value: number) => string): SummaryCell {
+  return { text: format(spreadOf(runs.map(value)).mean) }
+}
+
+/** Mean ± standard deviation. */
+function spread({ runs }: Group, value: (run: ReportedRun) => number, format: (value: number) => string): SummaryCell {
+  const { mean, deviation } = spreadOf(runs.map(value))
+  return { text: runs.length > 1 ? `${format(mean)} ± ${format(deviation)}` : format(mean) }
+}
+
+function bound({ runs }: Group): SummaryCell {
+  const bounds = runs.flatMap(({ result }) => result.bound ?? [])
+  if (bounds.length === 0) return NONE
+  const isKept = runs.every(({ result }) => result.bound === undefined || result.regret <= result.bound)
+  return {
+    text: `${whole(spreadOf(bounds).mean)} ${isKept ? '✓ holds' : '✗ exceeded'}`,
+    tone: isKept ? 'good' : 'bad'
+  }
+}
+
+function violationsOf({ runs }: Group): SummaryCell {
+  const count = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
+  return { text: whole(count), tone: count > 0 ? 'bad' : undefined }
+}
+
+/** Regret of the serial run that differs from each run in its algorithm only. */
+function serialTwins(runs: readonly ReportedRun[]): Map<ReportedRun, number> {
+  const key = ({ scenario }: ReportedRun) => JSON.stringify({ ...flatten(scenario), algorithm: '' })
+  const serial = new Map(
+    runs.filter(({ scenario }) => scenario.algorithm === 'serial').map(run => [key(run), run.result.regret])
+  )
+  const twins = new Map<ReportedRun, number>()
+  for (const run of runs) {
+    const regret = serial.get(key(run))
+    if (regret !== undefined && run.scenario.algorithm !== 'serial') twins.set(run, regret)
+  }
+  return twins
+}
+
+function ratioTo(serial: ReadonlyMap<ReportedRun, number>, { runs }: Group): SummaryCell {
+  const ratios = runs.flatMap(run => {
+    const regret = serial.get(run)
+    return regret === undefined || regret <= 0 ? [] : [run.result.regret / regret]
+  })
+  return ratios.length === 0 ? NONE : { text: spreadOf(ratios).mean.toFixed(2) }
+}

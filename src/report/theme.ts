@@ -1,0 +1,106 @@
+/**
+ * Colours and letters of a report's plots. Specifications name colours as CSS variables, which the page gives values for
+ * light and dark; plots in files of their own get the light ones.
+ */
+
+/** Each colour's value on light and on dark ground. The eight of series keep apart for colour-blind eyes, too. */
+export const COLOURS = {
+  ground: ['#ffffff', '#14171c'],
+  ink: ['#1b1f24', '#e6e8eb'],
+  muted: ['#5b6570', '#9aa4b0'],
+  rule: ['#d9dee4', '#333a44'],
+  grid: ['#eceff2', '#242a32'],
+  panel: ['#f6f7f9', '#1b2027'],
+  accent: ['#1f5fa8', '#7db3ee'],
+  good: ['#1d7a4f', '#5cc79a'],
+  bad: ['#b3261e', '#ff8a80'],
+  'series-1': ['#1f5fa8', '#74aef0'],
+  'series-2': ['#d1602a', '#f2935f'],
+  'series-3': ['#23856a', '#57c5a2'],
+  'series-4': ['#9c4a93', '#d790cc'],
+  'series-5': ['#b58900', '#e3c04f'],
+  'series-6': ['#3f9fc6', '#8fd4ef'],
+  'series-7': ['#6b7280', '#aab2bd'],
+  'series-8': ['#7b4a2d', '#c79a78'],
+  'wave-1': ['#c9dcf0', '#274a6e'],
+  'wave-2': ['#8fb6de', '#3f74a8'],
+  'rival-1': ['#e07b39', '#f2935f'],
+  'rival-2': ['#9c4a93', '#d790cc'],
+  'rival-3': ['#b58900', '#e3c04f'],
+  first: ['#eceae4', '#2b2f36'],
+  away: ['#3c434c', '#05070a'],
+  'behind-0': ['#dfeaf5', '#20344a'],
+  'behind-1': ['#b3cfe8', '#2c5178'],
+  'behind-2': ['#7caad6', '#3f78b2'],
+  'behind-3': ['#e9b97a', '#a9743a'],
+  'behind-4': ['#dd8440', '#d98a4e'],
+  'behind-5': ['#b3412a', '#f0654a']
+} as const satisfies Record<string, readonly [light: string, dark: string]>
+
+export type Colour = keyof typeof COLOURS
+
+export function colour(name: Colour): string {
+  return `var(--${name})`
+}
+
+export const SERIES: readonly string[] = ([1, 2, 3, 4, 5, 6, 7, 8] as const).map(n => colour(`series-${n}`))
+
+/** Lines beyond the eighth have the same colours again, dashed. */
+export const DASHES: readonly (readonly number[])[] = [
+  [1, 0],
+  [6, 3],
+  [2, 2]
+]
+
+/** Puts light colours in place of the variables, for readers other than browsers. */
+export function inLightColours(svg: string): string {
+  return svg.replace(/var\(--([\w-]+)\)/g, (_, name: Colour) => COLOURS[name][0])
+}
+
+/** The variables as CSS declarations. */
+export function declarations(which: 'light' | 'dark'): string {
+  return Object.entries(COLOURS)
+    .map(([name, [light, dark]]) => `--${name}:${which === 'light' ? light : dark}`)
+    .join(';')
+}
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+
+/** Vega-Lite's `config` for all plots. */
+export const CONFIG = {
+  font: FONT,
+  background: 'transparent',
+  padding: 6,
+  view: { stroke: null },
+  title: {
+    anchor: 'start',
+    color: colour('ink'),
+    fontSize: 14,
+    fontWeight: 600,
+    subtitleColor: colour('muted'),
+    subtitleFontSize: 12,
+    offset: 12
+  },
+  axis: {
+    domainColor: colour('rule'),
+    tickColor: colour('rule'),
+    gridColor: colour('grid'),
+    labelColor: colour('muted'),
+    labelFontSize: 11,
+    titleColor: colour('ink'),
+    titleFontSize: 12,
+    titleFontWeight: 400,
+    titlePadding: 8,
+    tickSize: 4
+  },
+  legend: {
+    labelColor: colour('ink'),
+    labelFontSize: 11.5,
+    labelLimit: 240,
+    titleColor: colour('muted'),
+    titleFontSize: 11.5,
+    titleFontWeight: 400,
+    symbolSize: 160,
+    symbolStrokeWidth: 2.2
+  }
+} as const

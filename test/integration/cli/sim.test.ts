@@ -1,0 +1,106 @@
+/** The simulator's commands as processes: a sweep that is stopped goes on where it was, and reports are written. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+
+describe('admb sim', function () {
+  this.timeout(60_000)
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'admb-sim-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  function start(...args: string[]) {
+    const child = spawn(process.execPath, [MAIN, 'sim', ...args], { cwd: folder, timeout: 50_000 })
+    const printed = { stdout: '', stderr: '' }
+    child.stdout.on('data', text => {
+      printed.stdout += text
+    })
+    child.stderr.on('data', text => {
+      printed.stderr += text
+    })
+    const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, ...printed }))
+    return { child, ended }
+  }
+
+  const SWEEP = ['sweep', '--over', 'seed=1..5', '--set', 'nodes=8', 'inputs=12000', '--threads', '1']
+
+  it('sweep: Ctrl-C keeps what is finished, --resume does the rest, to the same end', async () => {
+    const file = join(folder, 'sweep.jsonl')
+    const lines = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [])
+    const { child, ended } = start(...SWEEP, '--out', file)
+    while (lines().length === 0 && child.exitCode === null) await sleep(5)
+    child.kill('SIGINT')
+    const stopped = await ended
+    assert.equal(stopped.code, 1)
+    assert.match(stopped.stderr, /^admb: stopped: \d of 5 runs are in .*sweep\.jsonl; go on with .*--resume\n$/)
+    assert.equal(stopped.stdout, '')
+    const kept = lines()
+    assert.ok(kept.length >= 1 && kept.length < 5, `${kept.length} runs`)
+
+    const resumed = await start(...SWEEP, '--out', file, '--resume', '--json').ended
+    assert.equal(resumed.code, 0, resumed.stderr)
+    assert.deepEqual(lines().slice(0, kept.length), kept, 'what was finished is not run again')
+    assert.equal(lines().length, 5)
+    const whole = await start(...SWEEP.with(-1, '2'), '--json').ended
+    const hashes = (text: string) => JSON.parse(text).runs.map((run: { traceHash: string }) => run.traceHash)
+    assert.deepEqual(hashes(resumed.stdout), hashes(whole.stdout))
+    assert.equal(new Set(hashes(whole.stdout)).size, 5)
+  })
+
+  it('sweep: prints a row for each group of seeds', async () => {
+    const small = ['--set', 'nodes=4', 'inputs=2000', '--out', join(folder, 'small.jsonl')]
+    const { code, stdout } = await start('sweep', 'crashes', '--over', 'batch=16,64', 'seed=1..3', ...small).ended
+    assert.equal(code, 0)
+    assert.match(stdout, /^run .*regret.*average loss/)
+    assert.match(stdout, /^batch 16 +3 .* ± .*\nbatch 64 +3 /m)
+  })
+
+  it('writes a report for a run, a comparison, a sweep and an experiment', async () => {
+    const set = ['--set', 'nodes=4', 'inputs=1000']
+    const wanted: [string, string[]][] = [
+      ['a', ['run', 'crashes', ...set]],
+      ['b', ['compare', '--algorithms', 'serial,admb', ...set]],
+      ['c', ['sweep', '--over', 'batch=16,32,64', ...set, '--out', join(folder, 'c.jsonl')]],
+      ['d', ['experiment', 'A', '--inputs', '1000']]
+    ]
+    for (const [report, args] of wanted) {
+      const { code, stdout, stderr } = await start(...args, '--report', report).ended
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, new RegExp(`report: ${report}/index\\.html`))
+      const page = readFileSync(join(folder, report, 'index.html'), 'utf8')
+      assert.ok(page.includes(`admb sim ${args[0]}`), args[0])
+      for (const file of ['runs.csv', 'curves.csv', 'report.json', 'figures/regret.svg']) {
+        assert.ok(existsSync(join(folder, report, file)), `${report}/${file}`)
+      }
+    }
+    assert.ok(existsSync(join(folder, 'c/figures/by-batch.svg')))
+    assert.ok(existsSync(join(folder, 'a/space-time.csv')))
+  })
+
+  it('refuses before anything runs', async () => {
+    writeFileSync(join(folder, 'file'), '')
+    const wrong: [string[], RegExp][] = [
+      [['sweep'], /nothing to sweep over: give --over/],
+      [['sweep', '--over', 'batch=0,4'], /--over batch=0: batch/],
+      [['sweep', '--algorithms', 'admb,magic'], /no algorithm magic; there are serial/],
+      [['sweep', '--over', 'batch=4', '--threads', '0'], /whole number from 1/],
+      [['run', '--report', 'file'], /--report file: cannot be made \(E\w+\): give a folder/]
+    ]
+    for (const [args, line] of wrong) {
+      const { code, stdout, stderr } = await start(...args).ended
+      assert.equal(code, 2, args.join(' '))
+      assert.match(stderr, line)
+      assert.match(stderr, /^admb: [^\n]+\n$/)
+      assert.equal(stdout, '')
+    }
+  })
+})

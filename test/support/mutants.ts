@@ -1,0 +1,45 @@
+/**
+ * Mutants: copies of the compiled program with one repair switched off, to see that the fuzzer finds what then goes wrong. The
+ * program itself has no such switches.
+ */
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** A change of one place of the compiled code. White space counts as one blank, whatever the compiler made of it. */
+export interface Change {
+  /** Below `dist`. */
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+type Fuzz = typeof import('../../sim/fuzz/fuzz.js')
+
+/** Inside the project, so that packages resolve. */
+const FOLDER = resolve('dist/mutants')
+const ROOMS = ['sim', 'src/admb', 'src/learner', 'src/overlay']
+
+/** @throws Error if a change does not fit in exactly one place: then the code has changed, and the mutant must follow */
+export async function fuzzerOf(name: string, changes: readonly Change[]): Promise<Fuzz> {
+  const root = resolve(FOLDER, name)
+  rmSync(root, { recursive: true, force: true })
+  for (const room of ROOMS) cpSync(resolve('dist', room), resolve(root, room), { recursive: true })
+  for (const { file, from, to } of changes) {
+    const path = resolve(root, file)
+    const code = readFileSync(path, 'utf8')
+    const words = from.split(/\s+/).map(word => word.replaceAll(/[^\w]/g, '\\$&'))
+    const pattern = new RegExp(words.join('\\s+'), 'g')
+    const places = code.match(pattern)?.length ?? 0
+    if (places !== 1) throw new Error(`mutant ${name}: ${file} has ${places} places with: ${from}`)
+    writeFileSync(
+      path,
+      code.replace(pattern, () => to)
+    )
+  }
+  return (await import(pathToFileURL(resolve(root, 'sim/fuzz/fuzz.js')).href)) as Fuzz
+}
+
+export function removeMutants(): void {
+  rmSync(FOLDER, { recursive: true, force: true })
+}

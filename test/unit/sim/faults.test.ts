@@ -1,0 +1,118 @@
+/** Each kind of fault does what it says, given as data. */
+import assert from 'node:assert/strict'
+import type { Fault } from '../../../sim/faults/schedule.js'
+import { type Observer, parseScenario, simulate } from '../../../sim/index.js'
+
+const run = (faults: Fault[], values: object = {}, observer: Observer = {}) =>
+  simulate(parseScenario({ nodes: 4, topology: 'path', inputs: 800, batch: 16, dimension: 5, ...values }, 'test'), {
+    faults: JSON.parse(JSON.stringify(faults)),
+    observer
+  })
+
+/** What each node held last, and with which label predictors were made. */
+function watch() {
+  const held: (string | undefined)[] = []
+  const makers = new Set<string>()
+  const observer: Observer = {
+    holds(_time, node, name, how) {
+      held[node] = `${name.updates}/${name.origin}`
+      if (how === 'updated') makers.add(name.origin)
+    }
+  }
+  return { held, makers, observer }
+}
+
+describe('faults', () => {
+  it('stop a crashed node from serving inputs until it restarts', () => {
+    const whole = run([])
+    const { virtualMs } = run([{ time: 10.5, kind: 'crash', node: 3 }])
+    assert.equal(whole.virtualMs, 200)
+    // 40 inputs till then, then three in a millisecond.
+    assert.equal(virtualMs, 264)
+    const back = run([
+      { time: 10.5, kind: 'crash', node: 3 },
+      { time: 30.5, kind: 'restart', node: 3, disk: 'kept' }
+    ])
+    assert.equal(back.virtualMs, 205)
+  })
+
+  it('bring a node whose disk is lost back under a new identity', () => {
+    const crash: Fault = { time: 50.5, kind: 'crash', node: 0 }
+    for (const disk of ['kept', 'lost'] as const) {
+      const { makers, observer } = watch()
+      const { violations } = run([crash, { time: 60.5, kind: 'restart', node: 0, disk }], { batch: 8 }, observer)
+      assert.deepEqual(violations, [])
+      assert.equal(makers.has('1.1'), disk === 'lost')
+    }
+  })
+
+  it('let messages wait for a paused node, and handle them when it resumes', () => {
+    const pause: Fault = { time: 20.5, kind: 'pause', node: 3 }
+    const { held, observer } = watch()
+    let paused: string | undefined
+    const resumeAt = 60.5
+    run(
+      [pause, { time: resumeAt, kind: 'resume', node: 3 }],
+      {},
+      {
+        ...observer,
+        after(time) {
+          if (time < resumeAt) paused = held[3]
+          else if (time === resumeAt) assert.notEqual(held[3], paused)
+        }
+      }
+    )
+    assert.equal(held[3], held[2])
+  })
+
+  it('leave a node out before it joins and after it has left', () => {
+    const { virtualMs } = run([
+      { time: 20.5, kind: 'join', node: 1 },
+      { time: 30.5, kind: 'leave', node: 2 }
+    ])
+    // 3 × 20 inputs, 4 × 10, then three in a millisecond.
+    assert.equal(virtualMs, 264)
+  })
+
+  it('part the sides, in one direction or both, until the network heals', () => {
+    const cut = (oneWay: boolean, heal: Fault[] = []) => {
+      const { held, observer } = watch()
+      run(
+        [{ time: 10.5, kind: 'partition', sides: [0, 0, 1, 1], oneWay }, ...heal],
+        { batch: 200, inputs: 560 },
+        observer
+      )
+      return held
+    }
+    const [first, , , last] = cut(false)
+    assert.notEqual(first, last)
+    const healed = cut(false, [{ time: 110, kind: 'heal' }])
+    assert.equal(healed[0], healed[3])
+  })
+
+  it('hold messages up on a clogged link and let them go afterwards', () => {
+    const seen: number[] = []
+    const clog: Fault = { time: 0, kind: 'clog', from: 0, to: 1 }
+    const watchArrivals: Observer = {
+      holds(time, node, _name, how) {
+        if (node === 1 && how === 'adopted') seen.push(time)
+      }
+    }
+    // Node 1 hears of node 0's updates, which makes all of them, only when the link is free.
+    run([clog, { time: 100.5, kind: 'unclog', from: 0, to: 1 }], { nodes: 2, batch: 500 }, watchArrivals)
+    const { messages } = run([clog], { nodes: 2 })
+    assert.ok(messages > 0)
+    assert.ok(seen.every(time => time > 100))
+  })
+
+  it('do nothing where they do not apply', () => {
+    const idle: Fault[] = [
+      { time: 5, kind: 'restart', node: 1, disk: 'lost' },
+      { time: 5, kind: 'resume', node: 1 },
+      { time: 5, kind: 'crash', node: 99 },
+      { time: 5, kind: 'heal' },
+      { time: 5, kind: 'unclog', from: 0, to: 1 }
+    ]
+    assert.equal(run(idle).regret, run([]).regret)
+  })
+})
