@@ -21,6 +21,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   admb: { values: [], types: ['learner'] },
   overlay: { values: [], types: [] },
   learner: { values: [], types: [] },
+  device: { values: [], types: [] },
+  l2l: { values: ['learner', 'device'], types: [] },
   streams: { values: [], types: ['learner'] },
   network: { values: [], types: ['admb', 'overlay'] },
   storage: { values: [], types: ['admb'] },

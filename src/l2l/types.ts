@@ -44,8 +44,19 @@ export interface Layer {
   initial(random: () => number): Float32Array
   /** @param x [microbatch, …input] @returns [microbatch, …output] */
   forward(x: Tensor, weights: readonly Tensor[], pass: Pass): Tensor
-  /** @param dy gradient of the summed loss at the output */
-  vjp(x: Tensor, weights: readonly Tensor[], dy: Tensor, pass: Pass): Pullback
+  /** Like `forward`, and keeps the insides that `vjp` would otherwise compute again. */
+  forwardKeeping(x: Tensor, weights: readonly Tensor[], pass: Pass): Kept
+  /**
+   * @param dy gradient of the summed loss at the output
+   * @param kept what `forwardKeeping` kept of this microbatch; computed again from x if it is not given
+   */
+  vjp(x: Tensor, weights: readonly Tensor[], dy: Tensor, pass: Pass, kept?: readonly Tensor[]): Pullback
+}
+
+export interface Kept {
+  readonly y: Tensor
+  /** Whoever is given them disposes of them. */
+  readonly kept: readonly Tensor[]
 }
 
 /** Sums over a microbatch's samples, as scalars on the device. */
