@@ -1,0 +1,81 @@
+/** All schedules compute the same gradients, and leave nothing behind. */
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import * as tf from '@tensorflow/tfjs-core'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import { BlocksHost, initialParameters } from '../../../src/l2l/network.js'
+import { layoutOf } from '../../../src/l2l/parameters.js'
+import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
+import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
+import type { Model } from '../../../src/l2l/types.js'
+import { zeros } from '../../../src/learner/index.js'
+import { denseModel, randomRows } from '../../support/l2l/models.js'
+
+/** Loss and gradients of one minibatch. */
+function gradientsOf(model: Model, options: RelayOptions, rows: number) {
+  const relay = new Relay(model, options)
+  const parameters = initialParameters(model)
+  const sum = zeros(layoutOf(model))
+  const batch = new DenseRows(model)
+  const examples = randomRows(model, rows)
+  for (let row = 0; row < rows; row++) batch.append(examples, row)
+  const before = tf.memory().numTensors
+  const { loss, hits } = relay.train(new BlocksHost(model, parameters, sum), batch)
+  equal(tf.memory().numTensors, before)
+  relay.close()
+  return { loss, hits, sum }
+}
+
+function relativeDifference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
+  let most = 0
+  let largest = 0
+  a.forEach((block, k) => {
+    block.forEach((value, i) => {
+      most = Math.max(most, Math.abs(value - b[k][i]))
+      largest = Math.max(largest, Math.abs(value))
+    })
+  })
+  return most / largest
+}
+
+const cases = fc.record({
+  hidden: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 0, maxLength: 4 }),
+  rows: fc.integer({ min: 1, max: 13 }),
+  microbatch: fc.integer({ min: 1, max: 13 }),
+  stash: fc.constantFrom(...STASH_PLACES),
+  keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
+})
+
+for (const device of ['cpu', 'wasm'] as const) {
+  describe(`schedules of the relay on ${device}`, () => {
+    before(() => openDevice(device))
+
+    it('layer to layer gives the bits of accumulated gradients, wherever the stash is', () => {
+      fc.assert(
+        fc.property(cases, ({ hidden, rows, microbatch, stash, keeps }) => {
+          const model = denseModel(6, hidden, 3)
+          const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch }, rows)
+          for (const schedule of ['l2l', 'l2l-p'] as const) {
+            deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps }, rows), accumulated)
+          }
+        }),
+        { numRuns: 40 }
+      )
+    })
+
+    it('a whole minibatch at once gives the same but for rounding', () => {
+      fc.assert(
+        fc.property(cases, ({ hidden, rows, microbatch }) => {
+          const model = denseModel(6, hidden, 3)
+          const whole = gradientsOf(model, { schedule: 'baseline' }, rows)
+          const parts = gradientsOf(model, { schedule: 'l2l', microbatch }, rows)
+          ok(relativeDifference(whole.sum, parts.sum) <= 1e-5)
+          ok(Math.abs(whole.loss - parts.loss) <= 1e-5 * whole.loss)
+          equal(whole.hits, parts.hits)
+        }),
+        { numRuns: 40 }
+      )
+    })
+  })
+}
