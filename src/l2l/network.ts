@@ -13,23 +13,18 @@ import {
   type Score,
   zeros
 } from '../learner/index.js'
-import { addToBlock, blockNumbers, layoutOf } from './parameters.js'
-import { uniforms } from './random.js'
+import { initialBlocks, layoutOf } from './blocks.js'
+import { addToBlock, blockNumbers } from './parameters.js'
 import { Relay, type RelayOptions } from './relay/relay.js'
 import type { Batch, Host } from './relay/types.js'
 import { DenseRows } from './rows.js'
+import { isFiniteBlock } from './training/block-step.js'
 import type { Model } from './types.js'
 
 /** Seed of fresh weights: the same on every peer. */
-const INITIAL_SEED = 20020564
+export const INITIAL_SEED = 20020564
 /** Rows scored at once: outputs of two layers of them are stashed. */
 const SCORE_ROWS = 256
-
-/** Fresh weights, the same everywhere. */
-export function initialParameters(model: Model): Float32Array[] {
-  const random = uniforms(INITIAL_SEED)
-  return model.layers.filter(({ weights }) => weights.length > 0).map(layer => layer.initial(random))
-}
 
 /** Lends blocks, and adds gradients to others. */
 export class BlocksHost implements Host {
@@ -71,7 +66,7 @@ export class NetworkLearner implements Learner {
   }
 
   initial(): Float32Array[] {
-    return initialParameters(this.model)
+    return initialBlocks(this.model, INITIAL_SEED)
   }
 
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
@@ -118,7 +113,7 @@ export class NetworkLearner implements Learner {
       if (error instanceof DivergenceError) return false
       throw error
     }
-    if (!this.#scratch.every(isFinite32)) return false
+    if (!this.#scratch.every(isFiniteBlock)) return false
     for (const [k, block] of this.#scratch.entries()) addToBlock(sum[k], [block])
     return true
   }
@@ -129,11 +124,4 @@ export class NetworkLearner implements Learner {
     for (let row = from; row < to; row++) this.#rows.append(examples, row)
     return this.#rows
   }
-}
-
-export function isFinite32(block: Float32Array): boolean {
-  // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
-  let bad = 0
-  for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
-  return bad === 0
 }

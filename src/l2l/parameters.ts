@@ -1,20 +1,7 @@
-/** A model's parameters on the host, one block a layer, and how a layer's block becomes tensors on the device. */
+/** How a layer's block, which the host keeps, becomes tensors on the device, and how gradients come back. */
 import * as tf from '@tensorflow/tfjs-core'
-import type { Layout } from '../learner/index.js'
-import { sizeOf, totalSize } from './shape.js'
+import { sizeOf } from './shape.js'
 import type { Layer, Model } from './types.js'
-
-/** Length of a layer's block; 0 for a layer without weights. */
-export function blockLength(layer: Layer): number {
-  return totalSize(layer.weights)
-}
-
-/** One block for each layer that has weights, in the order of the layers. */
-export function layoutOf({ layers }: Model): Layout {
-  return {
-    blocks: layers.map(layer => ({ name: layer.name, length: blockLength(layer) })).filter(({ length }) => length > 0)
-  }
-}
 
 /** The number of each layer's block; undefined for layers without weights. */
 export function blockNumbers({ layers }: Model): readonly (number | undefined)[] {

@@ -46,6 +46,7 @@ export class DenseRows implements Batch {
       if (indices[p] >>> 0 >= width) throw outside(indices[p], this.#model, width, row)
       this.#values[start + indices[p]] += values[p]
     }
+    checkTokens(this.#model, this.#values.subarray(start, start + width), row)
     this.size++
   }
 
@@ -108,4 +109,11 @@ function outside(feature: number, { sample }: Model, width: number, row: number)
     row,
     `${what} ${feature} is beyond the model's last, ${width - 1}: give data like that it was made for`
   )
+}
+
+function checkTokens({ sample }: Model, values: Float32Array, row: number): void {
+  if (sample.kind !== 'tokens') return
+  const wrong = values.find(token => !(token >= 0 && token < sample.vocabulary && Number.isInteger(token)))
+  if (wrong === undefined) return
+  throw new ExampleError(row, `${wrong} is no token: this model takes whole numbers from 0 to ${sample.vocabulary - 1}`)
 }

@@ -6,12 +6,22 @@ export {
   createAveraging,
   defaultAveraging
 } from './averaging.js'
+export { BatchEngine } from './batch-engine.js'
 export { zeros } from './blocks.js'
 export { digest } from './digest.js'
 export { DivergenceError, ExampleError, OptionError } from './errors.js'
 export { createLearner } from './linear.js'
 export { checkLabel, type ModelName, type ModelOptions, modelNames } from './model.js'
-export { createRule, defaultRule, type RuleName, type RuleSpec, ruleFor, ruleNames } from './rules/index.js'
+export { isBlockwise, statePlaces } from './rules/blockwise.js'
+export {
+  createRule,
+  defaultNetworkRule,
+  defaultRule,
+  type RuleName,
+  type RuleSpec,
+  ruleFor,
+  ruleNames
+} from './rules/index.js'
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export type { PredictWith, Trained } from './trainer.js'
+export { type Engine, newTally, type PredictWith, type Trained } from './trainer.js'
 export type * from './types.js'

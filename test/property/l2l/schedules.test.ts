@@ -3,8 +3,8 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { BlocksHost, initialParameters } from '../../../src/l2l/network.js'
-import { layoutOf } from '../../../src/l2l/parameters.js'
+import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import { BlocksHost } from '../../../src/l2l/network.js'
 import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
 import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
 import { DenseRows } from '../../../src/l2l/rows.js'
@@ -15,7 +15,7 @@ import { denseModel, randomRows } from '../../support/l2l/models.js'
 /** Loss and gradients of one minibatch. */
 function gradientsOf(model: Model, options: RelayOptions, rows: number) {
   const relay = new Relay(model, options)
-  const parameters = initialParameters(model)
+  const parameters = initialBlocks(model, 1)
   const sum = zeros(layoutOf(model))
   const batch = new DenseRows(model)
   const examples = randomRows(model, rows)

@@ -12,9 +12,9 @@ export function denseModel(inputs: number, hidden: readonly number[], classes: n
   const layers = widths
     .slice(1)
     .map((units, l) =>
-      dense({ name: `dense${l}`, inputs: widths[l], units, activation: l < hidden.length ? 'relu' : 'none' })
+      dense({ name: `dense${l}`, input: [widths[l]], units, activation: l < hidden.length ? 'relu' : 'none' })
     )
-  return { name: 'dense', sample: { kind: 'features', shape: [inputs] }, layers, head: softmaxHead(classes) }
+  return { name: 'dense', sample: { kind: 'features', shape: [inputs] }, layers, head: softmaxHead([classes]) }
 }
 
 /** Rows with random features and labels, always the same. */
