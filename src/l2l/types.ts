@@ -40,6 +40,10 @@ export interface Layer {
   /** Shape of a sample's input and output, without the microbatch's dimension, which comes first. */
   readonly input: readonly number[]
   readonly output: readonly number[]
+  /** Shapes of a sample's part of what `forwardKeeping` keeps, four bytes an element. */
+  readonly insides: readonly (readonly number[])[]
+  /** Multiplications with an addition that a sample's forward pass takes; its VJP takes twice as many, beside recomputation. */
+  readonly multiplyAdds: number
   /** Fresh weights, as one block. @param random uniform in [0, 1) */
   initial(random: () => number): Float32Array
   /** @param x [microbatch, …input] @returns [microbatch, …output] */
@@ -55,7 +59,7 @@ export interface Layer {
 
 export interface Kept {
   readonly y: Tensor
-  /** Whoever is given them disposes of them. */
+  /** Of the shapes [microbatch, …insides]. Whoever is given them disposes of them. */
   readonly kept: readonly Tensor[]
 }
 
@@ -81,11 +85,15 @@ export interface Head {
   predict(x: Tensor): Tensor
 }
 
+/** What a sample is: dense numbers of that shape, or so many token numbers below `vocabulary`. */
+export type Sample =
+  | { readonly kind: 'features'; readonly shape: readonly number[] }
+  | { readonly kind: 'tokens'; readonly shape: readonly [length: number]; readonly vocabulary: number }
+
 /** Layers in the order of execution, and what the last one's output is judged by. */
 export interface Model {
   readonly name: string
-  /** What a sample is: `features` dense numbers of that shape, or `tokens` numbers of a vocabulary. */
-  readonly sample: { readonly kind: 'features' | 'tokens'; readonly shape: readonly number[] }
+  readonly sample: Sample
   readonly layers: readonly Layer[]
   readonly head: Head
 }

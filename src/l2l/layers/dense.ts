@@ -1,22 +1,29 @@
-/** A fully connected layer with an optional rectifier: y = max(0, xW + b). */
+/** A fully connected layer over the last axis: y = f(xW + b). */
 import * as tf from '@tensorflow/tfjs-core'
-import { pullback } from '../scope.js'
+import { affine, projectBack, projectionGradients } from '../products.js'
+import { keeping, pullback, spend } from '../scope.js'
+import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
+import { type Activation, activate, activateWithSlope } from './activation.js'
 import { glorot } from './initial.js'
 
 export interface DenseOptions {
   readonly name: string
-  readonly inputs: number
+  /** Shape of a sample; the last axis is what W is applied to. */
+  readonly input: readonly number[]
   readonly units: number
-  readonly activation: 'relu' | 'none'
+  readonly activation: Activation
+  /** Factor of the fresh kernel's numbers. Default 1. */
+  readonly gain?: number
 }
 
-export function dense({ name, inputs, units, activation }: DenseOptions): Layer {
-  const isRectified = activation === 'relu'
-  const forward = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor =>
-    tf.tidy(() => {
-      const linear = tf.add(tf.matMul(x as tf.Tensor2D, kernel as tf.Tensor2D), bias)
-      return isRectified ? tf.relu(linear) : linear
+export function dense({ name, input, units, activation, gain }: DenseOptions): Layer {
+  const inputs = input[input.length - 1]
+  const output = [...input.slice(0, -1), units]
+  const forwardKeeping: Layer['forwardKeeping'] = (x, [kernel, bias]) =>
+    keeping(() => {
+      const { y, slope } = activateWithSlope(activation, affine(x, kernel, bias))
+      return { y, kept: slope === undefined ? [] : [slope] }
     })
   return {
     kind: 'dense',
@@ -25,26 +32,30 @@ export function dense({ name, inputs, units, activation }: DenseOptions): Layer 
       { name: 'kernel', shape: [inputs, units] },
       { name: 'bias', shape: [units] }
     ],
-    input: [inputs],
-    output: [units],
+    input,
+    output,
+    insides: activation === 'none' ? [] : [output],
+    multiplyAdds: sizeOf(input) * units,
     initial(random) {
       const block = new Float32Array(inputs * units + units)
-      glorot(block.subarray(0, inputs * units), inputs, units, random)
+      glorot(block.subarray(0, inputs * units), inputs, units, random, gain)
       return block
     },
-    forward,
-    forwardKeeping(x, weights) {
-      const y = forward(x, weights)
-      return { y, kept: isRectified ? [tf.step(y)] : [] }
-    },
-    vjp: (x, weights, dy, _pass, kept) =>
+    forward: (x, [kernel, bias]) => tf.tidy(() => activate(activation, affine(x, kernel, bias))),
+    forwardKeeping,
+    vjp: (x, weights, dy, pass, kept) =>
       pullback(() => {
-        const open = isRectified ? (kept?.[0] ?? tf.step(forward(x, weights))) : undefined
-        const dz = open === undefined ? dy : tf.mul(dy, open)
-        return {
-          dx: tf.matMul(dz as tf.Tensor2D, weights[0] as tf.Tensor2D, false, true),
-          dWeights: [tf.matMul(x as tf.Tensor2D, dz as tf.Tensor2D, true, false), tf.sum(dz, 0)]
-        }
+        const dz = activation === 'none' ? tf.clone(dy) : throughSlope(x, weights, dy, pass, kept)
+        const dWeights = projectionGradients(x, dz)
+        return { dx: spend([dz], () => projectBack(dz, weights[0])), dWeights }
       })
+  }
+
+  function throughSlope(...[x, weights, dy, pass, kept]: Parameters<Layer['vjp']>): tf.Tensor {
+    if (kept !== undefined) return tf.mul(dy, kept[0])
+    const again = forwardKeeping(x, weights, pass)
+    again.y.dispose()
+    const [slope] = again.kept
+    return spend([slope], () => tf.mul(dy, slope))
   }
 }
