@@ -26,11 +26,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   streams: { values: [], types: ['learner'] },
   network: { values: [], types: ['admb', 'overlay'] },
   storage: { values: [], types: ['admb'] },
-  peer: { values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage'], types: [] },
+  peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage'], types: [] },
   server: { values: ['peer'], types: [] },
   report: { values: ['sim'], types: ['admb'] },
   cli: {
-    values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage', 'peer', 'server', 'sim', 'report'],
+    values: [
+      'admb',
+      'overlay',
+      'learner',
+      'device',
+      'l2l',
+      'streams',
+      'network',
+      'storage',
+      'peer',
+      'server',
+      'sim',
+      'report'
+    ],
     types: []
   }
 }

@@ -7,13 +7,13 @@ import {
   type AveragingSpec,
   averagingNames,
   defaultAveraging,
+  defaultNetworkRule,
   defaultRule,
-  type ModelName,
-  modelNames,
   type RuleSpec,
   ruleNames
 } from '../learner/index.js'
 import { FORMATS, type Format, type Shard } from '../streams/index.js'
+import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution } from './networks.js'
 import { amount, choice, list, named, shard, whole } from './values.js'
 
 export interface DataFlags {
@@ -39,8 +39,9 @@ export interface DataFlags {
   readonly strict?: boolean
 }
 
-export interface LearningFlags {
-  readonly model?: ModelName
+export interface LearningFlags extends NetworkFlags {
+  /** A linear model, a ready network, or a file that describes one. */
+  readonly model?: string
   readonly rule?: RuleSpec
   readonly average?: AveragingSpec
   readonly batch?: number
@@ -90,15 +91,18 @@ export function withFeatures(command: Command): Command {
 
 /** The model and how it learns. */
 export function withLearning(command: Command, batch: number): Command {
-  return command
+  return withExecution(command)
     .option(
       '--model <name>',
-      `${modelNames.join(', ')} (default: softmax for 3 or more classes, else logistic)`,
-      choice(modelNames)
+      `${MODEL_WORDS.join(', ')}, or a YAML file with layers (default: softmax for 3 or more classes, else logistic)`,
+      parseModelWord
+    )
+    .addOption(
+      new Option('--target <kind>', 'networks: what is predicted').choices(['class', 'number']).default('class')
     )
     .option(
       '--rule <name[,key=value]>',
-      `${ruleNames.join(', ')} (default: ${defaultRule.name})`,
+      `${ruleNames.join(', ')} (default: ${defaultRule.name}, networks ${defaultNetworkRule.name})`,
       named('rule', ruleNames)
     )
     .option(

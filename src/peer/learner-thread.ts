@@ -2,7 +2,7 @@
 import { setTimeout as sleep, setImmediate as yieldNow } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
-import { parserOptions } from './agreement.js'
+import { learningParts, parserOptions } from './agreement.js'
 import { LearnerLoop } from './learner-loop.js'
 import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
@@ -80,9 +80,9 @@ function terminated(body: Uint8Array): Uint8Array {
   return Buffer.concat([body, Buffer.from('\n')])
 }
 
-try {
-  const loop = new LearnerLoop(init, post, () => performance.now())
-  serve(loop).catch(fail)
-} catch (error) {
-  fail(error)
+async function start(): Promise<void> {
+  const parts = await learningParts(init.spec, init.execution ?? {})
+  await serve(new LearnerLoop(init, parts, post, () => performance.now()))
 }
+
+start().catch(fail)

@@ -46,7 +46,7 @@ async function demo(given: SharedFlags): Promise<void> {
   if (flags.shard !== undefined) throw new UsageError('demo shares the data among its peers itself: leave --shard out')
   if (flags.data === '-') throw new UsageError('demo reads its data several times: give a file instead of -')
   const { spec } = await probeTask(flags)
-  const stream = streamOptions(flags, spec.model)
+  const stream = streamOptions(flags)
   const scratch = await mkdtemp(join(tmpdir(), 'admb-demo-'))
   const start = performance.now()
   let fail: (error: Error) => void = () => undefined
@@ -61,7 +61,7 @@ async function demo(given: SharedFlags): Promise<void> {
     const stage = new Stage(cluster, flags.json ?? false, start)
     await Promise.race([stage.play(await rowsOf(stream)), failure])
     await cluster.stop()
-    await conclude(flags.json ?? false, { spec, stream }, stage, cluster, start)
+    await conclude(flags, { spec, stream }, stage, cluster, start)
   } finally {
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
     await cluster?.stop()

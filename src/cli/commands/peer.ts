@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { PredictWith } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
+import { executionOf } from '../networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -84,7 +85,22 @@ async function run(flags: Flags): Promise<void> {
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const log = createLog(flags.logLevel)
-  const options = { spec, stream, rate, period, carry, degree, predictWith, dir, mdns, peers, networkKey, allow, log }
+  const options = {
+    spec,
+    execution: executionOf(flags),
+    stream,
+    rate,
+    period,
+    carry,
+    degree,
+    predictWith,
+    dir,
+    mdns,
+    peers,
+    networkKey,
+    allow,
+    log
+  }
   const peer = await startListening(flags.listen, listen => Peer.start({ ...options, listen }))
   const failed = new AbortController()
   peer.once('failed', error => failed.abort(error))

@@ -2,14 +2,16 @@
 import type { Command } from 'commander'
 import { encodeSaved } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
+import type { RelayReport } from '../../l2l/index.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
 import type { Progress } from '../../peer/thread-messages.js'
 import { Store } from '../../storage/index.js'
-import { openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
+import { type ExampleStream, openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
 import { malformedLines } from '../malformed.js'
+import { executionOf, isNetwork, networkOf } from '../networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -19,8 +21,9 @@ import {
   withLearning,
   withPredictWith
 } from '../options.js'
-import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { formatNumber, megabytes, ProgressLine, print, printJson } from '../output.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
+import { type RunningTrainer, trainerFor } from '../trainer.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
@@ -29,6 +32,7 @@ interface Flags extends DataFlags, LearningFlags {
 }
 
 const DEFAULT_BATCH = 1
+const DEFAULT_NETWORK_BATCH = 32
 
 export function trainCommand(program: Command): Command {
   const command = program.command('train').description('learn a stream in one process, without a network')
@@ -39,6 +43,7 @@ export function trainCommand(program: Command): Command {
       `
 Examples:
   admb train --data digits
+  admb train --data digits --model mlp --passes 3 --schedule l2l-p --microbatch 16
   admb train --data ads.svm.gz --model logistic --dir model
   zcat clicks.vw.gz | admb train --data - --format vw --hash-bits 20 --json`
     )
@@ -50,23 +55,10 @@ async function train(flags: Flags): Promise<void> {
   try {
     const start = performance.now()
     const scaling = { moments: new RunningMoments(), frozen: false }
-    const options = { ...streamOptions(flags, flags.model), scaling, onMalformed: malformedLines() }
+    const options = { ...streamOptions(flags), scaling, onMalformed: malformedLines() }
     const stream = await openStream(options)
-    const model = modelFor(flags.model, stream)
-    const classes = flags.classes ?? stream.classes
-    const { rule, average: averaging, l2, predictWith } = flags
-    const batch = flags.batch ?? DEFAULT_BATCH
-    const { dimension } = stream
-    const trainer = new SerialTrainer({
-      model,
-      classes: model === 'linear' ? undefined : classes,
-      dimension,
-      rule,
-      averaging,
-      l2,
-      batch,
-      predictWith
-    })
+    const task = await begin(flags, stream)
+    const { trainer } = task
     const progress = new ProgressLine()
     for await (const examples of stream) {
       trainer.learn(examples)
@@ -74,14 +66,43 @@ async function train(flags: Flags): Promise<void> {
     }
     progress.clear()
     const trained = trainer.finish()
-    const { hashBits, columns } = stream
-    const spec = learningSpec(flags, { model, classes, batch, hashBits, columns, dimension: trained.dimension })
+    const spec = task.specFor(trained.dimension)
     const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
     const name = await keep(store, spec, trained, trainer.report(), moments)
-    show(flags, trainer.report(), { seconds: (performance.now() - start) / 1000, skipped: stream.skipped }, name)
+    const seconds = (performance.now() - start) / 1000
+    show(
+      flags,
+      trainer.report(),
+      { seconds, skipped: stream.skipped, device: task.device, relay: task.report?.() },
+      name
+    )
   } finally {
     await store?.close()
   }
+}
+
+interface Task extends RunningTrainer {
+  /** What was learned, once the number of features is known. */
+  specFor(dimension: number): LearningSpec
+}
+
+/** Models of linear kind grow with their data; a network must be known beforehand. */
+async function begin(flags: Flags, stream: ExampleStream): Promise<Task> {
+  const batch = flags.batch ?? (isNetwork(flags.model) ? DEFAULT_NETWORK_BATCH : DEFAULT_BATCH)
+  const classes = flags.classes ?? stream.classes ?? flags.classNames?.length
+  const found = () => ({ classes, batch, hashBits: stream.hashBits, columns: stream.columns })
+  if (flags.model !== undefined && isNetwork(flags.model)) {
+    const model = await networkOf(flags.model, flags, { dimension: stream.dimension, classes })
+    const specFor = (dimension: number) => learningSpec(flags, { ...found(), model, dimension })
+    const spec = specFor(stream.dimension as number)
+    return { ...(await trainerFor(spec, executionOf(flags), flags.predictWith)), specFor }
+  }
+  const model = modelFor(flags.model, stream)
+  const { rule, average: averaging, l2, predictWith } = flags
+  const { dimension } = stream
+  const known = model === 'linear' ? undefined : classes
+  const trainer = new SerialTrainer({ model, classes: known, dimension, rule, averaging, l2, batch, predictWith })
+  return { trainer, specFor: features => learningSpec(flags, { ...found(), model, dimension: features }) }
 }
 
 async function emptyStore(dir: string): Promise<Store> {
@@ -115,7 +136,7 @@ async function keep(
       ? { updates, origin, incarnation: 0, digest: content }
       : { updates, origin, incarnation, digest: content }
   if (store) {
-    const { learner, recipe } = learningParts(spec)
+    const { learner, recipe } = await learningParts(spec)
     const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
     const predictor = encodeSaved(
       { predictor: { name, parameters, average, state }, lineage: [] },
@@ -138,7 +159,7 @@ function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number
 function show(
   { json, dir }: Flags,
   { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
-  { seconds, skipped }: { seconds: number; skipped: number },
+  { seconds, skipped, device, relay }: { seconds: number; skipped: number; device?: string; relay?: RelayReport },
   predictor: object
 ): void {
   const inputsPerSecond = inputs / seconds
@@ -153,6 +174,8 @@ function show(
       skipped: skippedAll,
       seconds,
       inputsPerSecond,
+      device,
+      relay,
       predictor
     })
     return
@@ -164,5 +187,14 @@ function show(
   print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
+  if (device !== undefined) print(`device          ${device}`)
+  if (relay !== undefined) {
+    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped } = relay
+    print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the param-server`)
+    print(
+      `memory          ${megabytes(devicePeakBytes)} on the device, ${megabytes(hostPeakBytes)} on the host, at most`
+    )
+    if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
+  }
   if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir} --data FILE)`)
 }

@@ -7,6 +7,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { ModelError } from '../errors.js'
 import { ACTIVATIONS } from '../layers/activation.js'
+import { READY_MODELS } from './names.js'
 
 const count = z.int().min(1)
 const rate = z.number().min(0).lt(1)
@@ -95,7 +96,6 @@ const schema = z.discriminatedUnion('model', [
 
 export type LayerSpec = z.output<typeof layer>
 export type ModelSpec = z.output<typeof schema>
-export const READY_MODELS = ['mlp', 'convnet', 'transformer', 'gpt'] as const
 
 /**
  * @param value as from YAML: `{model: NAME, …options}`, or `{layers: [{kind: …}, …]}`

@@ -108,8 +108,7 @@ class HostStash implements Stash {
 /** One file for all; places that were dropped are used again for tensors of the same size. */
 class DiskStash implements Stash {
   readonly peakBytes = 0
-  readonly #folder = mkdtempSync(join(tmpdir(), 'admb-stash-'))
-  readonly #file = openSync(join(this.#folder, 'stash'), 'w+')
+  #opened: { readonly folder: string; readonly file: number } | undefined
   readonly #kept = new Map<string, { readonly at: number; readonly bytes: number; readonly shape: number[] }>()
   readonly #free = new Map<number, number[]>()
   #end = 0
@@ -122,7 +121,7 @@ class DiskStash implements Stash {
       at = this.#end
       this.#end += bytes
     }
-    writeSync(this.#file, new Uint8Array(values.buffer, values.byteOffset, bytes), 0, bytes, at)
+    writeSync(this.#file(), new Uint8Array(values.buffer, values.byteOffset, bytes), 0, bytes, at)
     this.#kept.set(key(layer, microbatch), { at, bytes, shape: tensor.shape })
     tensor.dispose()
   }
@@ -134,7 +133,7 @@ class DiskStash implements Stash {
       shape: number[]
     }
     const values = new Float32Array(bytes / 4)
-    readSync(this.#file, new Uint8Array(values.buffer), 0, bytes, at)
+    readSync(this.#file(), new Uint8Array(values.buffer), 0, bytes, at)
     return tf.tensor(values, shape)
   }
 
@@ -156,7 +155,17 @@ class DiskStash implements Stash {
   }
 
   close(): void {
-    closeSync(this.#file)
-    rmSync(this.#folder, { recursive: true, force: true })
+    if (this.#opened === undefined) return
+    closeSync(this.#opened.file)
+    rmSync(this.#opened.folder, { recursive: true, force: true })
+    this.#opened = undefined
+  }
+
+  #file(): number {
+    if (this.#opened === undefined) {
+      const folder = mkdtempSync(join(tmpdir(), 'admb-stash-'))
+      this.#opened = { folder, file: openSync(join(folder, 'stash'), 'w+') }
+    }
+    return this.#opened.file
   }
 }

@@ -1,0 +1,10 @@
+/** The room's public face: networks as learners, and how they are executed. */
+export { initialBlocks, layoutOf } from './blocks.js'
+export { type NetworkSpec, networkText } from './description.js'
+export { ModelError } from './errors.js'
+export { deviceFor, type Execution, networkLearner, networkModel } from './execution.js'
+export type { Target } from './models/create.js'
+export { loadModel, type ModelSpec } from './models/spec.js'
+export { sampleFor } from './sample.js'
+export { RelayEngine, type RelayReport } from './training/engine.js'
+export type { Model, Sample } from './types.js'
