@@ -3,6 +3,7 @@
  * class for each position, the mean over positions.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { oneHot } from '../one-hot.js'
 import { asRows } from '../products.js'
 import { spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
@@ -20,8 +21,7 @@ export function softmaxHead(input: readonly number[]): Head {
       return tf.div(tf.sum(tf.cast(found, 'float32')), positions)
     })
   })
-  const wantedOf = (targets: tf.Tensor): tf.Tensor =>
-    tf.tidy(() => tf.oneHot(tf.reshape(targets, [-1]) as tf.Tensor1D, classes, 1, 0, 'float32'))
+  const wantedOf = (targets: tf.Tensor): tf.Tensor => tf.tidy(() => oneHot(tf.reshape(targets, [-1]), classes))
 
   return {
     kind: 'softmax',

@@ -3,6 +3,7 @@
  * lower and right edge is not looked at. The gradient goes to the first of equals.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { oneHot } from '../one-hot.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
@@ -11,6 +12,7 @@ export interface MaxPoolOptions {
   readonly name: string
   /** [height, width, channels] */
   readonly input: readonly number[]
+  /** At least 2. */
   readonly size: number
 }
 
@@ -36,7 +38,7 @@ export function maxPool({ name, input, size }: MaxPoolOptions): Layer {
   /** Each output's gradient in its winner's cell, zeros elsewhere. */
   const scatter = (dy: tf.Tensor, winners: tf.Tensor): tf.Tensor => {
     const samples = dy.shape[0]
-    const won = tf.oneHot(winners as tf.Tensor2D, cells, 1, 0, 'float32')
+    const won = oneHot(winners, cells)
     const byCell = spend([won], () => tf.transpose(won, [0, 2, 1]))
     const squares = spend([byCell], () => tf.mul(byCell, tf.reshape(dy, [-1, 1, channels])))
     const bands = spend([squares], () =>

@@ -51,7 +51,7 @@ const layer = z.discriminatedUnion('kind', [
     padding: z.enum(['same', 'valid']).default('same'),
     activation: activation.default('relu')
   }),
-  z.strictObject({ kind: z.literal('max-pool'), name, size: count.default(2) }),
+  z.strictObject({ kind: z.literal('max-pool'), name, size: z.int().min(2).default(2) }),
   z.strictObject({ kind: z.literal('flatten'), name }),
   z.strictObject({ kind: z.literal('mean-pool'), name })
 ])
