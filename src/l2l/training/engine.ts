@@ -102,10 +102,10 @@ export class RelayEngine implements Engine {
   #step(): void {
     const { predictWith } = this.#options
     const rows = this.#rows
+    const waited = this.#server.waitedMs
     const before = predictWith === 'average' ? this.#relay.score(this.#server.averages, rows) : undefined
     this.#server.begin(rows.size, this.updates)
     const start = performance.now()
-    const waited = this.#server.waitedMs
     const { loss, hits } = this.#relay.train(this.#server, rows)
     this.#totalMs += performance.now() - start
     this.#waitedMs += this.#server.waitedMs - waited

@@ -63,7 +63,7 @@ class Bench {
   constructor(options: Partial<LearnerInit> = {}) {
     this.loop = new LearnerLoop(
       init(options),
-      linearParts(spec),
+      linearParts((options.spec ?? spec) as LinearSpec),
       message => this.said.push(message),
       () => this.now
     )
