@@ -1,4 +1,5 @@
 /** A network as plain data, complete: what is stored with a predictor, and what peers compare. */
+import { createHash } from 'node:crypto'
 import type { Target } from './models/create.js'
 import type { ModelSpec } from './models/spec.js'
 import type { Sample } from './types.js'
@@ -12,6 +13,12 @@ export interface NetworkSpec {
 /** Canonical text: equal for equal networks. */
 export function networkText({ layers, sample, target }: NetworkSpec): string {
   return JSON.stringify(sorted({ layers, sample, target }))
+}
+
+/** What people compare: the model's name, and 32 bits of its text. */
+export function networkName(spec: NetworkSpec): string {
+  const name = spec.layers.model === 'layers' ? spec.layers.name : spec.layers.model
+  return `${name}#${createHash('sha256').update(networkText(spec)).digest('hex').slice(0, 8)}`
 }
 
 /** With the keys of every object in order. */

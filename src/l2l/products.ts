@@ -7,7 +7,7 @@ import * as tf from '@tensorflow/tfjs-core'
 import { spend } from './scope.js'
 
 /** From so many multiplications a product on, a call of its own is cheaper than wasm's slow loop (measured). */
-const LARGE_PRODUCT = 60_000
+const LARGE_PRODUCT = 40_000
 
 function onlyPlainIsFast(): boolean {
   return tf.getBackend() === 'wasm'
@@ -29,20 +29,23 @@ export function multiplyBatch(a: tf.Tensor, b: tf.Tensor, transposeA = false, tr
     return tf.matMul(a as tf.Tensor3D, b as tf.Tensor3D, transposeA, transposeB)
   }
   return tf.tidy(() => {
-    const left = transposeA ? tf.transpose(a, [0, 2, 1]) : a
-    const right = transposeB ? tf.transpose(b, [0, 2, 1]) : b
-    const products: tf.Tensor[] = []
-    for (let i = 0; i < batch; i++) products.push(multiplyOne(left, right, i))
+    const left = matricesOf(a, transposeA)
+    const right = matricesOf(b, transposeB)
+    const products = Array.from({ length: batch }, (_, i) =>
+      tf.tidy(() => tf.matMul(left(i) as tf.Tensor2D, right(i) as tf.Tensor2D))
+    )
     return tf.stack(products)
   })
 }
 
-function multiplyOne(left: tf.Tensor, right: tf.Tensor, index: number): tf.Tensor {
-  const matrix = (batch: tf.Tensor) => {
-    const [, rows, columns] = batch.shape
-    return tf.reshape(tf.slice(batch, [index, 0, 0], [1, rows, columns]), [rows, columns]) as tf.Tensor2D
-  }
-  return tf.tidy(() => tf.matMul(matrix(left), matrix(right)))
+/** The i-th matrix of a batch. By way of the host, which for wasm is the same memory: its `Slice` copies the whole batch each time. */
+function matricesOf(batch: tf.Tensor, isTransposed: boolean): (index: number) => tf.Tensor {
+  const straight = isTransposed ? tf.transpose(batch, [0, 2, 1]) : batch
+  const [, rows, columns] = straight.shape as number[]
+  const numbers = straight.dataSync()
+  if (isTransposed) straight.dispose()
+  const size = rows * columns
+  return index => tf.tensor(numbers.subarray(index * size, (index + 1) * size), [rows, columns])
 }
 
 /** x·W over the last axis of x, whatever the axes before it. */

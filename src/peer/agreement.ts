@@ -3,7 +3,7 @@
  * description serves the handshake between peers, the state directory, and the commands that read one.
  */
 import type { Recipe } from '../admb/index.js'
-import { type NetworkSpec, networkText } from '../l2l/description.js'
+import { type NetworkSpec, networkName, networkText } from '../l2l/description.js'
 import type { Execution } from '../l2l/index.js'
 import {
   type AveragingSpec,
@@ -86,7 +86,7 @@ export function agreementFields(spec: LearningSpec): [field: string, value: stri
   const recipe = recipeOf(spec)
   const { features } = spec
   return [
-    ['model', spec.network ? networkText(spec.network) : spec.model],
+    ['model', spec.network ? networkName(spec.network) : spec.model],
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
     ['class-names', (features.classNames ?? []).join(',')],

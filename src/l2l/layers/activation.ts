@@ -22,8 +22,8 @@ export function activate(activation: Activation, z: tf.Tensor): tf.Tensor {
     case 'tanh':
       return spend([z], () => tf.tanh(z))
     case 'gelu': {
-      const bent = geluTanh(z)
-      return spend([z, bent], () => gelu(z, bent))
+      const share = geluShare(z)
+      return spend([z, share], () => tf.mul(z, share))
     }
     default:
       return activation satisfies never
@@ -44,36 +44,33 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
       return { y, slope: tf.tidy(() => tf.sub(1, tf.square(y))) }
     }
     case 'gelu': {
-      const bent = geluTanh(z)
-      const y = tf.tidy(() => gelu(z, bent))
-      return { y, slope: geluSlope(z, bent) }
+      const share = geluShare(z)
+      const y = tf.mul(z, share)
+      return { y, slope: geluSlope(z, share, y) }
     }
     default:
       return activation satisfies never
   }
 }
 
-/** tanh(√(2/π)·(z + 0.044715·z³)) */
-function geluTanh(z: tf.Tensor): tf.Tensor {
-  const square = tf.square(z)
-  const polynomial = affineOf(square, GELU_SCALE * GELU_CUBE, GELU_SCALE)
+/**
+ * What gelu lets through of z: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³). By the sigmoid, which wasm has a vector
+ * kernel for, unlike tanh.
+ */
+function geluShare(z: tf.Tensor): tf.Tensor {
+  const polynomial = affineOf(tf.square(z), 2 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
   const inner = spend([polynomial], () => tf.mul(polynomial, z))
-  return spend([inner], () => tf.tanh(inner))
+  return spend([inner], () => tf.sigmoid(inner))
 }
 
-function gelu(z: tf.Tensor, bent: tf.Tensor): tf.Tensor {
-  const half = affineOf(tf.clone(bent), 0.5, 0.5)
-  return spend([half], () => tf.mul(half, z))
-}
-
-/** ½(1 + t) + ½z(1 − t²)·√(2/π)·(1 + 3·0.044715·z²); disposes of both. */
-function geluSlope(z: tf.Tensor, bent: tf.Tensor): tf.Tensor {
-  const inner = affineOf(tf.square(z), 1.5 * GELU_SCALE * GELU_CUBE, 0.5 * GELU_SCALE)
-  const steep = spend([inner, z], () => tf.mul(inner, z))
-  const room = affineOf(tf.square(bent), -1, 1)
-  const second = spend([steep, room], () => tf.mul(steep, room))
-  const first = affineOf(bent, 0.5, 0.5)
-  return spend([first, second], () => tf.add(first, second))
+/** σ + z·σ·(1 − σ)·2u′; disposes of z and σ. */
+function geluSlope(z: tf.Tensor, share: tf.Tensor, y: tf.Tensor): tf.Tensor {
+  const square = spend([z], () => tf.square(z))
+  const steepness = affineOf(square, 6 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
+  const rest = tf.sub(1, share)
+  const bend = spend([steepness, rest], () => tf.mul(steepness, rest))
+  const change = spend([bend], () => tf.mul(bend, y))
+  return spend([share, change], () => tf.add(share, change))
 }
 
 /** a·x + b; disposes of x. */

@@ -10,7 +10,7 @@ import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
 import { DenseRows } from '../../../src/l2l/rows.js'
 import type { Model } from '../../../src/l2l/types.js'
 import { zeros } from '../../../src/learner/index.js'
-import { denseModel, randomRows } from '../../support/l2l/models.js'
+import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 /** Loss and gradients of one minibatch. */
 function gradientsOf(model: Model, options: RelayOptions, rows: number) {

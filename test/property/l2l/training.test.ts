@@ -15,7 +15,7 @@ import {
   type RuleSpec,
   zeros
 } from '../../../src/learner/index.js'
-import { denseModel, randomRows } from '../../support/l2l/models.js'
+import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 const model = denseModel(5, [7, 6], 3)
 const averaging = { name: 'tail' } as const

@@ -1,32 +1,54 @@
-/** Small models and rows for them. */
-import { softmaxHead } from '../../../src/l2l/heads/softmax.js'
-import { dense } from '../../../src/l2l/layers/dense.js'
-import { uniforms } from '../../../src/l2l/random.js'
+/** A model's loss and gradients in the plainest way: all layers forward, all layers back, everything on the device. */
+import * as tf from '@tensorflow/tfjs-core'
+import { layersWithBlocks } from '../../../src/l2l/blocks.js'
 import { sizeOf } from '../../../src/l2l/shape.js'
-import type { Model } from '../../../src/l2l/types.js'
-import type { Examples } from '../../../src/learner/index.js'
+import type { Layer, Model, Pass } from '../../../src/l2l/types.js'
 
-/** Fully connected layers of those widths, and a softmax over the classes. */
-export function denseModel(inputs: number, hidden: readonly number[], classes: number): Model {
-  const widths = [inputs, ...hidden, classes]
-  const layers = widths
-    .slice(1)
-    .map((units, l) =>
-      dense({ name: `dense${l}`, input: [widths[l]], units, activation: l < hidden.length ? 'relu' : 'none' })
-    )
-  return { name: 'dense', sample: { kind: 'features', shape: [inputs] }, layers, head: softmaxHead([classes]) }
+export interface Step {
+  /** Summed over samples. */
+  readonly loss: number
+  readonly hits: number
+  readonly gradients: Float32Array[]
 }
 
-/** Rows with random features and labels, always the same. */
-export function randomRows({ sample, head }: Model, size: number): Examples {
-  const random = uniforms(size)
-  const width = sizeOf(sample.shape)
-  const classes = head.input[head.input.length - 1]
+export function stepOf(model: Model, blocks: readonly Float32Array[], x: tf.Tensor, targets: tf.Tensor): Step {
+  const owners = layersWithBlocks(model)
+  const result: { loss?: number; hits?: number } = {}
+  const gradients = new Map<Layer, Float32Array>()
+  tf.tidy(() => {
+    const weights = model.layers.map(layer => tensorsOf(layer, blocks[owners.indexOf(layer)]))
+    const passes = model.layers.map((_, i): Pass => ({ training: true, seed: i }))
+    const inputs: tf.Tensor[] = [x]
+    model.layers.forEach((layer, i) => {
+      inputs.push(layer.forward(inputs[i], weights[i], passes[i]))
+    })
+    const judged = model.head.lossAndGradient(inputs[model.layers.length], targets)
+    result.loss = judged.loss.dataSync()[0]
+    result.hits = judged.hits?.dataSync()[0]
+    let d: tf.Tensor | undefined = judged.dx
+    for (let i = model.layers.length - 1; i >= 0; i--) {
+      const layer = model.layers[i]
+      const back = layer.vjp(inputs[i], weights[i], d as tf.Tensor, passes[i])
+      gradients.set(layer, blockOf(back.dWeights))
+      d = back.dx
+    }
+  })
   return {
-    size,
-    labels: Float32Array.from({ length: size }, () => Math.floor(random() * classes)),
-    offsets: Int32Array.from({ length: size + 1 }, (_, row) => row * width),
-    indices: Int32Array.from({ length: size * width }, (_, i) => i % width),
-    values: Float32Array.from({ length: size * width }, () => 2 * random() - 1)
+    loss: result.loss ?? Number.NaN,
+    hits: result.hits ?? Number.NaN,
+    gradients: owners.map(layer => gradients.get(layer) ?? new Float32Array(0))
   }
+}
+
+export function tensorsOf(layer: Layer, block: Float32Array | undefined): tf.Tensor[] {
+  let at = 0
+  return layer.weights.map(({ shape }) => {
+    const from = at
+    at += sizeOf(shape)
+    return tf.tensor((block as Float32Array).slice(from, at), [...shape])
+  })
+}
+
+function blockOf(tensors: readonly tf.Tensor[]): Float32Array {
+  return Float32Array.from(tensors.flatMap(tensor => [...tensor.dataSync()]))
 }
