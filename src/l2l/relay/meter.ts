@@ -8,6 +8,7 @@ import { DeviceError } from '../../device/index.js'
 /** The parts of the engine that see all buffers come and go. */
 interface Engine {
   readonly state: {
+    readonly numBytes: number
     readonly tensorInfo: { has(id: object): boolean; get(id: object): { readonly bytes: number } | undefined }
   }
   trackTensor(tensor: tf.Tensor, backend: unknown): void
@@ -68,7 +69,7 @@ export function deviceMeter(): DeviceMeter {
     remove(id, backend)
     if (!tensorInfo.has(id)) counted.bytes -= bytes
   }
-  counted.bytes = tf.memory().numBytes
+  counted.bytes = engine.state.numBytes
   meter = counted
   return meter
 }
