@@ -15,7 +15,7 @@ import { bytes, choice, modelWord, whole } from './values.js'
 export interface NetworkFlags {
   readonly target?: 'class' | 'number'
   readonly backend?: DeviceName | 'auto'
-  readonly schedule?: Schedule
+  readonly schedule?: Schedule | 'auto'
   readonly microbatch?: number
   readonly stash?: StashPlace
   readonly deviceMemory?: number
@@ -44,7 +44,11 @@ export function withExecution(command: Command): Command {
         .choices(['auto', ...DEVICE_NAMES])
         .default('auto')
     )
-    .option('--schedule <name>', `networks: ${SCHEDULES.join(', ')} (default: l2l)`, choice(SCHEDULES))
+    .option(
+      '--schedule <name>',
+      `networks: ${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`,
+      choice([...SCHEDULES, 'auto'] as const)
+    )
     .option('--microbatch <rows>', 'networks: rows at once on the device (default: the whole batch)', whole(1))
     .option(
       '--stash <place>',

@@ -1,6 +1,6 @@
 /** What learns in this process: a serial trainer for a linear model or for a network. */
 
-import type { Execution, RelayReport } from '../l2l/index.js'
+import type { Execution, Plan, RelayReport } from '../l2l/index.js'
 import {
   BatchEngine,
   createAveraging,
@@ -15,6 +15,8 @@ export interface RunningTrainer {
   readonly trainer: SerialTrainer
   /** What the network's execution cost so far; undefined for a linear model. */
   report?(): RelayReport
+  /** What the planner expected, where it was asked. */
+  readonly plan?: Plan
   /** The device that executes a network, and why that one. */
   readonly device?: string
 }
@@ -30,16 +32,17 @@ export async function trainerFor(
     const { model, classes, l2 } = spec
     return { trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, predictWith }) }
   }
-  const { deviceFor, networkLearner, networkModel, RelayEngine } = await import('../l2l/index.js')
+  const { deviceFor, networkLearner, networkModel, planned, RelayEngine } = await import('../l2l/index.js')
   const { why: device } = await deviceFor(execution)
   if (isBlockwise(rule)) {
     const model = networkModel(spec.network)
-    const engine = new RelayEngine({ ...execution, model, rule, averaging, batch, predictWith })
+    const { relay, plan } = planned(model, execution, batch)
+    const engine = new RelayEngine({ ...relay, model, rule, averaging, batch, predictWith })
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
-    return { trainer, report: () => engine.report(), device }
+    return { trainer, report: () => engine.report(), plan, device }
   }
   // Rules that look at all layers at once wait for the last gradient.
-  const learner = await networkLearner(spec.network, execution)
+  const learner = await networkLearner(spec.network, batch, execution)
   const engine = new BatchEngine({
     learnerFor: () => learner,
     dimension,

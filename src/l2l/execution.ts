@@ -1,15 +1,11 @@
-/** How this machine executes a network: nobody else's affair, and no part of what peers agree on. */
-import { type Device, type DeviceName, openDevice } from '../device/index.js'
+/** From a network's description to what executes it here. */
+import { type Device, openDevice } from '../device/index.js'
 import type { NetworkSpec } from './description.js'
+import type { Execution } from './execution-options.js'
 import { createModel } from './models/create.js'
 import { NetworkLearner } from './network.js'
-import type { RelayOptions } from './relay/relay.js'
+import { planned } from './planning/planned.js'
 import type { Model } from './types.js'
-
-export interface Execution extends RelayOptions {
-  /** Default `auto`: the first that works. */
-  readonly backend?: DeviceName | 'auto'
-}
 
 /** @throws ModelError */
 export function networkModel({ layers, sample, target }: NetworkSpec): Model {
@@ -23,10 +19,17 @@ export function deviceFor({ backend = 'auto', deviceMemory }: Execution): Promis
 
 /**
  * The network as a learner.
+ * @param batch inputs that come at once, for the planner
  * @param execution undefined if nothing will be computed, only the layout is wanted
  * @throws ModelError, OptionError, DeviceError
  */
-export async function networkLearner(spec: NetworkSpec, execution: Execution | undefined): Promise<NetworkLearner> {
-  if (execution !== undefined) await deviceFor(execution)
-  return new NetworkLearner(networkModel(spec), execution ?? {})
+export async function networkLearner(
+  spec: NetworkSpec,
+  batch: number,
+  execution: Execution | undefined
+): Promise<NetworkLearner> {
+  const model = networkModel(spec)
+  if (execution === undefined) return new NetworkLearner(model, {})
+  await deviceFor(execution)
+  return new NetworkLearner(model, planned(model, execution, batch).relay)
 }

@@ -69,7 +69,7 @@ export async function learningParts(spec: LearningSpec, execution?: Execution): 
   if (spec.model !== 'network') return linearParts(spec)
   // Loaded only where it is needed: it brings TensorFlow.js along.
   const { networkLearner } = await import('../l2l/index.js')
-  return { learner: await networkLearner(spec.network, execution), recipe: recipeOf(spec) }
+  return { learner: await networkLearner(spec.network, spec.batch, execution), recipe: recipeOf(spec) }
 }
 
 /** The same for a linear model, at once. */

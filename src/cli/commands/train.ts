@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { encodeSaved } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
-import type { RelayReport } from '../../l2l/index.js'
+import type { Plan, RelayReport } from '../../l2l/index.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
@@ -22,6 +22,7 @@ import {
   withPredictWith
 } from '../options.js'
 import { formatNumber, megabytes, ProgressLine, print, printJson } from '../output.js'
+import { showOutcome } from '../plan-table.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
 import { type RunningTrainer, trainerFor } from '../trainer.js'
 
@@ -70,12 +71,9 @@ async function train(flags: Flags): Promise<void> {
     const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
     const name = await keep(store, spec, trained, trainer.report(), moments)
     const seconds = (performance.now() - start) / 1000
-    show(
-      flags,
-      trainer.report(),
-      { seconds, skipped: stream.skipped, device: task.device, relay: task.report?.() },
-      name
-    )
+    const { device, plan } = task
+    const cost = { seconds, skipped: stream.skipped, device, plan, relay: task.report?.() }
+    show(flags, trainer.report(), cost, name)
   } finally {
     await store?.close()
   }
@@ -156,10 +154,18 @@ function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number
   return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${formatNumber(rate)} inputs/s`
 }
 
+interface Cost {
+  readonly seconds: number
+  readonly skipped: number
+  readonly device?: string
+  readonly plan?: Plan
+  readonly relay?: RelayReport
+}
+
 function show(
   { json, dir }: Flags,
   { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
-  { seconds, skipped, device, relay }: { seconds: number; skipped: number; device?: string; relay?: RelayReport },
+  { seconds, skipped, device, plan, relay }: Cost,
   predictor: object
 ): void {
   const inputsPerSecond = inputs / seconds
@@ -175,6 +181,7 @@ function show(
       seconds,
       inputsPerSecond,
       device,
+      plan,
       relay,
       predictor
     })
@@ -194,6 +201,7 @@ function show(
     print(
       `memory          ${megabytes(devicePeakBytes)} on the device, ${megabytes(hostPeakBytes)} on the host, at most`
     )
+    if (plan) showOutcome(plan, relay)
     if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
   }
   if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir} --data FILE)`)

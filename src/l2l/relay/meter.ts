@@ -40,11 +40,11 @@ export class OverBudgetError extends DeviceError {
   constructor(
     readonly what: string,
     readonly bytes: number,
-    readonly limit: number
+    readonly limit: number,
+    advice = 'use a smaller --microbatch, --stash host, or --schedule l2l'
   ) {
     super(
-      `${what} needs at least ${megabytes(bytes)} on the device, --device-memory allows ${megabytes(limit)}: ` +
-        'use a smaller --microbatch, --stash host, or --schedule l2l'
+      `${what} needs at least ${megabytes(bytes)} on the device, --device-memory allows ${megabytes(limit)}: ${advice}`
     )
   }
 }
