@@ -1,10 +1,10 @@
 /**
- * Two-dimensional convolution with bias: y = f(x * K + b), samples as [height, width, channels]. No backend-specific filter
- * gradient is used (wasm has none): the gradient of each of the kernel's cells is one matrix product of the inputs which that
- * cell meets and the outputs they go to, which also spares the memory of all patches at once.
+ * Two-dimensional convolution with bias: y = f(x * K + b), samples as [height, width, channels]. The gradient at the kernel is
+ * again a convolution, of the inputs by the output's gradient, samples taking the place of channels; for wasm has no kernel
+ * of its own for it.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { asRows, multiply } from '../products.js'
+import { asRows } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
@@ -50,22 +50,28 @@ export function convolution(options: ConvolutionOptions): Layer {
         [columns.before, columns.after],
         [0, 0]
       ])
-      const outputs = asRows(dz)
-      const cells: tf.Tensor[] = []
-      for (let row = 0; row < size; row++) {
-        for (let column = 0; column < size; column++) {
-          cells.push(tf.tidy(() => multiply(asRows(metBy(wide, row, column)), outputs, true)))
-        }
-      }
-      return spend(cells, () => tf.reshape(tf.stack(cells), [size, size, channels, filters]))
+      const images = spend([wide], () => tf.transpose(wide, [3, 1, 2, 0])) as tf.Tensor4D
+      const kernels = tf.transpose(dz, [1, 2, 0, 3]) as tf.Tensor4D
+      const found = spend([images, kernels], () =>
+        tf.conv2d(images, kernels, 1, 'valid', 'NHWC', stride)
+      ) as tf.Tensor4D
+      // A stride may leave over rows at the end that no output has seen.
+      const cells = spend([found], () => tf.slice(found, [0, 0, 0, 0], [channels, size, size, filters]))
+      return tf.transpose(cells, [1, 2, 0, 3])
     })
 
-  /** The inputs that the kernel's cell meets, one for each output. */
-  const metBy = (wide: tf.Tensor, row: number, column: number): tf.Tensor => {
-    const samples = wide.shape[0]
-    const toRow = row + (rows.length - 1) * stride + 1
-    const toColumn = column + (columns.length - 1) * stride + 1
-    return tf.stridedSlice(wide, [0, row, column, 0], [samples, toRow, toColumn, channels], [1, stride, stride, 1])
+  /** For a stride of 1 a convolution with the kernel turned round, which wasm is eight times faster at than at the general way. */
+  const inputGradient = (shape: readonly number[], kernel: tf.Tensor, dz: tf.Tensor): tf.Tensor => {
+    const gradients = dz as tf.Tensor4D
+    if (stride > 1) {
+      const whole = shape as [number, number, number, number]
+      return tf.conv2dTranspose(gradients, kernel as tf.Tensor4D, whole, stride, padding)
+    }
+    return tf.tidy(() => {
+      const turned = tf.transpose(tf.reverse(kernel, [0, 1]), [0, 1, 3, 2]) as tf.Tensor4D
+      const across = (axis: Extent): [number, number] => [size - 1 - axis.before, size - 1 - axis.after]
+      return tf.conv2d(gradients, turned, 1, [[0, 0], across(rows), across(columns), [0, 0]])
+    })
   }
 
   return {
@@ -93,10 +99,7 @@ export function convolution(options: ConvolutionOptions): Layer {
         const dz = slope === undefined ? tf.clone(dy) : tf.mul(dy, slope)
         if (kept === undefined) slope?.dispose()
         const dWeights = [kernelGradient(x, dz), tf.tidy(() => tf.sum(asRows(dz), 0))]
-        const shape = x.shape as [number, number, number, number]
-        const dx = spend([dz], () =>
-          tf.conv2dTranspose(dz as tf.Tensor4D, weights[0] as tf.Tensor4D, shape, stride, padding)
-        )
+        const dx = spend([dz], () => inputGradient(x.shape, weights[0], dz))
         return { dx, dWeights }
       })
   }
@@ -109,7 +112,13 @@ export function convolution(options: ConvolutionOptions): Layer {
 }
 
 /** Outputs along one axis, and the zeros before and after it. */
-function extentOf(length: number, size: number, stride: number, padding: 'same' | 'valid') {
+interface Extent {
+  readonly length: number
+  readonly before: number
+  readonly after: number
+}
+
+function extentOf(length: number, size: number, stride: number, padding: 'same' | 'valid'): Extent {
   if (padding === 'valid') return { length: Math.floor((length - size) / stride) + 1, before: 0, after: 0 }
   const outputs = Math.ceil(length / stride)
   const zeros = Math.max(0, (outputs - 1) * stride + size - length)
