@@ -58,6 +58,13 @@ export function withExecution(command: Command): Command {
     .option('--device-memory <bytes>', 'networks: most memory on the device, such as 256MB', bytes)
 }
 
+/** How text becomes rows. */
+export function withText(command: Command): Command {
+  return command
+    .option('--length <tokens>', 'networks that read text: tokens a row (default: 64)', whole(1))
+    .option('--tokenizer <file>', 'networks that read text: a tokenizer.json (default: a token a character)')
+}
+
 export function executionOf({ backend, schedule, microbatch, stash, deviceMemory }: NetworkFlags): Execution {
   return { backend, schedule, microbatch, stash, deviceMemory }
 }

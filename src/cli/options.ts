@@ -13,7 +13,7 @@ import {
   ruleNames
 } from '../learner/index.js'
 import { FORMATS, type Format, type Shard } from '../streams/index.js'
-import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution } from './networks.js'
+import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withText } from './networks.js'
 import { amount, choice, list, named, shard, whole } from './values.js'
 
 export interface DataFlags {
@@ -46,6 +46,9 @@ export interface LearningFlags extends NetworkFlags {
   readonly average?: AveragingSpec
   readonly batch?: number
   readonly l2?: number
+  /** Tokens a row, for models that read text. */
+  readonly length?: number
+  readonly tokenizer?: string
 }
 
 /** `--json` and `--config`, which every command has. */
@@ -91,7 +94,7 @@ export function withFeatures(command: Command): Command {
 
 /** The model and how it learns. */
 export function withLearning(command: Command, batch: number): Command {
-  return withExecution(command)
+  return withText(withExecution(command))
     .option(
       '--model <name>',
       `${MODEL_WORDS.join(', ')}, or a YAML file with layers (default: softmax for 3 or more classes, else logistic)`,

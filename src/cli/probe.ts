@@ -5,6 +5,7 @@ import { UsageError } from './errors.js'
 import { isNetwork, networkOf } from './networks.js'
 import type { DataFlags, LearningFlags } from './options.js'
 import { hasConstant, learningSpec, modelFor, streamOptions } from './specs.js'
+import { textTask } from './texts.js'
 
 /** b of peers. Smaller batches than a frame takes to cross the network gain nothing. */
 export const PEER_BATCH = 128
@@ -17,7 +18,8 @@ export interface Task {
 
 /** @throws UsageError where peers could come to different models; errors of the stream */
 export async function probeTask(flags: DataFlags & LearningFlags): Promise<Task> {
-  const stream = flags.data === undefined ? undefined : streamOptions(flags)
+  const text = await textTask(flags)
+  const stream = flags.data === undefined ? undefined : { ...streamOptions(flags), tokens: text?.tokens }
   // Standard input can be looked at only once.
   const probe = stream && stream.data !== '-' ? await openStream(stream) : undefined
   await probe?.[Symbol.asyncIterator]().return?.()
@@ -33,7 +35,9 @@ export async function probeTask(flags: DataFlags & LearningFlags): Promise<Task>
   }
   const { model: asked } = flags
   const isOwn = asked !== undefined && isNetwork(asked)
-  const model = isOwn ? await networkOf(asked, flags, { dimension, classes }) : modelFor(asked, { classes })
+  const model = isOwn
+    ? (text?.network ?? (await networkOf(asked, flags, { dimension, classes })))
+    : modelFor(asked, { classes })
   if (model === 'softmax' && classes === undefined) {
     throw new UsageError('peers must agree on the number of classes: give --classes N or --class-names A,B,C')
   }

@@ -8,11 +8,25 @@ export interface NetworkSpec {
   readonly layers: ModelSpec
   readonly sample: Sample
   readonly target: Target
+  /** Where its inputs are text. */
+  readonly text?: TextSpec
+}
+
+/** How text becomes tokens. */
+export interface TextSpec {
+  /** Tokens a row. */
+  readonly length: number
+  /** A token for each of these characters. */
+  readonly alphabet?: string
+  /** Or word pieces or byte pairs: what a `tokenizer.json` holds. */
+  readonly pieces?: string
+  /** Label texts in the order of their class numbers. */
+  readonly classNames?: readonly string[]
 }
 
 /** Canonical text: equal for equal networks. */
-export function networkText({ layers, sample, target }: NetworkSpec): string {
-  return JSON.stringify(sorted({ layers, sample, target }))
+export function networkText({ layers, sample, target, text }: NetworkSpec): string {
+  return JSON.stringify(sorted({ layers, sample, target, text }))
 }
 
 /** What people compare: the model's name, and 32 bits of its text. */

@@ -11,9 +11,9 @@ import type { Model } from './types.js'
 
 export class DenseRows implements Batch {
   size = 0
-  readonly #model: Model
   /** Values a row. */
-  readonly #width: number
+  readonly width: number
+  readonly #model: Model
   readonly #foretells: boolean
   #values = new Float32Array(0)
   #labels = new Float32Array(0)
@@ -21,7 +21,7 @@ export class DenseRows implements Batch {
   constructor(model: Model) {
     this.#model = model
     this.#foretells = foretells(model)
-    this.#width = sizeOf(model.sample.shape) + (this.#foretells ? 1 : 0)
+    this.width = sizeOf(model.sample.shape) + (this.#foretells ? 1 : 0)
   }
 
   clear(): void {
@@ -39,7 +39,7 @@ export class DenseRows implements Batch {
   /** The same for a row whose label is not wanted. */
   appendUnlabelled({ indices, values, offsets }: Examples, row: number): void {
     this.#reserve()
-    const width = this.#width
+    const width = this.width
     const start = this.size * width
     this.#values.fill(0, start, start + width)
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
@@ -52,7 +52,7 @@ export class DenseRows implements Batch {
 
   inputs(from: number, to: number): tf.Tensor {
     const { kind, shape } = this.#model.sample
-    const length = this.#width - (this.#foretells ? 1 : 0)
+    const length = this.width - (this.#foretells ? 1 : 0)
     const values = this.#cut(from, to, 0, length)
     const full = [to - from, ...shape]
     return kind === 'tokens' ? tf.tensor(Int32Array.from(values), full, 'int32') : tf.tensor(values, full)
@@ -60,7 +60,7 @@ export class DenseRows implements Batch {
 
   targets(from: number, to: number): tf.Tensor {
     if (this.#foretells) {
-      const length = this.#width - 1
+      const length = this.width - 1
       return tf.tensor(Int32Array.from(this.#cut(from, to, 1, length)), [to - from, length], 'int32')
     }
     const labels = this.#labels.slice(from, to)
@@ -71,7 +71,7 @@ export class DenseRows implements Batch {
 
   /** `length` values of each row in [from, to), from the `first` on, copied. */
   #cut(from: number, to: number, first: number, length: number): Float32Array {
-    const width = this.#width
+    const width = this.width
     if (length === width) return this.#values.slice(from * width, to * width)
     const out = new Float32Array((to - from) * length)
     for (let row = from; row < to; row++) {
@@ -84,7 +84,7 @@ export class DenseRows implements Batch {
   #reserve(): void {
     if (this.size < this.#labels.length) return
     const capacity = Math.max(32, 2 * this.size)
-    const values = new Float32Array(capacity * this.#width)
+    const values = new Float32Array(capacity * this.width)
     values.set(this.#values)
     const labels = new Float32Array(capacity)
     labels.set(this.#labels)

@@ -8,6 +8,7 @@ import { type DataFlags, withCommon, withData, withPredictWith } from '../option
 import { formatNumber, print, printJson } from '../output.js'
 import { checkFits, streamFor } from '../specs.js'
 import { loadStored } from '../stored.js'
+import { moreText } from '../texts.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
@@ -31,7 +32,8 @@ Examples:
 
 async function evaluate(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
-  const stream = await openStream({ ...streamFor(spec, flags), scaling, onMalformed: malformedLines() })
+  const tokens = spec.network && (await moreText(spec.network, flags.data))
+  const stream = await openStream({ ...streamFor(spec, flags), tokens, scaling, onMalformed: malformedLines() })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const score: Score = { loss: 0, hits: 0 }

@@ -2,14 +2,18 @@
 import type { Command } from 'commander'
 import { openStream } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { executionOf, isNetwork, type NetworkFlags, networkOf, parseModelWord, withExecution } from '../networks.js'
+import { executionOf, isNetwork, networkOf, parseModelWord, withExecution, withText } from '../networks.js'
 import { type DataFlags, withCommon, withData, withFeatures } from '../options.js'
 import { megabytes, print, printJson } from '../output.js'
 import { showPlan } from '../plan-table.js'
 import { streamOptions } from '../specs.js'
+import { type TextFlags, textTask } from '../texts.js'
 import { whole } from '../values.js'
 
-interface Flags extends DataFlags, NetworkFlags {
+interface Flags extends DataFlags, TextFlags {
+  readonly data?: string
+  readonly classNames?: readonly string[]
+  readonly classes?: number
   readonly batch: number
   readonly json?: boolean
 }
@@ -19,7 +23,7 @@ export function planCommand(program: Command): Command {
     .command('plan')
     .description('how a network would be executed within the memory of a device')
     .argument('<model>', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
-  withExecution(withFeatures(withData(command)))
+  withText(withExecution(withFeatures(withData(command))))
     .option('--batch <b>', 'inputs an update', whole(1), 32)
     .addHelpText(
       'after',
@@ -28,6 +32,7 @@ Measures each kind of layer on the device, then looks for the fastest way that
 fits: microbatch, stash, and which layers keep their insides.
 
 Examples:
+  admb plan gpt --data book.txt --length 128 --device-memory 64MB
   admb plan convnet --data digits --device-memory 4MB
   admb plan net.yaml --dimension 100 --classes 5 --batch 256 --json`
     )
@@ -36,10 +41,7 @@ Examples:
 
 async function plan(model: string, flags: Flags): Promise<void> {
   if (!isNetwork(model)) throw new UsageError(`${model} is a linear model: there is nothing to plan`)
-  const stream = flags.data === undefined ? undefined : await openStream(streamOptions({ ...flags, model }))
-  await stream?.[Symbol.asyncIterator]().return?.()
-  const facts = { dimension: stream?.dimension ?? flags.dimension, classes: flags.classes ?? stream?.classes }
-  const spec = await networkOf(model, flags, facts)
+  const spec = (await textTask({ ...flags, model }))?.network ?? (await rowsTask(model, flags))
   const { deviceFor, networkModel, planFor, profileModel } = await import('../../l2l/index.js')
   const execution = executionOf({ ...flags, schedule: flags.schedule ?? 'auto' })
   const device = await deviceFor(execution)
@@ -52,4 +54,12 @@ async function plan(model: string, flags: Flags): Promise<void> {
   }
   print(`device        ${device.why}, ${megabytes(1000 * profile.bytesPerMs)} a second to it and back`)
   showPlan(profile.layers, chosen, flags.batch)
+}
+
+/** The network for rows of features, as the data or the flags tell of them. */
+async function rowsTask(model: string, flags: Flags) {
+  const stream = flags.data === undefined ? undefined : await openStream(streamOptions({ ...flags, model }))
+  await stream?.[Symbol.asyncIterator]().return?.()
+  const facts = { dimension: stream?.dimension ?? flags.dimension, classes: flags.classes ?? stream?.classes }
+  return networkOf(model, flags, facts)
 }

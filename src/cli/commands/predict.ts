@@ -7,6 +7,7 @@ import { type DataFlags, withCommon, withData, withPredictWith } from '../option
 import { print, printJson } from '../output.js'
 import { checkFits, isText, streamFor } from '../specs.js'
 import { loadStored } from '../stored.js'
+import { moreText } from '../texts.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
@@ -34,9 +35,10 @@ Examples:
 
 async function predict(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const tokens = spec.network && (await moreText(spec.network, flags.data))
   const options = streamFor(spec, flags)
   const unlabelled = isText(inputKind(options.data, options.format)) ? true : undefined
-  const stream = await openStream({ ...options, scaling, unlabelled, onMalformed: malformedLines() })
+  const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed: malformedLines() })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const names = spec.features.classNames

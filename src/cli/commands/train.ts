@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { encodeSaved } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
-import type { Plan, RelayReport } from '../../l2l/index.js'
+import type { NetworkSpec, Plan, RelayReport } from '../../l2l/index.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
@@ -24,6 +24,7 @@ import {
 import { formatNumber, megabytes, ProgressLine, print, printJson } from '../output.js'
 import { showOutcome } from '../plan-table.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
+import { textTask } from '../texts.js'
 import { type RunningTrainer, trainerFor } from '../trainer.js'
 
 interface Flags extends DataFlags, LearningFlags {
@@ -56,9 +57,10 @@ async function train(flags: Flags): Promise<void> {
   try {
     const start = performance.now()
     const scaling = { moments: new RunningMoments(), frozen: false }
-    const options = { ...streamOptions(flags), scaling, onMalformed: malformedLines() }
+    const text = await textTask(flags)
+    const options = { ...streamOptions(flags), tokens: text?.tokens, scaling, onMalformed: malformedLines() }
     const stream = await openStream(options)
-    const task = await begin(flags, stream)
+    const task = await begin(flags, stream, text?.network)
     const { trainer } = task
     const progress = new ProgressLine()
     for await (const examples of stream) {
@@ -85,12 +87,12 @@ interface Task extends RunningTrainer {
 }
 
 /** Models of linear kind grow with their data; a network must be known beforehand. */
-async function begin(flags: Flags, stream: ExampleStream): Promise<Task> {
+async function begin(flags: Flags, stream: ExampleStream, known: NetworkSpec | undefined): Promise<Task> {
   const batch = flags.batch ?? (isNetwork(flags.model) ? DEFAULT_NETWORK_BATCH : DEFAULT_BATCH)
   const classes = flags.classes ?? stream.classes ?? flags.classNames?.length
   const found = () => ({ classes, batch, hashBits: stream.hashBits, columns: stream.columns })
   if (flags.model !== undefined && isNetwork(flags.model)) {
-    const model = await networkOf(flags.model, flags, { dimension: stream.dimension, classes })
+    const model = known ?? (await networkOf(flags.model, flags, { dimension: stream.dimension, classes }))
     const specFor = (dimension: number) => learningSpec(flags, { ...found(), model, dimension })
     const spec = specFor(stream.dimension as number)
     return { ...(await trainerFor(spec, executionOf(flags), flags.predictWith)), specFor }
@@ -98,8 +100,8 @@ async function begin(flags: Flags, stream: ExampleStream): Promise<Task> {
   const model = modelFor(flags.model, stream)
   const { rule, average: averaging, l2, predictWith } = flags
   const { dimension } = stream
-  const known = model === 'linear' ? undefined : classes
-  const trainer = new SerialTrainer({ model, classes: known, dimension, rule, averaging, l2, batch, predictWith })
+  const labels = model === 'linear' ? undefined : classes
+  const trainer = new SerialTrainer({ model, classes: labels, dimension, rule, averaging, l2, batch, predictWith })
   return { trainer, specFor: features => learningSpec(flags, { ...found(), model, dimension: features }) }
 }
 

@@ -86,17 +86,18 @@ function measure(layer: Layer, model: Model): Measured {
 
 /** Milliseconds a sample. */
 function time(work: () => tf.Tensor): number {
-  return leastMs(() => tf.tidy(() => work().dataSync())) / TIMED_SAMPLES
+  return leastMs(work) / TIMED_SAMPLES
 }
 
-/** The least of a few, after one that warms up: others use the machine as well. */
-function leastMs(work: () => void): number {
-  work()
+/** The least of a few, with reading the result, after one that warms up: others use the machine as well. */
+function leastMs(work: () => tf.Tensor): number {
   let least = Number.POSITIVE_INFINITY
-  for (let i = 0; i < REPEATS; i++) {
-    const start = performance.now()
-    work()
-    least = Math.min(least, performance.now() - start)
+  for (let i = 0; i <= REPEATS; i++) {
+    tf.tidy(() => {
+      const start = performance.now()
+      work().dataSync()
+      if (i > 0) least = Math.min(least, performance.now() - start)
+    })
   }
   return least
 }
@@ -135,7 +136,7 @@ function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {
 
 function bandwidth(): number {
   const values = new Float32Array(PROBE_BYTES / FLOAT_BYTES)
-  return (2 * PROBE_BYTES) / leastMs(() => tf.tidy(() => tf.tensor(values).dataSync()))
+  return (2 * PROBE_BYTES) / leastMs(() => tf.tensor(values))
 }
 
 /** Bytes a sample of the model's input. */

@@ -12,7 +12,6 @@ import { initialBlocks } from '../blocks.js'
 import { INITIAL_SEED } from '../network.js'
 import { Relay, type RelayOptions } from '../relay/relay.js'
 import { DenseRows, foretells } from '../rows.js'
-import { sizeOf } from '../shape.js'
 import type { Model } from '../types.js'
 import { ParamServer } from './param-server.js'
 
@@ -82,7 +81,7 @@ export class RelayEngine implements Engine {
     const { parameters, average, state } = this.#server.collect()
     this.#server.close()
     this.#relay.close()
-    return { dimension: sizeOf(this.#options.model.sample.shape), parameters, average, state, updates: this.updates }
+    return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
   }
 
   report(): RelayReport {
