@@ -5,7 +5,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   train: () => import('./train.js'),
   exchange: () => import('./exchange.js'),
   startup: () => import('./startup.js'),
-  cluster: () => import('./cluster.js')
+  cluster: () => import('./cluster.js'),
+  l2l: () => import('./l2l.js')
 }
 
 function print(row: Row, json: boolean): void {
