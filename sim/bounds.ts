@@ -1,7 +1,10 @@
 /**
  * The regret bounds of the papers for a run's parameters, to print beside what was measured. Dekel et al., "Robust
- * Distributed Online Prediction": ψ(σ², m) = 2D²L + 2Dσ√m; Theorem 1 for DMB; Theorem 3 for ADMB.
+ * Distributed Online Prediction": ψ(σ², m) = 2D²L + 2Dσ√m bounds what m updates of one learner cost. Here every algorithm
+ * serves the average of its predictors, so that all bounds have the form of Theorem 3: where ν inputs pass for each update,
+ * E R ≤ Σ_j (ν/j)·ψ(σ²/b, j). Only ν differs.
  */
+import type { AlgorithmName } from './algorithms/index.js'
 
 export interface BoundTerms {
   /** D with ½‖w*‖² ≤ D². */
@@ -12,43 +15,82 @@ export interface BoundTerms {
   readonly deviation: number
 }
 
-/** ψ for gradients of variance σ²/b over m updates. */
-function serialRegret({ radius, smoothness, deviation }: BoundTerms, batch: number, updates: number): number {
-  return 2 * radius * radius * smoothness + 2 * radius * (deviation / Math.sqrt(batch)) * Math.sqrt(updates)
+export interface Pace {
+  /** b: gradients an update. */
+  readonly batch: number
+  /** ν: inputs of the whole network within which a further update is everywhere. */
+  readonly inputsPerUpdate: number
+  /** Learners that do this side by side, each with its part of the inputs. */
+  readonly learners: number
 }
 
-/** One learner, b gradients an update: b·ψ(σ²/b, m/b). */
-export function serialBound(terms: BoundTerms, batch: number, inputs: number): number {
-  return batch * serialRegret(terms, batch, Math.ceil(inputs / batch))
-}
-
-/** k learners alone. */
-export function isolatedBound(terms: BoundTerms, batch: number, inputs: number, nodes: number): number {
-  return nodes * serialBound(terms, batch, inputs / nodes)
-}
-
-/** Theorem 1; μ inputs pass while a sum is made. */
-export function dmbBound(terms: BoundTerms, batch: number, inputs: number, passing: number): number {
-  return (batch + passing) * serialRegret(terms, batch, Math.ceil(inputs / (batch + passing)))
+export interface NetworkTerms {
+  readonly nodes: number
+  /** b */
+  readonly batch: number
+  /** Edges on the longest path of the tree. */
+  readonly diameter: number
+  /** T in virtual milliseconds. */
+  readonly period: number
+  /** The longest time that a message takes, in virtual milliseconds. */
+  readonly longest: number
+  /** M: inputs of all nodes in a virtual millisecond. */
+  readonly rate: number
 }
 
 /**
- * Theorem 3 with ν = b + 2(t + 2)·d·M: Σ_{j ≤ m/ν} (ν/j)·ψ(σ²/b, j).
- * @param periodAndDelays t + 2 of the theorem: the period and the time that a hop takes, in time-units
- * @param perUnit M: inputs of all nodes in a time-unit
+ * What the theorems promise of an algorithm's pace while nothing fails; undefined where they promise nothing: the paper's
+ * letter of ADMB need not agree, elections and a lock's queue have no longest wait.
  */
-export function admbBound(
-  terms: BoundTerms,
-  {
-    batch,
-    inputs,
-    diameter,
-    periodAndDelays,
-    perUnit
-  }: { batch: number; inputs: number; diameter: number; periodAndDelays: number; perUnit: number }
+export function paceOf(
+  algorithm: AlgorithmName,
+  { nodes, batch, diameter, period, longest, rate }: NetworkTerms
+): Pace | undefined {
+  switch (algorithm) {
+    case 'serial':
+      return { batch, inputsPerUpdate: batch, learners: 1 }
+    case 'isolated':
+      return { batch, inputsPerUpdate: batch, learners: nodes }
+    case 'dmb': {
+      // Each node takes an equal share of the batch, and μ inputs pass while the sum goes up and down the tree.
+      const shares = nodes * Math.max(1, Math.round(batch / nodes))
+      return { batch: shares, inputsPerUpdate: shares + 2 * diameter * longest * rate, learners: 1 }
+    }
+    case 'mawo':
+      return { batch, inputsPerUpdate: batch + (period + 2 * longest) * rate, learners: 1 }
+    case 'admb':
+      // t + 2 of the theorem: a period, and a message's time to go out and to come in.
+      return { batch, inputsPerUpdate: batch + 2 * (period + 2 * longest) * diameter * rate, learners: 1 }
+    case 'mawo-election':
+    case 'mawo-database':
+    case 'admb-sender':
+      return undefined
+    default:
+      return algorithm satisfies never
+  }
+}
+
+/**
+ * The bound on the expected regret over stretches of inputs, between which nothing is promised but that no update is lost:
+ * the inputs of a stretch that do not suffice for an update cost as much as those before it.
+ * @param stretches numbers of inputs
+ */
+export function regretBound(
+  { radius, smoothness, deviation }: BoundTerms,
+  { batch, inputsPerUpdate, learners }: Pace,
+  stretches: readonly number[]
 ): number {
-  const nu = batch + 2 * periodAndDelays * diameter * perUnit
+  const constant = 2 * radius * radius * smoothness
+  const growing = (2 * radius * deviation) / Math.sqrt(batch)
   let sum = 0
-  for (let j = 1; j <= Math.ceil(inputs / nu); j++) sum += (nu / j) * serialRegret(terms, batch, j)
-  return sum
+  let update = 1
+  for (const inputs of stretches) {
+    let left = inputs / learners
+    for (; left > inputsPerUpdate; left -= inputsPerUpdate) {
+      sum += (inputsPerUpdate / update) * (constant + growing * Math.sqrt(update))
+      update++
+    }
+    sum += (left / update) * (constant + growing * Math.sqrt(update))
+  }
+  return learners * sum
 }

@@ -25,4 +25,5 @@ export type LearningNode = Pick<
   | 'restore'
 >
 
-export type NodeFactory = (options: AdmbOptions) => LearningNode
+/** Makes the node of that number among all; again, with a new incarnation or identity, when it starts again. */
+export type NodeFactory = (options: AdmbOptions, index: number) => LearningNode

@@ -7,7 +7,10 @@ import type { Fault } from './faults/schedule.js'
 export interface Observer {
   /** One more input was served. @param inputs so many, so far */
   served?(inputs: number): void
-  /** A fault of the schedule is about to strike. @param time virtual ms */
+  /**
+   * A fault is about to strike; those that change nothing are not told. A node that is absent at first leaves at time 0.
+   * @param time virtual ms
+   */
   fault?(time: number, fault: Fault): void
   /** An event is about to be carried out. @param time virtual ms @param what one readable line, made only if called */
   event?(time: number, what: () => string): void

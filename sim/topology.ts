@@ -1,7 +1,12 @@
-/** Who is linked with whom: the acyclic graphs that ADMB runs on, and that spanning-tree sums use. */
+/**
+ * Who is linked with whom: the acyclic graphs that ADMB runs on, and that spanning-tree sums use. On `overlay` ADMB's nodes
+ * build their tree themselves; the tree here is then one of a random graph of links, for those that need one from the start.
+ */
 import type { Random } from './engine/random.js'
+import { linkGraph } from './overlay/link-graph.js'
+import type { Scenario } from './scenario.js'
 
-export const TOPOLOGIES = ['path', 'star', 'tree', 'random', 'caterpillar'] as const
+export const TOPOLOGIES = ['path', 'star', 'tree', 'random', 'caterpillar', 'overlay'] as const
 export type TopologyName = (typeof TOPOLOGIES)[number]
 
 export interface Topology {
@@ -12,14 +17,19 @@ export interface Topology {
   readonly parents: readonly number[]
   /** Edges on the longest path. */
   readonly diameter: number
+  /** Whom each node knows from the start, on `overlay`. */
+  readonly links?: readonly (readonly number[])[]
 }
 
 /**
- * @param degree most neighbours of a node: a `tree` has degree − 1 children a node, a `random` tree and a `caterpillar` keep
+ * @param scenario `degree` is the most neighbours of a node: a `tree` has degree − 1 children a node, a `random` tree and a `caterpillar` keep
  *   to it, a `path` and a `star` have the degree that they have
  */
-export function createTopology(name: TopologyName, nodes: number, degree: number, random: Random): Topology {
-  switch (name) {
+export function createTopology(
+  { topology, nodes, degree, linkDegree }: Pick<Scenario, 'topology' | 'nodes' | 'degree' | 'linkDegree'>,
+  random: Random
+): Topology {
+  switch (topology) {
     case 'path':
       return fromParents(nodes, i => i - 1)
     case 'star':
@@ -30,12 +40,16 @@ export function createTopology(name: TopologyName, nodes: number, degree: number
       return randomTree(nodes, degree, random)
     case 'caterpillar':
       return caterpillar(nodes, degree)
+    case 'overlay': {
+      const links = linkGraph(nodes, linkDegree, random)
+      return { ...breadthFirst(links), links }
+    }
     default:
-      return name satisfies never
+      return topology satisfies never
   }
 }
 
-/** The tree in which node i > 0 hangs below parentOf(i) < i. */
+/** The tree in which node i > 0 hangs below parentOf(i). */
 export function fromParents(nodes: number, parentOf: (i: number) => number): Topology {
   const parents = [-1]
   const neighbours: number[][] = Array.from({ length: nodes }, () => [])
@@ -69,6 +83,13 @@ function caterpillar(nodes: number, degree: number): Topology {
   const legs = Math.max(1, degree - 2)
   const spine = Math.max(1, Math.ceil(nodes / (1 + legs)))
   return fromParents(nodes, i => (i < spine ? i - 1 : (i - spine) % spine))
+}
+
+/** The tree of shortest ways from node 0. */
+function breadthFirst(links: readonly (readonly number[])[]): Topology {
+  const parents = new Map([[0, -1]])
+  for (const node of parents.keys()) for (const next of links[node]) if (!parents.has(next)) parents.set(next, node)
+  return fromParents(links.length, i => parents.get(i) as number)
 }
 
 function diameterOf(neighbours: readonly (readonly number[])[]): number {

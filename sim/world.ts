@@ -8,6 +8,7 @@ import type { Blocks, Examples, Learner } from '../src/learner/index.js'
 import type { LearningNode } from './learning-node.js'
 import type { Scenario } from './scenario.js'
 import type { Topology } from './topology.js'
+import type { Connectable } from './wiring/wiring.js'
 
 export interface World {
   readonly scenario: Scenario
@@ -32,12 +33,12 @@ export interface World {
   readonly now: number
   /** Whether the node serves inputs and hears messages now. */
   isUp(node: number): boolean
-  /** Whether the node has a process, be it a stopped one. */
-  isAlive(node: number): boolean
   /** A node holds another predictor from now on. */
   holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void
   /** A node that learns by ADMB, watched where the run is; one of the same index before it is gone. */
   createNode(index: number, options: AdmbOptions): LearningNode
+  /** When a link has sent what was given to it: the past if it is idle, as it always is without a limit of bandwidth. */
+  freeAt(from: number, to: number): number
   /** Sends a message, which must not be changed any more; `bytes` is its size on a wire. */
   send(from: number, to: number, message: unknown, bytes: number): void
   /** Calls `timer(node, tag)` later, unless the node has crashed or left by then. */
@@ -56,7 +57,7 @@ export interface Tally {
   readonly discarded: number
 }
 
-export interface Algorithm {
+export interface Algorithm extends Connectable {
   /** The parameters that serve a node's predictions. */
   serving(node: number): Blocks
   /** A node has scored one input and may learn from it. */

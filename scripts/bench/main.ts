@@ -6,7 +6,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   exchange: () => import('./exchange.js'),
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
-  l2l: () => import('./l2l.js')
+  l2l: () => import('./l2l.js'),
+  sim: () => import('./sim.js')
 }
 
 function print(row: Row, json: boolean): void {

@@ -2,21 +2,24 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { nameKey, type Precedence, type Predictor, type PredictorName, type Saved } from '../../src/admb/index.js'
+import { nameKey, type Precedence, type Predictor, type PredictorName } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { Slab } from '../engine/slab.js'
+import { Disk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Algorithm, AlgorithmFactory, World } from '../world.js'
 
 interface Site {
   node: LearningNode
   incarnation: number
-  /** The last checkpoint: what a restarted node finds. */
-  disk: Saved | undefined
+  /** Nodes with which it has a session. */
+  neighbours: number[]
+  /** Neighbours whose link is busy, so that a frame waits. */
+  readonly waiting: Set<number>
+  readonly disk: Disk
   ticks: number
 }
 
-const CHECKPOINT_TICKS = 8
 const MOST_SHARED = 4096
 
 /** The newest predictors, which the nodes that adopt them share. Older ones are made again where somebody still needs them. */
@@ -44,7 +47,7 @@ export const admb: AlgorithmFactory = world => run(world, 'origin')
 export const admbSender: AlgorithmFactory = world => run(world, 'sender')
 
 function run(world: World, precedence: Precedence): Algorithm {
-  const { topology, recipe, start, batch, labels } = world
+  const { topology, recipe, start, batch, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const shared = new Shared()
@@ -55,7 +58,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       self: labels[index],
       incarnation,
       layout,
-      initial: world.scenario.starts === 'distinct' ? ownStart(start, labels[index]) : start,
+      initial: scenario.starts === 'distinct' ? ownStart(start, labels[index]) : start,
       batch,
       carry,
       precedence,
@@ -65,21 +68,28 @@ function run(world: World, precedence: Precedence): Algorithm {
   const sites: Site[] = topology.neighbours.map((_, index) => ({
     node: create(index, 1),
     incarnation: 1,
-    disk: undefined,
+    neighbours: [],
+    waiting: new Set(),
+    disk: new Disk(scenario.diskTime),
     ticks: 0
   }))
-  /** Sessions so far between each pair: a restarted node opens new ones. */
-  let sessions = 0
   let adoptions = 0
   let lost = 0
 
-  const connect = (a: number, b: number) => {
-    const session = ++sessions
-    sites[a].node.connect(b, session, labels[b])
-    sites[b].node.connect(a, session, labels[a])
+  /** Says the newest once the link can take it. */
+  const speak = (index: number, neighbour: number) => {
+    const { node, waiting } = sites[index]
+    const free = world.freeAt(index, neighbour)
+    if (free > world.now) {
+      if (!waiting.has(neighbour)) world.after(free - world.now, index, neighbour)
+      waiting.add(neighbour)
+      return
+    }
+    const frame = node.frame(neighbour)
+    if (frame) world.send(index, neighbour, frame, frame.length)
   }
   const settle = (index: number) => {
-    const { node } = sites[index]
+    const { node, neighbours } = sites[index]
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
@@ -89,14 +99,8 @@ function run(world: World, precedence: Precedence): Algorithm {
         world.holds(index, effect.predictor.name, 'updated')
       }
     }
-    for (const neighbour of topology.neighbours[index]) {
-      const frame = node.frame(neighbour)
-      if (frame) world.send(index, neighbour, frame, frame.length)
-    }
+    for (const neighbour of neighbours) speak(index, neighbour)
   }
-  topology.parents.forEach((parent, index) => {
-    if (parent >= 0 && world.isAlive(index) && world.isAlive(parent)) connect(index, parent)
-  })
   return {
     serving: (index): Blocks => sites[index].node.predictor.average,
     input(index, examples) {
@@ -108,33 +112,51 @@ function run(world: World, precedence: Precedence): Algorithm {
     tick(index) {
       const site = sites[index]
       site.node.tick()
-      if (++site.ticks % CHECKPOINT_TICKS === 0) site.disk = site.node.snapshot()
+      if (++site.ticks % scenario.checkpoint === 0) site.disk.write(site.node.snapshot(), world.now)
       settle(index)
     },
     receive(to, from, message) {
       sites[to].node.receive(from, message as Uint8Array)
       settle(to)
     },
-    timer: () => undefined,
+    timer(index, neighbour) {
+      sites[index].waiting.delete(neighbour)
+      speak(index, neighbour)
+    },
+    connect(index, neighbour, session) {
+      const site = sites[index]
+      site.node.connect(neighbour, session, labels[neighbour])
+      if (!site.neighbours.includes(neighbour)) site.neighbours.push(neighbour)
+      // Before time begins nobody speaks.
+      if (world.now > 0 && world.isUp(index)) settle(index)
+    },
+    disconnect(index, neighbour) {
+      const site = sites[index]
+      site.node.disconnect(neighbour)
+      site.neighbours = site.neighbours.filter(other => other !== neighbour)
+    },
     crash(index) {
       const site = sites[index]
       lost += site.node.ownGradients + site.node.discarded
-      for (const neighbour of topology.neighbours[index]) sites[neighbour].node.disconnect(index)
+      site.neighbours = []
+      site.waiting.clear()
+      site.disk.stop(world.now)
     },
     restart(index, disk) {
       const site = sites[index]
       // The incarnation is stored beside the predictor; a new identity counts its own from the start.
       if (disk === 'lost') {
-        site.disk = undefined
+        site.disk.erase()
         site.incarnation = 1
       } else site.incarnation++
-      const stored = site.disk && site.node.save(site.disk)
+      const { stored } = site.disk
+      const bytes = stored && site.node.save(stored)
       site.node = create(index, site.incarnation)
-      if (stored) site.node.restore(stored)
-      site.disk = site.node.snapshot()
+      if (bytes) {
+        site.node.restore(bytes)
+        site.disk.reread(site.node.snapshot())
+      }
       world.holds(index, site.node.predictor.name, 'restarted')
-      for (const neighbour of topology.neighbours[index]) if (world.isAlive(neighbour)) connect(index, neighbour)
-      settle(index)
     },
     tally: () => ({
       updates: Math.max(...sites.map(({ node }) => node.predictor.name.updates)),

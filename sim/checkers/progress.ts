@@ -25,7 +25,7 @@ export class Progress implements Invariant {
   /** Inputs taken when every node had `#least`. */
   #takenAtLeast = 0
 
-  /** @param delay greatest one-way delay in ms */
+  /** @param delay one-way, in ms, the same for all messages */
   constructor(run: WatchedRun, delay: number) {
     const { batch, period, interval, nodes } = run.scenario
     const { diameter } = run.topology

@@ -17,7 +17,7 @@ export class Watch {
 
   /** A node that tells of its events. A node of the same index before it is forgotten. */
   create(index: number, options: AdmbOptions, factory: NodeFactory): LearningNode {
-    const site = new WatchedNode(index, options, factory(options), this.#invariants)
+    const site = new WatchedNode(index, options, factory(options, index), this.#invariants)
     this.#sites.set(index, site)
     for (const invariant of this.#invariants) invariant.began?.(site)
     return site

@@ -1,39 +1,76 @@
 /** Draws the faults of a scenario ahead of its run, each kind from a stream of randomness of its own. */
 import type { Random } from '../engine/random.js'
-import type { Faults, Scenario } from '../scenario.js'
+import type { Scenario } from '../scenario.js'
+import type { Topology } from '../topology.js'
+import { drawPartitions } from './partitions.js'
 import type { Fault } from './schedule.js'
+import { spells } from './spells.js'
 
 /**
  * @param until virtual milliseconds that the run takes
  * @returns faults in the order of their times; all are over at about nine tenths of the run
  */
-export function drawFaults({ nodes, faults }: Scenario, until: number, random: Random): Fault[] {
-  const end = until * 0.9
+export function drawFaults(scenario: Scenario, topology: Topology, until: number, random: Random): Fault[] {
+  const { warmup } = scenario
+  const end = (until - warmup) * 0.9
   const drawn: Fault[] = []
-  if (faults.crashShare > 0) {
-    for (let node = 0; node < nodes; node++) crashesOf(node, faults, end, random.fork(`crash ${node}`), drawn)
+  for (let node = 0; node < scenario.nodes; node++) {
+    crashes(node, scenario, end, random, drawn)
+    pauses(node, scenario, end, random, drawn)
+    absences(node, scenario, end, random, drawn)
   }
-  if (faults.partitionShare > 0) partitions(nodes, faults, end, random.fork('partition'), drawn)
-  return drawn.sort((a, b) => a.time - b.time)
+  drawPartitions(scenario, topology, end, random.fork('partition'), drawn)
+  clogs(scenario, topology, end, random, drawn)
+  return drawn.map(fault => ({ ...fault, time: fault.time + warmup })).sort((a, b) => a.time - b.time)
 }
 
-function crashesOf(node: number, faults: Faults, end: number, random: Random, into: Fault[]): void {
-  const uptime = (faults.downtime * (1 - faults.crashShare)) / faults.crashShare
-  for (let time = random.exponential(uptime); time < end; ) {
-    into.push({ time, kind: 'crash', node })
-    time += random.exponential(faults.downtime)
-    into.push({ time: Math.min(time, end), kind: 'restart', node, disk: 'kept' })
-    time += random.exponential(uptime)
+function crashes(node: number, { faults }: Scenario, end: number, random: Random, into: Fault[]): void {
+  const times = random.fork(`crash ${node}`)
+  const kinds = random.fork(`crash kind ${node}`)
+  const { crashShare, downtime, diskLossShare, silentShare } = faults
+  for (const { from, to } of spells(crashShare, downtime, end, times, () => times.exponential(downtime))) {
+    const disk = kinds.next() < diskLossShare ? 'lost' : 'kept'
+    const silent = kinds.next() < silentShare
+    into.push({ time: from, kind: 'crash', node, ...(silent && { silent }) }, { time: to, kind: 'restart', node, disk })
   }
 }
 
-function partitions(nodes: number, faults: Faults, end: number, random: Random, into: Fault[]): void {
-  const whole = (faults.partitionTime * (1 - faults.partitionShare)) / faults.partitionShare
-  for (let time = random.exponential(whole); time < end; ) {
-    const sides = Array.from({ length: nodes }, () => random.below(2))
-    into.push({ time, kind: 'partition', sides, oneWay: false })
-    time = Math.min(time + faults.partitionTime, end)
-    into.push({ time, kind: 'heal' })
-    time += random.exponential(whole)
+function pauses(node: number, { faults }: Scenario, end: number, random: Random, into: Fault[]): void {
+  const times = random.fork(`pause ${node}`)
+  const { pauseShare, pauseTime } = faults
+  for (const { from, to } of spells(pauseShare, pauseTime, end, times, () => times.exponential(pauseTime))) {
+    into.push({ time: from, kind: 'pause', node }, { time: to, kind: 'resume', node })
+  }
+}
+
+function absences(node: number, { faults }: Scenario, end: number, random: Random, into: Fault[]): void {
+  const times = random.fork(`away ${node}`)
+  const { awayShare, awayTime } = faults
+  for (const { from, to } of spells(awayShare, awayTime, end, times, () => times.exponential(awayTime))) {
+    into.push({ time: from, kind: 'leave', node }, { time: to, kind: 'join', node })
+  }
+}
+
+/** Of the tree's edges; where the tree is the overlay's to choose, of any two nodes. */
+function clogs(
+  { faults, nodes }: Scenario,
+  { neighbours, links }: Topology,
+  end: number,
+  random: Random,
+  into: Fault[]
+): void {
+  const { clogShare, clogTime } = faults
+  if (clogShare === 0) return
+  for (let from = 0; from < nodes; from++) {
+    const others = links === undefined ? neighbours[from] : neighbours.keys()
+    for (const to of others) {
+      if (to === from) continue
+      const times = random.fork(`clog ${from} ${to}`)
+      for (const { from: at, to: until } of spells(clogShare, clogTime, end, times, () =>
+        times.exponential(clogTime)
+      )) {
+        into.push({ time: at, kind: 'clog', from, to }, { time: until, kind: 'unclog', from, to })
+      }
+    }
   }
 }

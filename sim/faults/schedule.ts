@@ -4,11 +4,15 @@
  * of a node that is up) does nothing, so whatever is left out, the rest still runs.
  */
 
-/** The process ends at once: memory is lost, and what was on its way to the node. */
+/**
+ * The process ends at once: memory is lost, and what was on its way to the node. Its machine then closes the sessions, unless
+ * it is gone as well: of a silent crash the neighbours learn by silence.
+ */
 export interface Crash {
   readonly time: number
   readonly kind: 'crash'
   readonly node: number
+  readonly silent?: boolean
 }
 
 /** A crashed node comes back: as a new incarnation, or, its disk and so its key lost, under a new identity. */
@@ -59,5 +63,16 @@ export interface Clog {
   readonly to: number
 }
 
+/**
+ * Rewiring of ADMB's graph, on top of what the topology gives: a link comes, cycles or not, or one end loses its session while
+ * the other still holds it.
+ */
+export interface Rewiring {
+  readonly time: number
+  readonly kind: 'link' | 'unlink'
+  readonly from: number
+  readonly to: number
+}
+
 /** Times in virtual milliseconds; nodes by number from 0. */
-export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog
+export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog | Rewiring

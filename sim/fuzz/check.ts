@@ -6,12 +6,12 @@ import { CountingInputs, countingRecipe } from './counting.js'
 
 /**
  * Runs a trial with inputs and a rule that count how often each gradient is used, and on until it has settled.
- * @param options such as an own `node`, or an observer
+ * @param options such as an own `node` or `topology`
  * @returns the violation, `property: what happened`; undefined if there is none
  */
 export function checkExactly(
   { scenario, faults }: Trial,
-  options: Pick<SimulateOptions, 'node' | 'observer'> = {}
+  options: Pick<SimulateOptions, 'node' | 'topology' | 'observer'> = {}
 ): string | undefined {
   const inputs = new CountingInputs(scenario.inputs)
   const exact = { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs), settle: true }

@@ -27,8 +27,8 @@ export interface FuzzReport {
 }
 
 export interface FuzzOptions {
-  /** Called after every run, while nothing was found. */
-  readonly onRun?: () => void
+  /** Called after every run up to the first that fails: shrinking may follow that one. */
+  readonly onRun?: (hasFailed: boolean) => void
   /** Whether to look for the shortest trial. Default: true. */
   readonly shrink?: boolean
 }
@@ -53,7 +53,7 @@ export function fuzzPortion(
   const property = fc.property(trials(), trial => {
     const violation = checkExactly(trial)
     if (first === undefined) {
-      onRun?.()
+      onRun?.(violation !== undefined)
       first = violation && familyOf(violation)
     }
     // Shrinking must not slip from one property to another.

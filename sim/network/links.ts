@@ -1,85 +1,84 @@
-/** What the network does to messages: delay, loss, duplication, partition, clogs. */
+/**
+ * What a link does to a message: how long it takes, whether it is lost, comes twice, or is held up so that later ones
+ * overtake it. Each is drawn from a stream of randomness of its own, so that one does not change the other.
+ */
 import type { Random } from '../engine/random.js'
-import type { Partition } from '../faults/schedule.js'
 import type { Scenario } from '../scenario.js'
 
 /** σ of the log-normal delay's logarithm: a tail like that of the public internet. */
 const LOG_DEVIATION = 0.8
+/** Mean of a reordered message's extra delay, in mean delays of its link. */
+const REORDERED_BY = 3
 
 export class Links {
-  readonly #scenario: Scenario
-  readonly #random: Random
-  #partition: Partition | undefined
-  readonly #clogged = new Set<string>()
-  #calm = false
+  #scenario: Scenario
+  readonly #delays: Random
+  readonly #losses: Random
+  readonly #duplicates: Random
+  readonly #reorders: Random
+  readonly #means: Random
+  /** Mean delays by the pair of nodes, where they differ. */
+  readonly #meanOf = new Map<number, number>()
 
   constructor(scenario: Scenario, random: Random) {
     this.#scenario = scenario
-    this.#random = random
+    this.#delays = random.fork('delay')
+    this.#losses = random.fork('loss')
+    this.#duplicates = random.fork('duplicate')
+    this.#reorders = random.fork('reorder')
+    this.#means = random.fork('means')
   }
 
-  /** How many copies of a message set out: none if it is lost or the way is cut. */
-  copies(from: number, to: number): number {
-    if (this.isCut(from, to)) return 0
-    if (this.#calm) return 1
-    const { loss, duplicate } = this.#scenario
-    if (loss > 0 && this.#random.next() < loss) return 0
-    return duplicate > 0 && this.#random.next() < duplicate ? 2 : 1
+  /** Nothing is lost, doubled or overtaken any more. */
+  calm(): void {
+    this.#scenario = { ...this.#scenario, loss: 0, duplicate: 0, reorder: 0 }
   }
 
-  /** One-way delay of a copy in virtual milliseconds; its mean is the scenario's latency. */
-  delay(): number {
-    const { latency, delay } = this.#scenario
+  loses(): boolean {
+    const { loss } = this.#scenario
+    return loss > 0 && this.#losses.next() < loss
+  }
+
+  duplicates(): boolean {
+    const { duplicate } = this.#scenario
+    return duplicate > 0 && this.#duplicates.next() < duplicate
+  }
+
+  /** Mean one-way delay between two nodes in virtual milliseconds, both ways the same. */
+  mean(a: number, b: number): number {
+    const { latency, linkSpread, nodes } = this.#scenario
+    if (linkSpread === 0) return latency
+    const pair = (Math.min(a, b) + 1) * (nodes + 1) + Math.max(a, b)
+    let mean = this.#meanOf.get(pair)
+    if (mean === undefined) {
+      const deviate = this.#means.fork(`${pair}`).normal()
+      mean = latency * Math.exp(linkSpread * deviate - (linkSpread * linkSpread) / 2)
+      this.#meanOf.set(pair, mean)
+    }
+    return mean
+  }
+
+  /** One-way delay of one message in virtual milliseconds. */
+  delay(from: number, to: number): number {
+    const { reorder } = this.#scenario
+    const mean = this.mean(from, to)
+    const extra = reorder > 0 && this.#reorders.next() < reorder ? this.#reorders.exponential(REORDERED_BY * mean) : 0
+    return extra + this.#draw(mean)
+  }
+
+  #draw(mean: number): number {
+    const { delay } = this.#scenario
     switch (delay) {
       case 'constant':
-        return latency
+        return mean
       case 'uniform':
-        return latency * 2 * this.#random.next()
+        return mean * 2 * this.#delays.next()
       case 'exponential':
-        return this.#random.exponential(latency)
+        return this.#delays.exponential(mean)
       case 'log-normal':
-        return latency * Math.exp(LOG_DEVIATION * this.#random.normal() - (LOG_DEVIATION * LOG_DEVIATION) / 2)
+        return mean * Math.exp(LOG_DEVIATION * this.#delays.normal() - (LOG_DEVIATION * LOG_DEVIATION) / 2)
       default:
         return delay satisfies never
     }
   }
-
-  /** Whether a partition keeps what one node sends from another. A service beside the nodes (a negative number) is on side 0. */
-  isCut(from: number, to: number): boolean {
-    if (this.#partition === undefined) return false
-    const { sides, oneWay } = this.#partition
-    const a = sides[from] ?? 0
-    const b = sides[to] ?? 0
-    return oneWay ? a < b : a !== b
-  }
-
-  partition(partition: Partition): void {
-    this.#partition = partition
-  }
-
-  heal(): void {
-    this.#partition = undefined
-  }
-
-  /** Nothing is lost or doubled any more. */
-  calm(): void {
-    this.#calm = true
-  }
-
-  isClogged(from: number, to: number): boolean {
-    return this.#clogged.size > 0 && this.#clogged.has(linkKey(from, to))
-  }
-
-  clog(from: number, to: number): void {
-    this.#clogged.add(linkKey(from, to))
-  }
-
-  unclog(from: number, to: number): void {
-    this.#clogged.delete(linkKey(from, to))
-  }
-}
-
-/** A directed link as text. */
-export function linkKey(from: number, to: number): string {
-  return `${from}>${to}`
 }

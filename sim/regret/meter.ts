@@ -1,25 +1,51 @@
 /**
- * Scores every served input with what served it and with the best predictor, and keeps the curve that experiments plot.
+ * Scores every served input with what served it and with the best predictor: the known one at once, or in hindsight, when
+ * all inputs are there. Keeps the curve that experiments plot, and what each node and the good periods have of the regret.
  */
-import type { Blocks, Examples, Learner } from '../../src/learner/index.js'
-import { admbBound, type BoundTerms, dmbBound, isolatedBound, serialBound } from '../bounds.js'
+import { type Blocks, type Examples, hindsightOptimum, type Learner } from '../../src/learner/index.js'
 import type { Inputs } from '../inputs.js'
-import type { CurvePoint } from '../result.js'
+import type { CurvePoint, RegretAccounts } from '../result.js'
 import type { Scenario } from '../scenario.js'
+import { boundOf } from './bound.js'
+import type { GoodPeriods } from './good-periods.js'
+import { Moments } from './moments.js'
+import { Recording } from './recording.js'
+
+/** With more nodes only a summary is told. */
+const MOST_NODES = 64
+
+interface Point extends Omit<CurvePoint, 'regret' | 'averageLoss'> {
+  readonly loss: number
+  /** Of the best predictor, up to here. */
+  best: number
+}
 
 export class RegretMeter {
   readonly #learner: Learner
   readonly #inputs: Inputs
-  readonly #served = { loss: 0, hits: 0 }
-  readonly #best = { loss: 0, hits: 0 }
+  readonly #periods: GoodPeriods
   readonly #moments = new Moments()
-  readonly #curve: CurvePoint[] = []
+  readonly #points: Point[] = []
+  readonly #nodeRegret: Float64Array
+  /** Of the inputs that wait for the best predictor to be found: where each was served, and whether in a good period. */
+  readonly #waiting: { readonly inputs: Recording; readonly nodes: Int32Array; readonly good: Uint8Array } | undefined
+  readonly #score = { loss: 0, hits: 0 }
   #count = 0
+  #loss = 0
+  #best = 0
+  readonly #good = { inputs: 0, regret: 0 }
   #nextPoint = 16
 
-  constructor(learner: Learner, inputs: Inputs) {
+  /** @throws ScenarioError where all inputs would have to be kept, and are too many */
+  constructor(learner: Learner, inputs: Inputs, periods: GoodPeriods, scenario: Pick<Scenario, 'nodes' | 'inputs'>) {
     this.#learner = learner
     this.#inputs = inputs
+    this.#periods = periods
+    this.#nodeRegret = new Float64Array(scenario.nodes)
+    if (inputs.optimum !== undefined) return
+    const count = scenario.inputs
+    const recording = new Recording(inputs, count)
+    this.#waiting = { inputs: recording, nodes: new Int32Array(count), good: new Uint8Array(count) }
   }
 
   /** Inputs so far. */
@@ -28,30 +54,27 @@ export class RegretMeter {
   }
 
   get loss(): number {
-    return this.#served.loss
+    return this.#loss
   }
 
-  get regret(): number {
-    return this.#served.loss - this.#best.loss
-  }
-
-  get averageLoss(): number {
-    return this.#served.loss / this.#count
-  }
-
-  get comparatorLoss(): number {
-    return this.#best.loss / this.#count
-  }
-
-  get curve(): readonly CurvePoint[] {
-    return this.#curve
-  }
-
-  /** One input, served at a node with `parameters`, before it is learned from. */
-  served(_node: number, parameters: Blocks, examples: Examples): void {
-    this.#learner.score(parameters, examples, 0, 1, this.#served)
-    this.#learner.score(this.#inputs.optimum, examples, 0, 1, this.#best)
-    this.#moments.see(examples.values, examples.offsets[1])
+  /** One input, served at a node with `parameters`, before it is learned from. @param now virtual milliseconds */
+  served(now: number, node: number, parameters: Blocks, examples: Examples): void {
+    const loss = this.#lossOf(parameters, examples, 0)
+    const isGood = this.#periods.take(now)
+    this.#loss += loss
+    this.#nodeRegret[node] += loss
+    if (isGood) {
+      this.#good.inputs++
+      this.#good.regret += loss
+    }
+    this.#moments.see(examples)
+    const { optimum } = this.#inputs
+    if (optimum !== undefined) this.#compare(this.#lossOf(optimum, examples, 0), node, isGood)
+    else if (this.#waiting !== undefined) {
+      this.#waiting.inputs.add(examples)
+      this.#waiting.nodes[this.#count] = node
+      this.#waiting.good[this.#count] = Number(isGood)
+    }
     this.#count++
   }
 
@@ -62,54 +85,78 @@ export class RegretMeter {
 
   point(updates: number, bytes: number): void {
     this.#nextPoint = Math.ceil(this.#nextPoint * Math.SQRT2)
-    const { count: inputs, regret, averageLoss } = this
-    this.#curve.push({ inputs, regret, averageLoss, updates, bytes })
+    this.#points.push({ inputs: this.#count, loss: this.#loss, best: this.#best, updates, bytes })
   }
 
-  /** The theorem's bound for the scenario's parameters, where there is one. @param diameter of the tree, in edges */
-  bound(scenario: Scenario, diameter: number): number | undefined {
-    const { algorithm, batch, nodes, period, latency, interval, faults, loss } = scenario
-    if (faults.crashShare > 0 || faults.partitionShare > 0 || loss > 0 || this.#inputs.model !== 'logistic')
-      return undefined
-    const terms = this.#moments.terms(this.#inputs.optimum[0])
-    const inputs = this.#count
-    switch (algorithm) {
-      case 'serial':
-        return serialBound(terms, batch, inputs)
-      case 'isolated':
-        return isolatedBound(terms, batch, inputs, nodes)
-      case 'dmb':
-        return dmbBound(terms, batch, inputs, (2 * diameter * latency * nodes) / interval)
-      case 'admb':
-        return admbBound(terms, {
-          batch,
-          inputs,
-          diameter,
-          periodAndDelays: period + 2 * latency,
-          perUnit: nodes / interval
-        })
-      default:
-        return undefined
+  /**
+   * The end of the account; call once.
+   * @param diameter of the tree, in edges
+   * @param isFaulty whether anything failed
+   */
+  close(scenario: Scenario, diameter: number, isFaulty: boolean): RegretAccounts {
+    const { optimum, ...comparator } = this.#comparator()
+    const count = Math.max(1, this.#count)
+    const regret = this.#loss - this.#best
+    const bound = boundOf(scenario, this.#inputs, {
+      terms: this.#moments.terms(optimum[0]),
+      inputs: this.#count,
+      stretches: this.#periods.stretches,
+      diameter,
+      isFaulty
+    })
+    return {
+      regret,
+      averageLoss: this.#loss / count,
+      comparatorLoss: this.#best / count,
+      ...comparator,
+      bound: bound?.regret,
+      boundHolds: bound && (bound.countsGood ? this.#good.regret : regret) <= bound.regret,
+      goodInputs: this.#good.inputs,
+      goodRegret: this.#good.regret,
+      regretByNode: summary(this.#nodeRegret),
+      curve: this.#points.map(({ loss, best, ...point }) => ({
+        ...point,
+        regret: loss - best,
+        averageLoss: loss / point.inputs
+      }))
     }
+  }
+
+  /** The best predictor; finds it in hindsight where it is not known, and makes up for what could not be compared before. */
+  #comparator(): { readonly optimum: Blocks } & Pick<RegretAccounts, 'comparator' | 'gradientNorm'> {
+    const known = this.#inputs.optimum
+    if (known !== undefined) return { optimum: known, comparator: 'known' }
+    const waiting = this.#waiting
+    if (waiting === undefined || this.#count === 0) return { optimum: this.#learner.initial(), comparator: 'hindsight' }
+    const { model, classes, dimension } = this.#inputs
+    const { examples } = waiting.inputs
+    const { weights, gradientNorm } = hindsightOptimum(model, examples, { classes, dimension })
+    const optimum = [Float32Array.from(weights)]
+    let point = 0
+    for (let row = 0; row < this.#count; row++) {
+      this.#compare(this.#lossOf(optimum, examples, row), waiting.nodes[row], waiting.good[row] === 1)
+      if (this.#points[point]?.inputs === row + 1) this.#points[point++].best = this.#best
+    }
+    return { optimum, comparator: 'hindsight', gradientNorm }
+  }
+
+  #compare(best: number, node: number, isGood: boolean): void {
+    this.#best += best
+    this.#nodeRegret[node] -= best
+    if (isGood) this.#good.regret -= best
+  }
+
+  #lossOf(parameters: Blocks, examples: Examples, row: number): number {
+    this.#score.loss = 0
+    this.#learner.score(parameters, examples, row, row + 1, this.#score)
+    return this.#score.loss
   }
 }
 
-/** What the bounds need to know of the inputs: for the logistic loss ‖∇f‖ ≤ ‖x‖ and the smoothness is at most ‖x‖²/4. */
-class Moments {
-  #count = 0
-  #sum = 0
-  #most = 0
-
-  see(values: ArrayLike<number>, length: number): void {
-    let square = 0
-    for (let i = 0; i < length; i++) square += values[i] * values[i]
-    this.#count++
-    this.#sum += square
-    if (square > this.#most) this.#most = square
-  }
-
-  terms(optimum: Float32Array): BoundTerms {
-    const square = optimum.reduce((sum, weight) => sum + weight * weight, 0)
-    return { radius: Math.sqrt(square / 2), smoothness: this.#most / 4, deviation: Math.sqrt(this.#sum / this.#count) }
-  }
+function summary(regrets: Float64Array): RegretAccounts['regretByNode'] {
+  const sorted = regrets.slice().sort()
+  const { length } = sorted
+  const median = (sorted[(length - 1) >> 1] + sorted[length >> 1]) / 2
+  const nodes = length <= MOST_NODES ? { nodes: Array.from(regrets) } : {}
+  return { min: sorted[0], median, max: sorted[length - 1], ...nodes }
 }

@@ -32,9 +32,9 @@ function between<T>(
 }
 
 const outage = between(
-  { node, disk: fc.constantFrom('kept' as const, 'lost' as const) },
-  (from, to, { node: which, disk }, nodes) => [
-    { time: from, kind: 'crash', node: which % nodes },
+  { node, disk: fc.constantFrom('kept' as const, 'lost' as const), silent: fc.boolean() },
+  (from, to, { node: which, disk, silent }, nodes) => [
+    { time: from, kind: 'crash', node: which % nodes, ...(silent && { silent }) },
     { time: to, kind: 'restart', node: which % nodes, disk }
   ]
 )
@@ -67,11 +67,31 @@ const clog = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
   ]
 })
 
+/** A link that may close a cycle, with which the ends do not part at the same time. */
+const shortcut = between({ a: node, b: node, late: length }, (from, to, { a, b, late }, nodes) => {
+  const [one, other] = [a % nodes, b % nodes]
+  return [
+    { time: from, kind: 'link', from: one, to: other },
+    { time: to, kind: 'unlink', from: one, to: other },
+    { time: to + late / 10, kind: 'unlink', from: other, to: one }
+  ]
+})
+/** A session that one end loses, and that begins anew. */
+const reset = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
+  const link = { from: a % nodes, to: b % nodes }
+  return [
+    { time: from, kind: 'unlink', ...link },
+    { time: to, kind: 'link', ...link }
+  ]
+})
+
 const troubles = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: outage },
     { weight: 2, arbitrary: partition },
     { weight: 2, arbitrary: clog },
+    { weight: 1, arbitrary: shortcut },
+    { weight: 1, arbitrary: reset },
     { weight: 1, arbitrary: stop },
     { weight: 1, arbitrary: absence }
   ),

@@ -33,12 +33,24 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     labels: fc.constantFrom('ascending', 'random', 'hub-highest'),
     inputs: fc.integer({ min: 10, max: MOST_INPUTS }),
     batch: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 60 })),
+    interval: fc.constantFrom(1, 1, 4),
+    speedSpread: sometimes(1),
+    phases: fc.constantFrom('aligned', 'spread'),
+    warmup: fc.constantFrom(0, 20),
     period: hundredths(0.5, 4),
     latency: fc.oneof(hundredths(0.1, 1), hundredths(0.1, 5)),
     delay: fc.constantFrom('constant', 'uniform', 'exponential', 'log-normal'),
+    linkSpread: sometimes(1),
+    bandwidth: fc.oneof(
+      { weight: 3, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.integer({ min: 5000, max: 100_000 }) }
+    ),
     loss: sometimes(0.4),
     duplicate: sometimes(0.4),
+    reorder: sometimes(0.4),
     carry: fc.constantFrom(0, 1, 5, 25),
+    checkpoint: fc.integer({ min: 1, max: 8 }),
+    diskTime: sometimes(5),
     seed: fc.nat()
   })
   return drawn.map(values => parseScenario({ algorithm: 'admb', ...values, ...fixed }, 'a drawn scenario'))

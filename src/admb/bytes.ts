@@ -14,6 +14,12 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 
 const PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
+export function hexOf(bytes: Uint8Array): string {
+  let result = ''
+  for (let i = 0; i < bytes.length; i++) result += PAIRS[bytes[i]]
+  return result
+}
+
 /** Value of a lower-case hexadecimal digit's character code. */
 function nibble(code: number): number {
   return code < 58 ? code - 48 : code - 87
@@ -22,6 +28,11 @@ function nibble(code: number): number {
 /** Bytes that a dense block of that many elements takes at most, its prefix included. */
 export function blockBytes(length: number): number {
   return length * 4 + 12
+}
+
+function isAscii(value: string): boolean {
+  for (let i = 0; i < value.length; i++) if (value.charCodeAt(i) > 0x7f) return false
+  return true
 }
 
 /** Gives a buffer of that many bytes for a finished frame. */
@@ -90,6 +101,12 @@ export class Writer {
   }
 
   string(value: string): void {
+    if (isAscii(value)) {
+      this.integer(value.length)
+      const at = this.#reserve(value.length)
+      for (let i = 0; i < value.length; i++) this.#bytes[at + i] = value.charCodeAt(i)
+      return
+    }
     const encoded = encoder.encode(value)
     this.integer(encoded.length)
     this.raw(encoded)
@@ -239,21 +256,20 @@ export class Reader {
 
   hex(bytes: number): string {
     const at = this.#take(bytes)
-    let result = ''
-    for (let i = 0; i < bytes; i++) result += PAIRS[this.#bytes[at + i]]
-    return result
+    return hexOf(this.#bytes.subarray(at, at + bytes))
   }
 
-  /** Whether these hexadecimal digits come next; steps over them only then. */
-  isHex(digits: string): boolean {
-    const bytes = digits.length / 2
-    if (bytes > this.left) return false
-    for (let i = 0; i < bytes; i++) {
-      const byte = (nibble(digits.charCodeAt(2 * i)) << 4) | nibble(digits.charCodeAt(2 * i + 1))
-      if (this.#bytes[this.#at + i] !== byte) return false
+  /** Reads as many bytes as `last` has into it. @returns whether they were there already */
+  repeats(last: Uint8Array): boolean {
+    const at = this.#take(last.length)
+    let isSame = true
+    for (let i = 0; i < last.length; i++) {
+      const byte = this.#bytes[at + i]
+      if (last[i] === byte) continue
+      isSame = false
+      last[i] = byte
     }
-    this.#at += bytes
-    return true
+    return isSame
   }
 
   /**

@@ -6,10 +6,10 @@
  * for other implementations.
  */
 import type { Blocks, Layout } from '../learner/types.js'
-import { type Allocate, blockBytes, Reader, Writer } from './bytes.js'
+import { type Allocate, blockBytes, hexOf, Reader, Writer } from './bytes.js'
 import type { Coverage, Entries } from './coverage.js'
 import { FrameError } from './errors.js'
-import type { ContributorTable } from './keys.js'
+import type { Contributor, ContributorTable } from './keys.js'
 import type { PredictorName } from './name.js'
 import type { Header } from './predictor.js'
 
@@ -96,8 +96,9 @@ export interface Outgoing {
 export interface Incoming {
   /** Whether a frame of that session and sequence number is to be read at all. */
   isCurrent(session: number, sequence: number): boolean
-  /** The name in the last frame, for the next one to repeat. */
+  /** The name in the last frame and the bytes of its digest, for the next one to repeat. */
   lastName: PredictorName | undefined
+  readonly lastDigest: Uint8Array
   /** Notes what the other end calls a contributor. */
   define(theirs: number, own: number): void
   /** The own number of what the other end calls `theirs`, or undefined if it was never defined. */
@@ -213,7 +214,7 @@ export function decodeFrame(
       incoming.define(theirs, table.number(origin, input.integer()))
     }
   }
-  const name = readName(input, table, incoming, incoming.lastName)
+  const name = readFrameName(input, table, incoming)
   incoming.lastName = name
   const headers: Header[] = []
   let content: Whole | Step | undefined
@@ -249,20 +250,27 @@ function writeName(out: Writer, name: PredictorName, table: ContributorTable): v
   out.hex(name.digest)
 }
 
-/** @param like a name that is returned if it is the one */
-function readName(input: Reader, table: ContributorTable, incoming: Incoming, like?: PredictorName): PredictorName {
+/** The name of the frame's predictor: nearly always that of the frame before. */
+function readFrameName(input: Reader, table: ContributorTable, incoming: Incoming): PredictorName {
   const updates = input.integer()
-  const { origin, incarnation } = updates > 0 ? table.contributor(translate(incoming, input.integer())) : NOBODY
-  if (
-    like !== undefined &&
-    like.updates === updates &&
-    like.origin === origin &&
-    like.incarnation === incarnation &&
-    input.isHex(like.digest)
-  ) {
-    return like
+  const { origin, incarnation } = readMaker(input, updates, table, incoming)
+  const last = incoming.lastName
+  const isDigestRepeated = input.repeats(incoming.lastDigest)
+  const digest = last !== undefined && isDigestRepeated ? last.digest : hexOf(incoming.lastDigest)
+  if (last?.updates === updates && last.origin === origin && last.incarnation === incarnation && isDigestRepeated) {
+    return last
   }
+  return { updates, origin, incarnation, digest }
+}
+
+function readName(input: Reader, table: ContributorTable, incoming: Incoming): PredictorName {
+  const updates = input.integer()
+  const { origin, incarnation } = readMaker(input, updates, table, incoming)
   return { updates, origin, incarnation, digest: input.hex(16) }
+}
+
+function readMaker(input: Reader, updates: number, table: ContributorTable, incoming: Incoming): Contributor {
+  return updates > 0 ? table.contributor(translate(incoming, input.integer())) : NOBODY
 }
 
 function translate(incoming: Incoming, theirs: number): number {

@@ -99,8 +99,9 @@ export class Edge implements Outgoing, Incoming {
   contributors: number[] = []
   /** How many of them the node's sums have taken notice of. */
   listed = 0
-  /** The name in the last frame: most frames repeat it. */
+  /** The name in the last frame, and the bytes of its digest: most frames repeat it. */
   lastName: PredictorName | undefined
+  readonly lastDigest = new Uint8Array(16)
 
   /** Periods from a frame to its acknowledgement, as last measured. */
   roundTrip = 0

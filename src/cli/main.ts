@@ -15,6 +15,7 @@ const commands: Record<string, () => Promise<Register>> = {
   plan: async () => (await import('./commands/plan.js')).planCommand,
   eval: async () => (await import('./commands/eval.js')).evalCommand,
   predict: async () => (await import('./commands/predict.js')).predictCommand,
+  regret: async () => (await import('./commands/regret.js')).regretCommand,
   status: async () => (await import('./commands/status.js')).statusCommand,
   keygen: async () => (await import('./commands/keygen.js')).keygenCommand,
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand,

@@ -11,7 +11,7 @@ export {
 } from './codec.js'
 export type { EdgeEnd, Effect, SessionId } from './effects.js'
 export { OverlayMessageError, OverlayOptionError } from './errors.js'
-export type { Contact, Label, PeerKey } from './label.js'
+export { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './label.js'
 export type { Beacon, OverlayMessage } from './messages.js'
 export { OverlayNode, type OverlayView } from './node.js'
 export { DEFAULT_LIMITS, DEFAULT_TIMERS, type OverlayOptions } from './options.js'

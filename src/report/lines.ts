@@ -130,7 +130,7 @@ function lineFigure(look: Look, groups: readonly Group[]): Figure | undefined {
       ...(groups.some(({ runs }) => runs.length > 1)
         ? [
             {
-              mark: { type: 'area', opacity: 0.16, aria: false },
+              mark: { type: 'area', opacity: 0.16 },
               encoding: {
                 y: { field: 'least', type: 'quantitative', ...y },
                 y2: { field: 'most' },
@@ -147,7 +147,7 @@ function lineFigure(look: Look, groups: readonly Group[]): Figure | undefined {
             select: { type: 'point', encodings: ['x'], nearest: true, on: 'pointerover', clear: 'pointerout' }
           }
         ],
-        mark: { type: 'point', filled: true, size: 46, aria: false },
+        mark: { type: 'point', filled: true, size: 46 },
         encoding: {
           y: { field: 'value', type: 'quantitative', ...y },
           color: colourOf,

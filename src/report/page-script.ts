@@ -22,6 +22,8 @@ function showTooltip(_handler, event, _item, value) {
 }
 async function enliven(place, spec) {
   const stage = document.createElement('div')
+  stage.setAttribute('role', 'img')
+  stage.setAttribute('aria-label', spec.description)
   const view = new vega.View(vega.parse(spec), { renderer: 'svg', container: stage, hover: true, logLevel: vega.Error })
   await view.tooltip(showTooltip).runAsync()
   place.replaceChildren(stage)

@@ -17,6 +17,7 @@ p { max-width: 46rem; margin: 0 0 .8rem; text-wrap: pretty }
 dl + p { margin-top: .9rem }
 .eyebrow { margin: 0; color: var(--muted); font-size: .82rem; letter-spacing: .04em }
 .lead { font-size: 1.08rem }
+.lead::first-letter { text-transform: uppercase }
 .note { color: var(--muted); font-size: .88rem }
 a { color: var(--accent); text-underline-offset: .15em }
 code { font: .86em/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace }

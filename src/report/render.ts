@@ -25,12 +25,17 @@ export async function draw(figure: Figure): Promise<Drawing> {
   const view = new View(parse(vega), { renderer: 'none', loader: loader({ mode: 'file' }) })
   const svg = await view.toSVG()
   view.finalize()
-  return { ...figure, vega, svg: described(rounded(withoutHidden(svg)), figure) }
+  return { ...figure, vega, svg: described(rounded(withoutRoles(withoutHidden(svg))), figure) }
 }
 
 /** Without marks that only a living plot shows, where the pointer is. */
 function withoutHidden(svg: string): string {
   return svg.replace(/<path [^>]*\bopacity="0"[^>]*\/>/g, '')
+}
+
+/** A drawing is one image with a title and a description; its parts need no roles of their own. */
+function withoutRoles(svg: string): string {
+  return svg.replace(/ (?:role|aria-[a-z]+)="[^"]*"/g, '')
 }
 
 /** Lengths to a hundredth of a pixel. */

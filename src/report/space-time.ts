@@ -78,7 +78,7 @@ export function spaceTime({
       {
         data: { name: 'cells', values: compact(cells), format: { type: 'csv', parse: PARSE } },
         transform: [{ calculate: 'datum.row + 1', as: 'below' }],
-        mark: { type: 'rect', aria: false },
+        mark: { type: 'rect' },
         encoding: {
           x: { ...x, field: 'from', axis: { title: 'virtual time, ms', grid: false, tickCount: 12 } },
           x2: { field: 'until' },

@@ -35,17 +35,21 @@ export function summarise(groups: readonly Group[]): Summary {
 export function findings(groups: readonly Group[]): string {
   const runs = groups.flatMap(group => group.runs)
   const bounded = runs.filter(({ result }) => result.bound !== undefined)
-  const broken = bounded.filter(({ result }) => result.regret > (result.bound as number)).length
+  const broken = bounded.filter(({ result }) => result.boundHolds === false).length
   const violations = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
+  // Regret grows with the inputs, so where their numbers differ it says nothing by itself.
+  const isEven = new Set(runs.map(({ result }) => result.inputs)).size === 1
+  const regretOf = ({ result }: ReportedRun) => (isEven ? result.regret : result.regret / result.inputs)
+  const show = (value: number) => (isEven ? whole(value) : value.toPrecision(3))
   const means = groups
-    .map(({ label, runs: own }) => ({ label, regret: spreadOf(own.map(({ result }) => result.regret)).mean }))
+    .map(({ label, runs: own }) => ({ label, regret: spreadOf(own.map(regretOf)).mean }))
     .sort((a, b) => a.regret - b.regret)
   const [least] = means
   const most = means[means.length - 1]
   return [
     groups.length === 1
-      ? `Regret ${whole(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
-      : `Regret is least for ${least.label} (${whole(least.regret)}) and most for ${most.label} (${whole(most.regret)}).`,
+      ? `Regret ${show(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
+      : `Regret${isEven ? '' : ' an input'} is least for ${least.label} (${show(least.regret)}) and most for ${most.label} (${show(most.regret)}).`,
     bounded.length === 0
       ? 'No theorem bounds these runs.'
       : broken === 0
@@ -54,6 +58,8 @@ export function findings(groups: readonly Group[]): string {
     violations === 0 ? 'No property was violated.' : `${violations} violations of properties: see the table.`
   ].join(' ')
 }
+
+const NONE: SummaryCell = { text: '–' }
 
 const COLUMNS: readonly Column[] = [
   {
@@ -76,6 +82,14 @@ const COLUMNS: readonly Column[] = [
         ({ result }) => result.averageLoss,
         value => value.toFixed(5)
       )
+  },
+  {
+    head: 'start',
+    about: 'inputs served until every node had a predictor that was updated',
+    cell: ({ runs }) => {
+      const starts = runs.flatMap(({ result }) => result.startInputs ?? [])
+      return starts.length === 0 ? NONE : { text: whole(spreadOf(starts).mean) }
+    }
   },
   {
     head: 'updates',
@@ -110,8 +124,6 @@ const COLUMNS: readonly Column[] = [
   { head: 'violations', about: 'what must never happen', cell: violationsOf }
 ]
 
-const NONE: SummaryCell = { text: '–' }
-
 function whole(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
 }
@@ -129,7 +141,7 @@ function spread({ runs }: Group, value: (run: ReportedRun) => number, format: (v
 function bound({ runs }: Group): SummaryCell {
   const bounds = runs.flatMap(({ result }) => result.bound ?? [])
   if (bounds.length === 0) return NONE
-  const isKept = runs.every(({ result }) => result.bound === undefined || result.regret <= result.bound)
+  const isKept = runs.every(({ result }) => result.boundHolds !== false)
   return {
     text: `${whole(spreadOf(bounds).mean)} ${isKept ? '✓ holds' : '✗ exceeded'}`,
     tone: isKept ? 'good' : 'bad'

@@ -64,7 +64,7 @@ export function declarations(which: 'light' | 'dark'): string {
     .join(';')
 }
 
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+const FONT = 'system-ui, sans-serif'
 
 /** Vega-Lite's `config` for all plots. */
 export const CONFIG = {

@@ -1,5 +1,5 @@
 /**
- * The commands of the README and the simulator's page, run as they stand there: blocks marked `run` one after another, and
+ * The commands of the README and of the pages on the simulator and on regret, run as they stand there: blocks marked `run` one after another, and
  * the two peers of the walk through, both on this machine. A page that promises what does not work costs a new user more than no page.
  */
 import assert from 'node:assert/strict'
@@ -36,7 +36,8 @@ function customers(rows: number, seed: number): string {
   return `${lines.join('\n')}\n`
 }
 
-describe('the documents', () => {
+describe('the documents', function () {
+  this.timeout(300_000)
   let folder: string
   let env: NodeJS.ProcessEnv
 
@@ -54,7 +55,7 @@ describe('the documents', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   const run = (commands: string) =>
-    execFileSync('bash', ['-euc', commands], { cwd: folder, env, encoding: 'utf8', timeout: 50_000 })
+    execFileSync('bash', ['-euc', commands], { cwd: folder, env, encoding: 'utf8', timeout: 200_000 })
 
   it('have commands that work as written: the README', () => {
     const printed = blocks('run').map(run).join('\n')
@@ -68,6 +69,14 @@ describe('the documents', () => {
     const printed = blocks('run', 'docs/simulator.md').map(run).join('\n')
     assert.match(printed, /100 runs, no violation/)
     assert.match(printed, /admb-sender .*%/)
+  })
+
+  it('have commands that work as written: regret', () => {
+    const printed = blocks('run', 'docs/regret.md').map(run)
+    const regrets = printed.map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))
+    assert.ok(regrets[0] > 0, printed[0])
+    assert.equal(regrets[1], regrets[0])
+    assert.match(printed[2], /comparator +the best predictor in hindsight/)
   })
 
   it('lead to two peers that learn together', async () => {

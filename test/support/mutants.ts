@@ -14,14 +14,18 @@ export interface Change {
   readonly to: string
 }
 
-type Fuzz = typeof import('../../sim/fuzz/fuzz.js')
+type Simulator = typeof import('../../sim/index.js')
 
 /** Inside the project, so that packages resolve. */
 const FOLDER = resolve('dist/mutants')
 const ROOMS = ['sim', 'src/admb', 'src/learner', 'src/overlay']
 
-/** @throws Error if a change does not fit in exactly one place: then the code has changed, and the mutant must follow */
-export async function fuzzerOf(name: string, changes: readonly Change[]): Promise<Fuzz> {
+/**
+ * The simulator of a mutant.
+ * @param name of its folder
+ * @throws Error if a change does not fit in exactly one place: then the code has changed, and the mutant must follow
+ */
+export async function mutantOf(name: string, changes: readonly Change[]): Promise<Simulator> {
   const root = resolve(FOLDER, name)
   rmSync(root, { recursive: true, force: true })
   for (const room of ROOMS) cpSync(resolve('dist', room), resolve(root, room), { recursive: true })
@@ -37,7 +41,7 @@ export async function fuzzerOf(name: string, changes: readonly Change[]): Promis
       code.replace(pattern, () => to)
     )
   }
-  return (await import(pathToFileURL(resolve(root, 'sim/fuzz/fuzz.js')).href)) as Fuzz
+  return (await import(pathToFileURL(resolve(root, 'sim/index.js')).href)) as Simulator
 }
 
 export function removeMutants(): void {

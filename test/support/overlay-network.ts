@@ -3,9 +3,10 @@
  * and faults given as data (so that fast-check can shrink them). After every event of any node the overlay's safety
  * properties are checked; the first violation is kept in `violation`. Same options and faults, same run.
  */
+import { type Across, OverlayChecker, type OverlaySite, parentOf } from '../../sim/checkers/overlay.js'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../src/overlay/codec.js'
 import type { Effect, SessionId } from '../../src/overlay/effects.js'
-import { isOlder, type Label, sameLabel } from '../../src/overlay/label.js'
+import { sameLabel } from '../../src/overlay/label.js'
 import { OverlayNode, type OverlayView } from '../../src/overlay/node.js'
 import { EventQueue, seededRandom } from './virtual-time.js'
 
@@ -33,7 +34,7 @@ export type Fault =
   /** One session of the node is lost; each end hears of it, or not. */
   | { readonly kind: 'reset'; readonly after: number; readonly node: number; readonly pick: number }
 
-interface Host {
+interface Host extends OverlaySite {
   readonly index: number
   readonly key: string
   readonly offset: number
@@ -42,8 +43,6 @@ interface Host {
   view: OverlayView | undefined
   links: Map<SessionId, { link: Link; side: 0 | 1 }>
   wakeAt: number
-  /** The freeze under way at this root, with the sessions of its subtree when it began. */
-  freezing: { label: Label; links: Set<Link> } | undefined
 }
 
 interface End {
@@ -70,6 +69,7 @@ export class OverlayNetwork {
   readonly #random: () => number
   readonly #queue = new EventQueue()
   readonly #links = new Set<Link>()
+  readonly #checker: OverlayChecker
   #cut: (from: Host, to: Host) => boolean = () => false
   violation: string | undefined
   /** Changes of the set of held edges so far, and when the last one was. */
@@ -90,8 +90,11 @@ export class OverlayNetwork {
       view: undefined,
       links: new Map(),
       wakeAt: Number.POSITIVE_INFINITY,
-      freezing: undefined
+      across(session) {
+        return across(this, session)
+      }
     }))
+    this.#checker = new OverlayChecker(this.hosts, options.degree)
     for (const host of this.hosts) this.#queue.push(this.#random() * options.spread, () => this.#boot(host))
   }
 
@@ -152,7 +155,7 @@ export class OverlayNetwork {
     host.core = undefined
     host.view = undefined
     host.links = new Map()
-    host.freezing = undefined
+    this.#checker.stopped(host)
     for (const { link } of links) this.#reset(link)
     this.#changed()
   }
@@ -165,7 +168,7 @@ export class OverlayNetwork {
       const { view } = host
       if (view === undefined || label === undefined || !sameLabel(view.label, label) || view.frozen) return false
       if (view.parent === undefined) roots += 1
-      else if (this.#parentOf(host) === undefined) return false
+      else if (parentOf(host) === undefined) return false
     }
     const edges = hosts.reduce((sum, host) => sum + (host.view?.children.length ?? 0), 0)
     return roots === 1 && edges === hosts.length - 1
@@ -184,7 +187,7 @@ export class OverlayNetwork {
   diameter(): number {
     const near = new Map<Host, Host[]>(this.alive.map(host => [host, []]))
     for (const host of this.alive) {
-      const parent = this.#parentOf(host)?.host
+      const parent = parentOf(host)?.site as Host | undefined
       if (parent === undefined) continue
       near.get(host)?.push(parent)
       near.get(parent)?.push(host)
@@ -392,83 +395,20 @@ export class OverlayNetwork {
     }
   }
 
-  /** The parent of a host, if both ends hold the edge. */
-  #parentOf(host: Host): { host: Host; link: Link } | undefined {
-    const session = host.view?.parent?.session
-    const entry = session === undefined ? undefined : host.links.get(session)
-    if (entry === undefined) return undefined
-    const other = entry.link.ends[entry.side === 0 ? 1 : 0]
-    if (other.host.incarnation !== other.incarnation) return undefined
-    const holds = other.host.view?.children.some(child => child.session === other.session)
-    return holds ? { host: other.host, link: entry.link } : undefined
-  }
-
-  #childrenOf(parent: Host): { host: Host; link: Link }[] {
-    return this.alive.flatMap(host => {
-      const up = this.#parentOf(host)
-      return up?.host === parent ? [{ host, link: up.link }] : []
-    })
-  }
-
   #check(host: Host, before: OverlayView, after: OverlayView): void {
-    const fail = (what: string): void => {
-      this.violation ??= `at ${this.now.toFixed(1)} ms, ${host.key}: ${what}`
+    if (after.parent !== undefined && after.parent.session !== before.parent?.session) this.accepts += 1
+    try {
+      this.#checker.after(host, before, after)
+      if (!this.#options.withoutFreeze) this.#checker.afterFreeze(host, after)
+    } catch (error) {
+      this.violation ??= `at ${this.now.toFixed(1)} ms: ${(error as Error).message}`
     }
-    if (after.children.length + (after.parent ? 1 : 0) > this.#options.degree) fail('degree exceeded')
-    const peers = [...after.children.map(child => child.peer), ...(after.parent ? [after.parent.peer] : [])]
-    if (new Set(peers).size < peers.length) fail('two edges with one peer')
-    if (after.parent !== undefined && after.parent.session !== before.parent?.session) {
-      this.accepts += 1
-      if (!isOlder(after.label, before.label)) fail('joined a fragment that is not older')
-      // Only a new edge can close a cycle.
-      if (this.#isOnCycle(host)) fail('cycle')
-    }
-    for (const child of after.children) {
-      if (before.children.some(old => old.session === child.session)) continue
-      const entry = host.links.get(child.session)
-      const other = entry?.link.ends[entry.side === 0 ? 1 : 0]
-      if (other !== undefined && this.#isOnCycle(other.host)) fail('cycle')
-    }
-    if (!this.#options.withoutFreeze) this.#checkFreeze(host, after, fail)
   }
+}
 
-  #isOnCycle(start: Host): boolean {
-    let at = this.#parentOf(start)?.host
-    for (let steps = 0; at !== undefined && steps <= this.hosts.length; steps++) {
-      if (at === start) return true
-      at = this.#parentOf(at)?.host
-    }
-    return false
-  }
-
-  /** When a root's freeze is over, all that was below it from its start must have its label, and nothing an older one. */
-  #checkFreeze(host: Host, view: OverlayView, fail: (what: string) => void): void {
-    const { freezing } = host
-    if (freezing && !view.frozen && view.parent === undefined && sameLabel(freezing.label, view.label)) {
-      const visit = (at: Host, since: boolean): void => {
-        for (const { host: child, link } of this.#childrenOf(at)) {
-          const stayed = since && freezing.links.has(link)
-          const label = child.view?.label as Label
-          if (stayed ? !sameLabel(label, view.label) : isOlder(label, view.label)) {
-            fail(`freeze over before ${child.key} took part`)
-          }
-          visit(child, stayed)
-        }
-      }
-      visit(host, true)
-    }
-    if (!view.frozen || view.parent !== undefined) host.freezing = undefined
-    else if (freezing === undefined || !sameLabel(freezing.label, view.label)) {
-      host.freezing = { label: view.label, links: this.#subtreeLinks(host) }
-    }
-  }
-
-  #subtreeLinks(host: Host, links: Set<Link> = new Set()): Set<Link> {
-    for (const { host: child, link } of this.#childrenOf(host)) {
-      if (links.has(link)) continue
-      links.add(link)
-      this.#subtreeLinks(child, links)
-    }
-    return links
-  }
+function across(host: Host, session: SessionId): Across | undefined {
+  const entry = host.links.get(session)
+  const other = entry?.link.ends[entry.side === 0 ? 1 : 0]
+  if (entry === undefined || other === undefined || other.host.incarnation !== other.incarnation) return undefined
+  return { site: other.host, session: other.session, link: entry.link }
 }

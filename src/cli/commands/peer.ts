@@ -1,6 +1,6 @@
 /** `admb peer`: start a peer and keep it running until it is told to stop. */
 import { type Command, Option } from 'commander'
-import type { PredictWith } from '../../peer/index.js'
+import type { PeerStatus, PredictWith } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import { executionOf } from '../networks.js'
 import {
@@ -17,6 +17,7 @@ import { attend, peerObject } from '../peer/attend.js'
 import { readAllowList, readKey } from '../peer/files.js'
 import { DEFAULT_HTTP_PORT, DEFAULT_PORT, parseHttp, serve, startListening } from '../peer/listening.js'
 import { PEER_BATCH, probeTask } from '../probe.js'
+import { ProgressLog, progressEntry } from '../progress-log.js'
 import { amount, collect, whole } from '../values.js'
 
 interface Flags extends DataFlags, LearningFlags {
@@ -26,6 +27,7 @@ interface Flags extends DataFlags, LearningFlags {
   readonly carry?: number
   readonly degree?: number
   readonly dir?: string
+  readonly log?: string
   readonly listen?: string[]
   readonly peer?: string[]
   readonly mdns?: boolean
@@ -41,9 +43,10 @@ export function peerCommand(program: Command): Command {
   withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
     .option('--rate <n>', 'inputs a second (default: as fast as they come)', amount(true))
     .option('--period <ms>', 'T: least time between two sums on an edge (default: 100)', whole(1))
-    .option('--carry <periods>', 'S: how long unused gradients are kept (default: 16)', whole(0, 100_000))
+    .option('--carry <periods>', 'S: how long unused gradients stay (default: 16)', whole(0, 100_000))
     .option('--degree <d>', 'most tree neighbours (default: 4)', whole(2, 255))
     .option('--dir <dir>', 'keep identity and state there, to go on after a restart')
+    .option('--log <file>', 'append losses there, for admb regret')
     .option(
       '--listen <multiaddr>',
       `where to listen (default: all interfaces, port ${DEFAULT_PORT} or a free one)`,
@@ -56,7 +59,7 @@ export function peerCommand(program: Command): Command {
       `HTTP for status, predict and learn, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
     )
     .option('--network-key <file>', 'only peers with the same key can connect (admb keygen network)')
-    .option('--allow <file>', 'only peers whose ids stand in the file, one a line')
+    .option('--allow <file>', 'only the peers with ids in the file, one a line')
     .addOption(
       new Option('--log-level <level>', 'what to log on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])
@@ -84,6 +87,7 @@ async function run(flags: Flags): Promise<void> {
   const { rate, period, carry, degree, predictWith, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
+  const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
   const log = createLog(flags.logLevel)
   const options = {
     spec,
@@ -104,6 +108,13 @@ async function run(flags: Flags): Promise<void> {
   const peer = await startListening(flags.listen, listen => Peer.start({ ...options, listen }))
   const failed = new AbortController()
   peer.once('failed', error => failed.abort(error))
+  peer.on('status', (status: PeerStatus) => {
+    try {
+      progressLog?.note(progressEntry(peer.id, status))
+    } catch (error) {
+      failed.abort(error)
+    }
+  })
   let server: HttpServer | undefined
   try {
     server = await serve(peer, http)
@@ -115,5 +126,6 @@ async function run(flags: Flags): Promise<void> {
     // An open channel to the process that started this one would keep it alive.
     if (process.connected) process.disconnect()
     if (flags.json) printJson({ ...peerObject(peer, server?.url), addresses })
+    progressLog?.end(progressEntry(peer.id, peer.status()))
   }
 }

@@ -6,9 +6,10 @@ import { compare } from '../sim/compare.js'
 import { runExperiment } from '../sim/experiment.js'
 import { runFuzz } from '../sim/fuzz.js'
 import { showScenarios } from '../sim/list.js'
+import { runReplay } from '../sim/replay.js'
 import { run } from '../sim/run.js'
 import { sweep } from '../sim/sweep.js'
-import { list, whole } from '../values.js'
+import { amount, list, whole } from '../values.js'
 
 export function simCommand(program: Command): Command {
   const command = program.command('sim').description('simulate: measure regret, under faults')
@@ -54,8 +55,20 @@ export function simCommand(program: Command): Command {
     .description('random scenarios with faults, run with an exact learner, until one violates a property')
     .option('--runs <n>', 'how many', whole(1), 1000)
     .option('--seed <n>', 'what they are drawn from', whole(0), 1)
+    .option('--threads <n>', 'runs at a time (default: as many as there are cores)', whole(1, 1024))
+    .option('--out <file>', 'where a violation is written, for replay (default: fuzz-SEED.json)')
     .addHelpText('after', '\nExamples:\n  admb sim fuzz --runs 10000 --seed 7')
     .action(runFuzz)
+  withCommon(command.command('replay'))
+    .argument('<file>', 'what admb sim fuzz wrote')
+    .description('a violation that fuzz found, once more: step by step on a terminal, else all at once')
+    .option('--until <ms>', 'only up to that virtual time', amount())
+    .option('--node <n>', 'only what changes that node', whole(0))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  admb sim replay fuzz-7.json\n  admb sim replay fuzz-7.json --node 2 --until 40'
+    )
+    .action(runReplay)
   withCommon(command.command('list')).description('the built-in scenarios').action(showScenarios)
   return command
 }

@@ -1,4 +1,5 @@
 /** `admb train`: one process, no network; what a serial learner makes of a stream. */
+import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { encodeSaved } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
@@ -23,6 +24,7 @@ import {
 } from '../options.js'
 import { formatNumber, megabytes, ProgressLine, print, printJson } from '../output.js'
 import { showOutcome } from '../plan-table.js'
+import { ProgressLog, progressEntry } from '../progress-log.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
 import { textTask } from '../texts.js'
 import { type RunningTrainer, trainerFor } from '../trainer.js'
@@ -30,6 +32,7 @@ import { type RunningTrainer, trainerFor } from '../trainer.js'
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
   readonly dir?: string
+  readonly log?: string
   readonly json?: boolean
 }
 
@@ -40,6 +43,7 @@ export function trainCommand(program: Command): Command {
   const command = program.command('train').description('learn a stream in one process, without a network')
   withPredictWith(withLearning(withFeatures(withData(command)), DEFAULT_BATCH), ['average', 'current'] as const)
     .option('--dir <dir>', 'store the predictor there')
+    .option('--log <file>', 'append losses there, for admb regret')
     .addHelpText(
       'after',
       `
@@ -62,13 +66,17 @@ async function train(flags: Flags): Promise<void> {
     const stream = await openStream(options)
     const task = await begin(flags, stream, text?.network)
     const { trainer } = task
+    const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
+    const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
     for await (const examples of stream) {
       trainer.learn(examples)
+      log?.note(progressEntry(run, trainer.report()))
       progress.show(() => describe(trainer.report(), start))
     }
     progress.clear()
     const trained = trainer.finish()
+    log?.end(progressEntry(run, trainer.report()))
     const spec = task.specFor(trained.dimension)
     const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
     const name = await keep(store, spec, trained, trainer.report(), moments)

@@ -27,7 +27,7 @@ export async function compare(
   const onRun = (run: ReportedRun) => {
     if (!flags.json) print(rowOf(columns, run))
   }
-  const runs = measure(cases, { watch: report !== undefined, onRun })
+  const runs = await measure(cases, { watch: report !== undefined, onRun })
   if (flags.json) {
     printJson({
       command: 'sim compare',

@@ -26,7 +26,7 @@ export async function runExperiment(name: string, flags: Flags): Promise<void> {
   const onRun = (run: ReportedRun) => {
     if (!json) print(rowOf(columns, run))
   }
-  const runs = measure(cases, { watch: report !== undefined, onRun })
+  const runs = await measure(cases, { watch: report !== undefined, onRun })
   if (json) {
     printJson({
       command: 'sim experiment',

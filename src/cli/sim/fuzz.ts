@@ -1,26 +1,47 @@
-/** `admb sim fuzz`: random scenarios until one violates a property. */
-import { fuzz } from '../../../sim/index.js'
+/** `admb sim fuzz`: random scenarios with faults until one violates a property; then the shortest one that does, in a file. */
+import { writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import type { Found } from '../../../sim/index.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { fuzzInThreads } from './fuzz-threads.js'
+import { formatDuration } from './progress.js'
 
-export function runFuzz({ runs, seed, json }: { runs: number; seed: number; json?: boolean }): void {
+export interface FuzzFlags {
+  readonly runs: number
+  readonly seed: number
+  readonly threads?: number
+  readonly out?: string
+  readonly json?: boolean
+}
+
+export async function runFuzz({ runs, seed, threads = availableParallelism(), out, json }: FuzzFlags): Promise<void> {
   const start = performance.now()
   const progress = new ProgressLine()
-  let done = 0
-  const report = fuzz(runs, seed, {
-    onRun: () => {
-      done++
+  const onProgress = (done: number, isShrinking: boolean) =>
+    progress.show(() => {
+      if (isShrinking) return `a violation within ${formatNumber(done)} runs; looking for the shortest schedule`
       const left = ((performance.now() - start) / done) * (runs - done)
-      progress.show(() => `${formatNumber(done)} of ${formatNumber(runs)} runs, ${Math.ceil(left / 1000)} s left`)
-    }
-  })
+      return `${formatNumber(done)} of ${formatNumber(runs)} runs, ${formatDuration(left / 1000)} left`
+    })
+  const report = await fuzzInThreads(runs, seed, threads, onProgress)
   progress.clear()
   const seconds = (performance.now() - start) / 1000
-  if (json) printJson({ command: 'sim fuzz', ...report, seconds })
-  else if (report.violations.length === 0)
-    print(`${formatNumber(report.runs)} runs, no violation, ${seconds.toFixed(1)} s`)
-  else {
-    for (const { property, schedule } of report.violations)
-      print(`violation after ${report.runs} runs: ${property}\n${JSON.stringify(schedule)}`)
+  const [found] = report.violations
+  const file = out ?? `fuzz-${seed}.json`
+  if (found) {
+    writeFileSync(file, `${JSON.stringify(found, undefined, 2)}\n`)
+    process.exitCode = 1
   }
-  if (report.violations.length > 0) process.exitCode = 1
+  if (json) printJson({ command: 'sim fuzz', ...report, seconds, ...(found && { file }) })
+  else if (found) describe(found, report.runs, file)
+  else print(`${formatNumber(report.runs)} runs, no violation, ${seconds.toFixed(1)} s`)
+}
+
+function describe({ seed, property, schedule }: Found, runs: number, file: string): void {
+  const { scenario, faults } = schedule
+  const { topology, nodes, inputs, batch } = scenario
+  print(`violation in run ${formatNumber(runs)} of seed ${seed}: ${property}`)
+  print(`the shortest schedule that shows it: ${topology} of ${nodes} nodes, ${inputs} inputs, b = ${batch}`)
+  for (const { time, ...fault } of faults) print(`${time.toFixed(2).padStart(10)} ms  ${JSON.stringify(fault)}`)
+  print(`step by step: admb sim replay ${file}`)
 }

@@ -1,6 +1,7 @@
 /** `admb sim run`: one algorithm on one scenario. */
 import type { RunResult } from '../../../sim/index.js'
 import { formatNumber, print, printJson } from '../output.js'
+import { accountLines } from './accounts.js'
 import { measure } from './measure.js'
 import { openReport } from './report.js'
 import { aboutOf, type ScenarioFlags, scenarioOf } from './scenarios.js'
@@ -15,7 +16,7 @@ export async function run(name: string | undefined, flags: ScenarioFlags): Promi
   const scenario = scenarioOf(name, flags)
   const report = openReport(flags.report)
   const cases = [{ label: scenario.algorithm, varied: {}, scenario }]
-  const runs = measure(cases, { watch: report !== undefined, onRun: () => undefined })
+  const runs = await measure(cases, { watch: report !== undefined, onRun: () => undefined })
   const [{ result }] = runs
   if (flags.json) printJson({ command: 'sim run', ...withoutCurve(result) })
   else {
@@ -23,7 +24,8 @@ export async function run(name: string | undefined, flags: ScenarioFlags): Promi
     for (const { inputs, regret, averageLoss } of result.curve) {
       print(`${formatNumber(inputs).padStart(10)} ${formatNumber(regret).padStart(9)}   ${averageLoss.toFixed(5)}`)
     }
-    print(`\n${headOf(COLUMNS)}\n${rowOf(COLUMNS, result)}`)
+    print(`\n${headOf(COLUMNS)}\n${rowOf(COLUMNS, result)}\n`)
+    for (const line of accountLines(result)) print(line)
     for (const violation of result.violations) print(`violation: ${violation}`)
   }
   await report?.write({ title: `${scenario.algorithm} on ${name ?? 'a scenario'}`, about: aboutOf(name), runs }, flags)

@@ -22,8 +22,9 @@ export function rowOf<T>(columns: readonly Column<T>[], row: T): string {
 export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
   { head: 'regret', width: 11, cell: ({ regret }) => formatNumber(regret) },
   { head: 'bound', width: 12, cell: ({ bound }) => (bound === undefined ? '-' : formatNumber(bound)) },
-  { head: 'holds', width: 7, cell: holds },
+  { head: 'holds', width: 7, cell: ({ boundHolds }) => (boundHolds === undefined ? '-' : boundHolds ? 'yes' : 'no') },
   { head: 'average loss', width: 14, cell: ({ averageLoss }) => averageLoss.toFixed(5) },
+  { head: 'start', width: 9, cell: ({ startInputs }) => (startInputs === undefined ? '-' : formatNumber(startInputs)) },
   { head: 'updates', width: 10, cell: ({ updates }) => formatNumber(updates) },
   { head: 'used', width: 9, cell: ({ inputs, discarded }) => percent(1 - discarded / inputs) },
   { head: 'messages', width: 12, cell: ({ messages }) => formatNumber(messages) },
@@ -65,12 +66,6 @@ export function groupColumns(groups: readonly Group[]): Column<Group>[] {
     { head: 'used', width: 9, cell: group => percent(of(group, one => 1 - one.discarded / one.inputs).mean) },
     { head: 'MB sent', width: 10, cell: group => (of(group, one => one.bytes).mean / 1e6).toFixed(1) }
   ]
-}
-
-/** Whether the regret is within the theorem's bound, where there is one. */
-function holds({ regret, bound }: RunResult): string {
-  if (bound === undefined) return '-'
-  return regret <= bound ? 'yes' : 'no'
 }
 
 export function percent(share: number): string {

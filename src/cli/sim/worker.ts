@@ -1,6 +1,7 @@
 /** A thread of a sweep: takes scenarios, one at a time, and answers with results. */
 import { parentPort } from 'node:worker_threads'
 import { type RunResult, type Scenario, simulate } from '../../../sim/index.js'
+import { readData } from './data.js'
 
 export type FromWorker =
   | { readonly kind: 'served'; readonly inputs: number }
@@ -9,11 +10,12 @@ export type FromWorker =
 /** News of its progress that a run sends. */
 const NEWS = 50
 
-parentPort?.on('message', (scenario: Scenario) => {
+parentPort?.on('message', async (scenario: Scenario) => {
   const stride = Math.ceil(scenario.inputs / NEWS)
   const tell = (message: FromWorker) => parentPort?.postMessage(message)
   const served = (inputs: number) => {
     if (inputs % stride === 0) tell({ kind: 'served', inputs })
   }
-  tell({ kind: 'result', result: simulate(scenario, { observer: { served } }) })
+  const data = await readData(scenario)
+  tell({ kind: 'result', result: simulate(scenario, { observer: { served }, data }) })
 })

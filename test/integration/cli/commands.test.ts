@@ -160,7 +160,7 @@ describe('a command', function () {
   })
 
   it('explains itself within a screen, with examples', async () => {
-    for (const name of ['demo', 'peer', 'train', 'eval', 'predict', 'status', 'keygen', 'doctor']) {
+    for (const name of ['demo', 'peer', 'train', 'eval', 'predict', 'regret', 'status', 'keygen', 'doctor']) {
       const { code, stdout, stderr } = await admb([name, '--help'])
       assert.equal(code, 0, stderr)
       assert.match(stdout, /Examples:\n {2}\S/, name)

@@ -144,6 +144,8 @@ describe("a report's data", () => {
     const point = { inputs: 100, regret, averageLoss: 0.5, updates: 1, bytes: 0 }
     const result = {
       ...{ algorithm: scenario.algorithm, nodes: 6, inputs: 100, batch: 64, seed: scenario.seed, regret },
+      ...{ comparator: 'known' as const, goodInputs: 100, goodRegret: regret },
+      ...{ regretByNode: { min: 0, median: regret / 6, max: regret } },
       ...{ averageLoss: 0.5, comparatorLoss: 0.4, updates: 1, adoptions: 0, discarded: 0, messages: 0, bytes: 0 },
       ...{ violations: [], events: 1, traceHash: '', virtualMs: 1, seconds: 0, curve: [point] }
     }
@@ -201,10 +203,10 @@ describe("a report's data", () => {
     const one = run({ batch: 8 }, 5)
     const with_ = (values: object) => groupRuns([{ ...one, result: { ...one.result, ...values } }])
     assert.match(findings(with_({})), /No theorem bounds.*No property was violated/)
-    assert.match(findings(with_({ bound: 6 })), /hold in the run/)
-    assert.match(findings(with_({ bound: 4 })), /exceeded in 1 of 1/)
+    assert.match(findings(with_({ bound: 6, boundHolds: true })), /hold in the run/)
+    assert.match(findings(with_({ bound: 4, boundHolds: false })), /exceeded in 1 of 1/)
     assert.match(findings(with_({ violations: ['x'] })), /1 violation/)
-    const { rows } = summarise(with_({ bound: 4 }))
+    const { rows } = summarise(with_({ bound: 4, boundHolds: false }))
     assert.ok(rows[0].cells.some(({ text, tone }) => /exceeded/.test(text) && tone === 'bad'))
   })
 

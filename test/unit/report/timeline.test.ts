@@ -75,7 +75,7 @@ describe('a timeline', () => {
     const name = { updates: 1, origin: 'a', incarnation: 1, digest: 'x' }
     observer.holds?.(5, 0, name, 'updated')
     observer.fault?.(10, { time: 10, kind: 'crash', node: 2 })
-    observer.fault?.(30, { time: 30, kind: 'restart', disk: 'kept', node: 2 })
+    observer.fault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
     observer.holds?.(30, 2, name, 'restarted')
     const timeline = recorder.finish(100) as Timeline
     const away = timeline.windows[0].spans.filter(({ held }) => held === undefined)
@@ -83,6 +83,21 @@ describe('a timeline', () => {
     const row = timeline.watched.indexOf(2)
     const down = timeline.snapshots.filter(snapshot => snapshot[row] === AWAY).length
     assert.ok(Math.abs(down * timeline.step - 20) <= 2 * timeline.step)
+  })
+
+  it('has a node that joins late away until then, and takes no notice of faults that change nothing', () => {
+    const scenario = parseScenario({ nodes: 4, inputs: 400, batch: 16, dimension: 4 }, 'test')
+    const recorder = new TimelineRecorder(scenario)
+    const faults = [
+      { time: 5, kind: 'restart', node: 0, disk: 'kept' },
+      { time: 20, kind: 'join', node: 1 }
+    ] as const
+    const { virtualMs } = simulate(scenario, { observer: recorder.observer, faults })
+    const [{ spans }] = recorder.finish(virtualMs)?.windows ?? []
+    assert.deepEqual(
+      spans.filter(({ held }) => held === undefined),
+      [{ node: 1, from: 0, until: 20, held: undefined }]
+    )
   })
 
   it('puts the sides of a cut together and watches it heal', () => {

@@ -78,7 +78,10 @@ describe('topologies', () => {
         fc.integer({ min: 2, max: 6 }),
         fc.nat(),
         (name, nodes, degree, seed) => {
-          const { neighbours, diameter } = createTopology(name, nodes, degree, new Random(seed))
+          const { neighbours, diameter } = createTopology(
+            { topology: name, nodes, degree, linkDegree: degree },
+            new Random(seed)
+          )
           assert.equal(
             neighbours.reduce((sum, list) => sum + list.length, 0),
             2 * (nodes - 1)

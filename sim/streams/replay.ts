@@ -1,0 +1,47 @@
+/** Inputs that were read ahead, from a file say: in their order, and again from the start where a run needs more. */
+import type { Examples, ModelName } from '../../src/learner/index.js'
+import type { Inputs } from '../inputs.js'
+
+/** Plain data, which may be shared by any number of runs. */
+export interface RecordedStream {
+  readonly model: ModelName
+  /** Number of classes, for softmax. */
+  readonly classes?: number
+  /** Number of features, the constant feature included. */
+  readonly dimension: number
+  /** At least one row, all labelled. */
+  readonly examples: Examples
+}
+
+export function replay({ model, classes, dimension, examples }: RecordedStream): Inputs {
+  const { size, labels, offsets, indices, values } = examples
+  let longest = 0
+  for (let r = 0; r < size; r++) longest = Math.max(longest, offsets[r + 1] - offsets[r])
+  const row = {
+    size: 1,
+    labels: new Float32Array(1),
+    offsets: new Int32Array(2),
+    indices: new Int32Array(longest),
+    values: new Float32Array(longest)
+  }
+  let at = 0
+  return {
+    model,
+    classes,
+    dimension,
+    varies: true,
+    features: offsets[size] / size,
+    next() {
+      const from = offsets[at]
+      const length = offsets[at + 1] - from
+      for (let i = 0; i < length; i++) {
+        row.indices[i] = indices[from + i]
+        row.values[i] = values[from + i]
+      }
+      row.labels[0] = labels[at]
+      row.offsets[1] = length
+      at = at + 1 < size ? at + 1 : 0
+      return row
+    }
+  }
+}

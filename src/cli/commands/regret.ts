@@ -1,0 +1,116 @@
+/** `admb regret`: what predictions lost against the best fixed predictor in hindsight of the same inputs. */
+import type { Command } from 'commander'
+import { type HindsightOptimum, hindsightOptimum, SerialTrainer } from '../../learner/index.js'
+import { openLearning, SERIAL_BATCH, type SerialFlags } from '../learning.js'
+import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options.js'
+import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { ProgressLogError, readProgress } from '../progress-log.js'
+import { Recorder } from '../recorder.js'
+import { collect, whole } from '../values.js'
+
+interface Flags extends SerialFlags {
+  readonly log?: string[]
+  readonly maxPasses?: number
+  readonly json?: boolean
+}
+
+/** Progressive sums. */
+interface Served {
+  readonly inputs: number
+  readonly averageLoss: number
+  readonly accuracy?: number
+}
+
+export function regretCommand(program: Command): Command {
+  const command = program
+    .command('regret')
+    .description('compare progressive losses with the best fixed predictor in hindsight')
+  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
+    .option(
+      '--log <file>',
+      'what admb train or peer --log wrote; can be repeated, one for each peer (default: learn the data as admb train does)',
+      collect
+    )
+    .option('--max-passes <n>', 'most passes over the data in search of that predictor (default: 5000)', whole(1))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  admb regret --data ads.svm.gz --model logistic
+  admb regret --data digits --log peer1.jsonl --log peer2.jsonl
+  admb regret --data ads.csv --label sold --passes 3 --log peer.jsonl --json
+
+Give --data and its options as the peers had them, without --shard: all data that
+they learned from, as often as they read it.`
+    )
+  return withCommon(command).action(regret)
+}
+
+async function regret(flags: Flags): Promise<void> {
+  const logged = flags.log && fromLogs(flags.log)
+  const { stream, options } = await openLearning(flags)
+  const recorder = new Recorder(flags.data as string)
+  const trainer = new SerialTrainer(options)
+  const progress = new ProgressLine()
+  for await (const rows of stream) {
+    recorder.append(rows)
+    if (logged === undefined) trainer.learn(rows)
+    progress.show(() => `${formatNumber(recorder.size)} inputs read`)
+  }
+  const { examples } = recorder
+  const optimum = hindsightOptimum(options.model, examples, {
+    classes: options.classes,
+    maxPasses: flags.maxPasses,
+    onStep: ({ gradientNorm, passes }) =>
+      progress.show(() => `best predictor in hindsight: gradient ${gradientNorm.toExponential(1)}, ${passes} passes`)
+  })
+  progress.clear()
+  const { inputs, averageLoss = 0, accuracy } = logged ?? trainer.report()
+  show(flags, { inputs, averageLoss, accuracy }, optimum)
+}
+
+function fromLogs(files: readonly string[]): Served {
+  const { inputs, loss, hits } = readProgress(files)
+  if (inputs === 0)
+    throw new ProgressLogError(`${files.join(', ')}: no inputs yet: wait until the peers have learned some`)
+  return { inputs, averageLoss: loss / inputs, accuracy: hits === undefined ? undefined : hits / inputs }
+}
+
+function show(
+  { json }: Flags,
+  { inputs, averageLoss, accuracy }: Served,
+  { averageLoss: comparatorLoss, inputs: dataInputs, outcome, gradientNorm, weightNorm }: HindsightOptimum
+): void {
+  const regret = inputs * (averageLoss - comparatorLoss)
+  if (json) {
+    const found = { dataInputs, outcome, gradientNorm, weightNorm }
+    printJson({ command: 'regret', inputs, averageLoss, accuracy, comparatorLoss, regret, ...found })
+    return
+  }
+  print(`inputs          ${formatNumber(inputs)}`)
+  print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
+  print(
+    `in hindsight    ${comparatorLoss.toFixed(5)}   (${explain(outcome)}; gradient ${gradientNorm.toExponential(1)})`
+  )
+  print(`regret          ${regret.toFixed(1)}   (${(regret / inputs).toFixed(5)} an input)`)
+  if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
+  if (inputs !== dataInputs) {
+    const passes = (inputs / dataInputs).toFixed(3)
+    print(
+      `note            the logs have ${formatNumber(inputs)} inputs, the data ${formatNumber(dataInputs)} (${passes} times as many); the loss in hindsight is that of the data`
+    )
+  }
+}
+
+function explain(outcome: HindsightOptimum['outcome']): string {
+  switch (outcome) {
+    case 'minimum':
+      return 'the best fixed predictor'
+    case 'separable':
+      return 'no best predictor: the classes can be separated, and the loss falls to 0 as weights grow'
+    case 'stopped':
+      return 'the best predictor found; not the best there is: give more --max-passes'
+    default:
+      return outcome satisfies never
+  }
+}

@@ -1,0 +1,88 @@
+/** `admb sim replay`: a violation that `admb sim fuzz` found, once more and step by step. */
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline/promises'
+import {
+  type NodeState,
+  parseFaults,
+  parseScenario,
+  replay,
+  ScenarioError,
+  type Step,
+  type Trial
+} from '../../../sim/index.js'
+import { UsageError } from '../errors.js'
+import { colour, print, printJson } from '../output.js'
+
+export interface ReplayFlags {
+  readonly until?: number
+  readonly node?: number
+  readonly json?: boolean
+}
+
+export async function runReplay(
+  file: string,
+  { until = Number.POSITIVE_INFINITY, node, json }: ReplayFlags
+): Promise<void> {
+  const trial = loadTrial(file)
+  const { nodes, batch } = trial.scenario
+  if (node !== undefined && node >= nodes) throw new UsageError(`--node ${node}: there are nodes 0 to ${nodes - 1}`)
+  const { steps, violation } = replay(trial)
+  const shown = steps.filter(({ time, changed }, index) => {
+    const isLast = index === steps.length - 1
+    return time <= until && (node === undefined || isLast || changed.some(state => state.node === node))
+  })
+  if (json) printJson({ command: 'sim replay', violation: violation ?? null, steps: shown })
+  else {
+    await show(shown, batch)
+    const isCutShort = until < (steps.at(-1)?.time ?? 0)
+    if (violation !== undefined && !isCutShort) print(colour.red(`violation: ${violation}`))
+    else print(isCutShort ? `until ${until} ms` : 'no violation: the code has changed since, or the file')
+  }
+  if (violation !== undefined) process.exitCode = 1
+}
+
+/** @throws UsageError, ScenarioError */
+function loadTrial(file: string): Trial {
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const reason = code === undefined ? `is not JSON: ${message}` : `cannot be read (${code})`
+    throw new UsageError(`${file} ${reason}: give a file that admb sim fuzz wrote`)
+  }
+  const { schedule } = (value ?? {}) as { schedule?: { scenario?: unknown; faults?: unknown } }
+  if (schedule?.scenario === undefined)
+    throw new ScenarioError(`${file} has no schedule.scenario: give a file that admb sim fuzz wrote`)
+  const scenario = parseScenario(schedule.scenario, file)
+  return { scenario, faults: parseFaults(schedule.faults ?? [], scenario.nodes, file) }
+}
+
+/** All at once, or on a terminal a step with every Enter. */
+async function show(steps: readonly Step[], batch: number): Promise<void> {
+  const isStepping = process.stdin.isTTY === true && process.stdout.isTTY === true
+  if (!isStepping) {
+    for (const step of steps) printStep(step, batch)
+    return
+  }
+  const lines = createInterface({ input: process.stdin, output: process.stdout })
+  let goesOn = false
+  for (const step of steps) {
+    printStep(step, batch)
+    if (goesOn) continue
+    const answer = await lines.question(colour.dim('Enter: next, a: all, q: quit '))
+    if (answer === 'q') break
+    goesOn = answer === 'a'
+  }
+  lines.close()
+}
+
+function printStep({ time, what, changed }: Step, batch: number): void {
+  print(`${time.toFixed(2).padStart(10)} ms  ${what}`)
+  for (const state of changed) print(colour.cyan(`${''.padEnd(15)}${describe(state, batch)}`))
+}
+
+function describe({ node, label, holds, own, from, total }: NodeState, batch: number): string {
+  const parts = [`own ${own}`, ...from.map(({ node: other, count }) => `from ${other}: ${count}`)]
+  return `node ${node} (${label}) holds ${holds}, gradients: ${parts.join(' + ')} = ${total} of ${batch}`
+}

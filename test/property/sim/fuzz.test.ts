@@ -1,0 +1,121 @@
+/** The fuzzer: finds nothing in what is right, and of what is wrong the shortest schedule, which a replay shows again. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { fuzz, parseFaults, parseScenario, type Replay, replay, ScenarioError } from '../../../sim/index.js'
+import { checkExactly, trials } from '../../../sim/testing/index.js'
+import { AdmbNode } from '../../../src/admb/index.js'
+import { mutantOf, removeMutants } from '../../support/mutants.js'
+
+/** A node keeps on counting what came over a session that ended. */
+const NO_ECHO_CHECK = [
+  { file: 'src/admb/sums.js', from: '!this.#apart && segmentsOf(held.coverage, this.#self) > 0', to: 'false' }
+]
+
+describe('fuzzing', function () {
+  this.timeout(120_000)
+  after(removeMutants)
+
+  it('finds no violation in 800 random trials with faults of all kinds', () => {
+    assert.deepEqual(fuzz(800, 20), { runs: 800, violations: [] })
+  })
+
+  it('shrinks to a short schedule that shows the same property again, and a replay ends where it breaks', async () => {
+    const mutant = await mutantOf('shrink', NO_ECHO_CHECK)
+    const long = mutant.fuzz(1000, 1, { shrink: false })
+    const short = mutant.fuzz(1000, 1)
+    assert.equal(short.runs, long.runs)
+    const [{ schedule: first }] = long.violations
+    const [{ schedule, property }] = short.violations
+    assert.equal(familyOf(property), familyOf(long.violations[0].property))
+    assert.ok(schedule.faults.length <= 10 && schedule.faults.length < first.faults.length, JSON.stringify(schedule))
+    assert.ok(schedule.scenario.inputs < first.scenario.inputs)
+    // As JSON, as it lies in a file.
+    const stored = JSON.parse(JSON.stringify(schedule)) as typeof schedule
+    const { violation, steps } = mutant.replay(stored)
+    assert.equal(violation, property)
+    assert.match(property, new RegExp(`at ${steps.at(-1)?.time.toFixed(2)} ms`))
+    assert.equal(checkExactly(stored), undefined, 'the program itself is at fault')
+  })
+
+  it('sees gradients that outlive their link', () => {
+    class Hoarder extends AdmbNode {
+      override disconnect(): void {}
+    }
+    const scenario = parseScenario({ topology: 'path', nodes: 3, inputs: 60, batch: 1000 }, 'test')
+    const faults = [{ time: 15, kind: 'leave', node: 2 }] as const
+    assert.equal(checkExactly({ scenario, faults }), undefined)
+    const violation = checkExactly({ scenario, faults }, { node: options => new Hoarder(options) })
+    assert.match(violation ?? '', /^flush: /)
+  })
+
+  it('tells in a replay who holds what, and only what changed', () => {
+    const [trial] = fc.sample(trials({ nodes: 3, topology: 'path', inputs: 60, batch: 7 }), { numRuns: 1, seed: 5 })
+    const { steps, violation } = replay(trial)
+    assert.equal(violation, undefined)
+    const last = new Map<number, Replay['steps'][number]['changed'][number]>()
+    for (const { changed } of steps) {
+      for (const state of changed) {
+        assert.notDeepEqual(state, last.get(state.node))
+        const held = state.from.reduce((sum, { count }) => sum + count, state.own)
+        assert.ok(state.total <= held && state.total < 7, JSON.stringify(state))
+        last.set(state.node, state)
+      }
+    }
+    assert.equal(new Set([...last.values()].map(({ holds }) => holds)).size, 1, 'all hold the same at the end')
+    assert.ok(steps.every(({ time }, i) => i === 0 || time >= steps[i - 1].time))
+  })
+
+  it('refuses schedules that cannot be run, with their place', () => {
+    const parse = (...faults: unknown[]) => parseFaults(faults, 4, 'my.json')
+    assert.equal(parse({ time: 1, kind: 'heal' }, { time: 2, kind: 'crash', node: 3 }).length, 2)
+    assert.throws(() => parse({ time: 1, kind: 'crash', node: 4 }), /my\.json: faults\[0\]\.node: .*"node":4/)
+    assert.throws(() => parse({ time: 1, kind: 'heal' }, { time: -1, kind: 'heal' }), /faults\[1\]\.time/)
+    assert.throws(() => parse({ time: 1, kind: 'flood' }), ScenarioError)
+  })
+
+  it('has a command that prints, and one that replays what was found', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'admb-fuzz-'))
+    try {
+      const admb = (...words: string[]) => {
+        const { stdout, stderr, status } = spawnSync(process.execPath, ['dist/src/cli/main.js', 'sim', ...words], {
+          encoding: 'utf8'
+        })
+        return { out: stdout, error: stderr, status }
+      }
+      const fuzzed = admb('fuzz', '--runs', '150', '--seed', '3', '--threads', '2', '--json')
+      assert.equal(fuzzed.status, 0, fuzzed.error)
+      const { seconds, ...report } = JSON.parse(fuzzed.out)
+      assert.equal(typeof seconds, 'number')
+      assert.deepEqual(report, { command: 'sim fuzz', runs: 150, violations: [] })
+      // No violation is at hand: a schedule in which nothing is wrong serves as well.
+      const file = join(folder, 'found.json')
+      const [schedule] = fc.sample(trials({ nodes: 3 }), { numRuns: 1, seed: 1 })
+      writeFileSync(file, JSON.stringify({ seed: 1, property: 'purity: …', schedule }))
+      const { out, status } = admb('replay', file, '--node', '2')
+      assert.equal(status, 0)
+      assert.match(out, /ms {2}an input at node 2\n +node 2 \(\S+\) holds 0@#0, gradients: own 1/)
+      assert.match(out, /no violation/)
+      for (const [text, complaint] of [
+        ['{', /is not JSON/],
+        ['{}', /no schedule\.scenario/],
+        [readFileSync(file, 'utf8').replace(/"nodes":3/, '"nodes":0'), /nodes/]
+      ] as const) {
+        writeFileSync(file, text)
+        const refused = admb('replay', file)
+        assert.equal(refused.status, 2)
+        assert.match(refused.error, complaint)
+        assert.equal(refused.error.trim().split('\n').length, 1)
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+function familyOf(violation: string): string {
+  return violation.split(':')[0]
+}

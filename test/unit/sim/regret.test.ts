@@ -1,0 +1,230 @@
+/** The account of regret: against what, of whom, when, and within which bound. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { paceOf, regretBound } from '../../../sim/bounds.js'
+import { Random } from '../../../sim/engine/random.js'
+import { parseScenario, type RecordedStream, type RunResult, simulate } from '../../../sim/index.js'
+import { areLinked, GoodPeriods } from '../../../sim/regret/good-periods.js'
+import { fromParents } from '../../../sim/topology.js'
+import { type Examples, hindsightOptimum, SerialTrainer } from '../../../src/learner/index.js'
+
+const scenario = (values: object) =>
+  parseScenario({ nodes: 8, inputs: 4000, batch: 32, dimension: 6, checks: false, ...values }, 'test')
+const run = (values: object) => simulate(scenario(values))
+const near = (a: number, b: number, within = 1e-6) => assert.ok(Math.abs(a - b) <= within, `${a} and ${b}`)
+
+/** Rows with a constant feature and another one, of which the label knows something. */
+function recorded(rows: number): RecordedStream {
+  const random = new Random(5)
+  const values = Float32Array.from({ length: 2 * rows }, (_, i) => (i % 2 === 0 ? 1 : random.normal()))
+  const examples: Examples = {
+    size: rows,
+    labels: Float32Array.from({ length: rows }, (_, row) => Number(values[2 * row + 1] + random.normal() > 0.5)),
+    offsets: Int32Array.from({ length: rows + 1 }, (_, row) => 2 * row),
+    indices: Int32Array.from({ length: 2 * rows }, (_, i) => i % 2),
+    values
+  }
+  return { model: 'logistic', dimension: 2, examples }
+}
+
+function assertAccounts({
+  inputs,
+  regret,
+  averageLoss,
+  comparatorLoss,
+  regretByNode,
+  curve,
+  ...rest
+}: RunResult): void {
+  near(regret, inputs * (averageLoss - comparatorLoss))
+  const nodes = regretByNode.nodes as readonly number[]
+  near(
+    nodes.reduce((sum, each) => sum + each, 0),
+    regret
+  )
+  assert.equal(regretByNode.min, Math.min(...nodes))
+  assert.equal(regretByNode.max, Math.max(...nodes))
+  const last = curve[curve.length - 1]
+  assert.equal(last.inputs, inputs)
+  near(last.regret, regret)
+  assert.ok(rest.goodInputs <= inputs)
+  if (rest.goodInputs === inputs) near(rest.goodRegret, regret)
+}
+
+describe('regret', () => {
+  it('adds up over nodes and points, against whatever it is told', () => {
+    for (const values of [
+      {},
+      { labelNoise: 0.2 },
+      { drift: 0.3 },
+      { stream: 'sparse', dimension: 50, labelNoise: 0.1 }
+    ]) {
+      const result = run(values)
+      assertAccounts(result)
+      assert.equal(result.comparator, Object.keys(values).length === 0 ? 'known' : 'hindsight')
+      assert.ok(result.gradientNorm === undefined || result.gradientNorm <= 1e-8)
+    }
+  })
+
+  it('of a file is that of the same learner over the file, against the same predictor', () => {
+    const data = recorded(700)
+    const values = { stream: 'file', data: 'x', algorithm: 'serial', rule: 'adagrad', inputs: 700, batch: 16 }
+    const result = simulate(scenario(values), { data })
+    assertAccounts(result)
+    const trainer = new SerialTrainer({ ...data, rule: { name: 'adagrad' }, averaging: { name: 'uniform' }, batch: 16 })
+    trainer.learn(data.examples)
+    near(result.averageLoss, trainer.report().averageLoss as number, 1e-12)
+    near(result.comparatorLoss, hindsightOptimum('logistic', data.examples).averageLoss, 1e-9)
+  })
+
+  it('of several passes has the comparator of as many', () => {
+    const data = recorded(500)
+    const result = simulate(scenario({ stream: 'file', data: 'x', inputs: 1500 }), { data })
+    near(result.comparatorLoss, hindsightOptimum('logistic', data.examples).averageLoss, 1e-9)
+  })
+
+  it('tells of many nodes only the range', () => {
+    const { regretByNode } = run({ nodes: 65, inputs: 1000 })
+    assert.equal(regretByNode.nodes, undefined)
+    assert.ok(regretByNode.min <= regretByNode.median && regretByNode.median <= regretByNode.max)
+  })
+})
+
+describe('good periods', () => {
+  const path = fromParents(5, i => i - 1)
+
+  it('need the running nodes to be linked, both ways', () => {
+    const down = (...nodes: number[]) =>
+      areLinked(
+        path.nodes,
+        node => path.neighbours[node],
+        node => !nodes.includes(node),
+        () => false
+      )
+    assert.ok(down())
+    assert.ok(down(0) && down(3, 4) && down(0, 1, 2, 3) && down(0, 1, 2, 3, 4))
+    assert.ok(!down(2) && !down(0, 3))
+    const cut = (from: number, to: number) =>
+      areLinked(
+        path.nodes,
+        node => path.neighbours[node],
+        () => true,
+        (a, b) => a === from && b === to
+      )
+    assert.ok(!cut(1, 2) && !cut(2, 1) && cut(1, 3))
+  })
+
+  it('begin some time after the last fault, and are looked up no more than once each', () => {
+    let linked = true
+    let lookups = 0
+    const periods = new GoodPeriods(10, () => {
+      lookups++
+      return linked
+    })
+    const taken = (...times: number[]) => times.map(time => periods.take(time))
+    assert.deepEqual(taken(0, 1, 2), [true, true, true])
+    periods.changed(5)
+    assert.deepEqual(taken(5, 14.9), [false, false])
+    linked = false
+    assert.deepEqual(taken(15, 16), [false, false])
+    periods.changed(20)
+    linked = true
+    assert.deepEqual(taken(29, 30, 31), [false, true, true])
+    assert.deepEqual(periods.stretches, [3, 2])
+    assert.equal(lookups, 3)
+  })
+
+  it('leave out a partition, and what follows it for as long as Lemma 1 says', () => {
+    const sides = [0, 0, 0, 0, 1, 1, 1, 1]
+    const faults = [
+      { time: 100.5, kind: 'partition', sides, oneWay: false },
+      { time: 200.5, kind: 'heal' }
+    ] as const
+    const result = simulate(scenario({ topology: 'path' }), { faults })
+    // 7 edges of 3 ms each: from 101 to 221 ms no input of the 8 nodes counts.
+    assert.equal(result.goodInputs, 4000 - 8 * 121)
+    assertAccounts(result)
+    assert.ok(result.goodRegret < result.regret)
+    const unhealed = simulate(scenario({ topology: 'path' }), { faults: faults.slice(0, 1) })
+    assert.equal(unhealed.goodInputs, 800)
+  })
+})
+
+describe('the bound', () => {
+  const terms = { radius: 1.5, smoothness: 2, deviation: 4 }
+
+  it('is the sum of Theorem 3 over one stretch, for whole numbers of updates', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 600 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 1, max: 50 }),
+        (batch, extra, updates) => {
+          const inputsPerUpdate = batch + extra
+          let expected = 0
+          for (let j = 1; j <= updates; j++) {
+            expected += (inputsPerUpdate / j) * (2 * 1.5 ** 2 * 2 + 2 * 1.5 * (4 / Math.sqrt(batch)) * Math.sqrt(j))
+          }
+          const bound = regretBound(terms, { batch, inputsPerUpdate, learners: 1 }, [updates * inputsPerUpdate])
+          near(bound / expected, 1, 1e-9)
+        }
+      )
+    )
+  })
+
+  it('grows with the inputs and with every interruption', () => {
+    const pace = { batch: 10, inputsPerUpdate: 25, learners: 1 }
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 8 }), stretches => {
+        const whole = stretches.reduce((sum, each) => sum + each, 0)
+        const bound = regretBound(terms, pace, stretches)
+        assert.ok(bound >= regretBound(terms, pace, [whole]) * (1 - 1e-12))
+        assert.ok(bound < regretBound(terms, pace, [...stretches, 1]))
+      })
+    )
+  })
+
+  it('has the pace of each theorem', () => {
+    const network = { nodes: 10, batch: 100, diameter: 4, period: 2, longest: 3, rate: 5 }
+    const pace = (algorithm: Parameters<typeof paceOf>[0]) => paceOf(algorithm, network)?.inputsPerUpdate
+    assert.equal(pace('serial'), 100)
+    assert.equal(pace('dmb'), 100 + 2 * 4 * 3 * 5)
+    assert.equal(pace('mawo'), 100 + (2 + 6) * 5)
+    assert.equal(pace('admb'), 100 + 2 * (2 + 6) * 4 * 5)
+    assert.equal(paceOf('isolated', network)?.learners, 10)
+    assert.equal(pace('admb-sender'), undefined)
+    // Ten nodes cannot make a batch of less than ten.
+    assert.deepEqual(paceOf('dmb', { ...network, batch: 3 })?.batch, 10)
+  })
+
+  it('holds where there is one, also over good inputs alone', () => {
+    for (const algorithm of ['serial', 'isolated', 'dmb', 'mawo', 'admb']) {
+      const { regret, bound, boundHolds } = run({ algorithm })
+      assert.ok(boundHolds && regret <= (bound as number), algorithm)
+    }
+    const calm = run({})
+    const faulty = run({ faults: { partitionShare: 0.2, partitionTime: 50 } })
+    assert.ok(faulty.boundHolds && faulty.goodInputs < 4000)
+    assert.ok((faulty.bound as number) < (calm.bound as number) * 4)
+  })
+
+  it('is not told where the theorems say nothing', () => {
+    const silent: object[] = [
+      { stream: 'least-squares' },
+      { drift: 0.2 },
+      { rule: 'adagrad' },
+      { average: 'tail' },
+      { loss: 0.1 },
+      { delay: 'exponential' },
+      { starts: 'distinct' },
+      { algorithm: 'admb-sender' },
+      { algorithm: 'mawo-election' },
+      { algorithm: 'dmb', faults: { crashShare: 0.1, downtime: 5 } }
+    ]
+    for (const values of silent) {
+      const { bound, boundHolds } = run({ inputs: 500, ...values })
+      assert.deepEqual([bound, boundHolds], [undefined, undefined], JSON.stringify(values))
+    }
+    assert.notEqual(run({ inputs: 500, algorithm: 'serial', loss: 0.1, faults: { crashShare: 0.1 } }).bound, undefined)
+  })
+})

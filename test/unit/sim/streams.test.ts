@@ -1,0 +1,148 @@
+/** Streams: what noise, drift and a recorded file make of the inputs. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Random } from '../../../sim/engine/random.js'
+import { parseScenario, type RecordedStream, ScenarioError, simulate } from '../../../sim/index.js'
+import { createInputs, type Inputs } from '../../../sim/inputs.js'
+import { Target } from '../../../sim/streams/target.js'
+
+const RECORDED: RecordedStream = {
+  model: 'softmax',
+  classes: 4,
+  dimension: 3,
+  examples: {
+    size: 3,
+    labels: Float32Array.of(0, 3, 2),
+    offsets: Int32Array.of(0, 1, 1, 3),
+    indices: Int32Array.of(2, 0, 1),
+    values: Float32Array.of(5, 6, 7)
+  }
+}
+
+const scenario = (values: object) => parseScenario({ dimension: 5, inputs: 1000, ...values }, 'test')
+const inputsOf = (values: object, recorded?: RecordedStream) =>
+  createInputs(scenario(values), new Random(3, 'stream'), recorded)
+
+/** Label and features of the next inputs. */
+function take(inputs: Inputs, count: number): { label: number; features: [index: number, value: number][] }[] {
+  return Array.from({ length: count }, () => {
+    const { labels, offsets, indices, values } = inputs.next()
+    assert.equal(offsets[0], 0)
+    const features = Array.from({ length: offsets[1] }, (_, i): [number, number] => [indices[i], values[i]])
+    return { label: labels[0], features }
+  })
+}
+
+describe('label noise', () => {
+  it('exchanges the share of classes that was asked for, and nothing else', () => {
+    for (const stream of ['logistic', 'sparse']) {
+      const clean = take(inputsOf({ stream }), 4000)
+      const noisy = take(inputsOf({ stream, labelNoise: 0.2 }), 4000)
+      assert.deepEqual(
+        noisy.map(({ features }) => features),
+        clean.map(({ features }) => features)
+      )
+      const flipped = noisy.filter(({ label }, i) => label !== clean[i].label).length / 4000
+      assert.ok(Math.abs(flipped - 0.2) < 0.03, `${flipped}`)
+      assert.ok(noisy.every(({ label }) => label === 0 || label === 1))
+    }
+  })
+
+  it('leads from a class to each of the others, never to itself', () => {
+    const noisy = take(inputsOf({ stream: 'file', data: 'x', labelNoise: 1 }, RECORDED), 3000)
+    const seen = RECORDED.examples.labels.map((_, row) => {
+      const labels = new Set(noisy.filter((_, i) => i % 3 === row).map(({ label }) => label))
+      assert.ok(!labels.has(RECORDED.examples.labels[row]))
+      return labels.size
+    })
+    assert.deepEqual([...seen], [3, 3, 3])
+    assert.deepEqual([...RECORDED.examples.labels], [0, 3, 2], 'what was recorded stays')
+  })
+
+  it('leaves no best predictor known', () => {
+    assert.notEqual(inputsOf({}).optimum, undefined)
+    assert.equal(inputsOf({ labelNoise: 0.1 }).optimum, undefined)
+  })
+})
+
+describe('drift', () => {
+  const target = (drift: number, dimension: number, seed: number) =>
+    new Target({ dimension, drift, inputs: 400 }, new Random(seed))
+  const weights = (of: Target, dimension: number) => Array.from({ length: dimension }, (_, i) => of.weight(i))
+  const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, i) => sum + value * b[i], 0)
+
+  it('turns w* by the share of a circle that was asked for, at one length', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 30 }), fc.nat(1000), (dimension, seed) => {
+        const turning = target(1, dimension, seed)
+        const start = weights(turning, dimension)
+        const length = dot(start, start)
+        for (let input = 1; input <= 400; input++) {
+          turning.advance()
+          const now = weights(turning, dimension)
+          assert.ok(Math.abs(dot(now, now) / length - 1) < 1e-5)
+          assert.ok(Math.abs(dot(now, start) / length - Math.cos((2 * Math.PI * input) / 400)) < 1e-5)
+        }
+      }),
+      { numRuns: 20 }
+    )
+  })
+
+  it('of zero leaves it where it is', () => {
+    const still = target(0, 4, 1)
+    const start = weights(still, 4)
+    for (let input = 0; input < 10; input++) still.advance()
+    assert.deepEqual(weights(still, 4), start)
+    assert.ok(!still.moves)
+  })
+
+  it('draws the same features, and other labels as it goes on', () => {
+    const [fixed, turning] = [0, 0.5].map(drift => take(inputsOf({ drift }), 1000))
+    assert.deepEqual(
+      turning.map(({ features }) => features),
+      fixed.map(({ features }) => features)
+    )
+    const differences = (from: number) =>
+      turning.slice(from, from + 200).filter(({ label }, i) => label !== fixed[from + i].label).length
+    assert.ok(differences(0) < 20 && differences(800) > 60, `${differences(0)}, ${differences(800)}`)
+  })
+})
+
+describe('a recorded stream', () => {
+  it('comes in its order, and again from the start', () => {
+    const rows = [
+      { label: 0, features: [[2, 5]] },
+      { label: 3, features: [] },
+      {
+        label: 2,
+        features: [
+          [0, 6],
+          [1, 7]
+        ]
+      }
+    ]
+    assert.deepEqual(take(inputsOf({ stream: 'file', data: 'x' }, RECORDED), 7), [...rows, ...rows, rows[0]])
+  })
+
+  it('must be given to the run', () => {
+    assert.throws(() => simulate(scenario({ stream: 'file', data: 'x' })), /must be read ahead/)
+  })
+})
+
+describe('a stream that makes no sense', () => {
+  it('is refused with the key and what to do', () => {
+    const wrong: [values: object, line: RegExp][] = [
+      [{ stream: 'file' }, /my\.yaml: data: .*give data=FILE/],
+      [{ data: 'x.svm' }, /my\.yaml: data: .*stream file alone, not for logistic/],
+      [{ stream: 'sparse', hashBits: 3 }, /hashBits: /],
+      [{ stream: 'least-squares', labelNoise: 0.1 }, /labelNoise: /],
+      [{ stream: 'file', data: 'x', model: 'linear', labelNoise: 0.1 }, /labelNoise: /],
+      [{ stream: 'file', data: 'x', drift: 1 }, /drift: /],
+      [{ dimension: 1, drift: 1 }, /drift: /],
+      [{ labelNoise: 2 }, /labelNoise: .*\(given: 2\)/]
+    ]
+    for (const [values, line] of wrong) assert.throws(() => parseScenario(values, 'my.yaml'), line)
+    assert.throws(() => simulate(scenario({ labelNoise: 0.1, inputs: 1e9 })), ScenarioError)
+    assert.throws(() => simulate(scenario({ labelNoise: 0.1, inputs: 1e9 })), /inputs: .*give at most \d+/)
+  })
+})
