@@ -37,32 +37,46 @@ export function linearModel(model: string | undefined): ModelName | undefined {
 }
 
 /** How networks are executed; what is computed does not depend on it, but for rounding. */
-export function withExecution(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--backend <name>', 'networks: what executes layers')
-        .choices(['auto', ...DEVICE_NAMES])
-        .default('auto')
-    )
-    .option(
+export function withExecution(command: Command, isShown = true): Command {
+  const stashes = `networks: ${STASH_PLACES.join(', ')} for layer outputs (default: device)`
+  return add(command, isShown, [
+    option('--backend <name>', 'networks: what executes layers')
+      .choices(['auto', ...DEVICE_NAMES])
+      .default('auto'),
+    option(
       '--schedule <name>',
-      `networks: ${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`,
-      choice([...SCHEDULES, 'auto'] as const)
-    )
-    .option('--microbatch <rows>', 'networks: rows at once on the device (default: the whole batch)', whole(1))
-    .option(
-      '--stash <place>',
-      `networks: ${STASH_PLACES.join(', ')} for layer outputs (default: device)`,
-      choice(STASH_PLACES)
-    )
-    .option('--device-memory <bytes>', 'networks: most memory on the device, such as 256MB', bytes)
+      `networks: ${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`
+    ).argParser(choice([...SCHEDULES, 'auto'] as const)),
+    option('--microbatch <rows>', 'networks: rows at once on the device (default: the whole batch)').argParser(
+      whole(1)
+    ),
+    option('--stash <place>', stashes).argParser(choice(STASH_PLACES)),
+    option('--device-memory <bytes>', 'networks: most memory on the device, such as 256MB').argParser(bytes)
+  ])
 }
 
 /** How text becomes rows. */
-export function withText(command: Command): Command {
+export function withText(command: Command, isShown = true): Command {
+  return add(command, isShown, [
+    option('--length <tokens>', 'networks that read text: tokens a row (default: 64)').argParser(whole(1)),
+    option('--tokenizer <file>', 'networks that read text: a tokenizer.json (default: a token a character)')
+  ])
+}
+
+/** What a network predicts. */
+export function withTarget(command: Command, isShown = true): Command {
+  const target = option('--target <kind>', 'networks: what is predicted').choices(['class', 'number']).default('class')
+  return add(command, isShown, [target])
+}
+
+function option(flags: string, description: string): Option {
+  return new Option(flags, description)
+}
+
+/** @param isShown whether the command's help lists them */
+function add(command: Command, isShown: boolean, options: readonly Option[]): Command {
+  for (const option of options) command.addOption(isShown ? option : option.hideHelp())
   return command
-    .option('--length <tokens>', 'networks that read text: tokens a row (default: 64)', whole(1))
-    .option('--tokenizer <file>', 'networks that read text: a tokenizer.json (default: a token a character)')
 }
 
 export function executionOf({ backend, schedule, microbatch, stash, deviceMemory }: NetworkFlags): Execution {

@@ -7,13 +7,12 @@ import {
   type AveragingSpec,
   averagingNames,
   defaultAveraging,
-  defaultNetworkRule,
   defaultRule,
   type RuleSpec,
   ruleNames
 } from '../learner/index.js'
 import { FORMATS, type Format, type Shard } from '../streams/index.js'
-import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withText } from './networks.js'
+import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
 import { amount, choice, list, named, shard, whole } from './values.js'
 
 export interface DataFlags {
@@ -92,20 +91,16 @@ export function withFeatures(command: Command): Command {
     .option('--classes <n>', 'number of classes, where the data does not tell', whole(2))
 }
 
-/** The model and how it learns. */
-export function withLearning(command: Command, batch: number): Command {
-  return withText(withExecution(command))
-    .option(
-      '--model <name>',
-      `${MODEL_WORDS.join(', ')}, or a YAML file with layers (default: softmax for 3 or more classes, else logistic)`,
-      parseModelWord
-    )
-    .addOption(
-      new Option('--target <kind>', 'networks: what is predicted').choices(['class', 'number']).default('class')
-    )
+/**
+ * The model and how it learns.
+ * @param showsNetworks whether the help lists what only networks take
+ */
+export function withLearning(command: Command, batch: number, showsNetworks = true): Command {
+  return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
+    .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by data)`, parseModelWord)
     .option(
       '--rule <name[,key=value]>',
-      `${ruleNames.join(', ')} (default: ${defaultRule.name}, networks ${defaultNetworkRule.name})`,
+      `${ruleNames.join(', ')} (default: ${defaultRule.name})`,
       named('rule', ruleNames)
     )
     .option(

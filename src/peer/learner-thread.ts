@@ -48,8 +48,9 @@ async function serve(loop: LearnerLoop): Promise<void> {
   try {
     await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))
   } catch (error) {
-    // The input is at fault, not what was learned from it so far.
-    if (error instanceof InputError && init.durable) loop.checkpoint()
+    // The input or the device is at fault, not what was learned so far.
+    const isOutside = error instanceof InputError || (error as Error).name === 'DeviceError'
+    if (isOutside && init.durable) loop.checkpoint()
     throw error
   }
 }

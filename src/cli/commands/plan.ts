@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { openStream } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { executionOf, isNetwork, networkOf, parseModelWord, withExecution, withText } from '../networks.js'
+import { executionOf, isNetwork, networkOf, parseModelWord, withExecution, withTarget, withText } from '../networks.js'
 import { type DataFlags, withCommon, withData, withFeatures } from '../options.js'
 import { megabytes, print, printJson } from '../output.js'
 import { showPlan } from '../plan-table.js'
@@ -23,7 +23,7 @@ export function planCommand(program: Command): Command {
     .command('plan')
     .description('how a network would be executed within the memory of a device')
     .argument('<model>', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
-  withText(withExecution(withFeatures(withData(command))))
+  withTarget(withText(withExecution(withFeatures(withData(command)))))
     .option('--batch <b>', 'inputs an update', whole(1), 32)
     .addHelpText(
       'after',

@@ -49,7 +49,7 @@ export function trainCommand(program: Command): Command {
       `
 Examples:
   admb train --data digits
-  admb train --data digits --model mlp --passes 3 --schedule l2l-p --microbatch 16
+  admb train --data digits --model mlp --schedule l2l-p --microbatch 16
   admb train --data ads.svm.gz --model logistic --dir model
   zcat clicks.vw.gz | admb train --data - --format vw --hash-bits 20 --json`
     )
