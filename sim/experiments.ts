@@ -24,7 +24,7 @@ const DENSE = { stream: 'logistic', dimension: 20 }
 const STARTS = { batch: 200, labels: 'hub-highest', starts: 'distinct', carry: 0 }
 
 /** As in the scenario `faulty`. */
-const NETWORK = { topology: 'overlay', nodes: 64, batch: 512, carry: 64, warmup: 400 }
+const NETWORK = { topology: 'overlay', nodes: 64, degree: 4, batch: 512, carry: 64, warmup: 400 }
 
 function oneCase(varied: Record<string, string | number>, fixed: object, label = labelOf(varied)): Case {
   return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...varied }, `experiment, ${label}`) }
@@ -87,7 +87,7 @@ export const experiments: Readonly<Record<string, Experiment>> = {
   },
   faults: {
     about:
-      'ADMB on 64 nodes whose tree the overlay mends, against what fails: nodes down, partitions, lost messages, links and nodes unlike each other',
+      'ADMB on 64 nodes whose tree the overlay mends, against what fails: nodes down or away, partitions, lost messages, links and nodes unlike each other',
     cases: inputs => {
       const healthy = { ...DENSE, ...NETWORK, inputs }
       const faulty = (varied: Record<string, string | number>, faults: object) => ({
@@ -101,6 +101,10 @@ export const experiments: Readonly<Record<string, Experiment>> = {
         oneCase({}, healthy, 'nothing fails'),
         ...[0.05, 0.1, 0.2, 0.4].map(crashShare => faulty({ crashShare }, { crashShare, silentShare: 0.5 })),
         ...[50, 200, 800].map(partitionTime => faulty({ partitionTime }, { ...partitions, partitionTime })),
+        ...['random', 'isolate', 'split'].map(partitionMode =>
+          faulty({ partitionMode }, { ...partitions, partitionMode })
+        ),
+        ...[0.1, 0.3].map(awayShare => faulty({ awayShare }, { awayShare })),
         ...[0.1, 0.3, 0.5].map(loss => oneCase({ loss }, healthy)),
         ...[0.5, 1].map(speedSpread => oneCase({ speedSpread }, healthy)),
         ...[0.5, 1].map(linkSpread => oneCase({ linkSpread }, healthy)),

@@ -1,0 +1,152 @@
+/** What is drawn ahead of a run: faults of every kind in their shares, the pace of the nodes, and who knows whom. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Random } from '../../../sim/engine/random.js'
+import { Disk } from '../../../sim/faults/disk.js'
+import { drawFaults } from '../../../sim/faults/draw.js'
+import type { Fault } from '../../../sim/faults/schedule.js'
+import { parseScenario } from '../../../sim/index.js'
+import { linkGraph } from '../../../sim/overlay/link-graph.js'
+import { createPace } from '../../../sim/pace.js'
+import { createTopology } from '../../../sim/topology.js'
+import type { Saved } from '../../../src/admb/index.js'
+
+const UNTIL = 20_000
+
+function draw(faults: object, values: object = {}, seed = 1): Fault[] {
+  const scenario = parseScenario({ nodes: 20, topology: 'random', faults, ...values }, 'test')
+  const topology = createTopology(scenario, new Random(seed, 'topology'))
+  return drawFaults(scenario, topology, UNTIL, new Random(seed, 'faults'))
+}
+
+/** Share of nine tenths of the run between faults of one kind and those of another. */
+function shareBetween(faults: readonly Fault[], begin: string, end: string, of = 1): number {
+  const sum = (kind: string) => faults.filter(fault => fault.kind === kind).reduce((total, { time }) => total + time, 0)
+  return (sum(end) - sum(begin)) / (0.9 * UNTIL * of)
+}
+
+/** Whether nodes hang together by edges of the tree. */
+function areConnected(nodes: readonly number[], neighbours: readonly (readonly number[])[]): boolean {
+  const reached = new Set(nodes.slice(0, 1))
+  for (const node of reached) for (const next of neighbours[node]) if (nodes.includes(next)) reached.add(next)
+  return reached.size === nodes.length
+}
+
+describe('drawn faults', () => {
+  it('take the shares of time that were asked for, and are over at nine tenths of the run', () => {
+    const near = (share: number, wanted: number) => assert.ok(Math.abs(share - wanted) < 0.25 * wanted, `${share}`)
+    near(shareBetween(draw({ crashShare: 0.2 }), 'crash', 'restart', 20), 0.2)
+    near(shareBetween(draw({ pauseShare: 0.1 }), 'pause', 'resume', 20), 0.1)
+    near(shareBetween(draw({ awayShare: 0.3 }), 'leave', 'join', 20), 0.3)
+    near(shareBetween(draw({ partitionShare: 0.3, partitionMin: 10 }), 'partition', 'heal'), 0.3)
+    near(shareBetween(draw({ clogShare: 0.1 }), 'clog', 'unclog', 38), 0.1)
+    const all = draw({ crashShare: 0.2, pauseShare: 0.1, awayShare: 0.3, partitionShare: 0.3, clogShare: 0.1 })
+    assert.ok(all.every(({ time }, i) => time <= 0.9 * UNTIL && (i === 0 || time >= all[i - 1].time)))
+  })
+
+  it('of one kind do not depend on the others', () => {
+    const crashes = (faults: object) => draw({ crashShare: 0.2, ...faults }).filter(({ kind }) => kind === 'crash')
+    assert.deepEqual(crashes({ pauseShare: 0.5, partitionShare: 0.2, clogShare: 0.1 }), crashes({}))
+    assert.deepEqual(
+      crashes({ diskLossShare: 0.5 }).map(({ time }) => time),
+      crashes({ silentShare: 0.5 }).map(({ time }) => time)
+    )
+  })
+
+  it('lose disks and machines in their shares', () => {
+    const faults = draw({ crashShare: 0.3, diskLossShare: 0.25, silentShare: 0.5 })
+    const crashes = faults.filter(fault => fault.kind === 'crash')
+    const restarts = faults.filter(fault => fault.kind === 'restart')
+    assert.ok(Math.abs(crashes.filter(({ silent }) => silent).length / crashes.length - 0.5) < 0.1)
+    assert.ok(Math.abs(restarts.filter(({ disk }) => disk === 'lost').length / restarts.length - 0.25) < 0.1)
+  })
+
+  it('begin after the warm-up', () => {
+    assert.ok(draw({ crashShare: 0.5 }, { warmup: 700 })[0].time > 700)
+  })
+
+  it('cut the network in the ways of their modes', () => {
+    const cuts = (partitionMode: string, more: object = {}) =>
+      draw({ partitionShare: 0.5, partitionTime: 20, partitionMode, ...more }).filter(
+        ({ kind }) => kind === 'partition'
+      )
+    const { neighbours } = createTopology(
+      parseScenario({ nodes: 20, topology: 'random' }, 'test'),
+      new Random(1, 'topology')
+    )
+    const sizes = (mode: string) =>
+      cuts(mode).map(fault => 'sides' in fault && fault.sides.reduce((sum, side) => sum + side, 0))
+    assert.ok(sizes('isolate').every(size => size === 1 || size === 19))
+    assert.equal(new Set(sizes('uniform')).size, 19)
+    for (const fault of cuts('split')) {
+      if (!('sides' in fault)) continue
+      for (const side of [0, 1]) {
+        const nodes = [...fault.sides.keys()].filter(node => fault.sides[node] === side)
+        assert.ok(nodes.length > 0 && areConnected(nodes, neighbours))
+      }
+    }
+    const oneWay = cuts('random', { oneWayShare: 0.3 }).map(fault => 'oneWay' in fault && fault.oneWay)
+    assert.ok(Math.abs(oneWay.filter(Boolean).length / oneWay.length - 0.3) < 0.1)
+  })
+
+  it('last as long as the least length of a partition says, at least', () => {
+    const faults = draw({ partitionShare: 0.3, partitionTime: 100, partitionMin: 60 })
+    const lengths = faults.flatMap(({ time, kind }, i) => (kind === 'heal' ? [time - faults[i - 1].time] : []))
+    assert.ok(lengths.slice(0, -1).every(length => length >= 60 - 1e-9))
+    assert.ok(new Set(lengths).size > lengths.length / 2)
+  })
+})
+
+describe('the pace', () => {
+  const pace = (values: object) =>
+    createPace(parseScenario({ nodes: 50, interval: 2, ...values }, 'test'), new Random(3))
+
+  it('differs from node to node at the same rate in all', () => {
+    const { intervals } = pace({ speedSpread: 0.7 })
+    assert.ok(Math.abs(intervals.reduce((sum, interval) => sum + 1 / interval, 0) - 25) < 1e-9)
+    assert.equal(new Set(intervals).size, 50)
+  })
+
+  it('is the same for all, and aligned or spread', () => {
+    const aligned = pace({ warmup: 5 })
+    assert.deepEqual([new Set(aligned.intervals), new Set(aligned.firstInputs)], [new Set([2]), new Set([7])])
+    const spread = pace({ phases: 'spread', period: 3 })
+    assert.equal(new Set(spread.firstTicks).size, 50)
+    assert.ok(spread.firstInputs.every(time => time < 2) && spread.firstTicks.every(time => time < 3))
+  })
+})
+
+describe('a disk', () => {
+  const saved = (updates: number) => ({ predictor: { name: { updates } }, lineage: [] }) as unknown as Saved
+  const updatesOn = (disk: Disk) => disk.stored?.predictor.name.updates
+
+  it('has what was written in time, and nothing once it is lost', () => {
+    const disk = new Disk(10)
+    disk.write(saved(1), 0)
+    disk.write(saved(2), 5)
+    disk.write(saved(3), 20)
+    disk.stop(25)
+    assert.equal(updatesOn(disk), 1)
+    disk.write(saved(4), 30)
+    disk.stop(40)
+    assert.equal(updatesOn(disk), 4)
+    disk.erase()
+    assert.equal(disk.stored, undefined)
+  })
+})
+
+describe('the graph of links', () => {
+  it('is connected, within its degree and mostly at it', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 80 }), fc.integer({ min: 2, max: 8 }), fc.nat(), (nodes, degree, seed) => {
+        const links = linkGraph(nodes, degree, new Random(seed))
+        assert.ok(areConnected([...links.keys()], links))
+        for (const [node, others] of links.entries()) {
+          assert.ok(others.length <= degree && !others.includes(node))
+          assert.ok(others.every(other => links[other].includes(node)))
+        }
+        if (nodes > 4 * degree) assert.ok(links.flat().length > 0.8 * nodes * degree)
+      })
+    )
+  })
+})
