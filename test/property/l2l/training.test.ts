@@ -104,12 +104,12 @@ describe('training a network', () => {
       )
       const examples = randomRows(model, 64)
       const losses: number[] = []
-      for (let pass = 0; pass < 20; pass++) {
+      for (let pass = 0; pass < 40; pass++) {
         const before = engine.tally.loss
         engine.learn(examples)
         losses.push(engine.tally.loss - before)
       }
-      ok(losses[19] < 0.6 * losses[0], `${losses[0]} to ${losses[19]}`)
+      ok(losses[39] < 0.7 * losses[0], `${losses[0]} to ${losses[39]}`)
       engine.finish()
     })
   }
