@@ -1,9 +1,11 @@
 /** All schedules compute the same gradients, and leave nothing behind. */
-import { deepEqual, equal, ok } from 'node:assert/strict'
+import { deepEqual, equal, notDeepEqual, ok } from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import { createModel } from '../../../src/l2l/models/create.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
 import { BlocksHost } from '../../../src/l2l/network.js'
 import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
 import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
@@ -62,6 +64,21 @@ for (const device of ['cpu', 'wasm'] as const) {
         }),
         { numRuns: 40 }
       )
+    })
+
+    it('a transformer with dropout draws the same masks when insides are computed again', () => {
+      const shape = { width: 8, layers: 1, heads: 2, dropout: 0.3 }
+      const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
+      const model = createModel(parseModel({ model: 'gpt', ...shape }, 'test'), sample, { kind: 'next-token' })
+      const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
+      for (const keeps of [[], [2], [1, 3]]) {
+        const stash = 'host'
+        deepEqual(gradientsOf(model, { schedule: 'l2l-p', microbatch: 2, stash, keeps }, 5), accumulated)
+      }
+      const undropped = createModel(parseModel({ model: 'gpt', ...shape, dropout: 0 }, 'test'), sample, {
+        kind: 'next-token'
+      })
+      notDeepEqual(gradientsOf(undropped, { schedule: 'l2l', microbatch: 2 }, 5).loss, accumulated.loss)
     })
 
     it('a whole minibatch at once gives the same but for rounding', () => {

@@ -17,16 +17,19 @@ export function denseModel(inputs: number, hidden: readonly number[], classes: n
   return { name: 'dense', sample: { kind: 'features', shape: [inputs] }, layers, head: softmaxHead([classes]) }
 }
 
-/** Rows with random features and labels, always the same. */
+/** Rows with random features and labels, or random texts, always the same. */
 export function randomRows({ sample, head }: Model, size: number): Examples {
   const random = uniforms(size)
-  const width = sizeOf(sample.shape)
+  // Of a text the last token is only a target.
+  const width = sizeOf(sample.shape) + (sample.kind === 'tokens' ? 1 : 0)
   const classes = head.input[head.input.length - 1]
   return {
     size,
     labels: Float32Array.from({ length: size }, () => Math.floor(random() * classes)),
     offsets: Int32Array.from({ length: size + 1 }, (_, row) => row * width),
     indices: Int32Array.from({ length: size * width }, (_, i) => i % width),
-    values: Float32Array.from({ length: size * width }, () => 2 * random() - 1)
+    values: Float32Array.from({ length: size * width }, () =>
+      sample.kind === 'tokens' ? Math.floor(random() * sample.vocabulary) : 2 * random() - 1
+    )
   }
 }
