@@ -21,14 +21,29 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   admb: { values: [], types: ['learner'] },
   overlay: { values: [], types: [] },
   learner: { values: [], types: [] },
+  device: { values: [], types: [] },
+  l2l: { values: ['learner', 'device'], types: [] },
   streams: { values: [], types: ['learner'] },
   network: { values: [], types: ['admb', 'overlay'] },
   storage: { values: [], types: ['admb'] },
-  peer: { values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage'], types: [] },
+  peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage'], types: [] },
   server: { values: ['peer'], types: [] },
   report: { values: ['sim'], types: ['admb'] },
   cli: {
-    values: ['admb', 'overlay', 'learner', 'streams', 'network', 'storage', 'peer', 'server', 'sim', 'report'],
+    values: [
+      'admb',
+      'overlay',
+      'learner',
+      'device',
+      'l2l',
+      'streams',
+      'network',
+      'storage',
+      'peer',
+      'server',
+      'sim',
+      'report'
+    ],
     types: []
   }
 }

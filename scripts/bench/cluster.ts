@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ruleFor, SerialTrainer } from '../../src/learner/index.js'
-import type { LearningSpec, PeerStatus } from '../../src/peer/index.js'
+import type { LinearSpec, PeerStatus } from '../../src/peer/index.js'
 import { collect, openStream } from '../../src/streams/index.js'
 import { publicData } from './data.js'
 import { PeerProcess, runAdmb } from './processes.js'
@@ -22,7 +22,7 @@ const RUNS = 3
 const POLL_MS = 50
 const LIMIT_MS = 30_000
 
-const spec: LearningSpec = {
+const spec: LinearSpec = {
   model: 'softmax',
   dimension: 785,
   classes: 10,

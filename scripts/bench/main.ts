@@ -6,6 +6,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   exchange: () => import('./exchange.js'),
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
+  l2l: () => import('./l2l.js'),
   sim: () => import('./sim.js')
 }
 

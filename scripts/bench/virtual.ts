@@ -4,7 +4,7 @@
  */
 import { AdmbNode, startingPredictor } from '../../src/admb/index.js'
 import type { Blocks, Examples, Learner } from '../../src/learner/index.js'
-import { type LearningSpec, learningParts, type PredictWith } from '../../src/peer/index.js'
+import { type LinearSpec, linearParts, type PredictWith } from '../../src/peer/index.js'
 
 /** Edges of the tree: two inner nodes, three leaves. */
 const TREE: readonly (readonly [number, number])[] = [
@@ -45,8 +45,8 @@ class VirtualPeer {
   readonly #predictWith: PredictWith
   #serving: Blocks
 
-  constructor(spec: LearningSpec, self: string, { carry, predictWith }: VirtualCase) {
-    const { learner, recipe } = learningParts(spec)
+  constructor(spec: LinearSpec, self: string, { carry, predictWith }: VirtualCase) {
+    const { learner, recipe } = linearParts(spec)
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     this.node = new AdmbNode({ ...recipe, self, incarnation: 1, layout, initial, batch: spec.batch, carry })
@@ -83,7 +83,7 @@ class VirtualPeer {
 
 /** Mean progressive loss over all inputs, the share of gradients that was not discarded, and the updates made. */
 export function playVirtually(
-  spec: LearningSpec,
+  spec: LinearSpec,
   examples: Examples,
   play: VirtualCase
 ): { loss: number; used: number; updates: number } {

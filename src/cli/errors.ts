@@ -9,7 +9,14 @@ export class UsageError extends Error {
 }
 
 /** Errors of other rooms that mean wrong usage rather than failure. */
-const USAGE = new Set(['UsageError', 'OptionError', 'StreamOptionsError', 'OverlayOptionError', 'ScenarioError'])
+const USAGE = new Set([
+  'UsageError',
+  'OptionError',
+  'ModelError',
+  'StreamOptionsError',
+  'OverlayOptionError',
+  'ScenarioError'
+])
 
 /** @returns the line for stderr (none if it was printed already) and the exit code */
 export function explain(error: unknown): { readonly line: string | undefined; readonly exitCode: number } {

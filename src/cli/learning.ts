@@ -1,7 +1,9 @@
-/** Test-then-train in this process, as the flags of `admb train` describe it: what is read, and what learns from it. */
-import type { SerialOptions } from '../learner/index.js'
+/** Test-then-train of linear models in this process, as `admb regret` does it: what is read, and what learns from it. */
+import { modelNames, type SerialOptions } from '../learner/index.js'
 import { type ExampleStream, openStream, RunningMoments } from '../streams/index.js'
+import { UsageError } from './errors.js'
 import { malformedLines } from './malformed.js'
+import { isNetwork } from './networks.js'
 import type { DataFlags, LearningFlags } from './options.js'
 import { modelFor, streamOptions } from './specs.js'
 
@@ -22,9 +24,14 @@ export interface Learning {
 
 /** @throws UsageError, errors of the stream */
 export async function openLearning(flags: SerialFlags): Promise<Learning> {
+  if (isNetwork(flags.model)) {
+    throw new UsageError(
+      `a best predictor in hindsight is known for ${modelNames.join(', ')} alone: give --model one of them`
+    )
+  }
   const moments = new RunningMoments()
   const scaling = { moments, frozen: false }
-  const stream = await openStream({ ...streamOptions(flags, flags.model), scaling, onMalformed: malformedLines() })
+  const stream = await openStream({ ...streamOptions(flags), scaling, onMalformed: malformedLines() })
   const model = modelFor(flags.model, stream)
   const classes = model === 'linear' ? undefined : (flags.classes ?? stream.classes)
   const { rule, average: averaging, l2, predictWith, batch = SERIAL_BATCH } = flags

@@ -12,6 +12,7 @@ const commands: Record<string, () => Promise<Register>> = {
   demo: async () => (await import('./commands/demo.js')).demoCommand,
   peer: async () => (await import('./commands/peer.js')).peerCommand,
   train: async () => (await import('./commands/train.js')).trainCommand,
+  plan: async () => (await import('./commands/plan.js')).planCommand,
   eval: async () => (await import('./commands/eval.js')).evalCommand,
   predict: async () => (await import('./commands/predict.js')).predictCommand,
   regret: async () => (await import('./commands/regret.js')).regretCommand,

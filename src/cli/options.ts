@@ -8,12 +8,11 @@ import {
   averagingNames,
   defaultAveraging,
   defaultRule,
-  type ModelName,
-  modelNames,
   type RuleSpec,
   ruleNames
 } from '../learner/index.js'
 import { FORMATS, type Format, type Shard } from '../streams/index.js'
+import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
 import { amount, choice, list, named, shard, whole } from './values.js'
 
 export interface DataFlags {
@@ -39,12 +38,16 @@ export interface DataFlags {
   readonly strict?: boolean
 }
 
-export interface LearningFlags {
-  readonly model?: ModelName
+export interface LearningFlags extends NetworkFlags {
+  /** A linear model, a ready network, or a file that describes one. */
+  readonly model?: string
   readonly rule?: RuleSpec
   readonly average?: AveragingSpec
   readonly batch?: number
   readonly l2?: number
+  /** Tokens a row, for models that read text. */
+  readonly length?: number
+  readonly tokenizer?: string
 }
 
 /** `--json` and `--config`, which every command has. */
@@ -88,14 +91,13 @@ export function withFeatures(command: Command): Command {
     .option('--classes <n>', 'number of classes, where the data does not tell', whole(2))
 }
 
-/** The model and how it learns. */
-export function withLearning(command: Command, batch: number): Command {
-  return command
-    .option(
-      '--model <name>',
-      `${modelNames.join(', ')} (default: softmax for 3 or more classes, else logistic)`,
-      choice(modelNames)
-    )
+/**
+ * The model and how it learns.
+ * @param showsNetworks whether the help lists what only networks take
+ */
+export function withLearning(command: Command, batch: number, showsNetworks = true): Command {
+  return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
+    .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by data)`, parseModelWord)
     .option(
       '--rule <name[,key=value]>',
       `${ruleNames.join(', ')} (default: ${defaultRule.name})`,

@@ -1,30 +1,33 @@
 /** From flags to what is read and what is learned. */
-import { defaultAveraging, type ModelName, ruleFor } from '../learner/index.js'
+import type { NetworkSpec } from '../l2l/description.js'
+import { defaultAveraging, defaultNetworkRule, type ModelName, ruleFor } from '../learner/index.js'
 import { type LearningSpec, parserOptions } from '../peer/agreement.js'
 import { type ExampleStream, type InputKind, inputKind, type StreamOptions } from '../streams/index.js'
 import { UsageError } from './errors.js'
+import { isNetwork, linearModel } from './networks.js'
 import type { DataFlags, LearningFlags } from './options.js'
 
 /** Rows of `synthetic`, which would never end. */
 const SYNTHETIC_ROWS = 100_000
 
 /** The stream that the flags describe. Target and number of classes follow from the model. */
-export function streamOptions(flags: DataFlags, model: ModelName | undefined): StreamOptions {
+export function streamOptions(flags: DataFlags & LearningFlags): StreamOptions {
   const { data, kind } = inputOf(flags)
-  const { label, labels, classNames, columns, ignore, categorical, dimension, hashBits, constant } = flags
+  const { label, labels, classNames, columns, ignore, categorical, dimension, hashBits } = flags
+  const isNumber = flags.model === 'linear' || (isNetwork(flags.model) && flags.target === 'number')
   return given({
     ...reading(flags, data, kind),
     label,
     labels,
-    classes: flags.classes ?? (isText(kind) && learnsTwoClasses(flags, model) ? 2 : undefined),
+    classes: flags.classes ?? (isText(kind) && !isNumber && learnsTwoClasses(flags) ? 2 : undefined),
     classNames,
     columns,
     ignore,
     categorical,
     dimension,
     hashBits,
-    constant,
-    target: model === 'linear' ? 'number' : undefined,
+    constant: hasConstant(flags),
+    target: isNumber ? 'number' : undefined,
     scale: flags.scale === 'none' ? undefined : flags.scale
   })
 }
@@ -72,13 +75,13 @@ export function isText(kind: InputKind | undefined): boolean {
 }
 
 /** The model for a stream, where none was asked for. */
-export function modelFor(asked: ModelName | undefined, { classes }: Pick<ExampleStream, 'classes'>): ModelName {
-  return asked ?? ((classes ?? 2) > 2 ? 'softmax' : 'logistic')
+export function modelFor(asked: string | undefined, { classes }: Pick<ExampleStream, 'classes'>): ModelName {
+  return linearModel(asked) ?? ((classes ?? 2) > 2 ? 'softmax' : 'logistic')
 }
 
 /** What the data, or the flags, tell of a model. */
 export interface Found {
-  readonly model: ModelName
+  readonly model: ModelName | NetworkSpec
   readonly dimension: number
   readonly classes: number | undefined
   readonly hashBits: number | undefined
@@ -89,17 +92,28 @@ export interface Found {
 /** What is learned, for a peer or a state directory: everything must be known by now. */
 export function learningSpec(flags: DataFlags & LearningFlags, found: Found): LearningSpec {
   const { model, dimension, classes, batch, hashBits, columns } = found
-  const { l2, rule, average = defaultAveraging, constant, scale, classNames } = flags
-  return {
-    model,
-    dimension,
-    classes: model === 'softmax' ? classes : undefined,
-    l2,
-    rule: ruleFor(model, rule),
-    averaging: average,
-    batch,
-    features: { constant, hashBits, columns, scale, classNames }
+  const { l2, rule, average: averaging = defaultAveraging, scale, classNames } = flags
+  const features = { constant: hasConstant(flags), hashBits, columns, scale, classNames }
+  if (typeof model !== 'string') {
+    if (l2) throw new UsageError('--l2 is for linear models: for networks use --rule lamb,decay=…')
+    return {
+      model: 'network',
+      network: model,
+      dimension,
+      classes,
+      rule: rule ?? defaultNetworkRule,
+      averaging,
+      batch,
+      features
+    }
   }
+  const common = { dimension, l2, rule: ruleFor(model, rule), averaging, batch, features }
+  return { model, classes: model === 'softmax' ? classes : undefined, ...common }
+}
+
+/** Networks have biases of their own. */
+export function hasConstant({ constant, model }: DataFlags & LearningFlags): boolean {
+  return constant && !isNetwork(model)
 }
 
 function inputOf({ data, format }: Partial<DataFlags>): { data: string; kind: InputKind | undefined } {
@@ -115,8 +129,8 @@ function reading(flags: Partial<DataFlags>, data: string, kind: InputKind | unde
   return { data, format, shard, passes, shuffleWindow, seed, maxRows, noise, strict }
 }
 
-function learnsTwoClasses({ classNames }: DataFlags, model: ModelName | undefined): boolean {
-  return classNames === undefined && (model === undefined || model === 'logistic' || model === 'hinge')
+function learnsTwoClasses({ classNames, model }: DataFlags & LearningFlags): boolean {
+  return classNames === undefined && model !== 'softmax' && model !== 'linear'
 }
 
 /** Without what was left out, which streams take for a wish. */

@@ -1,5 +1,6 @@
 /** A stored predictor with its model, for the commands that only read one. */
 import { decodeSaved, type Predictor } from '../admb/index.js'
+import type { Execution } from '../l2l/index.js'
 import { digest, type Learner } from '../learner/index.js'
 import { type LearningSpec, learningParts, parseSpec } from '../peer/agreement.js'
 import type { Progress } from '../peer/thread-messages.js'
@@ -15,8 +16,11 @@ export interface Stored {
   readonly scaling: Scaling | undefined
 }
 
-/** @throws UsageError if the directory holds no predictor yet; errors of the store */
-export async function loadStored(dir: string | undefined): Promise<Stored> {
+/**
+ * @param execution how a network is executed
+ * @throws UsageError if the directory holds no predictor yet; errors of the store
+ */
+export async function loadStored(dir: string | undefined, execution: Execution): Promise<Stored> {
   if (dir === undefined) throw new UsageError('no predictor: give --dir DIR of a trained model or of a stopped peer')
   const store = await Store.openExisting(dir)
   try {
@@ -26,7 +30,7 @@ export async function loadStored(dir: string | undefined): Promise<Stored> {
       throw new UsageError(`${dir} holds no predictor yet: train one with admb train --dir ${dir} --data FILE`)
     }
     const spec = parseSpec(text)
-    const { learner, recipe } = learningParts(spec)
+    const { learner, recipe } = await learningParts(spec, execution)
     const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
     const { moments = [] } = checkpoint.progress as Progress
     const scaling =

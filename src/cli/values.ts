@@ -72,3 +72,20 @@ export function choice<T extends string>(words: readonly T[]): (word: string) =>
     throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
   }
 }
+
+/** Bytes: `512`, `64KB`, `256MB`, `2GB`, in powers of 1024. */
+export function bytes(word: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*(B|[KMGT]i?B?)?$/i.exec(word)
+  const power = match?.[2] === undefined ? 0 : ' KMGT'.indexOf(match[2][0].toUpperCase())
+  const value = Math.floor(Number(match?.[1]) * 1024 ** Math.max(0, power))
+  if (match && value > 0) return value
+  throw new InvalidArgumentError('It must be bytes, such as 256MB.')
+}
+
+/** One of some words, or a YAML or JSON file. */
+export function modelWord(words: readonly string[]): (word: string) => string {
+  return word => {
+    if (words.includes(word) || /\.(ya?ml|json)$/i.test(word)) return word
+    throw new InvalidArgumentError(`It must be one of ${words.join(', ')}, or a YAML or JSON file.`)
+  }
+}

@@ -6,14 +6,24 @@ export {
   createAveraging,
   defaultAveraging
 } from './averaging.js'
+export { BatchEngine } from './batch-engine.js'
 export { zeros } from './blocks.js'
 export { digest } from './digest.js'
 export { DivergenceError, ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { createLearner } from './linear.js'
-export { type ModelName, type ModelOptions, modelNames } from './model.js'
-export { createRule, defaultRule, type RuleName, type RuleSpec, ruleFor, ruleNames } from './rules/index.js'
+export { checkLabel, type ModelName, type ModelOptions, modelNames } from './model.js'
+export { isBlockwise, statePlaces } from './rules/blockwise.js'
+export {
+  createRule,
+  defaultNetworkRule,
+  defaultRule,
+  type RuleName,
+  type RuleSpec,
+  ruleFor,
+  ruleNames
+} from './rules/index.js'
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export type { PredictWith, Trained } from './trainer.js'
+export { type Engine, newTally, type PredictWith, type Trained } from './trainer.js'
 export type * from './types.js'

@@ -34,6 +34,13 @@ export interface SerialOptions {
   readonly parameterLimit?: number
 }
 
+/** A way of training that another room brings along. */
+export interface OwnEngine {
+  readonly engine: Engine
+  /** Whether hits have a meaning. */
+  readonly classifies: boolean
+}
+
 /** Progressive results so far. */
 export interface SerialReport {
   readonly inputs: number
@@ -56,10 +63,18 @@ export class SerialTrainer {
   readonly #engine: Engine
   readonly #classifies: boolean
 
-  /** @throws OptionError for options that make no sense */
-  constructor(options: SerialOptions) {
-    this.#classifies = options.model !== 'linear'
-    this.#engine = createEngine(options)
+  /**
+   * @param options what to learn, or an engine that does
+   * @throws OptionError for options that make no sense
+   */
+  constructor(options: SerialOptions | OwnEngine) {
+    if ('engine' in options) {
+      this.#classifies = options.classifies
+      this.#engine = options.engine
+    } else {
+      this.#classifies = options.model !== 'linear'
+      this.#engine = createEngine(options)
+    }
   }
 
   /**

@@ -3,6 +3,8 @@
  * description serves the handshake between peers, the state directory, and the commands that read one.
  */
 import type { Recipe } from '../admb/index.js'
+import { type NetworkSpec, networkName, networkText } from '../l2l/description.js'
+import type { Execution } from '../l2l/index.js'
 import {
   type AveragingSpec,
   createAveraging,
@@ -19,8 +21,19 @@ import type { ParserOptions } from '../streams/index.js'
 export const PROTOCOL_VERSION = 1
 
 /** Plain data: it crosses to the learner thread and is stored as JSON. */
-export interface LearningSpec {
+export type LearningSpec = LinearSpec | NetworkLearningSpec
+
+export interface LinearSpec extends CommonSpec {
   readonly model: ModelName
+  readonly network?: undefined
+}
+
+export interface NetworkLearningSpec extends CommonSpec {
+  readonly model: 'network'
+  readonly network: NetworkSpec
+}
+
+interface CommonSpec {
   /** Number of features, the constant one included. */
   readonly dimension: number
   readonly classes?: number
@@ -48,20 +61,32 @@ export interface LearningParts {
   readonly recipe: Recipe
 }
 
-/** @throws OptionError if the spec makes no sense */
-export function learningParts(spec: LearningSpec): LearningParts {
-  const { model, dimension, classes, l2 } = spec
-  const learner = createLearner({ model, dimension, classes, l2 })
-  const recipe = { rule: createRule(spec.rule), averaging: createAveraging(spec.averaging), digest }
-  return { learner, recipe }
+/**
+ * @param execution how a network is to be executed; without it, one can be looked at but not computed with
+ * @throws OptionError if the spec makes no sense; ModelError, DeviceError for a network
+ */
+export async function learningParts(spec: LearningSpec, execution?: Execution): Promise<LearningParts> {
+  if (spec.model !== 'network') return linearParts(spec)
+  // Loaded only where it is needed: it brings TensorFlow.js along.
+  const { networkLearner } = await import('../l2l/index.js')
+  return { learner: await networkLearner(spec.network, spec.batch, execution), recipe: recipeOf(spec) }
+}
+
+/** The same for a linear model, at once. */
+export function linearParts(spec: LinearSpec): LearningParts {
+  return { learner: createLearner(spec), recipe: recipeOf(spec) }
+}
+
+function recipeOf({ rule, averaging }: LearningSpec): Recipe {
+  return { rule: createRule(rule), averaging: createAveraging(averaging), digest }
 }
 
 /** Fields that both ends of a session compare, named like the options that set them, in the order of their weight. */
 export function agreementFields(spec: LearningSpec): [field: string, value: string][] {
-  const { recipe } = learningParts(spec)
+  const recipe = recipeOf(spec)
   const { features } = spec
   return [
-    ['model', spec.model],
+    ['model', spec.network ? networkName(spec.network) : spec.model],
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
     ['class-names', (features.classNames ?? []).join(',')],
@@ -77,9 +102,9 @@ export function agreementFields(spec: LearningSpec): [field: string, value: stri
 }
 
 /** How more inputs for the model must be parsed, from whatever text (`columns` where there are any): labels and features then mean what they meant to it. */
-export function parserOptions({ model, dimension, classes, features }: LearningSpec): ParserOptions {
+export function parserOptions({ model, network, dimension, classes, features }: LearningSpec): ParserOptions {
   const { constant, hashBits, columns, classNames } = features
-  const isNumber = model === 'linear'
+  const isNumber = model === 'linear' || network?.target.kind === 'number'
   return {
     target: isNumber ? 'number' : 'class',
     classes: isNumber || classNames ? undefined : (classes ?? 2),
@@ -93,11 +118,12 @@ export function parserOptions({ model, dimension, classes, features }: LearningS
 
 /** The spec as the text that a state directory keeps: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
-  const { model, dimension, classes, l2, rule, averaging, batch, features } = spec
+  const { model, network, dimension, classes, l2, rule, averaging, batch, features } = spec
   const { constant, hashBits, columns, scale, classNames } = features
   const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
   return JSON.stringify({
     model,
+    network: network && JSON.parse(networkText(network)),
     dimension,
     classes,
     l2: l2 || undefined,

@@ -22,8 +22,8 @@ export async function identityOf(store: Store | undefined, given: IdentityKey | 
 }
 
 /** @throws NetworkError */
-export function openNetwork(options: PeerOptions, privateKey: IdentityKey): Promise<Network> {
-  const { learner, recipe } = learningParts(options.spec)
+export async function openNetwork(options: PeerOptions, privateKey: IdentityKey): Promise<Network> {
+  const { learner, recipe } = await learningParts(options.spec)
   const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
   return createNetwork({
     privateKey,
@@ -38,12 +38,17 @@ export function openNetwork(options: PeerOptions, privateKey: IdentityKey): Prom
 }
 
 /** @param begun undefined for a peer without a store */
-export function learnerInit(options: PeerOptions, self: string, begun: Beginning | undefined): LearnerInit {
-  const { spec, stream, rate, period = DEFAULT_PERIOD_MS, predictWith = 'average' } = options
-  const { blocks } = learningParts(spec).learner.layout
+export async function learnerInit(
+  options: PeerOptions,
+  self: string,
+  begun: Beginning | undefined
+): Promise<LearnerInit> {
+  const { spec, execution, stream, rate, period = DEFAULT_PERIOD_MS, predictWith = 'average' } = options
+  const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
     spec,
+    execution,
     self,
     incarnation: begun?.incarnation ?? 1,
     period,

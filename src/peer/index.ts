@@ -4,7 +4,9 @@ export {
   type FeatureSpec,
   type LearningParts,
   type LearningSpec,
+  type LinearSpec,
   learningParts,
+  linearParts,
   parseSpec,
   specText
 } from './agreement.js'

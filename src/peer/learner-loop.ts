@@ -5,7 +5,7 @@
  */
 import { AdmbNode, type Effect, FrameError, type PredictorName, startingPredictor } from '../admb/index.js'
 import type { ExampleStream, Rows } from '../streams/index.js'
-import { learningParts } from './agreement.js'
+import type { LearningParts } from './agreement.js'
 import { HeadWatch } from './head-watch.js'
 import { Pace } from './pace.js'
 import { Tally } from './tally.js'
@@ -43,14 +43,14 @@ export class LearnerLoop {
   #lastStatus = 0
 
   /**
+   * @param parts what `init.spec` describes
    * @param now a monotonic clock in milliseconds
    * @throws OptionError, FrameError for what does not fit together
    */
-  constructor(init: LearnerInit, post: Post, now: () => number) {
+  constructor(init: LearnerInit, { learner, recipe }: LearningParts, post: Post, now: () => number) {
     this.#init = init
     this.#post = post
     this.#now = now
-    const { learner, recipe } = learningParts(init.spec)
     const { self, incarnation, carry } = init
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner

@@ -2,7 +2,7 @@
 import { setTimeout as sleep, setImmediate as yieldNow } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
-import { parserOptions } from './agreement.js'
+import { learningParts, parserOptions } from './agreement.js'
 import { LearnerLoop } from './learner-loop.js'
 import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
@@ -48,8 +48,9 @@ async function serve(loop: LearnerLoop): Promise<void> {
   try {
     await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))
   } catch (error) {
-    // The input is at fault, not what was learned from it so far.
-    if (error instanceof InputError && init.durable) loop.checkpoint()
+    // The input or the device is at fault, not what was learned so far.
+    const isOutside = error instanceof InputError || (error as Error).name === 'DeviceError'
+    if (isOutside && init.durable) loop.checkpoint()
     throw error
   }
 }
@@ -80,9 +81,9 @@ function terminated(body: Uint8Array): Uint8Array {
   return Buffer.concat([body, Buffer.from('\n')])
 }
 
-try {
-  const loop = new LearnerLoop(init, post, () => performance.now())
-  serve(loop).catch(fail)
-} catch (error) {
-  fail(error)
+async function start(): Promise<void> {
+  const parts = await learningParts(init.spec, init.execution ?? {})
+  await serve(new LearnerLoop(init, parts, post, () => performance.now()))
 }
+
+start().catch(fail)

@@ -1,5 +1,6 @@
 /** What a peer is started with, and what it says of itself. */
 import type { PredictorName } from '../admb/index.js'
+import type { Execution } from '../l2l/index.js'
 import type { IdentityKey, Log } from '../network/index.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from './agreement.js'
@@ -7,6 +8,8 @@ import type { PredictWith } from './thread-messages.js'
 
 export interface PeerOptions {
   readonly spec: LearningSpec
+  /** How a network is executed here. Default: one minibatch at a time on the first device that works. */
+  readonly execution?: Execution
   /** What to learn from; undefined: only what is posted to the peer. */
   readonly stream?: StreamOptions
   /** Inputs a second. Default: as fast as they come. */

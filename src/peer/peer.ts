@@ -45,7 +45,7 @@ export class Peer extends EventEmitter {
       // Listening comes first: a port in use costs no incarnation.
       network = await openNetwork(options, key)
       const begun = await store?.begin(specText(options.spec))
-      const init = learnerInit(options, network.id, begun)
+      const init = await learnerInit(options, network.id, begun)
       learner = new LearnerHandle(init)
       return new Peer(options, store, network, learner, init, await learner.ready)
     } catch (error) {

@@ -3,6 +3,7 @@
  * not touch it again.
  */
 import type { PredictorName } from '../admb/index.js'
+import type { Execution } from '../l2l/index.js'
 import type { SavedMoments, StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from './agreement.js'
 
@@ -29,6 +30,8 @@ export interface Progress extends Sums {
 /** What a learner thread starts with. */
 export interface LearnerInit {
   readonly spec: LearningSpec
+  /** How a network is executed. */
+  readonly execution: Execution | undefined
   /** This peer's index. */
   readonly self: string
   readonly incarnation: number

@@ -16,6 +16,7 @@ import { checkSource, sourceName } from './source.js'
 import { type Shard, takeRows, takeShard } from './stages.js'
 import { openSynthetic } from './synthetic.js'
 import { openText } from './text.js'
+import { openTokens, type TokenRows } from './tokens.js'
 import type { ExampleStream } from './types.js'
 
 export interface StreamOptions extends IdxOptions {
@@ -39,6 +40,8 @@ export interface StreamOptions extends IdxOptions {
   readonly maxRows?: number
   /** Noise of `synthetic`, see there. */
   readonly noise?: number
+  /** Rows of tokens that `data` has been made into already; then it is not read. */
+  readonly tokens?: TokenRows
 }
 
 /** The options that only some inputs understand. */
@@ -79,7 +82,8 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
 }
 
 async function openReader(options: StreamOptions): Promise<Reader> {
-  const { data, seed = 0, constant = false } = options
+  const { data, seed = 0, constant = false, tokens } = options
+  if (tokens !== undefined) return openTokens(tokens)
   switch (data) {
     case 'digits':
     case 'digits:test':

@@ -60,7 +60,7 @@ describe('the documents', function () {
   it('have commands that work as written: the README', () => {
     const printed = blocks('run').map(run).join('\n')
     const accuracies = [...printed.matchAll(/accuracy +([\d.]+) %/g)].map(match => Number(match[1]))
-    assert.equal(accuracies.length, 2)
+    assert.equal(accuracies.length, 3)
     assert.ok(Math.min(...accuracies) > 70, printed)
     assert.match(readFileSync(join(folder, 'allowed.txt'), 'utf8'), /^12D3KooW\w+\n$/)
   })

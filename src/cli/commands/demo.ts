@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import type { StreamOptions } from '../../streams/index.js'
 import { Cluster } from '../demo/cluster.js'
 import { conclude } from '../demo/conclude.js'
 import { rowsOf } from '../demo/reference.js'
@@ -13,8 +14,7 @@ import { type SharedFlags, settle } from '../demo/settle.js'
 import { Stage } from '../demo/stage.js'
 import { UsageError } from '../errors.js'
 import { withCommon, withData, withFeatures, withLearning } from '../options.js'
-import { PEER_BATCH, probeTask } from '../probe.js'
-import { streamOptions } from '../specs.js'
+import { PEER_BATCH, probeTask, type Task } from '../probe.js'
 import { amount } from '../values.js'
 
 const DEFAULT_PASSES = 4
@@ -45,8 +45,7 @@ async function demo(given: SharedFlags): Promise<void> {
   const flags = { ...given, data: given.data ?? 'digits', passes, batch: given.batch ?? PEER_BATCH }
   if (flags.shard !== undefined) throw new UsageError('demo shares the data among its peers itself: leave --shard out')
   if (flags.data === '-') throw new UsageError('demo reads its data several times: give a file instead of -')
-  const { spec } = await probeTask(flags)
-  const stream = streamOptions(flags, spec.model)
+  const { spec, stream } = (await probeTask(flags)) as Task & { readonly stream: StreamOptions }
   const scratch = await mkdtemp(join(tmpdir(), 'admb-demo-'))
   const start = performance.now()
   let fail: (error: Error) => void = () => undefined
@@ -61,7 +60,7 @@ async function demo(given: SharedFlags): Promise<void> {
     const stage = new Stage(cluster, flags.json ?? false, start)
     await Promise.race([stage.play(await rowsOf(stream)), failure])
     await cluster.stop()
-    await conclude(flags.json ?? false, { spec, stream }, stage, cluster, start)
+    await conclude(flags, { spec, stream }, stage, cluster, start)
   } finally {
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
     await cluster?.stop()

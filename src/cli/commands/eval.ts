@@ -3,12 +3,14 @@ import type { Command } from 'commander'
 import type { Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
 import { malformedLines } from '../malformed.js'
+import { executionOf, type NetworkFlags, withExecution } from '../networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options.js'
 import { formatNumber, print, printJson } from '../output.js'
 import { checkFits, streamFor } from '../specs.js'
 import { loadStored } from '../stored.js'
+import { moreText } from '../texts.js'
 
-interface Flags extends Partial<DataFlags> {
+interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
   readonly predictWith?: 'average' | 'current'
   readonly json?: boolean
@@ -16,7 +18,7 @@ interface Flags extends Partial<DataFlags> {
 
 export function evalCommand(program: Command): Command {
   const command = program.command('eval').description('score a stored predictor on labelled data')
-  withPredictWith(withData(command), ['average', 'current'] as const)
+  withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
     .option('--dir <dir>', 'where the predictor is stored')
     .addHelpText(
       'after',
@@ -29,8 +31,9 @@ Examples:
 }
 
 async function evaluate(flags: Flags): Promise<void> {
-  const { spec, learner, predictor, scaling } = await loadStored(flags.dir)
-  const stream = await openStream({ ...streamFor(spec, flags), scaling, onMalformed: malformedLines() })
+  const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const tokens = spec.network && (await moreText(spec.network, flags.data))
+  const stream = await openStream({ ...streamFor(spec, flags), tokens, scaling, onMalformed: malformedLines() })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const score: Score = { loss: 0, hits: 0 }

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { PeerStatus, PredictWith } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
+import { executionOf } from '../networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -38,8 +39,12 @@ interface Flags extends DataFlags, LearningFlags {
 }
 
 export function peerCommand(program: Command): Command {
-  const command = program.command('peer').description('start a peer: learn a stream together with others')
-  withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
+  const command = program.command('peer').description('start a peer: learn together with others (networks: see train)')
+  withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH, false), [
+    'average',
+    'current',
+    'ahead'
+  ] as const)
     .option('--rate <n>', 'inputs a second (default: as fast as they come)', amount(true))
     .option('--period <ms>', 'T: least time between two sums on an edge (default: 100)', whole(1))
     .option('--carry <periods>', 'S: how long unused gradients stay (default: 16)', whole(0, 100_000))
@@ -88,7 +93,22 @@ async function run(flags: Flags): Promise<void> {
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
   const log = createLog(flags.logLevel)
-  const options = { spec, stream, rate, period, carry, degree, predictWith, dir, mdns, peers, networkKey, allow, log }
+  const options = {
+    spec,
+    execution: executionOf(flags),
+    stream,
+    rate,
+    period,
+    carry,
+    degree,
+    predictWith,
+    dir,
+    mdns,
+    peers,
+    networkKey,
+    allow,
+    log
+  }
   const peer = await startListening(flags.listen, listen => Peer.start({ ...options, listen }))
   const failed = new AbortController()
   peer.once('failed', error => failed.abort(error))

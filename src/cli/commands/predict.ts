@@ -2,12 +2,14 @@
 import type { Command } from 'commander'
 import { inputKind, openStream } from '../../streams/index.js'
 import { malformedLines } from '../malformed.js'
+import { executionOf, type NetworkFlags, withExecution } from '../networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options.js'
 import { print, printJson } from '../output.js'
 import { checkFits, isText, streamFor } from '../specs.js'
 import { loadStored } from '../stored.js'
+import { moreText } from '../texts.js'
 
-interface Flags extends Partial<DataFlags> {
+interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
   readonly predictWith?: 'average' | 'current'
   readonly json?: boolean
@@ -15,7 +17,7 @@ interface Flags extends Partial<DataFlags> {
 
 export function predictCommand(program: Command): Command {
   const command = program.command('predict').description('predict inputs with a stored predictor')
-  withPredictWith(withData(command), ['average', 'current'] as const)
+  withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
     .option('--dir <dir>', 'where the predictor is stored')
     .addHelpText(
       'after',
@@ -32,10 +34,11 @@ Examples:
 }
 
 async function predict(flags: Flags): Promise<void> {
-  const { spec, learner, predictor, scaling } = await loadStored(flags.dir)
+  const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const tokens = spec.network && (await moreText(spec.network, flags.data))
   const options = streamFor(spec, flags)
   const unlabelled = isText(inputKind(options.data, options.format)) ? true : undefined
-  const stream = await openStream({ ...options, scaling, unlabelled, onMalformed: malformedLines() })
+  const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed: malformedLines() })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const names = spec.features.classNames

@@ -40,8 +40,8 @@ Examples:
   admb regret --data digits --log peer1.jsonl --log peer2.jsonl
   admb regret --data ads.csv --label sold --passes 3 --log peer.jsonl --json
 
-Give --data and its options as the peers had them, without --shard: all data that
-they learned from, as often as they read it.`
+Give --data and its options as the peers had them, without --shard: all data
+that they learned from, as often as they read it.`
     )
   return withCommon(command).action(regret)
 }

@@ -3,28 +3,45 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { encodeSaved } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
+import type { NetworkSpec, Plan, RelayReport } from '../../l2l/index.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
 import type { Progress } from '../../peer/thread-messages.js'
 import { Store } from '../../storage/index.js'
-import type { SavedMoments } from '../../streams/index.js'
+import { type ExampleStream, openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { openLearning, SERIAL_BATCH, type SerialFlags } from '../learning.js'
-import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options.js'
-import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { malformedLines } from '../malformed.js'
+import { executionOf, isNetwork, networkOf } from '../networks.js'
+import {
+  type DataFlags,
+  type LearningFlags,
+  withCommon,
+  withData,
+  withFeatures,
+  withLearning,
+  withPredictWith
+} from '../options.js'
+import { formatNumber, megabytes, ProgressLine, print, printJson } from '../output.js'
+import { showOutcome } from '../plan-table.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
-import { learningSpec } from '../specs.js'
+import { learningSpec, modelFor, streamOptions } from '../specs.js'
+import { textTask } from '../texts.js'
+import { type RunningTrainer, trainerFor } from '../trainer.js'
 
-interface Flags extends SerialFlags {
+interface Flags extends DataFlags, LearningFlags {
+  readonly predictWith?: 'average' | 'current'
   readonly dir?: string
   readonly log?: string
   readonly json?: boolean
 }
 
+const DEFAULT_BATCH = 1
+const DEFAULT_NETWORK_BATCH = 32
+
 export function trainCommand(program: Command): Command {
   const command = program.command('train').description('learn a stream in one process, without a network')
-  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
+  withPredictWith(withLearning(withFeatures(withData(command)), DEFAULT_BATCH), ['average', 'current'] as const)
     .option('--dir <dir>', 'store the predictor there')
     .option('--log <file>', 'append losses there, for admb regret')
     .addHelpText(
@@ -32,6 +49,7 @@ export function trainCommand(program: Command): Command {
       `
 Examples:
   admb train --data digits
+  admb train --data digits --model mlp --schedule l2l-p --microbatch 16
   admb train --data ads.svm.gz --model logistic --dir model
   zcat clicks.vw.gz | admb train --data - --format vw --hash-bits 20 --json`
     )
@@ -42,8 +60,12 @@ async function train(flags: Flags): Promise<void> {
   const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
   try {
     const start = performance.now()
-    const { stream, options, moments } = await openLearning(flags)
-    const trainer = new SerialTrainer(options)
+    const scaling = { moments: new RunningMoments(), frozen: false }
+    const text = await textTask(flags)
+    const options = { ...streamOptions(flags), tokens: text?.tokens, scaling, onMalformed: malformedLines() }
+    const stream = await openStream(options)
+    const task = await begin(flags, stream, text?.network)
+    const { trainer } = task
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
@@ -55,15 +77,40 @@ async function train(flags: Flags): Promise<void> {
     progress.clear()
     const trained = trainer.finish()
     log?.end(progressEntry(run, trainer.report()))
-    const { model, classes, batch } = options
-    const { hashBits, columns } = stream
-    const spec = learningSpec(flags, { model, classes, batch, hashBits, columns, dimension: trained.dimension })
-    const saved = flags.scale === 'standard' ? moments.save() : undefined
-    const name = await keep(store, spec, trained, trainer.report(), saved)
-    show(flags, trainer.report(), { seconds: (performance.now() - start) / 1000, skipped: stream.skipped }, name)
+    const spec = task.specFor(trained.dimension)
+    const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
+    const name = await keep(store, spec, trained, trainer.report(), moments)
+    const seconds = (performance.now() - start) / 1000
+    const { device, plan } = task
+    const cost = { seconds, skipped: stream.skipped, device, plan, relay: task.report?.() }
+    show(flags, trainer.report(), cost, name)
   } finally {
     await store?.close()
   }
+}
+
+interface Task extends RunningTrainer {
+  /** What was learned, once the number of features is known. */
+  specFor(dimension: number): LearningSpec
+}
+
+/** Models of linear kind grow with their data; a network must be known beforehand. */
+async function begin(flags: Flags, stream: ExampleStream, known: NetworkSpec | undefined): Promise<Task> {
+  const batch = flags.batch ?? (isNetwork(flags.model) ? DEFAULT_NETWORK_BATCH : DEFAULT_BATCH)
+  const classes = flags.classes ?? stream.classes ?? flags.classNames?.length
+  const found = () => ({ classes, batch, hashBits: stream.hashBits, columns: stream.columns })
+  if (flags.model !== undefined && isNetwork(flags.model)) {
+    const model = known ?? (await networkOf(flags.model, flags, { dimension: stream.dimension, classes }))
+    const specFor = (dimension: number) => learningSpec(flags, { ...found(), model, dimension })
+    const spec = specFor(stream.dimension as number)
+    return { ...(await trainerFor(spec, executionOf(flags), flags.predictWith)), specFor }
+  }
+  const model = modelFor(flags.model, stream)
+  const { rule, average: averaging, l2, predictWith } = flags
+  const { dimension } = stream
+  const labels = model === 'linear' ? undefined : classes
+  const trainer = new SerialTrainer({ model, classes: labels, dimension, rule, averaging, l2, batch, predictWith })
+  return { trainer, specFor: features => learningSpec(flags, { ...found(), model, dimension: features }) }
 }
 
 async function emptyStore(dir: string): Promise<Store> {
@@ -97,7 +144,7 @@ async function keep(
       ? { updates, origin, incarnation: 0, digest: content }
       : { updates, origin, incarnation, digest: content }
   if (store) {
-    const { learner, recipe } = learningParts(spec)
+    const { learner, recipe } = await learningParts(spec)
     const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
     const predictor = encodeSaved(
       { predictor: { name, parameters, average, state }, lineage: [] },
@@ -117,10 +164,18 @@ function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number
   return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${formatNumber(rate)} inputs/s`
 }
 
+interface Cost {
+  readonly seconds: number
+  readonly skipped: number
+  readonly device?: string
+  readonly plan?: Plan
+  readonly relay?: RelayReport
+}
+
 function show(
   { json, dir }: Flags,
   { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
-  { seconds, skipped }: { seconds: number; skipped: number },
+  { seconds, skipped, device, plan, relay }: Cost,
   predictor: object
 ): void {
   const inputsPerSecond = inputs / seconds
@@ -135,6 +190,9 @@ function show(
       skipped: skippedAll,
       seconds,
       inputsPerSecond,
+      device,
+      plan,
+      relay,
       predictor
     })
     return
@@ -146,5 +204,15 @@ function show(
   print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
+  if (device !== undefined) print(`device          ${device}`)
+  if (relay !== undefined) {
+    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped } = relay
+    print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the param-server`)
+    print(
+      `memory          ${megabytes(devicePeakBytes)} on the device, ${megabytes(hostPeakBytes)} on the host, at most`
+    )
+    if (plan) showOutcome(plan, relay)
+    if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
+  }
   if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir} --data FILE)`)
 }

@@ -1,6 +1,7 @@
 /** The demonstration's end: whether all agree, beside what the same inputs give serially and in isolation. */
 import type { LearningSpec } from '../../peer/index.js'
 import type { StreamOptions } from '../../streams/index.js'
+import { executionOf, type NetworkFlags } from '../networks.js'
 import { formatNumber, print, printJson } from '../output.js'
 import type { PeerObject } from '../peer/attend.js'
 import type { Cluster } from './cluster.js'
@@ -15,17 +16,18 @@ export class DisagreementError extends Error {
 }
 
 export async function conclude(
-  json: boolean,
+  { json, ...flags }: NetworkFlags & { readonly json?: boolean },
   { spec, stream }: { readonly spec: LearningSpec; readonly stream: StreamOptions },
   stage: Stage,
   cluster: Cluster,
   start: number
 ): Promise<void> {
-  const serial = pooled([await learnSerially(spec, stream)])
+  const execution = executionOf(flags)
+  const serial = pooled([await learnSerially(spec, stream, execution)])
   const alone = []
   for (let place = 0; place < PEERS; place++) {
     const maxRows = stream.maxRows === undefined ? undefined : Math.ceil(stream.maxRows / PEERS)
-    alone.push(await learnSerially(spec, { ...stream, maxRows, shard: { index: place, count: PEERS } }))
+    alone.push(await learnSerially(spec, { ...stream, maxRows, shard: { index: place, count: PEERS } }, execution))
   }
   const isolated = pooled(alone)
   const peers = cluster.peers.filter((peer): peer is PeerObject => peer !== undefined)

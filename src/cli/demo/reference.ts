@@ -1,7 +1,9 @@
 /** What the same inputs come to without a network: learned by one learner, and by each of the peers alone. */
-import { type SerialReport, SerialTrainer } from '../../learner/index.js'
+import type { Execution } from '../../l2l/index.js'
+import type { SerialReport } from '../../learner/index.js'
 import type { LearningSpec } from '../../peer/index.js'
 import { openStream, type StreamOptions } from '../../streams/index.js'
+import { trainerFor } from '../trainer.js'
 
 export interface Result {
   readonly averageLoss: number
@@ -9,11 +11,16 @@ export interface Result {
 }
 
 /** Learns a stream with the same model, rule and batch size as the peers, in this process. */
-export async function learnSerially(spec: LearningSpec, stream: StreamOptions): Promise<SerialReport> {
-  const { model, classes, dimension, rule, averaging, batch, l2 } = spec
-  const trainer = new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2 })
+export async function learnSerially(
+  spec: LearningSpec,
+  stream: StreamOptions,
+  execution: Execution
+): Promise<SerialReport> {
+  const { trainer } = await trainerFor(spec, execution)
   for await (const examples of await openStream(stream)) trainer.learn(examples)
-  return trainer.report()
+  const report = trainer.report()
+  trainer.finish()
+  return report
 }
 
 /** Inputs of the whole run. */

@@ -43,7 +43,7 @@ export async function settle(scratch: string, flags: SharedFlags): Promise<Place
 /** The flags that the peers share, as the file that hands them on. */
 async function configFile(scratch: string, flags: SharedFlags): Promise<string> {
   const { json: _json, config: _config, ...shared } = flags
-  const { maxRows } = streamOptions(flags, flags.model)
+  const { maxRows } = streamOptions(flags)
   const limit = maxRows === undefined ? undefined : Math.ceil(maxRows / PEERS)
   const options = Object.entries({ period: PERIOD_MS, ...shared, limit }).flatMap(([name, value]) => {
     const key = name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)

@@ -47,16 +47,20 @@ export function adam(given: AdamOptions): UpdateRule {
       const before = previous.state[2 * sum.length]
       const corrections = Float32Array.of(beta1 * before[0] + (1 - beta1), beta2 * before[1] + (1 - beta2))
       const state: Float32Array[] = []
+      const [first, second] = corrections
       const parameters = previous.parameters.map((block, k) => {
-        const mean = previous.state[2 * k].map((m, i) => beta1 * m + ((1 - beta1) * sum[k][i]) / count)
-        const square = previous.state[2 * k + 1].map((v, i) => {
-          const g = sum[k][i] / count
-          return beta2 * v + (1 - beta2) * g * g
-        })
+        const mean = Float32Array.from(previous.state[2 * k])
+        const square = Float32Array.from(previous.state[2 * k + 1])
+        const next = Float32Array.from(block)
+        const gradient = sum[k]
+        for (let i = 0; i < next.length; i++) {
+          const g = gradient[i] / count
+          mean[i] = beta1 * mean[i] + (1 - beta1) * g
+          square[i] = beta2 * square[i] + (1 - beta2) * g * g
+          next[i] -= (step * (mean[i] / first)) / (Math.sqrt(square[i] / second) + epsilon)
+        }
         state.push(mean, square)
-        return block.map(
-          (w, i) => w - (step * (mean[i] / corrections[0])) / (Math.sqrt(square[i] / corrections[1]) + epsilon)
-        )
+        return next
       })
       projectOntoBall(parameters, values.radius)
       return { parameters, state: [...state, corrections] }

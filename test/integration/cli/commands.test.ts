@@ -159,8 +159,70 @@ describe('a command', function () {
     }
   })
 
+  it('trains a network on text, stores it, and scores and predicts with it', async () => {
+    const model = await file('tiny.yaml', 'model: gpt\nwidth: 16\nlayers: 1\nheads: 2\n')
+    const text = await file('rhyme.txt', 'round and round the garden '.repeat(200))
+    const stored = join(dir, 'rhymes')
+    const shared = ['--backend', 'wasm', '--microbatch', '4']
+    const learn = ['train', '--model', model, '--data', text, '--length', '16', '--passes', '3', ...shared]
+    const flags = [
+      '--rule',
+      'adam,step=0.01',
+      '--batch',
+      '8',
+      '--schedule',
+      'l2l-p',
+      '--stash',
+      'host',
+      '--dir',
+      stored
+    ]
+    const trained = await admb([...learn, ...flags, '--json'])
+    assert.equal(trained.code, 0, trained.stderr)
+    const { relay, device } = JSON.parse(trained.stdout)
+    assert.match(device, /^wasm works/)
+    assert.ok(relay.steps > 100 && relay.devicePeakBytes > 0 && relay.dropped === 0)
+    const scored = await admb(['eval', '--dir', stored, '--data', text, '--json', ...shared])
+    assert.equal(scored.code, 0, scored.stderr)
+    assert.ok(JSON.parse(scored.stdout).accuracy > 0.8, scored.stdout)
+    await refuses(['eval', '--dir', stored, '--data', join(dir, 'none.txt')], 2, /none\.txt: cannot be read \(ENOENT\)/)
+    await refuses(['train', '--model', 'gpt', '--data', join(dir, 'none.txt')], 2, /none\.txt: cannot be read/)
+  })
+
+  it('learns texts with labels, and says which line is none', async () => {
+    const model = await file('encoder.yaml', 'model: transformer\nwidth: 16\nlayers: 1\nheads: 2\n')
+    const lines = Array.from({ length: 200 }, (_, i) =>
+      JSON.stringify(i % 2 ? { label: 'fruit', text: 'apple pear plum' } : { label: 'tool', text: 'hammer saw drill' })
+    )
+    const data = await file('things.jsonl', lines.join('\n'))
+    const flags = ['--length', '16', '--batch', '8', '--predict-with', 'current', '--json']
+    const trained = await admb(['train', '--model', model, '--data', data, ...flags])
+    assert.equal(trained.code, 0, trained.stderr)
+    assert.ok(JSON.parse(trained.stdout).accuracy > 0.8, trained.stdout)
+    const broken = await file('broken.jsonl', `${lines[0]}\n{"label": 1}\n`)
+    await refuses(['train', '--model', model, '--data', broken], 2, /broken\.jsonl:2: give lines such as/)
+  })
+
+  it('names the layer that does not fit the device, and plans what does', async () => {
+    const small = ['--data', 'digits', '--device-memory', '100KB', '--backend', 'wasm']
+    await refuses(
+      ['train', '--model', 'mlp', ...small],
+      1,
+      /layer hidden0 needs at least .* --device-memory allows 0\.1 MB/
+    )
+    await refuses(['plan', 'mlp', ...small], 1, /layer hidden0 needs at least .*give --device-memory [\d.]+MB or more/)
+    await refuses(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
+    await refuses(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
+    const baseline = ['--schedule', 'baseline', '--microbatch', '4']
+    await refuses(['train', '--model', 'mlp', '--data', 'digits', ...baseline], 2, /leave --microbatch out/)
+    const { code, stdout, stderr } = await admb(['plan', 'mlp', '--data', 'digits', '--device-memory', '4MB', '--json'])
+    assert.equal(code, 0, stderr)
+    const { plan } = JSON.parse(stdout)
+    assert.ok(plan.deviceBytes > 0 && plan.deviceBytes <= 4 * 2 ** 20)
+  })
+
   it('explains itself within a screen, with examples', async () => {
-    for (const name of ['demo', 'peer', 'train', 'eval', 'predict', 'regret', 'status', 'keygen', 'doctor']) {
+    for (const name of ['demo', 'peer', 'train', 'plan', 'eval', 'predict', 'regret', 'status', 'keygen', 'doctor']) {
       const { code, stdout, stderr } = await admb([name, '--help'])
       assert.equal(code, 0, stderr)
       assert.match(stdout, /Examples:\n {2}\S/, name)

@@ -50,10 +50,13 @@ function assertFollows(spec: RuleSpec, reference: Reference): void {
   })
 }
 
+/** Their steps know the block's length already, so they take no radius. */
+const scaled = new Set<RuleSpec['name']>(['lamb', 'lars'])
+
 const specs: readonly RuleSpec[] = [
   ...ruleNames.map(name => ({ name })),
   { name: 'mirror-descent', geometry: 'entropic' },
-  ...ruleNames.map(name => ({ name, radius: 0.01 }))
+  ...ruleNames.filter(name => !scaled.has(name)).map(name => ({ name, radius: 0.01 }) as RuleSpec)
 ]
 
 describe('update rules', () => {
@@ -198,7 +201,7 @@ describe('update rules', () => {
     })
   })
 
-  for (const name of ruleNames) {
+  for (const name of ruleNames.filter(name => !scaled.has(name))) {
     it(`${name} projects onto the ball, and only from outside`, () => {
       const run = batches(20)
       const free = replay(createRule({ name }), run).parameters

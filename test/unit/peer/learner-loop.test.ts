@@ -1,21 +1,25 @@
 /** The learner's loop by itself: messages go to a list, time stands where the test puts it. */
 import assert from 'node:assert/strict'
+import { type LinearSpec, linearParts } from '../../../src/peer/agreement.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit, Progress } from '../../../src/peer/thread-messages.js'
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const
 
+const spec: LinearSpec = {
+  model: 'logistic',
+  dimension: 2,
+  rule: { name: 'adagrad' },
+  averaging: { name: 'uniform' },
+  batch: 4,
+  features: { constant: false, scale: 'none' }
+}
+
 function init(options: Partial<LearnerInit> = {}): LearnerInit {
   return {
-    spec: {
-      model: 'logistic',
-      dimension: 2,
-      rule: { name: 'adagrad' },
-      averaging: { name: 'uniform' },
-      batch: 4,
-      features: { constant: false, scale: 'none' }
-    },
+    spec,
+    execution: undefined,
     self: 'a',
     incarnation: 1,
     period: 50,
@@ -59,6 +63,7 @@ class Bench {
   constructor(options: Partial<LearnerInit> = {}) {
     this.loop = new LearnerLoop(
       init(options),
+      linearParts((options.spec ?? spec) as LinearSpec),
       message => this.said.push(message),
       () => this.now
     )
@@ -121,7 +126,7 @@ describe('LearnerLoop', () => {
   it('keeps the moments of exactly the rows learned', async () => {
     const base = init().spec
     const spec = { ...base, features: { ...base.features, scale: 'standard' as const } }
-    const whole = new Bench({ spec })
+    const whole = new Bench({ spec: spec })
     await whole.run(rows(0, 40))
     whole.loop.checkpoint()
     const [expected] = whole.of('checkpoint')
@@ -205,8 +210,8 @@ describe('LearnerLoop', () => {
 
   it('reads the built-in digits as it reads anything', async () => {
     const digits = await openStream({ data: 'digits', maxRows: 64 })
-    const spec = { ...init().spec, model: 'softmax' as const, classes: 10, dimension: 784 }
-    const bench = new Bench({ spec })
+    const digitSpec = { ...spec, model: 'softmax' as const, classes: 10, dimension: 784 }
+    const bench = new Bench({ spec: digitSpec })
     await bench.loop.run(digits, async () => undefined)
     assert.equal(bench.loop.status().predictor.updates, 16)
   })

@@ -1,0 +1,235 @@
+/**
+ * The relay's schedules over the same transformer: memory by depth, time a step, what the param-server's threads leave exposed,
+ * and what fits into one device budget. Ratios are of processor time, the least of some steps taken in turns: others use the machine as
+ * well.
+ */
+import { openDevice } from '../../src/device/index.js'
+import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
+import { createModel } from '../../src/l2l/models/create.js'
+import { parseModel } from '../../src/l2l/models/spec.js'
+import { BlocksHost } from '../../src/l2l/network.js'
+import { Relay, type RelayOptions } from '../../src/l2l/relay/relay.js'
+import { DenseRows } from '../../src/l2l/rows.js'
+import { RelayEngine } from '../../src/l2l/training/engine.js'
+import type { Model } from '../../src/l2l/types.js'
+import { type Examples, zeros } from '../../src/learner/index.js'
+import { Random } from '../../src/streams/index.js'
+import type { Row } from './row.js'
+
+const VOCABULARY = 64
+const TURNS = 4
+
+interface Shape {
+  readonly width: number
+  readonly length: number
+  readonly batch: number
+  readonly microbatch: number
+}
+
+/** Small, so that 64 layers take seconds. */
+const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
+const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 4 }
+const DEPTHS = [4, 8, 16, 32, 64]
+
+type Way = RelayOptions & { readonly schedule: NonNullable<RelayOptions['schedule']> }
+
+export async function* bench(): AsyncGenerator<Row> {
+  const { name: backend } = await openDevice('auto')
+  yield* memory(backend)
+  yield* time(backend)
+  yield* exposed(backend)
+  yield* budget(backend)
+}
+
+function gpt(layers: number, { width, length }: Shape): Model {
+  const spec = parseModel({ model: 'gpt', width, layers, heads: 4 }, 'bench')
+  return createModel(spec, { kind: 'tokens', shape: [length], vocabulary: VOCABULARY }, { kind: 'next-token' })
+}
+
+function tokens({ length }: Shape, size: number): Examples {
+  const random = new Random(1)
+  const width = length + 1
+  return {
+    size,
+    labels: new Float32Array(size),
+    offsets: Int32Array.from({ length: size + 1 }, (_, row) => row * width),
+    indices: Int32Array.from({ length: size * width }, (_, i) => i % width),
+    values: Float32Array.from({ length: size * width }, () => random.below(VOCABULARY))
+  }
+}
+
+interface Step {
+  readonly ms: number
+  readonly cpuMs: number
+  readonly deviceBytes: number
+  readonly hostBytes: number
+  readonly gradient: readonly Float32Array[]
+}
+
+/** One minibatch forward and back; the optimizer is not in it. */
+function step(model: Model, shape: Shape, way: Way): Step {
+  const relay = new Relay(model, way)
+  const parameters = initialBlocks(model, 1)
+  const gradient = zeros(layoutOf(model))
+  const batch = new DenseRows(model)
+  const examples = tokens(shape, shape.batch)
+  for (let row = 0; row < examples.size; row++) batch.append(examples, row)
+  const before = relay.meter.bytes
+  relay.meter.resetPeak()
+  const start = performance.now()
+  const cpu = process.cpuUsage()
+  try {
+    relay.train(new BlocksHost(model, parameters, gradient), batch)
+    const ms = performance.now() - start
+    const cpuMs = process.cpuUsage(cpu).user / 1000
+    const blocks = [...parameters, ...gradient].reduce((sum, block) => sum + block.byteLength, 0)
+    return {
+      ms,
+      cpuMs,
+      deviceBytes: relay.meter.peakBytes - before,
+      hostBytes: blocks + relay.stashPeakBytes,
+      gradient
+    }
+  } finally {
+    relay.close()
+    relay.meter.limit = Number.POSITIVE_INFINITY
+  }
+}
+
+function ways({ microbatch }: Shape): Way[] {
+  return [
+    { schedule: 'baseline' },
+    { schedule: 'baseline-ag', microbatch },
+    { schedule: 'l2l', microbatch },
+    { schedule: 'l2l-p', microbatch },
+    { schedule: 'l2l-p', microbatch, stash: 'host' }
+  ]
+}
+
+function nameOf({ schedule, stash }: Way): string {
+  return stash === undefined ? schedule : `${schedule}, stash on the ${stash}`
+}
+
+function details(backend: string, layers: number, shape: Shape, way: Way, measured: Step, reference: Step) {
+  return {
+    schedule: nameOf(way),
+    backend,
+    layers,
+    batch: shape.batch,
+    microbatch: way.microbatch ?? shape.batch,
+    deviceBytesPeak: measured.deviceBytes,
+    hostBytesPeak: measured.hostBytes,
+    stepMs: measured.ms,
+    stepCpuMs: measured.cpuMs,
+    gradientMaxDifference: difference(measured.gradient, reference.gradient)
+  }
+}
+
+/** The largest difference, as a share of the largest gradient. */
+function difference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
+  let most = 0
+  let largest = 0
+  for (const [k, block] of a.entries()) {
+    for (let i = 0; i < block.length; i++) {
+      most = Math.max(most, Math.abs(block[i] - b[k][i]))
+      largest = Math.max(largest, Math.abs(b[k][i]))
+    }
+  }
+  return most / largest
+}
+
+function* memory(backend: string): Generator<Row> {
+  const peaks = new Map<string, number[]>()
+  for (const layers of DEPTHS) {
+    const model = gpt(layers, MEMORY)
+    const reference = step(model, MEMORY, { schedule: 'baseline-ag', microbatch: MEMORY.microbatch })
+    for (const way of ways(MEMORY)) {
+      const measured = step(model, MEMORY, way)
+      const name = nameOf(way)
+      peaks.set(name, [...(peaks.get(name) ?? []), measured.deviceBytes])
+      const row = details(backend, layers, MEMORY, way, measured, reference)
+      yield {
+        name: `memory, ${layers} layers: ${name}`,
+        value: measured.deviceBytes / 2 ** 20,
+        unit: 'MB',
+        details: row
+      }
+    }
+  }
+  const constant = peaks.get('l2l-p, stash on the host') as number[]
+  const growth = 100 * (Math.max(...constant) / Math.min(...constant) - 1)
+  yield { name: 'constant memory: most over least, 4 to 64 layers', value: growth, unit: '%', target: { most: 1 } }
+  const stashed = peaks.get('l2l') as number[]
+  // Attention and MLP are layers of their own: two outputs a transformer layer.
+  const stash = MEMORY.batch * 2 * MEMORY.length * MEMORY.width * 4
+  const slope = (stashed[stashed.length - 1] - stashed[0]) / (DEPTHS[DEPTHS.length - 1] - DEPTHS[0])
+  const off = 100 * Math.abs(slope / stash - 1)
+  yield { name: 'l2l: growth a layer against mb·A', value: off, unit: '% off', target: { most: 5 } }
+}
+
+function* time(backend: string): Generator<Row> {
+  const layers = 4
+  const model = gpt(layers, TIME)
+  const best = new Map<Way, Step>()
+  const all = ways(TIME)
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const way of all) {
+      const measured = step(model, TIME, way)
+      if (measured.cpuMs < (best.get(way)?.cpuMs ?? Number.POSITIVE_INFINITY)) best.set(way, measured)
+    }
+  }
+  const of = (way: Way) => best.get(way) as Step
+  for (const way of all) {
+    const row = details(backend, layers, TIME, way, of(way), of(all[1]))
+    yield { name: `time, ${layers} layers: ${nameOf(way)}`, value: of(way).ms, unit: 'ms', details: row }
+  }
+  const ratio = of(all[3]).cpuMs / Math.min(of(all[0]).cpuMs, of(all[1]).cpuMs)
+  yield { name: 'l2l-p over the faster baseline', value: ratio, unit: 'times', target: { most: 1.35 } }
+  const host = of(all[4]).cpuMs / of(all[3]).cpuMs
+  yield { name: 'l2l-p: stash on the host over stash on the device', value: host, unit: 'times' }
+}
+
+/** Adam in training: what of it the relay waits for. */
+function* exposed(backend: string): Generator<Row> {
+  for (const [schedule, serverThreads] of [
+    ['l2l', 0],
+    ['l2l-p', 1]
+  ] as const) {
+    const engine = new RelayEngine({
+      model: gpt(4, TIME),
+      rule: { name: 'adam' },
+      averaging: { name: 'tail' },
+      batch: TIME.batch,
+      microbatch: TIME.microbatch,
+      predictWith: 'current',
+      schedule,
+      serverThreads
+    })
+    engine.learn(tokens(TIME, TURNS * TIME.batch))
+    const { stepMs, exposedMs } = engine.report()
+    engine.finish()
+    const details = { backend, stepMs, exposedMs, serverThreads }
+    if (serverThreads === 0) yield { name: `training, ${schedule}: step with Adam`, value: stepMs, unit: 'ms', details }
+    else {
+      const share = (100 * exposedMs) / stepMs
+      yield { name: `training, ${schedule}: waiting for Adam`, value: share, unit: '%', target: { most: 5 }, details }
+    }
+  }
+}
+
+/** A budget in which the plain baseline must shrink its batch to a quarter. */
+function* budget(backend: string): Generator<Row> {
+  const model = gpt(8, TIME)
+  const small = { ...TIME, batch: TIME.batch / 4 }
+  const { deviceBytes: deviceMemory } = step(model, small, { schedule: 'baseline' })
+  const inputsASecond = (shape: Shape, way: Way) => {
+    let least = Number.POSITIVE_INFINITY
+    for (let turn = 0; turn < TURNS; turn++) least = Math.min(least, step(model, shape, { ...way, deviceMemory }).cpuMs)
+    return (1000 * shape.batch) / least
+  }
+  const baseline = inputsASecond(small, { schedule: 'baseline' })
+  const relayed = inputsASecond(TIME, { schedule: 'l2l-p', microbatch: TIME.microbatch, stash: 'host' })
+  const details = { backend, deviceMemory, baselineBatch: small.batch, batch: TIME.batch, baseline, relayed }
+  const name = 'one budget: inputs a second, l2l-p over baseline with a quarter of the batch'
+  yield { name, value: relayed / baseline, unit: 'times', target: { least: 1.4 }, details }
+}

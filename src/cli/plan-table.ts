@@ -1,0 +1,47 @@
+/** The planner's table, and what came of it. */
+import type { LayerProfile, Plan, RelayReport } from '../l2l/index.js'
+import { megabytes, print } from './output.js'
+
+/** One line a layer, then the plan as a whole. */
+export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
+  const isKeeping = plan.schedule.startsWith('baseline')
+  const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are']
+  const rows = layers.map((layer, l) => [
+    layer.name,
+    megabytes(layer.weightBytes),
+    megabytes(batch * layer.outputBytes),
+    megabytes(batch * layer.insideBytes),
+    `${(batch * layer.forwardMs).toFixed(1)} ms`,
+    `${(batch * layer.vjpMs).toFixed(1)} ms`,
+    isKeeping || plan.keeps.includes(l) ? 'kept' : l === layers.length - 1 ? 'kept (last)' : 'computed again'
+  ])
+  const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
+  for (const row of [head, ...rows])
+    print(
+      row
+        .map((cell, i) => cell.padEnd(widths[i]))
+        .join('  ')
+        .trimEnd()
+    )
+  print('')
+  print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}`)
+  print(`expected      ${expected(plan)}`)
+}
+
+/** What was expected beside what was measured. */
+export function showOutcome(plan: Plan, { stepMs, devicePeakBytes }: RelayReport): void {
+  print(
+    `plan            ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}, ${kept(plan)}`
+  )
+  print(`expected        ${expected(plan)}`)
+  print(`measured        ${stepMs.toFixed(1)} ms a step, ${megabytes(devicePeakBytes)} on the device`)
+}
+
+function expected({ stepMs, deviceBytes, stashBytes }: Plan): string {
+  const stash = stashBytes > 0 ? `, ${megabytes(stashBytes)} of stash on the host` : ''
+  return `${stepMs.toFixed(1)} ms a step, ${megabytes(deviceBytes)} on the device${stash}`
+}
+
+function kept({ keeps }: Plan): string {
+  return `${keeps.length} layers keep their insides`
+}

@@ -1,0 +1,19 @@
+/** A model's parameters as blocks: one a layer, layers without weights having none. */
+import type { Layout } from '../learner/index.js'
+import { forkSeed, uniforms } from './random.js'
+import { totalSize } from './shape.js'
+import type { Layer, Model } from './types.js'
+
+/** The layers that have a block, in the blocks' order. */
+export function layersWithBlocks({ layers }: Model): readonly Layer[] {
+  return layers.filter(({ weights }) => weights.length > 0)
+}
+
+export function layoutOf(model: Model): Layout {
+  return { blocks: layersWithBlocks(model).map(({ name, weights }) => ({ name, length: totalSize(weights) })) }
+}
+
+/** Fresh weights: the same for the same seed on every machine. */
+export function initialBlocks(model: Model, seed: number): Float32Array[] {
+  return layersWithBlocks(model).map((layer, index) => layer.initial(uniforms(forkSeed(seed, index))))
+}

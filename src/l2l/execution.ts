@@ -1,0 +1,35 @@
+/** From a network's description to what executes it here. */
+import { type Device, openDevice } from '../device/index.js'
+import type { NetworkSpec } from './description.js'
+import type { Execution } from './execution-options.js'
+import { createModel } from './models/create.js'
+import { NetworkLearner } from './network.js'
+import { planned } from './planning/planned.js'
+import type { Model } from './types.js'
+
+/** @throws ModelError */
+export function networkModel({ layers, sample, target }: NetworkSpec): Model {
+  return createModel(layers, sample, target)
+}
+
+/** @throws DeviceError */
+export function deviceFor({ backend = 'auto', deviceMemory }: Execution): Promise<Device> {
+  return openDevice(backend, deviceMemory)
+}
+
+/**
+ * The network as a learner.
+ * @param batch inputs that come at once, for the planner
+ * @param execution undefined if nothing will be computed, only the layout is wanted
+ * @throws ModelError, OptionError, DeviceError
+ */
+export async function networkLearner(
+  spec: NetworkSpec,
+  batch: number,
+  execution: Execution | undefined
+): Promise<NetworkLearner> {
+  const model = networkModel(spec)
+  if (execution === undefined) return new NetworkLearner(model, {})
+  await deviceFor(execution)
+  return new NetworkLearner(model, planned(model, execution, batch).relay)
+}

@@ -1,0 +1,153 @@
+/**
+ * Models as data: the name of a ready one with its options, or a list of layers. Comes from YAML or JSON files and from options
+ * of commands, hence every mistake is told with its place.
+ */
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { ModelError } from '../errors.js'
+import { ACTIVATIONS } from '../layers/activation.js'
+import { READY_MODELS } from './names.js'
+
+const count = z.int().min(1)
+const rate = z.number().min(0).lt(1)
+const activation = z.enum(ACTIVATIONS)
+/** Unique within the model; by default the layer's number and kind. */
+const name = z
+  .string()
+  .regex(/^[\w.-]+$/, 'give letters, digits, dots, dashes and underscores only')
+  .optional()
+const surround = {
+  norm: z.enum(['before', 'after', 'none']).default('before'),
+  /** ε of the norm. */
+  epsilon: z.number().positive().default(1e-5),
+  shortcut: z.boolean().default(true),
+  dropout: rate.default(0),
+  /** Factor of the fresh output kernel's numbers. */
+  gain: z.number().positive().default(1)
+}
+
+const layer = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('dense'), name, units: count, activation: activation.default('none') }),
+  z.strictObject({ kind: z.literal('layer-norm'), name, epsilon: z.number().positive().default(1e-5) }),
+  z.strictObject({ kind: z.literal('embedding'), name, width: count }),
+  z.strictObject({ kind: z.literal('attention'), name, heads: count, causal: z.boolean().default(false), ...surround }),
+  z.strictObject({
+    kind: z.literal('mlp'),
+    name,
+    /** Width between its two projections. */
+    inner: count,
+    activation: activation.default('gelu'),
+    ...surround
+  }),
+  z.strictObject({ kind: z.literal('dropout'), name, rate }),
+  z.strictObject({
+    kind: z.literal('convolution'),
+    name,
+    filters: count,
+    /** Height and width of the kernel. */
+    size: count,
+    stride: count.default(1),
+    padding: z.enum(['same', 'valid']).default('same'),
+    activation: activation.default('relu')
+  }),
+  z.strictObject({ kind: z.literal('max-pool'), name, size: z.int().min(2).default(2) }),
+  z.strictObject({ kind: z.literal('flatten'), name }),
+  z.strictObject({ kind: z.literal('mean-pool'), name })
+])
+
+const transformer = {
+  width: count.default(128),
+  /** Transformer layers, each of which is an attention and an MLP layer. */
+  layers: count.default(4),
+  heads: count.default(4),
+  /** Width inside the MLP layers. Default 4 × width. */
+  inner: count.optional(),
+  dropout: rate.default(0)
+}
+
+const schema = z.discriminatedUnion('model', [
+  z.strictObject({
+    model: z.literal('mlp'),
+    /** Units of the hidden layers. */
+    hidden: z.array(count).default([128]),
+    activation: activation.default('relu'),
+    dropout: rate.default(0)
+  }),
+  z.strictObject({
+    model: z.literal('convnet'),
+    /** Filters of the convolutions, each of which is followed by a pooling of 2 × 2. */
+    filters: z.array(count).min(1).default([8, 16]),
+    /** Height and width of the kernels. */
+    size: count.default(5),
+    /** Units of the hidden dense layer. */
+    hidden: count.default(64),
+    dropout: rate.default(0)
+  }),
+  z.strictObject({
+    model: z.literal('transformer'),
+    ...transformer,
+    /** Where the norm is: `after` is BERT's place. */
+    norm: z.enum(['before', 'after']).default('before')
+  }),
+  z.strictObject({ model: z.literal('gpt'), ...transformer }),
+  z.strictObject({ model: z.literal('layers'), name: z.string().default('layers'), layers: z.array(layer).min(1) })
+])
+
+export type LayerSpec = z.output<typeof layer>
+export type ModelSpec = z.output<typeof schema>
+
+/**
+ * @param value as from YAML: `{model: NAME, …options}`, or `{layers: [{kind: …}, …]}`
+ * @param source what to call it in errors
+ * @throws ModelError
+ */
+export function parseModel(value: unknown, source: string): ModelSpec {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ModelError(`${source} must hold key: value lines, such as "model: mlp"`)
+  }
+  const given = 'model' in value ? value : { model: 'layers', ...value }
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const at = issue.path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)?.[key], given)
+  const where = issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
+  throw new ModelError(`${source}: ${where}${messageOf(issue)}${at === undefined ? '' : ` (given: ${shown(at)})`}`)
+}
+
+/** What zod says, and for an unknown kind or model which there are. */
+function messageOf({ code, message, path }: z.core.$ZodIssue): string {
+  if (code !== 'invalid_union') return message
+  const known =
+    path[path.length - 1] === 'model' ? [...READY_MODELS, 'layers'] : layer.options.map(({ shape }) => shape.kind.value)
+  return `must be one of ${known.join(', ')}`
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
+
+/**
+ * @param nameOrFile a ready model, or a YAML or JSON file
+ * @throws ModelError
+ */
+export function loadModel(nameOrFile: string): ModelSpec {
+  if ((READY_MODELS as readonly string[]).includes(nameOrFile)) return parseModel({ model: nameOrFile }, nameOrFile)
+  let text: string
+  try {
+    text = readFileSync(nameOrFile, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ModelError(
+      `${nameOrFile}: cannot be read (${code}): give a YAML or JSON file or one of ${READY_MODELS.join(', ')}`
+    )
+  }
+  let value: unknown
+  try {
+    value = parse(text)
+  } catch (error) {
+    throw new ModelError(`${nameOrFile} is not YAML: ${(error as Error).message.split('\n')[0]}`)
+  }
+  return parseModel(value, nameOrFile)
+}

@@ -1,0 +1,127 @@
+/**
+ * A neural network as a `Learner`: whoever drives linear models drives this, and the parameters are blocks, one a layer. The
+ * relay executes it; between calls nothing of it is on the device.
+ */
+import {
+  type Blocks,
+  DivergenceError,
+  ExampleError,
+  type Examples,
+  type Layout,
+  type Learner,
+  type Prediction,
+  type Score,
+  zeros
+} from '../learner/index.js'
+import { initialBlocks, layoutOf } from './blocks.js'
+import { addToBlock, blockNumbers } from './parameters.js'
+import { Relay, type RelayOptions } from './relay/relay.js'
+import type { Batch, Host } from './relay/types.js'
+import { DenseRows } from './rows.js'
+import { isFiniteBlock } from './training/block-step.js'
+import type { Model } from './types.js'
+
+/** Seed of fresh weights: the same on every peer. */
+export const INITIAL_SEED = 20020564
+/** Rows scored at once: outputs of two layers of them are stashed. */
+const SCORE_ROWS = 256
+
+/** Lends blocks, and adds gradients to others. */
+export class BlocksHost implements Host {
+  readonly #numbers: readonly (number | undefined)[]
+
+  constructor(
+    model: Model,
+    private readonly parameters: Blocks,
+    private readonly sum: Blocks
+  ) {
+    this.#numbers = blockNumbers(model)
+  }
+
+  weights(layer: number): Float32Array {
+    return this.parameters[this.#numbers[layer] as number]
+  }
+
+  take(layer: number, gradients: readonly Float32Array[]): void {
+    addToBlock(this.sum[this.#numbers[layer] as number], gradients)
+  }
+}
+
+export class NetworkLearner implements Learner {
+  readonly layout: Layout
+  readonly classifies: boolean
+  readonly relay: Relay
+  readonly #rows: DenseRows
+  #scratch: Float32Array[] | undefined
+
+  /** @throws OptionError for options that do not go together */
+  constructor(
+    readonly model: Model,
+    options: RelayOptions
+  ) {
+    this.layout = layoutOf(model)
+    this.classifies = model.head.classifies
+    this.relay = new Relay(model, options)
+    this.#rows = new DenseRows(model)
+  }
+
+  initial(): Float32Array[] {
+    return initialBlocks(this.model, INITIAL_SEED)
+  }
+
+  score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
+    const host = new BlocksHost(this.model, parameters, [])
+    for (let row = from; row < to; row += SCORE_ROWS) {
+      const { loss, hits } = this.relay.score(host, this.#gather(examples, row, Math.min(to, row + SCORE_ROWS)))
+      into.loss += loss
+      into.hits += hits
+    }
+  }
+
+  /**
+   * A gradient that is not finite is never added: the rows are then taken one by one, as far as the one to blame.
+   * @throws ExampleError naming the first row that does not fit or has no finite gradient; rows before it have been added
+   */
+  addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void {
+    if (from === to) return
+    const batch = this.#gather(examples, from, to)
+    if (this.#add(parameters, batch, sum)) return
+    for (let row = from; row < to; row++) {
+      if (!this.#add(parameters, this.#gather(examples, row, row + 1), sum)) {
+        throw new ExampleError(row, 'the gradient is not a finite number: scale the features, or use a smaller step')
+      }
+    }
+  }
+
+  predict(parameters: Blocks, examples: Examples, row: number): Prediction {
+    this.#rows.clear()
+    this.#rows.appendUnlabelled(examples, row)
+    const all = this.relay.predict(new BlocksHost(this.model, parameters, []), this.#rows)
+    if (!this.classifies) return { label: all[0], scores: [all[0]] }
+    // Of a sequence, what comes after its last position.
+    const scores = Array.from(all.subarray(all.length - (this.model.head.input.at(-1) as number)))
+    return { label: scores.indexOf(Math.max(...scores)), scores }
+  }
+
+  /** @returns whether the gradient was finite; if not, nothing was added */
+  #add(parameters: Blocks, batch: Batch, sum: Blocks): boolean {
+    this.#scratch ??= zeros(this.layout)
+    for (const block of this.#scratch) block.fill(0)
+    try {
+      this.relay.train(new BlocksHost(this.model, parameters, this.#scratch), batch)
+    } catch (error) {
+      if (error instanceof DivergenceError) return false
+      throw error
+    }
+    if (!this.#scratch.every(isFiniteBlock)) return false
+    for (const [k, block] of this.#scratch.entries()) addToBlock(sum[k], [block])
+    return true
+  }
+
+  /** @throws ExampleError for a row that does not fit, after those before it were taken: see `addGradient` */
+  #gather(examples: Examples, from: number, to: number): Batch {
+    this.#rows.clear()
+    for (let row = from; row < to; row++) this.#rows.append(examples, row)
+    return this.#rows
+  }
+}

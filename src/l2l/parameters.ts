@@ -1,0 +1,32 @@
+/** How a layer's block, which the host keeps, becomes tensors on the device, and how gradients come back. */
+import * as tf from '@tensorflow/tfjs-core'
+import { sizeOf } from './shape.js'
+import type { Layer, Model } from './types.js'
+
+/** The number of each layer's block; undefined for layers without weights. */
+export function blockNumbers({ layers }: Model): readonly (number | undefined)[] {
+  let next = 0
+  return layers.map(layer => (layer.weights.length > 0 ? next++ : undefined))
+}
+
+/** Copies a layer's weights to the device. Whoever asked disposes of them. */
+export function upload(layer: Layer, block: Float32Array): tf.Tensor[] {
+  let from = 0
+  // This backend takes host memory as it is, and the host may write there before the tensor is gone.
+  const aliases = tf.getBackend() === 'tensorflow'
+  return layer.weights.map(({ shape }) => {
+    const to = from + sizeOf(shape)
+    const values = aliases ? block.slice(from, to) : block.subarray(from, to)
+    from = to
+    return tf.tensor(values, shape as number[], 'float32')
+  })
+}
+
+/** Adds gradients of a layer's tensors, each flat, to its block. */
+export function addToBlock(block: Float32Array, parts: readonly Float32Array[]): void {
+  let at = 0
+  for (const part of parts) {
+    for (let i = 0; i < part.length; i++) block[at + i] += part[i]
+    at += part.length
+  }
+}

@@ -1,0 +1,42 @@
+/** From what was asked for to how it will be executed: a schedule `auto` is planned, everything else is left as it is. */
+import type { Execution } from '../execution-options.js'
+import { megabytes, OverBudgetError } from '../relay/meter.js'
+import type { RelayOptions } from '../relay/relay.js'
+import type { Model } from '../types.js'
+import { makePlan, type Plan } from './plan.js'
+import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
+
+export interface Planned {
+  readonly relay: RelayOptions
+  /** Undefined if nothing was left to plan. */
+  readonly plan: Plan | undefined
+}
+
+/**
+ * @param batch samples a minibatch
+ * @throws OverBudgetError naming the layer that needs the most, where nothing fits
+ */
+export function planned(model: Model, execution: Execution, batch: number): Planned {
+  const { schedule, deviceMemory, microbatch, stash } = execution
+  if (schedule !== 'auto') return { relay: { ...execution, schedule }, plan: undefined }
+  const plan = planFor(model, profileModel(model), { deviceMemory, microbatch, stash }, batch)
+  return { relay: relayOptions(plan, deviceMemory), plan }
+}
+
+/** @throws OverBudgetError */
+export function planFor(model: Model, profile: DeviceProfile, execution: Execution, batch: number): Plan {
+  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
+  const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
+  const plan = makePlan({ profile, inputBytes: inputBytes(model), batch, deviceMemory, fixed })
+  if ('tooLarge' in plan)
+    throw new OverBudgetError(`layer ${plan.tooLarge}`, plan.needsBytes, deviceMemory, adviceFor(plan))
+  return plan
+}
+
+function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
+  return `give --device-memory ${megabytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
+}
+
+function relayOptions({ schedule, microbatch, stash, keeps }: Plan, deviceMemory: number | undefined): RelayOptions {
+  return { schedule, microbatch: schedule === 'baseline' ? undefined : microbatch, stash, keeps, deviceMemory }
+}

@@ -1,0 +1,145 @@
+/**
+ * What each layer costs on the device at hand: measured, on a few samples, because sizes
+ * and multiplications alone say little about a backend. Layers of the same shape are measured once.
+ */
+import * as tf from '@tensorflow/tfjs-core'
+import { layerCosts } from '../models/costs.js'
+import { upload } from '../parameters.js'
+import { uniforms } from '../random.js'
+import { deviceMeter } from '../relay/meter.js'
+import { FLOAT_BYTES, sizeOf } from '../shape.js'
+import type { Layer, Model } from '../types.js'
+
+export interface LayerProfile {
+  readonly name: string
+  readonly kind: string
+  readonly weightBytes: number
+  /** Bytes a sample: of the output, and of the insides that can be kept. */
+  readonly outputBytes: number
+  readonly insideBytes: number
+  /** Milliseconds a sample: forward, the whole VJP with what it computes again, and the VJP given the insides. */
+  readonly forwardMs: number
+  readonly vjpMs: number
+  readonly keptVjpMs: number
+  /** The most that a VJP has on the device beside what it is given: when it computes the insides again, and when not. */
+  readonly work: Work
+  readonly keptWork: Work
+}
+
+/** Bytes: fixed, and a sample. */
+export interface Work {
+  readonly fixed: number
+  readonly sample: number
+}
+
+export interface DeviceProfile {
+  /** Bytes a millisecond, to the device and back. */
+  readonly bytesPerMs: number
+  readonly layers: readonly LayerProfile[]
+}
+
+const PROBE_BYTES = 2 ** 22
+/** Samples of the microbatch whose time is taken. */
+const TIMED_SAMPLES = 8
+const REPEATS = 4
+
+/** Takes as long as a few small steps. */
+export function profileModel(model: Model): DeviceProfile {
+  const known = new Map<string, Measured>()
+  const costs = layerCosts(model)
+  const layers = model.layers.map((layer, l) => {
+    const { weights, input, output, kind } = layer
+    const alike = JSON.stringify([kind, weights, input, output])
+    const measured = known.get(alike) ?? measure(layer, model)
+    known.set(alike, measured)
+    const { name, weightBytes, outputBytes, insideBytes } = costs[l]
+    return { name, kind, weightBytes, outputBytes, insideBytes, ...measured }
+  })
+  return { bytesPerMs: bandwidth(), layers }
+}
+
+type Measured = Pick<LayerProfile, 'forwardMs' | 'vjpMs' | 'keptVjpMs' | 'work' | 'keptWork'>
+
+const PASS = { training: true, seed: 1 }
+
+function measure(layer: Layer, model: Model): Measured {
+  let measured: Measured | undefined
+  tf.tidy(() => {
+    const weights = layer.weights.length === 0 ? [] : upload(layer, layer.initial(uniforms(1)))
+    const x = inputOf(layer, model, TIMED_SAMPLES)
+    const dy = tf.ones([TIMED_SAMPLES, ...layer.output])
+    const { kept } = layer.forwardKeeping(x, weights, PASS)
+    const vjpMs = time(() => used(layer.vjp(x, weights, dy, PASS)))
+    measured = {
+      forwardMs: time(() => layer.forward(x, weights, PASS)),
+      vjpMs,
+      keptVjpMs: Math.min(
+        vjpMs,
+        time(() => used(layer.vjp(x, weights, dy, PASS, kept)))
+      ),
+      work: workOf(layer, weights, model, false),
+      keptWork: workOf(layer, weights, model, true)
+    }
+  })
+  return measured as Measured
+}
+
+/** Milliseconds a sample. */
+function time(work: () => tf.Tensor): number {
+  return leastMs(work) / TIMED_SAMPLES
+}
+
+/** The least of a few, with reading the result, after one that warms up: others use the machine as well. */
+function leastMs(work: () => tf.Tensor): number {
+  let least = Number.POSITIVE_INFINITY
+  for (let i = 0; i <= REPEATS; i++) {
+    tf.tidy(() => {
+      const start = performance.now()
+      work().dataSync()
+      if (i > 0) least = Math.min(least, performance.now() - start)
+    })
+  }
+  return least
+}
+
+/** Something whose values are there only when all is computed. */
+function used({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
+  return dx ?? dWeights[0]
+}
+
+function workOf(layer: Layer, weights: readonly tf.Tensor[], model: Model, keeps: boolean): Work {
+  const one = vjpBytes(layer, weights, model, 1, keeps)
+  const sample = vjpBytes(layer, weights, model, 2, keeps) - one
+  return { fixed: one - sample, sample }
+}
+
+function vjpBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model, samples: number, keeps: boolean): number {
+  const meter = deviceMeter()
+  let bytes = 0
+  tf.tidy(() => {
+    const x = inputOf(layer, model, samples)
+    const dy = tf.ones([samples, ...layer.output])
+    const kept = keeps ? layer.forwardKeeping(x, weights, PASS).kept : undefined
+    meter.resetPeak()
+    const before = meter.bytes
+    layer.vjp(x, weights, dy, PASS, kept)
+    bytes = meter.peakBytes - before
+  })
+  return bytes
+}
+
+function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {
+  const shape = [samples, ...layer.input]
+  const isTokens = model.sample.kind === 'tokens' && layer === model.layers[0]
+  return isTokens ? tf.zeros(shape, 'int32') : tf.randomUniform(shape, -1, 1, 'float32', 1)
+}
+
+function bandwidth(): number {
+  const values = new Float32Array(PROBE_BYTES / FLOAT_BYTES)
+  return (2 * PROBE_BYTES) / leastMs(() => tf.tensor(values))
+}
+
+/** Bytes a sample of the model's input. */
+export function inputBytes({ sample }: Model): number {
+  return sizeOf(sample.shape) * FLOAT_BYTES
+}

@@ -1,0 +1,32 @@
+/** The forward pass alone, layer by layer, for scores and predictions: no more than two layers' outputs are stashed. */
+import * as tf from '@tensorflow/tfjs-core'
+import { load, microbatches, type Run } from './run.js'
+
+const STILL = { training: false, seed: 0 }
+
+/** @param use is given each microbatch's outputs, which it must not dispose of, and its rows */
+export function forwardLayers(
+  run: Pick<Run, 'model' | 'host' | 'batch' | 'microbatch' | 'meter' | 'outputs'>,
+  use: (y: tf.Tensor, from: number, to: number) => void
+): void {
+  const { model, batch, outputs } = run
+  const last = model.layers.length - 1
+  for (const [l, layer] of model.layers.entries()) {
+    const weights = load(run, l)
+    for (const [microbatch, [from, to]] of microbatches(run).entries()) {
+      const x = l === 0 ? batch.inputs(from, to) : outputs.borrow(l, microbatch)
+      const y = layer.forward(x, weights, STILL)
+      if (l === 0) x.dispose()
+      else {
+        outputs.release(x)
+        outputs.drop(l, microbatch)
+      }
+      if (l < last) outputs.put(l + 1, microbatch, y)
+      else {
+        use(y, from, to)
+        y.dispose()
+      }
+    }
+    tf.dispose(weights)
+  }
+}

@@ -1,0 +1,137 @@
+/** The relay: takes a minibatch through a model on the device, under one of the four schedules, within the device's memory. */
+import * as tf from '@tensorflow/tfjs-core'
+import { OptionError } from '../../learner/index.js'
+import type { Model } from '../types.js'
+import { forwardLayers } from './forward.js'
+import { runLayerwise } from './layerwise.js'
+import { type DeviceMeter, deviceMeter } from './meter.js'
+import { runResident } from './resident.js'
+import { addScore, type Run } from './run.js'
+import { createStash, type Stash } from './stash.js'
+import type { Batch, Host, Schedule, StashPlace, StepScore } from './types.js'
+
+export interface RelayOptions {
+  /** Default `l2l`. */
+  readonly schedule?: Schedule
+  /** Rows of a microbatch. Default: the whole minibatch. `baseline` takes no other. */
+  readonly microbatch?: number
+  /** Where layer outputs wait for the backward pass. Default `device`. On the host, or disk, device memory does not depend on depth. */
+  readonly stash?: StashPlace
+  /** Most bytes on the device. Default: what it has. */
+  readonly deviceMemory?: number
+  /** Numbers of layers that keep their insides instead of computing them again. For `l2l` and `l2l-p`. Default: none. */
+  readonly keeps?: readonly number[]
+}
+
+export class Relay {
+  readonly schedule: Schedule
+  readonly meter: DeviceMeter
+  /** Most bytes of stashed tensors in host memory so far. */
+  stashPeakBytes = 0
+  readonly #outputs: Stash
+  readonly #gradients: Stash
+  #steps = 0
+
+  /** @throws OptionError for options that do not go together */
+  constructor(
+    readonly model: Model,
+    private readonly options: RelayOptions
+  ) {
+    const { schedule = 'l2l', microbatch, stash = 'device', deviceMemory } = options
+    if (schedule === 'baseline' && microbatch !== undefined) {
+      throw new OptionError(
+        'schedule baseline takes the whole minibatch at once: leave --microbatch out, or use baseline-ag'
+      )
+    }
+    if (schedule.startsWith('baseline') && stash !== 'device') {
+      throw new OptionError(`schedule ${schedule} keeps everything on the device: leave --stash out, or use l2l`)
+    }
+    this.schedule = schedule
+    this.meter = deviceMeter()
+    this.meter.limit = deviceMemory ?? Number.POSITIVE_INFINITY
+    this.#outputs = createStash(stash)
+    this.#gradients = createStash(stash === 'device' ? 'device' : 'host')
+  }
+
+  /**
+   * One minibatch forward and back: the host is given each layer's gradient sum, the last layer's first.
+   * @returns summed loss and hits, of the pass with dropout on
+   * @throws OverBudgetError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
+   */
+  train(host: Host, batch: Batch): StepScore {
+    const score = { loss: 0, hits: 0 }
+    const run: Run = {
+      model: this.model,
+      host,
+      batch,
+      microbatch: this.#rows(batch),
+      step: this.#steps++,
+      meter: this.meter,
+      score,
+      keeps: new Set(this.options.keeps),
+      outputs: this.#outputs,
+      gradients: this.#gradients
+    }
+    this.#clean(() => {
+      if (this.schedule.startsWith('baseline')) runResident(run)
+      else runLayerwise(run, this.schedule === 'l2l-p')
+    })
+    return score
+  }
+
+  /** Summed loss and hits of a minibatch, without dropout. */
+  score(host: Host, batch: Batch): StepScore {
+    const score = { loss: 0, hits: 0 }
+    const { head } = this.model
+    this.#clean(() =>
+      forwardLayers(this.#forwardRun(host, batch), (y, from, to) => {
+        const targets = batch.targets(from, to)
+        const sums = head.score(y, targets)
+        targets.dispose()
+        addScore(score, sums)
+      })
+    )
+    return score
+  }
+
+  /** What the head makes of each microbatch, one after the other, flat. */
+  predict(host: Host, batch: Batch): Float32Array {
+    const parts: number[] = []
+    const { head } = this.model
+    this.#clean(() =>
+      forwardLayers(this.#forwardRun(host, batch), y => {
+        const predicted = head.predict(y)
+        for (const value of predicted.dataSync() as Float32Array) parts.push(value)
+        predicted.dispose()
+      })
+    )
+    return Float32Array.from(parts)
+  }
+
+  close(): void {
+    this.#outputs.close()
+    this.#gradients.close()
+  }
+
+  #forwardRun(host: Host, batch: Batch) {
+    const { model, meter } = this
+    return { model, host, batch, microbatch: this.#rows(batch), meter, outputs: this.#outputs }
+  }
+
+  #rows({ size }: Batch): number {
+    return Math.min(size, this.options.microbatch ?? size)
+  }
+
+  /** Leaves nothing on the device or in the stash, whatever happens. */
+  #clean(work: () => void): void {
+    try {
+      tf.tidy(work)
+    } catch (error) {
+      this.#outputs.clear()
+      this.#gradients.clear()
+      throw error
+    } finally {
+      this.stashPeakBytes = Math.max(this.stashPeakBytes, this.#outputs.peakBytes + this.#gradients.peakBytes)
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Word pieces and byte pairs, by Hugging Face's tokenizer from its `tokenizer.json`; and a word-piece vocabulary made from texts
+ * for those who have no such file.
+ */
+import { readFileSync } from 'node:fs'
+import { Tokenizer as Library } from '@huggingface/tokenizers'
+import { ModelError } from '../errors.js'
+import type { Tokenizer } from './tokenizer.js'
+
+/** As in a `tokenizer.json`; the library reads what it needs of it. */
+export type TokenizerJson = object
+
+/** Of which the first that a vocabulary has is taken for padding. */
+const PADDING = ['[PAD]', '<pad>', '<|endoftext|>']
+const SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
+/** Longer words are not looked at by the library either. */
+const LONGEST_WORD = 100
+
+/**
+ * @param file a `tokenizer.json`
+ * @throws ModelError if it cannot be read or is none
+ */
+export function loadTokenizer(file: string): Tokenizer {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ModelError(`${file}: cannot be read (${(error as NodeJS.ErrnoException).code}): give a tokenizer.json`)
+  }
+  try {
+    return pieceTokenizer(JSON.parse(text))
+  } catch (error) {
+    throw new ModelError(`${file} is no tokenizer.json: ${(error as Error).message.split('\n')[0]}`)
+  }
+}
+
+export function pieceTokenizer(json: TokenizerJson): Tokenizer {
+  const library = new Library(json, {})
+  const tokens = library.get_vocab(true)
+  const padding = PADDING.map(name => tokens.get(name)).find(token => token !== undefined)
+  return {
+    // Numbers may have gaps.
+    vocabulary: 1 + [...tokens.values()].reduce((most, token) => Math.max(most, token), 0),
+    padding: padding ?? 0,
+    encode: text => library.encode(text, { add_special_tokens: false }).ids,
+    encodeWhole: text => library.encode(text).ids,
+    decode: numbers => library.decode([...numbers], { skip_special_tokens: true })
+  }
+}
+
+/**
+ * A word-piece vocabulary: special tokens, every character alone and within a word, then the commonest words as far as there is
+ * room. Lower case, accents stripped, texts between [CLS] and [SEP], as in BERT.
+ *
+ * @param size most tokens; characters beyond it are unknown
+ */
+export function wordPiecesOf(texts: Iterable<string>, size: number): TokenizerJson {
+  const shape = wordPieceJson({ ...Object.fromEntries(SPECIAL.map((name, token) => [name, token])) })
+  const cutter = new Library(shape, {})
+  const words = new Map<string, number>()
+  const characters = new Map<string, number>()
+  const count = (counts: Map<string, number>, key: string) => counts.set(key, (counts.get(key) ?? 0) + 1)
+  for (const text of texts) {
+    const normal = cutter.normalizer?.normalize(text) ?? text
+    for (const word of cutter.pre_tokenizer?.pre_tokenize(normal) ?? []) {
+      if (word.length > LONGEST_WORD) continue
+      count(words, word)
+      for (const character of word) {
+        count(characters, character)
+        count(characters, `##${character}`)
+      }
+    }
+  }
+  const pieces = [...commonest(characters), ...commonest(words)]
+  const vocabulary = [...new Set([...SPECIAL, ...pieces])].slice(0, Math.max(size, SPECIAL.length))
+  return wordPieceJson(Object.fromEntries(vocabulary.map((piece, token) => [piece, token])))
+}
+
+/** By falling count, equals in the order of their code units, so that every machine gets the same vocabulary. */
+function commonest(counts: ReadonlyMap<string, number>): string[] {
+  return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([piece]) => piece)
+}
+
+function wordPieceJson(vocab: Readonly<Record<string, number>>): TokenizerJson {
+  const special = (content: (typeof SPECIAL)[number]) => ({
+    id: vocab[content],
+    content,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+    special: true
+  })
+  const mark = (id: '[CLS]' | '[SEP]') => ({ SpecialToken: { id, type_id: 0 } })
+  const named = (id: '[CLS]' | '[SEP]') => ({ id, ids: [vocab[id]], tokens: [id] })
+  return {
+    version: '1.0',
+    added_tokens: SPECIAL.map(special),
+    normalizer: {
+      type: 'BertNormalizer',
+      clean_text: true,
+      handle_chinese_chars: true,
+      strip_accents: null,
+      lowercase: true
+    },
+    pre_tokenizer: { type: 'BertPreTokenizer' },
+    post_processor: {
+      type: 'TemplateProcessing',
+      single: [mark('[CLS]'), { Sequence: { id: 'A', type_id: 0 } }, mark('[SEP]')],
+      pair: [
+        mark('[CLS]'),
+        { Sequence: { id: 'A', type_id: 0 } },
+        mark('[SEP]'),
+        { Sequence: { id: 'B', type_id: 1 } }
+      ],
+      special_tokens: { '[CLS]': named('[CLS]'), '[SEP]': named('[SEP]') }
+    },
+    decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
+    model: {
+      type: 'WordPiece',
+      unk_token: '[UNK]',
+      continuing_subword_prefix: '##',
+      max_input_chars_per_word: LONGEST_WORD,
+      vocab
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** One layer's update, in place: what the param-server does for each layer, on whichever thread. */
+import type { Averaging, UpdateRule } from '../../learner/index.js'
+
+/** All that the host keeps of one layer. */
+export interface BlockMemory {
+  readonly parameters: Float32Array
+  readonly average: Float32Array
+  /** The rule's state for this block alone. */
+  readonly state: readonly Float32Array[]
+  /** Gradient sum over the minibatch. */
+  readonly gradient: Float32Array
+}
+
+/** @returns whether the gradient was finite; if not, nothing was changed */
+export function stepBlock(
+  { parameters, average, state, gradient }: BlockMemory,
+  rule: UpdateRule,
+  averaging: Averaging,
+  count: number,
+  updates: number
+): boolean {
+  if (!isFiniteBlock(gradient)) return false
+  const next = rule.step({ parameters: [parameters], state }, [gradient], count, updates)
+  const [averaged] = averaging.average([average], next.parameters, updates)
+  parameters.set(next.parameters[0])
+  average.set(averaged)
+  for (const [i, block] of state.entries()) block.set(next.state[i])
+  return true
+}
+
+export function isFiniteBlock(block: Float32Array): boolean {
+  // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
+  let bad = 0
+  for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
+  return bad === 0
+}

@@ -1,0 +1,121 @@
+/** Training a network in one process: the relay and the param-server as an engine that `SerialTrainer` can drive. */
+import {
+  type AveragingSpec,
+  type Engine,
+  type Examples,
+  newTally,
+  type PredictWith,
+  type RuleSpec,
+  type Trained
+} from '../../learner/index.js'
+import { initialBlocks } from '../blocks.js'
+import { INITIAL_SEED } from '../network.js'
+import { Relay, type RelayOptions } from '../relay/relay.js'
+import { DenseRows, foretells } from '../rows.js'
+import type { Model } from '../types.js'
+import { ParamServer } from './param-server.js'
+
+export interface RelayEngineOptions extends RelayOptions {
+  readonly model: Model
+  /** A blockwise one: see `isBlockwise`. */
+  readonly rule: RuleSpec
+  readonly averaging: AveragingSpec
+  /** Inputs an update, ≥ 1. */
+  readonly batch: number
+  /** `average` costs a forward pass more; with `current` the score is that of the training pass, dropout and all. */
+  readonly predictWith: PredictWith
+  /** Threads of the param-server. Default: one under `l2l-p`, else none. */
+  readonly serverThreads?: number
+}
+
+/** Where a run's time and memory went. */
+export interface RelayReport {
+  readonly steps: number
+  /** Mean of all steps but the first, scoring left out. */
+  readonly stepMs: number
+  /** Waiting for the param-server, a step. */
+  readonly exposedMs: number
+  readonly devicePeakBytes: number
+  readonly hostPeakBytes: number
+  /** Layers' gradients that were not finite, and were left out. */
+  readonly dropped: number
+}
+
+export class RelayEngine implements Engine {
+  readonly tally = newTally()
+  updates = 0
+  readonly #options: RelayEngineOptions
+  readonly #relay: Relay
+  readonly #server: ParamServer
+  readonly #rows: DenseRows
+  #firstMs = 0
+  #totalMs = 0
+  #firstWaitedMs = 0
+  #waitedMs = 0
+
+  /** @throws OptionError */
+  constructor(options: RelayEngineOptions) {
+    const { model, rule, averaging } = options
+    this.#options = options
+    this.#relay = new Relay(model, options)
+    const threads = options.serverThreads ?? (this.#relay.schedule === 'l2l-p' ? 1 : 0)
+    this.#server = new ParamServer({ model, initial: initialBlocks(model, INITIAL_SEED), rule, averaging, threads })
+    this.#rows = new DenseRows(model)
+    this.#relay.meter.resetPeak()
+  }
+
+  learn(examples: Examples): void {
+    const needsLabel = !foretells(this.#options.model)
+    for (let row = 0; row < examples.size; row++) {
+      if (needsLabel && Number.isNaN(examples.labels[row])) {
+        this.tally.unlabelled++
+        continue
+      }
+      this.#rows.append(examples, row)
+      if (this.#rows.size === this.#options.batch) this.#step()
+    }
+  }
+
+  finish(): Trained {
+    if (this.#rows.size > 0) this.#step()
+    const { parameters, average, state } = this.#server.collect()
+    this.#server.close()
+    this.#relay.close()
+    return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
+  }
+
+  report(): RelayReport {
+    const { meter, stashPeakBytes } = this.#relay
+    const steps = this.updates
+    const each = (total: number, first: number) => (steps > 1 ? (total - first) / (steps - 1) : total)
+    return {
+      steps,
+      stepMs: each(this.#totalMs, this.#firstMs),
+      exposedMs: each(this.#waitedMs, this.#firstWaitedMs),
+      devicePeakBytes: meter.peakBytes,
+      hostPeakBytes: this.#server.bytes + stashPeakBytes,
+      dropped: this.#server.dropped
+    }
+  }
+
+  #step(): void {
+    const { predictWith } = this.#options
+    const rows = this.#rows
+    const waited = this.#server.waitedMs
+    const before = predictWith === 'average' ? this.#relay.score(this.#server.averages, rows) : undefined
+    this.#server.begin(rows.size, this.updates)
+    const start = performance.now()
+    const { loss, hits } = this.#relay.train(this.#server, rows)
+    this.#totalMs += performance.now() - start
+    this.#waitedMs += this.#server.waitedMs - waited
+    if (this.updates === 0) {
+      this.#firstMs = this.#totalMs
+      this.#firstWaitedMs = this.#waitedMs
+    }
+    this.tally.loss += before?.loss ?? loss
+    this.tally.hits += before?.hits ?? hits
+    this.tally.inputs += rows.size
+    this.updates++
+    rows.clear()
+  }
+}

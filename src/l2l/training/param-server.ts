@@ -1,0 +1,154 @@
+/**
+ * The eager param-server (Pudipeddi et al.): all weights, averages and optimizer state, in host memory. A layer is stepped as
+ * soon as its gradient is there, by threads of the server while the relay goes on with the layers below, or at once where
+ * there are none. Updating in place is safe: a step reads a layer for the last time before it hands in its gradient.
+ */
+import { Worker } from 'node:worker_threads'
+import {
+  type Averaging,
+  type AveragingSpec,
+  type Blocks,
+  createAveraging,
+  createRule,
+  type Layout,
+  type RuleSpec,
+  statePlaces,
+  type UpdateRule
+} from '../../learner/index.js'
+import { layoutOf } from '../blocks.js'
+import { blockNumbers } from '../parameters.js'
+import type { Host } from '../relay/types.js'
+import type { Model } from '../types.js'
+import { type BlockMemory, stepBlock } from './block-step.js'
+import { Control } from './control.js'
+import type { ServerThreadData } from './server-thread.js'
+
+export interface ParamServerOptions {
+  readonly model: Model
+  readonly initial: Blocks
+  /** A blockwise one. */
+  readonly rule: RuleSpec
+  readonly averaging: AveragingSpec
+  /** Server threads; 0: the relay's thread does it. */
+  readonly threads: number
+}
+
+export class ParamServer implements Host {
+  /** Milliseconds that the relay has waited for the server. */
+  waitedMs = 0
+  readonly #layout: Layout
+  readonly #numbers: readonly (number | undefined)[]
+  readonly #rule: UpdateRule
+  readonly #averaging: Averaging
+  readonly #places: readonly (readonly number[])[]
+  readonly #blocks: readonly BlockMemory[]
+  readonly #control: Control
+  readonly #workers: readonly Worker[]
+  #count = 0
+  #updates = 0
+
+  constructor({ model, initial, rule, averaging, threads }: ParamServerOptions) {
+    this.#layout = layoutOf(model)
+    this.#numbers = blockNumbers(model)
+    this.#rule = createRule(rule)
+    this.#averaging = createAveraging(averaging)
+    this.#places = statePlaces(this.#rule, this.#layout)
+    const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
+    const make = (length: number) =>
+      threads === 0 ? new Float32Array(length) : new Float32Array(new SharedArrayBuffer(4 * length))
+    const filled = (from: Float32Array) => {
+      const block = make(from.length)
+      block.set(from)
+      return block
+    }
+    this.#blocks = this.#layout.blocks.map(({ length }, k) => ({
+      parameters: filled(initial[k]),
+      average: filled(initial[k]),
+      state: this.#places[k].map(place => make(stateBlocks[place].length)),
+      gradient: make(length)
+    }))
+    this.#control = new Control(Math.max(1, threads), this.#blocks.length)
+    this.#workers = Array.from({ length: threads }, (_, thread) => {
+      const data: ServerThreadData = {
+        thread,
+        threads,
+        control: this.#control.shared,
+        blocks: this.#blocks,
+        rule,
+        averaging
+      }
+      const worker = new Worker(new URL('./server-thread.js', import.meta.url), { workerData: data })
+      worker.unref()
+      return worker
+    })
+  }
+
+  /** Gradients of a layer that were not finite, and were left out. */
+  get dropped(): number {
+    return this.#control.dropped
+  }
+
+  /** Bytes that the server keeps. */
+  get bytes(): number {
+    return this.#blocks.reduce(
+      (sum, { parameters, state }) =>
+        sum + 3 * parameters.byteLength + state.reduce((bytes, block) => bytes + block.byteLength, 0),
+      0
+    )
+  }
+
+  weights(layer: number): Float32Array {
+    return this.#own(this.#numbers[layer] as number).parameters
+  }
+
+  /** Lends running averages in place of weights. */
+  readonly averages: Host = {
+    weights: layer => this.#own(this.#numbers[layer] as number).average,
+    take: () => {
+      throw new Error('no gradient is taken at the average')
+    }
+  }
+
+  /** A minibatch of so many inputs comes, after so many updates. */
+  begin(count: number, updates: number): void {
+    this.#count = count
+    this.#updates = updates
+  }
+
+  take(layer: number, gradients: readonly Float32Array[]): void {
+    const block = this.#numbers[layer] as number
+    const memory = this.#own(block)
+    let at = 0
+    for (const part of gradients) {
+      memory.gradient.set(part, at)
+      at += part.length
+    }
+    if (this.#workers.length > 0) this.#control.post(block, this.#count, this.#updates)
+    else if (!stepBlock(memory, this.#rule, this.#averaging, this.#count, this.#updates)) this.#control.drop()
+  }
+
+  /** Everything, when all updates are made; the server's own memory. */
+  collect(): { readonly parameters: Blocks; readonly average: Blocks; readonly state: Blocks } {
+    const all = this.#blocks.map((_, block) => this.#own(block))
+    const state: Float32Array[] = []
+    for (const [k, places] of this.#places.entries()) {
+      for (const [i, place] of places.entries()) state[place] = all[k].state[i]
+    }
+    return { parameters: all.map(block => block.parameters), average: all.map(block => block.average), state }
+  }
+
+  close(): void {
+    if (this.#workers.length > 0) this.#control.stop()
+  }
+
+  /** The block's memory, once it is the relay's. */
+  #own(block: number): BlockMemory {
+    if (this.#workers.length > 0) {
+      const start = performance.now()
+      this.#control.wait(block)
+      this.waitedMs += performance.now() - start
+      if (this.#control.hasFailed) throw new Error('a thread of the param-server failed: its error is above')
+    }
+    return this.#blocks[block]
+  }
+}

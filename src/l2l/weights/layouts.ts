@@ -1,0 +1,98 @@
+/**
+ * How other programs name and lay out the weights of models that have the structure of ours: `admb` for our own names, and
+ * Hugging Face's for GPT-2 (model gpt) and BERT (model transformer with norm: after).
+ */
+
+export const LAYOUTS = ['admb', 'gpt2', 'bert'] as const
+export type LayoutName = (typeof LAYOUTS)[number]
+
+/** Where one of our tensors is found in a file. */
+export interface Place {
+  /** Tensors of the file; several are put side by side along our last axis. */
+  readonly names: readonly string[]
+  /** Whether the file has matrices as [outputs, inputs], as PyTorch's linear layers do. */
+  readonly isTransposed?: boolean
+  /** Whether the file may have more rows than we take. */
+  readonly mayHaveMoreRows?: boolean
+  /** A tensor whose first row is added to each of ours: what BERT adds to every token of a single text. */
+  readonly firstRowOf?: string
+  /** Tensors to be taken in place of those that the file does not have. */
+  readonly otherwise?: readonly string[]
+  /** What to do where the file has none of them: an error, zeros, or what was there before. */
+  readonly ifMissing?: 'zeros' | 'before'
+}
+
+/** @returns undefined for a weight that the layout knows nothing of */
+export function placeOf(layout: LayoutName, layer: string, weight: string): Place | undefined {
+  switch (layout) {
+    case 'admb':
+      return { names: [`${layer}.${weight}`] }
+    case 'gpt2':
+      return gpt2(layer, weight)
+    case 'bert':
+      return bert(layer, weight)
+    default:
+      return layout satisfies never
+  }
+}
+
+/** What files of the layout may have in front of all names, the longest first. */
+export function prefixesOf(layout: LayoutName): readonly string[] {
+  return layout === 'gpt2' ? ['transformer.', ''] : layout === 'bert' ? ['bert.', ''] : ['']
+}
+
+/** Their names for our kernel, bias, scale and offset. */
+const TERMS: Readonly<Record<string, string>> = { kernel: 'weight', bias: 'bias', scale: 'weight', offset: 'bias' }
+
+function gpt2(layer: string, weight: string): Place | undefined {
+  const fixed: Readonly<Record<string, Place>> = {
+    'embedding.tokens': { names: ['wte.weight'] },
+    'embedding.positions': { names: ['wpe.weight'], mayHaveMoreRows: true },
+    'norm.scale': { names: ['ln_f.weight'] },
+    'norm.offset': { names: ['ln_f.bias'] },
+    // Their output layer is the token matrix, unless it is stored on its own, and has no bias.
+    'output.kernel': { names: ['lm_head.weight'], isTransposed: true, otherwise: ['wte.weight'] },
+    'output.bias': { names: ['lm_head.bias'], ifMissing: 'zeros' }
+  }
+  const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
+  if (block === undefined) return fixed[`${layer}.${weight}`]
+  const [part, term] = weight.split('.')
+  const parts: Readonly<Record<string, string>> =
+    half === 'attention'
+      ? { norm: 'ln_1', qkv: 'attn.c_attn', out: 'attn.c_proj' }
+      : { norm: 'ln_2', up: 'mlp.c_fc', down: 'mlp.c_proj' }
+  if (parts[part] === undefined) return undefined
+  return { names: [`h.${block}.${parts[part]}.${TERMS[term]}`] }
+}
+
+function bert(layer: string, weight: string): Place | undefined {
+  const fixed: Readonly<Record<string, Place>> = {
+    'embedding.tokens': { names: ['embeddings.word_embeddings.weight'] },
+    'embedding.positions': {
+      names: ['embeddings.position_embeddings.weight'],
+      mayHaveMoreRows: true,
+      firstRowOf: 'embeddings.token_type_embeddings.weight'
+    },
+    'norm.scale': { names: ['embeddings.LayerNorm.weight'], otherwise: ['embeddings.LayerNorm.gamma'] },
+    'norm.offset': { names: ['embeddings.LayerNorm.bias'], otherwise: ['embeddings.LayerNorm.beta'] },
+    // A pretrained file has no classifier.
+    'output.kernel': { names: ['classifier.weight'], isTransposed: true, ifMissing: 'before' },
+    'output.bias': { names: ['classifier.bias'], ifMissing: 'before' }
+  }
+  const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
+  if (block === undefined) return fixed[`${layer}.${weight}`]
+  const [part, term] = weight.split('.')
+  const at = `encoder.layer.${block}`
+  if (part === 'norm') {
+    const norm = `${at}.${half === 'attention' ? 'attention.output' : 'output'}.LayerNorm`
+    return { names: [`${norm}.${TERMS[term]}`], otherwise: [`${norm}.${term === 'scale' ? 'gamma' : 'beta'}`] }
+  }
+  const parts: Readonly<Record<string, readonly string[]>> = {
+    qkv: ['query', 'key', 'value'].map(name => `attention.self.${name}`),
+    out: ['attention.output.dense'],
+    up: ['intermediate.dense'],
+    down: ['output.dense']
+  }
+  if (parts[part] === undefined) return undefined
+  return { names: parts[part].map(name => `${at}.${name}.${TERMS[term]}`), isTransposed: term === 'kernel' }
+}

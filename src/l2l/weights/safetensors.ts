@@ -1,0 +1,148 @@
+/**
+ * The safetensors format: eight bytes of length, a JSON header of names, types, shapes and places, then the numbers. Tensors
+ * are read one at a time, so that a model larger than the memory to spare can be imported layer by layer.
+ */
+import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { z } from 'zod'
+import { ModelError } from '../errors.js'
+import { FLOAT_BYTES, sizeOf } from '../shape.js'
+
+export interface NamedTensor {
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly numbers: Float32Array
+}
+
+/** A file's tensors by name, in the file's order. */
+export type TensorFile = ReadonlyMap<string, StoredTensor>
+
+export interface StoredTensor {
+  readonly shape: readonly number[]
+  /** Reads the numbers from the file, as 32-bit floats. */
+  read(): Float32Array
+}
+
+const LENGTH_BYTES = 8
+/** As in the reference implementation: longer headers are refused before they are read. */
+const LONGEST_HEADER = 100_000_000
+const METADATA = '__metadata__'
+
+const BYTES = { F32: 4, F16: 2, BF16: 2 } as const
+const count = z.int().min(0)
+const entrySchema = z.object({
+  dtype: z.enum(['F32', 'F16', 'BF16'], { error: 'only the types F32, F16 and BF16 are known' }),
+  shape: z.array(count),
+  data_offsets: z.tuple([count, count])
+})
+
+/** @throws ModelError if the file cannot be read or is not in the format */
+export function readSafetensors(file: string): TensorFile {
+  const { header, start, size } = headerOf(file)
+  const tensors = new Map<string, StoredTensor>()
+  for (const [name, value] of Object.entries(header)) {
+    if (name === METADATA) continue
+    const parsed = entrySchema.safeParse(value)
+    if (!parsed.success) throw damaged(file, `tensor ${name}: ${parsed.error.issues[0].message}`)
+    const { dtype, shape, data_offsets } = parsed.data
+    const [from, to] = data_offsets
+    if (to - from !== sizeOf(shape) * BYTES[dtype] || start + to > size) {
+      throw damaged(file, `tensor ${name} has ${to - from} bytes at ${from} of ${size - start}`)
+    }
+    tensors.set(name, { shape, read: () => floatsOf(bytesAt(file, start + from, to - from), dtype) })
+  }
+  return tensors
+}
+
+/** @throws ModelError if the file cannot be written */
+export function writeSafetensors(file: string, tensors: readonly NamedTensor[]): void {
+  let at = 0
+  const header: Record<string, unknown> = { [METADATA]: { format: 'pt' } }
+  for (const { name, shape, numbers } of tensors) {
+    header[name] = { dtype: 'F32', shape, data_offsets: [at, at + numbers.byteLength] }
+    at += numbers.byteLength
+  }
+  const json = Buffer.from(JSON.stringify(header))
+  // The numbers begin at a multiple of eight bytes.
+  const padded = Buffer.alloc(Math.ceil(json.length / LENGTH_BYTES) * LENGTH_BYTES, ' ')
+  json.copy(padded)
+  const length = Buffer.alloc(LENGTH_BYTES)
+  length.writeBigUInt64LE(BigInt(padded.length))
+  withFile(file, 'w', handle => {
+    for (const part of [length, padded, ...tensors.map(({ numbers }) => bytesOf(numbers))]) {
+      for (let written = 0; written < part.length; ) written += writeSync(handle, part, written)
+    }
+  })
+}
+
+function headerOf(file: string): { header: Record<string, unknown>; start: number; size: number } {
+  const { length, size } = withFile(file, 'r', handle => {
+    const first = Buffer.alloc(LENGTH_BYTES)
+    readSync(handle, first, 0, LENGTH_BYTES, 0)
+    return { length: Number(first.readBigUInt64LE()), size: fstatSync(handle).size }
+  })
+  if (length > Math.min(LONGEST_HEADER, size - LENGTH_BYTES)) throw damaged(file, `a header of ${length} bytes`)
+  try {
+    const header = JSON.parse(bytesAt(file, LENGTH_BYTES, length).toString('utf8'))
+    if (typeof header === 'object' && header !== null) return { header, start: LENGTH_BYTES + length, size }
+  } catch {
+    // Told below.
+  }
+  throw damaged(file, 'the header is no JSON object')
+}
+
+function bytesAt(file: string, position: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length)
+  withFile(file, 'r', handle => {
+    for (let read = 0; read < length; ) {
+      const more = readSync(handle, bytes, read, length - read, position + read)
+      if (more === 0) throw damaged(file, 'it ends early')
+      read += more
+    }
+  })
+  return bytes
+}
+
+function withFile<T>(file: string, flags: 'r' | 'w', use: (handle: number) => T): T {
+  let handle: number
+  try {
+    handle = openSync(file, flags)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ModelError(`${file}: cannot be ${flags === 'r' ? 'read' : 'written'} (${code})`)
+  }
+  try {
+    return use(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function damaged(file: string, what: string): ModelError {
+  return new ModelError(`${file} is no whole safetensors file: ${what}`)
+}
+
+function bytesOf(numbers: Float32Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
+}
+
+function floatsOf(bytes: Buffer, type: keyof typeof BYTES): Float32Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const floats = new Float32Array(bytes.length / BYTES[type])
+  const bits = new Uint32Array(floats.buffer)
+  for (let i = 0; i < floats.length; i++) {
+    if (type === 'F32') bits[i] = view.getUint32(FLOAT_BYTES * i, true)
+    else if (type === 'BF16') bits[i] = view.getUint16(2 * i, true) << 16
+    else floats[i] = halfToFloat(view.getUint16(2 * i, true))
+  }
+  return floats
+}
+
+/** IEEE 754 binary16: one bit of sign, five of exponent, ten of fraction. */
+function halfToFloat(half: number): number {
+  const sign = half & 0x8000 ? -1 : 1
+  const exponent = (half >> 10) & 0x1f
+  const fraction = half & 0x3ff
+  if (exponent === 0) return sign * fraction * 2 ** -24
+  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15)
+}

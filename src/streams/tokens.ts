@@ -1,0 +1,46 @@
+/** Rows of token numbers that are in memory already: text that somebody else has cut into tokens. */
+import type { Reader } from './reader.js'
+import { RowBuffer, type Rows } from './rows.js'
+
+/** Plain data, so that it can be handed to another thread. */
+export interface TokenRows {
+  /** Tokens a row, the same for all. */
+  readonly width: number
+  /** Row after row. */
+  readonly values: Int32Array
+  /** Class numbers, one a row; undefined where the tokens are their own targets. */
+  readonly labels?: Float32Array
+  readonly classes?: number
+}
+
+const BATCH_ROWS = 256
+
+/** A token is the value of the feature that its position is. Rows without labels have label 0. */
+export function openTokens(tokens: TokenRows): Reader {
+  return {
+    dimension: tokens.width,
+    classes: tokens.classes,
+    skipped: 0,
+    repeatable: true,
+    pass: () => read(tokens)
+  }
+}
+
+async function* read({ width, values, labels }: TokenRows): AsyncGenerator<Rows> {
+  const out = new RowBuffer()
+  const count = values.length / width
+  for (let from = 0; from < count; from += BATCH_ROWS) {
+    const to = Math.min(count, from + BATCH_ROWS)
+    out.clear()
+    out.reserve(to - from, (to - from) * width)
+    for (let row = from; row < to; row++) {
+      out.labels[out.size] = labels === undefined ? 0 : labels[row]
+      for (let position = 0; position < width; position++) {
+        out.indices[out.entries] = position
+        out.values[out.entries++] = values[row * width + position]
+      }
+      out.offsets[++out.size] = out.entries
+    }
+    yield out.view()
+  }
+}

@@ -1,0 +1,49 @@
+/** Peers whose model is a network: they learn it together, store it, and refuse those with another. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { agree, MAIN, Processes, until } from './processes.js'
+
+const admb = async (...args: string[]) =>
+  JSON.parse(
+    (await promisify(execFile)(process.execPath, [MAIN, ...args, '--json'])).stdout.trim().split('\n').at(-1) ?? ''
+  )
+
+describe('peers with a network', function () {
+  this.timeout(120_000)
+  const processes = new Processes()
+  afterEach(() => processes.stop())
+
+  it('learn it together layer to layer, and store what all hold', async () => {
+    const dir = await processes.scratch()
+    const model = join(dir, 'small.yaml')
+    await writeFile(model, 'model: mlp\nhidden: [32]\n')
+    const task = ['--data', 'digits', '--model', model, '--rate', '400', '--batch', '64', '--limit', '1500']
+    const first = await processes.start(...task, '--shard', '1/2', '--schedule', 'l2l', '--dir', join(dir, 'a')).up()
+    const second = await processes
+      .start(...task, '--shard', '2/2', '--schedule', 'baseline', '--peer', first.latest.addresses[0])
+      .up()
+    await until('both have learned all', () => [first, second].every(({ latest }) => latest.ended), 60_000)
+    await until('both hold the same', () => agree([first, second]))
+    assert.ok(first.latest.predictor.updates > 10)
+    assert.deepEqual(processes.equivocations, [])
+    await first.end()
+    const { accuracy, predictor } = await admb('eval', '--dir', join(dir, 'a'), '--data', 'digits:test')
+    assert.ok(accuracy > 0.6, `accuracy ${accuracy}`)
+    assert.equal(predictor.digest, first.latest.predictor.digest)
+  })
+
+  it('refuse a peer with another network', async () => {
+    const dir = await processes.scratch()
+    const model = join(dir, 'other.yaml')
+    await writeFile(model, 'model: mlp\nhidden: [16]\n')
+    const slow = ['--data', 'digits', '--rate', '20', '--batch', '16']
+    const first = await processes.start(...slow, '--model', 'mlp').up()
+    const other = await processes.start(...slow, '--model', model, '--peer', first.latest.addresses[0]).up()
+    const told = /has model mlp#\w+, this peer mlp#\w+: start both with the same --model/
+    await until('it is told why', () => other.logs.some(({ msg }) => told.test(msg)))
+    assert.deepEqual(other.latest.neighbours, [])
+  })
+})

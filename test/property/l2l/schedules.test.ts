@@ -1,0 +1,98 @@
+/** All schedules compute the same gradients, and leave nothing behind. */
+import { deepEqual, equal, notDeepEqual, ok } from 'node:assert/strict'
+import * as tf from '@tensorflow/tfjs-core'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import { createModel } from '../../../src/l2l/models/create.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import { BlocksHost } from '../../../src/l2l/network.js'
+import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
+import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
+import type { Model } from '../../../src/l2l/types.js'
+import { zeros } from '../../../src/learner/index.js'
+import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+
+/** Loss and gradients of one minibatch. */
+function gradientsOf(model: Model, options: RelayOptions, rows: number) {
+  const relay = new Relay(model, options)
+  const parameters = initialBlocks(model, 1)
+  const sum = zeros(layoutOf(model))
+  const batch = new DenseRows(model)
+  const examples = randomRows(model, rows)
+  for (let row = 0; row < rows; row++) batch.append(examples, row)
+  const before = tf.memory().numTensors
+  const { loss, hits } = relay.train(new BlocksHost(model, parameters, sum), batch)
+  equal(tf.memory().numTensors, before)
+  relay.close()
+  return { loss, hits, sum }
+}
+
+function relativeDifference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
+  let most = 0
+  let largest = 0
+  a.forEach((block, k) => {
+    block.forEach((value, i) => {
+      most = Math.max(most, Math.abs(value - b[k][i]))
+      largest = Math.max(largest, Math.abs(value))
+    })
+  })
+  return most / largest
+}
+
+const cases = fc.record({
+  hidden: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 0, maxLength: 4 }),
+  rows: fc.integer({ min: 1, max: 13 }),
+  microbatch: fc.integer({ min: 1, max: 13 }),
+  stash: fc.constantFrom(...STASH_PLACES),
+  keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
+})
+
+for (const device of ['cpu', 'wasm'] as const) {
+  describe(`schedules of the relay on ${device}`, () => {
+    before(() => openDevice(device))
+
+    it('layer to layer gives the bits of accumulated gradients, wherever the stash is', () => {
+      fc.assert(
+        fc.property(cases, ({ hidden, rows, microbatch, stash, keeps }) => {
+          const model = denseModel(6, hidden, 3)
+          const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch }, rows)
+          for (const schedule of ['l2l', 'l2l-p'] as const) {
+            deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps }, rows), accumulated)
+          }
+        }),
+        { numRuns: 40 }
+      )
+    })
+
+    it('a transformer with dropout draws the same masks when insides are computed again', () => {
+      const shape = { width: 8, layers: 1, heads: 2, dropout: 0.3 }
+      const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
+      const model = createModel(parseModel({ model: 'gpt', ...shape }, 'test'), sample, { kind: 'next-token' })
+      const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
+      for (const keeps of [[], [2], [1, 3]]) {
+        const stash = 'host'
+        deepEqual(gradientsOf(model, { schedule: 'l2l-p', microbatch: 2, stash, keeps }, 5), accumulated)
+      }
+      const undropped = createModel(parseModel({ model: 'gpt', ...shape, dropout: 0 }, 'test'), sample, {
+        kind: 'next-token'
+      })
+      notDeepEqual(gradientsOf(undropped, { schedule: 'l2l', microbatch: 2 }, 5).loss, accumulated.loss)
+    })
+
+    it('a whole minibatch at once gives the same but for rounding', () => {
+      fc.assert(
+        fc.property(cases, ({ hidden, rows, microbatch }) => {
+          const model = denseModel(6, hidden, 3)
+          const whole = gradientsOf(model, { schedule: 'baseline' }, rows)
+          const parts = gradientsOf(model, { schedule: 'l2l', microbatch }, rows)
+          ok(relativeDifference(whole.sum, parts.sum) <= 1e-5)
+          ok(Math.abs(whole.loss - parts.loss) <= 1e-5 * whole.loss)
+          equal(whole.hits, parts.hits)
+        }),
+        { numRuns: 40 }
+      )
+    })
+  })
+}

@@ -1,0 +1,154 @@
+/** The param-server gives what plain training gives, whoever steps the layers and whenever. */
+import { deepEqual, equal, ok, throws } from 'node:assert/strict'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import { NetworkLearner } from '../../../src/l2l/network.js'
+import { SCHEDULES, type Schedule } from '../../../src/l2l/relay/types.js'
+import { stepBlock } from '../../../src/l2l/training/block-step.js'
+import { RelayEngine } from '../../../src/l2l/training/engine.js'
+import {
+  BatchEngine,
+  createAveraging,
+  createRule,
+  type Engine,
+  type PredictWith,
+  type RuleSpec,
+  zeros
+} from '../../../src/learner/index.js'
+import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+
+const model = denseModel(5, [7, 6], 3)
+const averaging = { name: 'tail' } as const
+const rules: readonly RuleSpec[] = [{ name: 'adam' }, { name: 'momentum' }, { name: 'lamb' }, { name: 'lars' }]
+
+interface Case {
+  readonly rule: RuleSpec
+  readonly batch: number
+  readonly rows: number
+  readonly predictWith: PredictWith
+}
+
+const cases = fc.record({
+  rule: fc.constantFrom(...rules),
+  batch: fc.integer({ min: 1, max: 9 }),
+  rows: fc.integer({ min: 1, max: 40 }),
+  predictWith: fc.constantFrom('average' as const, 'current' as const)
+})
+
+/** @param chunk rows at once: a batch may be spread over several, and have several in it */
+function trained(engine: Engine, rows: number, chunk = 7) {
+  const examples = randomRows(model, rows)
+  for (let row = 0; row < rows; row += chunk) {
+    const size = Math.min(chunk, rows - row)
+    engine.learn({
+      ...examples,
+      size,
+      labels: examples.labels.subarray(row),
+      offsets: examples.offsets.subarray(row)
+    })
+  }
+  const { parameters, average, state, updates } = engine.finish()
+  return {
+    parameters: copies(parameters),
+    average: copies(average),
+    state: copies(state),
+    updates,
+    tally: engine.tally
+  }
+}
+
+const copies = (blocks: readonly Float32Array[]) => blocks.map(block => Float32Array.from(block))
+
+function relayed({ rule, batch, predictWith }: Case, schedule: Schedule, serverThreads: number): RelayEngine {
+  const microbatch = schedule === 'baseline' ? undefined : 3
+  return new RelayEngine({ model, rule, averaging, batch, predictWith, schedule, microbatch, serverThreads })
+}
+
+describe('training a network', () => {
+  before(() => openDevice('cpu'))
+
+  it('gives the bits of plain batches under the same relay', () => {
+    fc.assert(
+      fc.property(cases, given => {
+        const { rule, batch, rows } = given
+        const learner = new NetworkLearner(model, { schedule: 'l2l', microbatch: 3 })
+        const options = { batch, predictWith: given.predictWith, dimension: 5, dimensionLimit: 5 }
+        const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging(averaging) }
+        const plain = trained(new BatchEngine({ ...options, ...parts }), rows, rows)
+        const relay = trained(relayed(given, 'l2l', 0), rows, rows)
+        deepEqual(relay.parameters, plain.parameters)
+        deepEqual(relay.average, plain.average)
+        deepEqual(relay.state, plain.state)
+        equal(relay.updates, plain.updates)
+        ok(Math.abs(relay.tally.loss - plain.tally.loss) <= 1e-4 * plain.tally.loss)
+      }),
+      { numRuns: 20 }
+    )
+  })
+
+  it('gives the same bits with server threads beside execution', () => {
+    fc.assert(
+      fc.property(cases, fc.integer({ min: 1, max: 3 }), (given, threads) => {
+        deepEqual(trained(relayed(given, 'l2l-p', threads), given.rows), trained(relayed(given, 'l2l', 0), given.rows))
+      }),
+      { numRuns: 6 }
+    )
+  })
+
+  for (const schedule of SCHEDULES) {
+    it(`learns under ${schedule}`, () => {
+      const engine = relayed(
+        { rule: { name: 'adam', step: 0.02 }, batch: 8, rows: 0, predictWith: 'current' },
+        schedule,
+        0
+      )
+      const examples = randomRows(model, 64)
+      const losses: number[] = []
+      for (let pass = 0; pass < 40; pass++) {
+        const before = engine.tally.loss
+        engine.learn(examples)
+        losses.push(engine.tally.loss - before)
+      }
+      ok(losses[39] < 0.7 * losses[0], `${losses[0]} to ${losses[39]}`)
+      engine.finish()
+    })
+  }
+
+  it('stops where the loss leaves all bounds, with the state as it was', () => {
+    const engine = relayed({ rule: { name: 'adam' }, batch: 2, rows: 0, predictWith: 'current' }, 'l2l', 0)
+    const examples = randomRows(model, 2)
+    examples.values.fill(3e38)
+    throws(() => engine.learn(examples), { name: 'DivergenceError' })
+  })
+})
+
+describe('gradients that are not finite', () => {
+  before(() => openDevice('cpu'))
+
+  it('are never added: the row is named, and those before it are in the sum', () => {
+    const learner = new NetworkLearner(model, {})
+    const examples = randomRows(model, 6)
+    examples.values.fill(3e38, 4 * 5, 5 * 5)
+    const parameters = learner.initial()
+    const sum = zeros(learner.layout)
+    throws(() => learner.addGradient(parameters, examples, 0, 6, sum), { name: 'ExampleError', row: 4 })
+    const expected = zeros(learner.layout)
+    for (let row = 0; row < 4; row++) learner.addGradient(parameters, examples, row, row + 1, expected)
+    deepEqual(sum, expected)
+  })
+
+  it('change nothing of their layer', () => {
+    const memory = {
+      parameters: Float32Array.of(1, 2),
+      average: Float32Array.of(1, 2),
+      state: [Float32Array.of(0, 0)],
+      gradient: Float32Array.of(1, Number.NaN)
+    }
+    const before = structuredClone(memory)
+    equal(stepBlock(memory, createRule({ name: 'momentum' }), createAveraging(averaging), 1, 0), false)
+    deepEqual(memory, before)
+    memory.gradient.fill(1)
+    equal(stepBlock(memory, createRule({ name: 'momentum' }), createAveraging(averaging), 1, 0), true)
+    ok(memory.parameters[0] < before.parameters[0])
+  })
+})

@@ -1,0 +1,35 @@
+/** Small models and rows for them. */
+import { softmaxHead } from '../../../src/l2l/heads/softmax.js'
+import { dense } from '../../../src/l2l/layers/dense.js'
+import { uniforms } from '../../../src/l2l/random.js'
+import { sizeOf } from '../../../src/l2l/shape.js'
+import type { Model } from '../../../src/l2l/types.js'
+import type { Examples } from '../../../src/learner/index.js'
+
+/** Fully connected layers of those widths, and a softmax over the classes. */
+export function denseModel(inputs: number, hidden: readonly number[], classes: number): Model {
+  const widths = [inputs, ...hidden, classes]
+  const layers = widths
+    .slice(1)
+    .map((units, l) =>
+      dense({ name: `dense${l}`, input: [widths[l]], units, activation: l < hidden.length ? 'relu' : 'none' })
+    )
+  return { name: 'dense', sample: { kind: 'features', shape: [inputs] }, layers, head: softmaxHead([classes]) }
+}
+
+/** Rows with random features and labels, or random texts, always the same. */
+export function randomRows({ sample, head }: Model, size: number): Examples {
+  const random = uniforms(size)
+  // Of a text the last token is only a target.
+  const width = sizeOf(sample.shape) + (sample.kind === 'tokens' ? 1 : 0)
+  const classes = head.input[head.input.length - 1]
+  return {
+    size,
+    labels: Float32Array.from({ length: size }, () => Math.floor(random() * classes)),
+    offsets: Int32Array.from({ length: size + 1 }, (_, row) => row * width),
+    indices: Int32Array.from({ length: size * width }, (_, i) => i % width),
+    values: Float32Array.from({ length: size * width }, () =>
+      sample.kind === 'tokens' ? Math.floor(random() * sample.vocabulary) : 2 * random() - 1
+    )
+  }
+}

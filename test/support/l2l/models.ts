@@ -1,0 +1,54 @@
+/** A model's loss and gradients in the plainest way: all layers forward, all layers back, everything on the device. */
+import * as tf from '@tensorflow/tfjs-core'
+import { layersWithBlocks } from '../../../src/l2l/blocks.js'
+import { sizeOf } from '../../../src/l2l/shape.js'
+import type { Layer, Model, Pass } from '../../../src/l2l/types.js'
+
+export interface Step {
+  /** Summed over samples. */
+  readonly loss: number
+  readonly hits: number
+  readonly gradients: Float32Array[]
+}
+
+export function stepOf(model: Model, blocks: readonly Float32Array[], x: tf.Tensor, targets: tf.Tensor): Step {
+  const owners = layersWithBlocks(model)
+  const result: { loss?: number; hits?: number } = {}
+  const gradients = new Map<Layer, Float32Array>()
+  tf.tidy(() => {
+    const weights = model.layers.map(layer => tensorsOf(layer, blocks[owners.indexOf(layer)]))
+    const passes = model.layers.map((_, i): Pass => ({ training: true, seed: i }))
+    const inputs: tf.Tensor[] = [x]
+    model.layers.forEach((layer, i) => {
+      inputs.push(layer.forward(inputs[i], weights[i], passes[i]))
+    })
+    const judged = model.head.lossAndGradient(inputs[model.layers.length], targets)
+    result.loss = judged.loss.dataSync()[0]
+    result.hits = judged.hits?.dataSync()[0]
+    let d: tf.Tensor | undefined = judged.dx
+    for (let i = model.layers.length - 1; i >= 0; i--) {
+      const layer = model.layers[i]
+      const back = layer.vjp(inputs[i], weights[i], d as tf.Tensor, passes[i])
+      gradients.set(layer, blockOf(back.dWeights))
+      d = back.dx
+    }
+  })
+  return {
+    loss: result.loss ?? Number.NaN,
+    hits: result.hits ?? Number.NaN,
+    gradients: owners.map(layer => gradients.get(layer) ?? new Float32Array(0))
+  }
+}
+
+export function tensorsOf(layer: Layer, block: Float32Array | undefined): tf.Tensor[] {
+  let at = 0
+  return layer.weights.map(({ shape }) => {
+    const from = at
+    at += sizeOf(shape)
+    return tf.tensor((block as Float32Array).slice(from, at), [...shape])
+  })
+}
+
+function blockOf(tensors: readonly tf.Tensor[]): Float32Array {
+  return Float32Array.from(tensors.flatMap(tensor => [...tensor.dataSync()]))
+}
