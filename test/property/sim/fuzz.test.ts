@@ -16,7 +16,7 @@ const NO_ECHO_CHECK = [
 ]
 
 describe('fuzzing', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   after(removeMutants)
 
   it('finds no violation in 800 random trials with faults of all kinds', () => {
