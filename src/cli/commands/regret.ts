@@ -28,7 +28,7 @@ export function regretCommand(program: Command): Command {
   withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
     .option(
       '--log <file>',
-      'what admb train or peer --log wrote; can be repeated, one for each peer (default: learn the data as admb train does)',
+      'what train or peer --log wrote, one for each peer (default: learn the data as train does)',
       collect
     )
     .option('--max-passes <n>', 'most passes over the data in search of that predictor (default: 5000)', whole(1))
