@@ -3,9 +3,9 @@
  * neighbour is known to hold, and the newest sum received from it. All of it ends with the session.
  */
 import type { Blocks } from '../learner/types.js'
-import type { Incoming, Outgoing } from './codec.js'
 import type { Coverage } from './coverage.js'
 import { FrameError } from './errors.js'
+import type { Incoming, Outgoing } from './frame.js'
 import type { PredictorName } from './name.js'
 import { Recent } from './recent.js'
 

@@ -3,8 +3,8 @@
  * without waiting for the tree, and learns where its maker can be reached should the tree break.
  */
 import { Reader, Writer } from './bytes.js'
-import { LIMITS } from './codec.js'
 import { FrameError } from './errors.js'
+import { LIMITS } from './frame.js'
 import type { PredictorName } from './name.js'
 
 const HEAD_VERSION = 1

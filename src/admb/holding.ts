@@ -2,8 +2,9 @@
  * The predictor that a node holds, with what is needed to pass it on and to take over the next one: the parent it came
  * from, the batch that made it, its lineage.
  */
-import type { ReceivedFrame, Whole } from './codec.js'
+
 import { FrameError } from './errors.js'
+import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderMemory } from './lineage.js'
 import { compareNames, equivocates, type PredictorName, sameName } from './name.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'

@@ -5,60 +5,24 @@
  * gradients, ticks, frames, neighbours up and down), takes the effects, and asks for frames when a transport can take one.
  * The same code runs in the simulator and over libp2p.
  */
-import type { Blocks, Layout } from '../learner/types.js'
+import type { Blocks } from '../learner/types.js'
 import { Buffers } from './buffers.js'
-import type { Allocate } from './bytes.js'
-import {
-  decodeFrame,
-  encodeFrame,
-  type ReceivedFrame,
-  type ReceivedSum,
-  type SentFrame,
-  type SentSum,
-  type Shapes
-} from './codec.js'
 import { changes, covered, union } from './coverage.js'
+import { decodeFrame } from './decode.js'
 import { Edge } from './edge.js'
+import { encodeFrame } from './encode.js'
 import { DivergedError, FrameError } from './errors.js'
-import { Holding, isFinitePredictor, type Known } from './holding.js'
+import type { ReceivedFrame, ReceivedSum, SentFrame, SentSum, Shapes } from './frame.js'
+import { Holding, isFinitePredictor } from './holding.js'
 import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger } from './ledger.js'
-import { type Precedence, type PredictorName, prevails, sameName } from './name.js'
+import { type PredictorName, prevails, sameName } from './name.js'
+import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
-import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
+import { type Batch, type Header, nextPredictor, type Predictor } from './predictor.js'
 import { decodeSaved, encodeSaved, type Saved } from './saved.js'
 import { Sums, total } from './sums.js'
 import { byteLength } from './vectors.js'
-
-export interface AdmbOptions extends Recipe {
-  /** This node's index among all nodes; lower wins between predictors with equally many updates. */
-  readonly self: string
-  /** Number of this run, stored durably before the first frame leaves: 1 at first, then one more each start. */
-  readonly incarnation: number
-  readonly layout: Layout
-  /** The predictor to start from: `startingPredictor(…)`, or what an earlier run saved. */
-  readonly initial: Predictor
-  /** b: gradients a batch, ≥ 1. */
-  readonly batch: number
-  /** S: periods for which gradients that no batch used are kept; 0 is the published algorithm. Default 0. */
-  readonly carry?: number
-  /** H: how many headers of ancestors are kept and sent along, when `carry` is not 0. Default 64. */
-  readonly lineage?: number
-  /** Default 'origin'. 'sender' is the paper's letter, for experiments; it needs carry 0. */
-  readonly precedence?: Precedence
-  /** Whole predictors up to that many bytes are sent unasked to a neighbour that lacks them. Default 65536. */
-  readonly pushBytes?: number
-  /** Predictors that are in this memory already and need not be made again. Default none. */
-  readonly known?: Known
-  /** Where finished frames are put. Default a buffer of its own for each, which may be transferred. */
-  readonly allocate?: Allocate
-}
-
-/** What happened, for the driver to act on. */
-export type Effect =
-  | { readonly kind: 'updated'; readonly predictor: Predictor; readonly header: Header; readonly batch: Batch }
-  | { readonly kind: 'adopted'; readonly predictor: Predictor; readonly from: string }
-  | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
 
 export class AdmbNode {
   readonly #options: AdmbOptions
@@ -75,7 +39,7 @@ export class AdmbNode {
   #period = 0
   /** Counts every change of what sums are made of. */
   #version = 0
-  /** Takes a frame's sum in; kept from one frame to the next unless the sum was kept. */
+  /** Where a frame's sum is put. */
   readonly #spare = () => this.#buffers.take()
 
   constructor(options: AdmbOptions) {

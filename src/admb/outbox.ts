@@ -2,8 +2,9 @@
  * What of the predictor goes to a neighbour, and when: to those who lack it, at once, as the step where they hold the parent,
  * whole where that is small or was asked for, and else by name alone, for them to ask.
  */
-import type { Step, Whole } from './codec.js'
+
 import type { Edge } from './edge.js'
+import type { Step, Whole } from './frame.js'
 import type { Holding } from './holding.js'
 import { type Precedence, type PredictorName, prevails, sameName } from './name.js'
 import type { Header } from './predictor.js'

@@ -3,9 +3,11 @@
  * whoever has it, and for files. The same frame format, with every contributor defined.
  */
 import type { Digest } from '../learner/types.js'
-import { decodeFrame, encodeFrame, type Shapes } from './codec.js'
+import { decodeFrame } from './decode.js'
 import { Edge } from './edge.js'
+import { encodeFrame } from './encode.js'
 import { FrameError } from './errors.js'
+import type { Shapes } from './frame.js'
 import { ContributorTable } from './keys.js'
 import type { Header, Predictor } from './predictor.js'
 

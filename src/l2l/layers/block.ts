@@ -5,7 +5,7 @@
  */
 import type { Layer } from '../types.js'
 import type { Activation } from './activation.js'
-import { attention } from './attention.js'
+import { type AttentionOptions, attention } from './attention.js'
 import { dense } from './dense.js'
 import { dropout } from './dropout.js'
 import { layerNorm } from './layer-norm.js'
@@ -21,14 +21,7 @@ export interface SurroundOptions {
   readonly dropout: number
 }
 
-export interface AttentionLayerOptions extends SurroundOptions {
-  readonly name: string
-  readonly length: number
-  readonly width: number
-  readonly heads: number
-  readonly isCausal: boolean
-  readonly gain?: number
-}
+export interface AttentionLayerOptions extends SurroundOptions, AttentionOptions {}
 
 export interface PerceptronLayerOptions extends SurroundOptions {
   readonly name: string
