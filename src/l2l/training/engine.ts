@@ -8,7 +8,7 @@ import {
   type RuleSpec,
   type Trained
 } from '../../learner/index.js'
-import { initialBlocks } from '../blocks.js'
+import { eachInitialBlock } from '../blocks.js'
 import { INITIAL_SEED } from '../network.js'
 import { Relay, type RelayOptions } from '../relay/relay.js'
 import { DenseRows, foretells } from '../rows.js'
@@ -59,7 +59,8 @@ export class RelayEngine implements Engine {
     this.#options = options
     this.#relay = new Relay(model, options)
     const threads = options.serverThreads ?? (this.#relay.schedule === 'l2l-p' ? 1 : 0)
-    this.#server = new ParamServer({ model, initial: initialBlocks(model, INITIAL_SEED), rule, averaging, threads })
+    const initial = eachInitialBlock(model, INITIAL_SEED)
+    this.#server = new ParamServer({ model, initial, rule, averaging, threads })
     this.#rows = new DenseRows(model)
     this.#relay.meter.resetPeak()
   }

@@ -22,10 +22,12 @@ import type { Model } from '../types.js'
 import { type BlockMemory, stepBlock } from './block-step.js'
 import { Control } from './control.js'
 import type { ServerThreadData } from './server-thread.js'
+import { GradientSlots } from './slots.js'
 
 export interface ParamServerOptions {
   readonly model: Model
-  readonly initial: Blocks
+  /** Fresh weights of each block, which are copied one after the other. */
+  readonly initial: Iterable<Float32Array>
   /** A blockwise one. */
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
@@ -42,6 +44,7 @@ export class ParamServer implements Host {
   readonly #averaging: Averaging
   readonly #places: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
+  readonly #slots: GradientSlots
   readonly #control: Control
   readonly #workers: readonly Worker[]
   #count = 0
@@ -61,12 +64,16 @@ export class ParamServer implements Host {
       block.set(from)
       return block
     }
-    this.#blocks = this.#layout.blocks.map(({ length }, k) => ({
-      parameters: filled(initial[k]),
-      average: filled(initial[k]),
-      state: this.#places[k].map(place => make(stateBlocks[place].length)),
-      gradient: make(length)
-    }))
+    const blocks: BlockMemory[] = []
+    for (const fresh of initial) {
+      const parameters = filled(fresh)
+      const average = averaging.name === 'none' ? parameters : filled(fresh)
+      const state = this.#places[blocks.length].map(place => make(stateBlocks[place].length))
+      blocks.push({ parameters, average, state })
+    }
+    this.#blocks = blocks
+    const lengths = this.#layout.blocks.map(({ length }) => length)
+    this.#slots = new GradientSlots(lengths, threads, make)
     this.#control = new Control(Math.max(1, threads), this.#blocks.length)
     this.#workers = Array.from({ length: threads }, (_, thread) => {
       const data: ServerThreadData = {
@@ -74,6 +81,7 @@ export class ParamServer implements Host {
         threads,
         control: this.#control.shared,
         blocks: this.#blocks,
+        gradients: this.#slots.memory,
         rule,
         averaging
       }
@@ -90,11 +98,10 @@ export class ParamServer implements Host {
 
   /** Bytes that the server keeps. */
   get bytes(): number {
-    return this.#blocks.reduce(
-      (sum, { parameters, state }) =>
-        sum + 3 * parameters.byteLength + state.reduce((bytes, block) => bytes + block.byteLength, 0),
-      0
+    const arrays = this.#blocks.flatMap(({ parameters, average, state }) =>
+      average === parameters ? [parameters, ...state] : [parameters, average, ...state]
     )
+    return [...arrays, ...this.#slots.memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
   }
 
   weights(layer: number): Float32Array {
@@ -118,13 +125,17 @@ export class ParamServer implements Host {
   take(layer: number, gradients: readonly Float32Array[]): void {
     const block = this.#numbers[layer] as number
     const memory = this.#own(block)
+    const slot = this.#slots.take(block, before => this.#own(before))
+    const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
     let at = 0
     for (const part of gradients) {
-      memory.gradient.set(part, at)
+      gradient.set(part, at)
       at += part.length
     }
-    if (this.#workers.length > 0) this.#control.post(block, this.#count, this.#updates)
-    else if (!stepBlock(memory, this.#rule, this.#averaging, this.#count, this.#updates)) this.#control.drop()
+    const count = this.#count
+    const updates = this.#updates
+    if (this.#workers.length > 0) this.#control.post(block, { slot, count, updates })
+    else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#control.drop()
   }
 
   /** Everything, when all updates are made; the server's own memory. */
