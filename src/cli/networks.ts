@@ -7,7 +7,14 @@ import { DEVICE_NAMES, type DeviceName } from '../device/types.js'
 import type { NetworkSpec } from '../l2l/description.js'
 import type { Execution } from '../l2l/index.js'
 import { READY_MODELS } from '../l2l/models/names.js'
-import { SCHEDULES, type Schedule, STASH_PLACES, type StashPlace } from '../l2l/relay/types.js'
+import {
+  PRECISIONS,
+  type Precision,
+  SCHEDULES,
+  type Schedule,
+  STASH_PLACES,
+  type StashPlace
+} from '../l2l/relay/types.js'
 import { type ModelName, modelNames } from '../learner/index.js'
 import { UsageError } from './errors.js'
 import { bytes, choice, modelWord, whole } from './values.js'
@@ -19,6 +26,7 @@ export interface NetworkFlags {
   readonly microbatch?: number
   readonly stash?: StashPlace
   readonly deviceMemory?: number
+  readonly precision?: Precision
 }
 
 /** Words after `--model`, files apart. */
@@ -51,7 +59,11 @@ export function withExecution(command: Command, isShown = true): Command {
       whole(1)
     ),
     option('--stash <place>', stashes).argParser(choice(STASH_PLACES)),
-    option('--device-memory <bytes>', 'networks: most memory on the device, such as 256MB').argParser(bytes)
+    option('--device-memory <bytes>', 'networks: most memory on the device, such as 256MB').argParser(bytes),
+    option(
+      '--precision <name>',
+      `networks: ${PRECISIONS.join(', ')} for what crosses to the device, and the stash (default: float32)`
+    ).argParser(choice(PRECISIONS))
   ])
 }
 
@@ -79,8 +91,9 @@ function add(command: Command, isShown: boolean, options: readonly Option[]): Co
   return command
 }
 
-export function executionOf({ backend, schedule, microbatch, stash, deviceMemory }: NetworkFlags): Execution {
-  return { backend, schedule, microbatch, stash, deviceMemory }
+export function executionOf(flags: NetworkFlags): Execution {
+  const { backend, schedule, microbatch, stash, deviceMemory, precision } = flags
+  return { backend, schedule, microbatch, stash, deviceMemory, precision }
 }
 
 /** What the data, or the flags, tell of its rows. */

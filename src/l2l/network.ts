@@ -45,6 +45,8 @@ export class BlocksHost implements Host {
   take(layer: number, gradients: readonly Float32Array[]): void {
     addToBlock(this.sum[this.#numbers[layer] as number], gradients)
   }
+
+  skip(): void {}
 }
 
 export class NetworkLearner implements Learner {

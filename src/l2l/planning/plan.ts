@@ -4,7 +4,7 @@
  * computing them again. What is live while layer l is executed, in either direction: the kept insides and stashed outputs of the
  * layers below, and l's own work. (Times are added up: the backends at hand compute and copy on one thread.)
  */
-import type { Schedule, StashPlace } from '../relay/types.js'
+import type { Precision, Schedule, StashPlace } from '../relay/types.js'
 import type { DeviceProfile, LayerProfile } from './profile.js'
 
 export interface Task {
@@ -15,6 +15,7 @@ export interface Task {
   readonly batch: number
   /** Most bytes on the device. */
   readonly deviceMemory: number
+  readonly precision: Precision
   /** What has been decided already. */
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashPlace }
 }
@@ -108,8 +109,10 @@ interface State {
 }
 
 function planLayerwise(task: Task, schedule: Schedule, microbatch: number, stash: StashPlace): Plan | undefined {
-  const { profile, inputBytes, batch, deviceMemory } = task
+  const { profile, inputBytes, batch, deviceMemory, precision } = task
   const { layers, bytesPerMs } = profile
+  // Samples whose outputs at float32 would take what the minibatch's take in the stash.
+  const stashedBatch = precision === 'bf16' ? batch / 2 : batch
   const last = layers.length - 1
   const isSplit = microbatch < batch
   const part = Number.isFinite(deviceMemory) ? deviceMemory / PARTS : Number.POSITIVE_INFINITY
@@ -123,7 +126,7 @@ function planLayerwise(task: Task, schedule: Schedule, microbatch: number, stash
     const ahead = schedule === 'l2l-p' ? Math.max(layers[l - 1]?.weightBytes ?? 0, layers[l + 1]?.weightBytes ?? 0) : 0
     const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
     // With the stash on the device, the gradients at this layer's outputs wait there too, for all microbatches.
-    const gradients = stash === 'device' && l < last ? batch * outputBytes : 0
+    const gradients = stash === 'device' && l < last ? stashedBatch * outputBytes : 0
     const live = weightBytes + ahead + backwardBytes(layer, input, microbatch, isSplit) + stashed + gradients
     states = extend(states, live, deviceMemory, part, {
       layer: l,
@@ -134,9 +137,9 @@ function planLayerwise(task: Task, schedule: Schedule, microbatch: number, stash
     if (states.size === 0) return undefined
     stepMs += ((l < last ? 3 : 2) * weightBytes) / bytesPerMs
     stepMs += batch * (l < last ? forwardMs + vjpMs : forwardMs + keptVjpMs)
-    if (l < last && stash === 'device') stashed += batch * outputBytes
+    if (l < last && stash === 'device') stashed += stashedBatch * outputBytes
     if (l < last && stash !== 'device') {
-      stashBytes += batch * outputBytes
+      stashBytes += stashedBatch * outputBytes
       stepMs += (5 * batch * outputBytes) / bytesPerMs
     }
   }

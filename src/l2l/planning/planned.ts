@@ -17,17 +17,17 @@ export interface Planned {
  * @throws OverBudgetError naming the layer that needs the most, where nothing fits
  */
 export function planned(model: Model, execution: Execution, batch: number): Planned {
-  const { schedule, deviceMemory, microbatch, stash } = execution
+  const { schedule, deviceMemory, microbatch, stash, precision } = execution
   if (schedule !== 'auto') return { relay: { ...execution, schedule }, plan: undefined }
-  const plan = planFor(model, profileModel(model), { deviceMemory, microbatch, stash }, batch)
-  return { relay: relayOptions(plan, deviceMemory), plan }
+  const plan = planFor(model, profileModel(model), { deviceMemory, microbatch, stash, precision }, batch)
+  return { relay: { ...relayOptions(plan, deviceMemory), precision }, plan }
 }
 
 /** @throws OverBudgetError */
 export function planFor(model: Model, profile: DeviceProfile, execution: Execution, batch: number): Plan {
-  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
+  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash, precision = 'float32' } = execution
   const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
-  const plan = makePlan({ profile, inputBytes: inputBytes(model), batch, deviceMemory, fixed })
+  const plan = makePlan({ profile, inputBytes: inputBytes(model), batch, deviceMemory, precision, fixed })
   if ('tooLarge' in plan)
     throw new OverBudgetError(`layer ${plan.tooLarge}`, plan.needsBytes, deviceMemory, adviceFor(plan))
   return plan

@@ -6,9 +6,9 @@ import { forwardLayers } from './forward.js'
 import { runLayerwise } from './layerwise.js'
 import { type DeviceMeter, deviceMeter } from './meter.js'
 import { runResident } from './resident.js'
-import { addScore, type Run } from './run.js'
+import { addScore, orderOf, type Run } from './run.js'
 import { createStash, type Stash } from './stash.js'
-import type { Batch, Host, Schedule, StashPlace, StepScore } from './types.js'
+import type { Batch, Host, Precision, Schedule, StashPlace, StepScore } from './types.js'
 
 export interface RelayOptions {
   /** Default `l2l`. */
@@ -21,6 +21,14 @@ export interface RelayOptions {
   readonly deviceMemory?: number
   /** Numbers of layers that keep their insides instead of computing them again. For `l2l` and `l2l-p`. Default: none. */
   readonly keeps?: readonly number[]
+  /** Default `float32`. */
+  readonly precision?: Precision
+}
+
+/** A batch's place among those of one step, where several devices share it. */
+export interface Part {
+  readonly step: number
+  readonly firstMicrobatch: number
 }
 
 export class Relay {
@@ -28,6 +36,7 @@ export class Relay {
   readonly meter: DeviceMeter
   /** Most bytes of stashed tensors in host memory so far. */
   stashPeakBytes = 0
+  readonly #precision: Precision
   readonly #outputs: Stash
   readonly #gradients: Stash
   #steps = 0
@@ -49,23 +58,28 @@ export class Relay {
     this.schedule = schedule
     this.meter = deviceMeter()
     this.meter.limit = deviceMemory ?? Number.POSITIVE_INFINITY
-    this.#outputs = createStash(stash)
-    this.#gradients = createStash(stash === 'device' ? 'device' : 'host')
+    this.#precision = options.precision ?? 'float32'
+    this.#outputs = createStash(stash, this.#precision)
+    this.#gradients = createStash(stash === 'device' ? 'device' : 'host', this.#precision)
   }
 
   /**
    * One minibatch forward and back: the host is given each layer's gradient sum, the last layer's first.
+   * @param part default: the whole of the next step
    * @returns summed loss and hits, of the pass with dropout on
    * @throws OverBudgetError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
    */
-  train(host: Host, batch: Batch): StepScore {
+  train(host: Host, batch: Batch, { step, firstMicrobatch }: Part = this.#next()): StepScore {
     const score = { loss: 0, hits: 0 }
     const run: Run = {
       model: this.model,
       host,
       batch,
+      order: orderOf(this.model, step),
+      precision: this.#precision,
       microbatch: this.#rows(batch),
-      step: this.#steps++,
+      step,
+      firstMicrobatch,
       meter: this.meter,
       score,
       keeps: new Set(this.options.keeps),
@@ -115,7 +129,12 @@ export class Relay {
 
   #forwardRun(host: Host, batch: Batch) {
     const { model, meter } = this
-    return { model, host, batch, microbatch: this.#rows(batch), meter, outputs: this.#outputs }
+    const microbatch = this.#rows(batch)
+    return { model, host, batch, microbatch, meter, outputs: this.#outputs, precision: this.#precision }
+  }
+
+  #next(): Part {
+    return { step: this.#steps++, firstMicrobatch: 0 }
   }
 
   #rows({ size }: Batch): number {

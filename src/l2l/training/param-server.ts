@@ -113,7 +113,8 @@ export class ParamServer implements Host {
     weights: layer => this.#own(this.#numbers[layer] as number).average,
     take: () => {
       throw new Error('no gradient is taken at the average')
-    }
+    },
+    skip: () => undefined
   }
 
   /** A minibatch of so many inputs comes, after so many updates. */
@@ -123,15 +124,26 @@ export class ParamServer implements Host {
   }
 
   take(layer: number, gradients: readonly Float32Array[]): void {
+    this.#step(layer, gradient => {
+      let at = 0
+      for (const part of gradients) {
+        gradient.set(part, at)
+        at += part.length
+      }
+    })
+  }
+
+  /** Steps it all the same, as a rule may move by what it remembers. */
+  skip(layer: number): void {
+    this.#step(layer, gradient => gradient.fill(0))
+  }
+
+  #step(layer: number, fill: (gradient: Float32Array) => void): void {
     const block = this.#numbers[layer] as number
     const memory = this.#own(block)
     const slot = this.#slots.take(block, before => this.#own(before))
     const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
-    let at = 0
-    for (const part of gradients) {
-      gradient.set(part, at)
-      at += part.length
-    }
+    fill(gradient)
     const count = this.#count
     const updates = this.#updates
     if (this.#workers.length > 0) this.#control.post(block, { slot, count, updates })

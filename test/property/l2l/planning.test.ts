@@ -9,11 +9,19 @@ import { planFor } from '../../../src/l2l/planning/planned.js'
 import { type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
 import { OverBudgetError } from '../../../src/l2l/relay/meter.js'
 import { Relay } from '../../../src/l2l/relay/relay.js'
-import { SCHEDULES, type Schedule, STASH_PLACES, type StashPlace } from '../../../src/l2l/relay/types.js'
+import {
+  PRECISIONS,
+  type Precision,
+  SCHEDULES,
+  type Schedule,
+  STASH_PLACES,
+  type StashPlace
+} from '../../../src/l2l/relay/types.js'
 import { DenseRows } from '../../../src/l2l/rows.js'
 import { zeros } from '../../../src/learner/index.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
+const precision: Precision = 'float32'
 const bytes = fc.integer({ min: 0, max: 9 })
 const layer = fc.record({
   weightBytes: bytes,
@@ -45,7 +53,7 @@ describe('the planner', () => {
       fc.property(chains, fc.integer({ min: 40, max: 256 }), (chain, deviceMemory) => {
         const layers = profiles(chain)
         const fixed = { schedule: 'l2l', microbatch: 2, stash: 'host' } as const
-        const task = { profile: { bytesPerMs: 1, layers }, inputBytes: 4, batch: 4, deviceMemory, fixed }
+        const task = { profile: { bytesPerMs: 1, layers }, inputBytes: 4, batch: 4, deviceMemory, precision, fixed }
         const found = makePlan(task)
         // Every set of layers that may keep, by the same rule for what is live.
         const none = makePlan({
@@ -86,7 +94,8 @@ describe('the planner', () => {
         (chain, limits) => {
           const [less, more] = limits.sort((a, b) => a - b)
           const profile = { bytesPerMs: 1, layers: profiles(chain) }
-          const plan = (deviceMemory: number) => makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, fixed: {} })
+          const plan = (deviceMemory: number) =>
+            makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, precision, fixed: {} })
           const [tight, wide] = [plan(less), plan(more)]
           if ('tooLarge' in tight) return
           // Kept bytes are counted in parts of the memory, so that the last of them may be lost.
@@ -112,13 +121,13 @@ describe('what is expected of the device', () => {
       fc.property(fc.array(fc.integer({ min: 8, max: 64 }), { minLength: 1, maxLength: 4 }), hidden => {
         const model = denseModel(20, hidden, 5)
         const profile = profileModel(model)
-        for (const [schedule, stash, microbatch] of ways()) {
-          const plan = planFor(model, profile, { schedule, microbatch, stash }, 16)
-          const peak = devicePeak(model, plan)
-          const what = `${schedule}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
+        for (const [schedule, stash, microbatch, precision] of ways()) {
+          const plan = planFor(model, profile, { schedule, microbatch, stash, precision }, 16)
+          const peak = devicePeak(model, plan, precision)
+          const what = `${schedule}, ${precision}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
           ok(peak <= plan.deviceBytes && plan.deviceBytes <= 1.25 * peak, what)
-          throws(() => devicePeak(model, plan, 0.8 * peak), OverBudgetError)
-          equal(devicePeak(model, plan, peak), peak)
+          throws(() => devicePeak(model, plan, precision, 0.8 * peak), OverBudgetError)
+          equal(devicePeak(model, plan, precision, peak), peak)
         }
       }),
       { numRuns: 3, endOnFailure: true }
@@ -132,18 +141,25 @@ describe('what is expected of the device', () => {
   })
 })
 
-function* ways(): Generator<[Schedule, StashPlace | undefined, number]> {
+function* ways(): Generator<[Schedule, StashPlace | undefined, number, Precision]> {
   for (const microbatch of [4, 16]) {
     for (const schedule of SCHEDULES) {
-      if (schedule.startsWith('baseline')) yield [schedule, undefined, microbatch]
-      else for (const stash of STASH_PLACES) yield [schedule, stash, microbatch]
+      if (schedule.startsWith('baseline')) yield [schedule, undefined, microbatch, 'float32']
+      else
+        for (const stash of STASH_PLACES)
+          for (const precision of PRECISIONS) yield [schedule, stash, microbatch, precision]
     }
   }
 }
 
-function devicePeak(model: ReturnType<typeof denseModel>, plan: Plan, deviceMemory?: number): number {
+function devicePeak(
+  model: ReturnType<typeof denseModel>,
+  plan: Plan,
+  precision: Precision,
+  deviceMemory?: number
+): number {
   const { schedule, microbatch, stash, keeps } = plan
-  const options = { schedule, microbatch: schedule === 'baseline' ? undefined : microbatch, stash, keeps }
+  const options = { schedule, microbatch: schedule === 'baseline' ? undefined : microbatch, stash, keeps, precision }
   const relay = new Relay(model, options)
   const before = relay.meter.bytes
   relay.meter.limit = deviceMemory === undefined ? Number.POSITIVE_INFINITY : before + deviceMemory
