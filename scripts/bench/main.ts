@@ -7,6 +7,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
   l2l: () => import('./l2l.js'),
+  'l2l-billion': () => import('./l2l-billion.js'),
   sim: () => import('./sim.js')
 }
 

@@ -27,6 +27,7 @@ export interface NetworkFlags {
   readonly stash?: StashPlace
   readonly deviceMemory?: number
   readonly precision?: Precision
+  readonly workers?: number
 }
 
 /** Words after `--model`, files apart. */
@@ -63,7 +64,10 @@ export function withExecution(command: Command, isShown = true): Command {
     option(
       '--precision <name>',
       `networks: ${PRECISIONS.join(', ')} for what crosses to the device, and the stash (default: float32)`
-    ).argParser(choice(PRECISIONS))
+    ).argParser(choice(PRECISIONS)),
+    option('--workers <n>', 'networks: devices that share each batch, in a thread each (default: 1)').argParser(
+      whole(1, 64)
+    )
   ])
 }
 
@@ -92,8 +96,8 @@ function add(command: Command, isShown: boolean, options: readonly Option[]): Co
 }
 
 export function executionOf(flags: NetworkFlags): Execution {
-  const { backend, schedule, microbatch, stash, deviceMemory, precision } = flags
-  return { backend, schedule, microbatch, stash, deviceMemory, precision }
+  const { backend, schedule, microbatch, stash, deviceMemory, precision, workers } = flags
+  return { backend, schedule, microbatch, stash, deviceMemory, precision, workers }
 }
 
 /** What the data, or the flags, tell of its rows. */

@@ -14,12 +14,15 @@ import {
   zeros
 } from '../learner/index.js'
 import { initialBlocks, layoutOf } from './blocks.js'
+import type { NetworkSpec } from './description.js'
+import type { Execution } from './execution-options.js'
 import { addToBlock, blockNumbers } from './parameters.js'
 import { Relay, type RelayOptions } from './relay/relay.js'
-import type { Batch, Host } from './relay/types.js'
+import type { Host } from './relay/types.js'
 import { DenseRows } from './rows.js'
 import { isFiniteBlock } from './training/block-step.js'
 import type { Model } from './types.js'
+import { DevicePool, WorkerFailedError } from './workers/pool.js'
 
 /** Seed of fresh weights: the same on every peer. */
 export const INITIAL_SEED = 20020564
@@ -55,6 +58,7 @@ export class NetworkLearner implements Learner {
   readonly relay: Relay
   readonly #rows: DenseRows
   #scratch: Float32Array[] | undefined
+  #pool: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] } | undefined
 
   /** @throws OptionError for options that do not go together */
   constructor(
@@ -65,6 +69,24 @@ export class NetworkLearner implements Learner {
     this.classifies = model.head.classifies
     this.relay = new Relay(model, options)
     this.#rows = new DenseRows(model)
+  }
+
+  /**
+   * Starts worker threads that take parts of what gradients are asked for.
+   * @param workers devices in all, ≥ 2
+   * @throws DeviceError
+   */
+  async share(
+    network: NetworkSpec,
+    backend: Execution['backend'],
+    relay: RelayOptions,
+    workers: number
+  ): Promise<void> {
+    const weights = this.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
+    this.#pool = {
+      devices: await DevicePool.open({ network, backend, relay, weights: { blocks: weights }, workers }),
+      weights
+    }
   }
 
   initial(): Float32Array[] {
@@ -106,13 +128,15 @@ export class NetworkLearner implements Learner {
   }
 
   /** @returns whether the gradient was finite; if not, nothing was added */
-  #add(parameters: Blocks, batch: Batch, sum: Blocks): boolean {
+  #add(parameters: Blocks, batch: DenseRows, sum: Blocks): boolean {
     this.#scratch ??= zeros(this.layout)
     for (const block of this.#scratch) block.fill(0)
     try {
-      this.relay.train(new BlocksHost(this.model, parameters, this.#scratch), batch)
+      this.#train(new BlocksHost(this.model, parameters, this.#scratch), parameters, batch)
     } catch (error) {
       if (error instanceof DivergenceError) return false
+      // Nothing was added yet, and the pool goes on without the one that failed.
+      if (error instanceof WorkerFailedError) return this.#add(parameters, batch, sum)
       throw error
     }
     if (!this.#scratch.every(isFiniteBlock)) return false
@@ -120,8 +144,18 @@ export class NetworkLearner implements Learner {
     return true
   }
 
+  #train(host: Host, parameters: Blocks, batch: DenseRows): void {
+    if (this.#pool === undefined) {
+      this.relay.train(host, batch)
+      return
+    }
+    const { devices, weights } = this.#pool
+    for (const [k, block] of weights.entries()) block.set(parameters[k])
+    devices.train(this.relay, host, batch)
+  }
+
   /** @throws ExampleError for a row that does not fit, after those before it were taken: see `addGradient` */
-  #gather(examples: Examples, from: number, to: number): Batch {
+  #gather(examples: Examples, from: number, to: number): DenseRows {
     this.#rows.clear()
     for (let row = from; row < to; row++) this.#rows.append(examples, row)
     return this.#rows

@@ -206,11 +206,13 @@ function show(
   print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
   if (device !== undefined) print(`device          ${device}`)
   if (relay !== undefined) {
-    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped } = relay
+    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped, workers, lostSteps } = relay
     print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the param-server`)
     print(
       `memory          ${megabytes(devicePeakBytes)} on the device, ${megabytes(hostPeakBytes)} on the host, at most`
     )
+    if (workers > 1) print(`devices         ${workers} at the end, each with as much memory`)
+    if (lostSteps > 0) print(`lost            ${lostSteps} steps, which a device that failed ended`)
     if (plan) showOutcome(plan, relay)
     if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
   }

@@ -13,13 +13,20 @@ export interface Planned {
 }
 
 /**
- * @param batch samples a minibatch
+ * @param batch samples a minibatch, of which each worker has its part
  * @throws OverBudgetError naming the layer that needs the most, where nothing fits
  */
 export function planned(model: Model, execution: Execution, batch: number): Planned {
-  const { schedule, deviceMemory, microbatch, stash, precision } = execution
-  if (schedule !== 'auto') return { relay: { ...execution, schedule }, plan: undefined }
-  const plan = planFor(model, profileModel(model), { deviceMemory, microbatch, stash, precision }, batch)
+  const { schedule, workers = 1, deviceMemory, microbatch, stash, precision } = execution
+  if (schedule !== 'auto') {
+    return { relay: { schedule, deviceMemory, microbatch, stash, precision }, plan: undefined }
+  }
+  const plan = planFor(
+    model,
+    profileModel(model),
+    { deviceMemory, microbatch, stash, precision },
+    Math.ceil(batch / workers)
+  )
   return { relay: { ...relayOptions(plan, deviceMemory), precision }, plan }
 }
 

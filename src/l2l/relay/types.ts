@@ -25,7 +25,7 @@ export type Precision = (typeof PRECISIONS)[number]
 export interface Host {
   /** The layer's block. It must not change until the layer's gradient was taken, or the step was given up. */
   weights(layer: number): Float32Array
-  /** The layer's gradients summed over the minibatch, one flat array a tensor, valid during the call. */
+  /** The layer's gradients summed over the minibatch: flat arrays that are its block one after the other, valid during the call. */
   take(layer: number, gradients: readonly Float32Array[]): void
   /** The layer was left out of this step: its gradient is zero. */
   skip(layer: number): void

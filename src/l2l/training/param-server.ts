@@ -19,6 +19,7 @@ import { layoutOf } from '../blocks.js'
 import { blockNumbers } from '../parameters.js'
 import type { Host } from '../relay/types.js'
 import type { Model } from '../types.js'
+import type { SharedWeights } from '../workers/messages.js'
 import { type BlockMemory, stepBlock } from './block-step.js'
 import { Control } from './control.js'
 import type { ServerThreadData } from './server-thread.js'
@@ -33,6 +34,8 @@ export interface ParamServerOptions {
   readonly averaging: AveragingSpec
   /** Server threads; 0: the relay's thread does it. */
   readonly threads: number
+  /** Whether other threads read the weights. Default: if there are server threads. */
+  readonly isShared?: boolean
 }
 
 export class ParamServer implements Host {
@@ -50,7 +53,7 @@ export class ParamServer implements Host {
   #count = 0
   #updates = 0
 
-  constructor({ model, initial, rule, averaging, threads }: ParamServerOptions) {
+  constructor({ model, initial, rule, averaging, threads, isShared = threads > 0 }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#numbers = blockNumbers(model)
     this.#rule = createRule(rule)
@@ -58,7 +61,7 @@ export class ParamServer implements Host {
     this.#places = statePlaces(this.#rule, this.#layout)
     const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
     const make = (length: number) =>
-      threads === 0 ? new Float32Array(length) : new Float32Array(new SharedArrayBuffer(4 * length))
+      isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
     const filled = (from: Float32Array) => {
       const block = make(from.length)
       block.set(from)
@@ -102,6 +105,13 @@ export class ParamServer implements Host {
       average === parameters ? [parameters, ...state] : [parameters, average, ...state]
     )
     return [...arrays, ...this.#slots.memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  }
+
+  /** For workers that read the weights themselves. */
+  get shared(): SharedWeights {
+    const blocks = this.#blocks.map(({ parameters }) => parameters)
+    const threads = this.#workers.length
+    return { blocks, control: threads === 0 ? undefined : { shared: this.#control.shared, threads } }
   }
 
   weights(layer: number): Float32Array {
