@@ -117,13 +117,26 @@ export class NetworkLearner implements Learner {
     }
   }
 
-  predict(parameters: Blocks, examples: Examples, row: number): Prediction {
-    this.#rows.clear()
-    this.#rows.appendUnlabelled(examples, row)
-    const all = this.relay.predict(new BlocksHost(this.model, parameters, []), this.#rows)
-    if (!this.classifies) return { label: all[0], scores: [all[0]] }
+  /** Some hundred rows at once, for each of which the whole model goes to the device once. */
+  predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
+    const host = new BlocksHost(this.model, parameters, [])
+    const predictions: Prediction[] = []
+    for (let first = from; first < to; first += SCORE_ROWS) {
+      const end = Math.min(to, first + SCORE_ROWS)
+      this.#rows.clear()
+      for (let row = first; row < end; row++) this.#rows.appendUnlabelled(examples, row)
+      const all = this.relay.predict(host, this.#rows)
+      const each = all.length / (end - first)
+      for (let at = 0; at < all.length; at += each) predictions.push(this.#predictionOf(all.subarray(at, at + each)))
+    }
+    return predictions
+  }
+
+  /** @param outputs the head's, of one row */
+  #predictionOf(outputs: Float32Array): Prediction {
+    if (!this.classifies) return { label: outputs[0], scores: [outputs[0]] }
     // Of a sequence, what comes after its last position.
-    const scores = Array.from(all.subarray(all.length - (this.model.head.input.at(-1) as number)))
+    const scores = Array.from(outputs.subarray(outputs.length - (this.model.head.input.at(-1) as number)))
     return { label: scores.indexOf(Math.max(...scores)), scores }
   }
 

@@ -110,16 +110,23 @@ export class Relay {
 
   /** What the head makes of each microbatch, one after the other, flat. */
   predict(host: Host, batch: Batch): Float32Array {
-    const parts: number[] = []
+    const parts: Float32Array[] = []
     const { head } = this.model
     this.#clean(() =>
       forwardLayers(this.#forwardRun(host, batch), y => {
         const predicted = head.predict(y)
-        for (const value of predicted.dataSync() as Float32Array) parts.push(value)
+        // A backend's own memory may be what is read.
+        parts.push(Float32Array.from(predicted.dataSync()))
         predicted.dispose()
       })
     )
-    return Float32Array.from(parts)
+    const all = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0))
+    let at = 0
+    for (const part of parts) {
+      all.set(part, at)
+      at += part.length
+    }
+    return all
   }
 
   close(): void {

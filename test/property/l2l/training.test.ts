@@ -2,8 +2,11 @@
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { NetworkLearner } from '../../../src/l2l/network.js'
+import { initialBlocks } from '../../../src/l2l/blocks.js'
+import { BlocksHost, NetworkLearner } from '../../../src/l2l/network.js'
+import { Relay } from '../../../src/l2l/relay/relay.js'
 import { SCHEDULES, type Schedule } from '../../../src/l2l/relay/types.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
 import { stepBlock } from '../../../src/l2l/training/block-step.js'
 import { RelayEngine } from '../../../src/l2l/training/engine.js'
 import {
@@ -151,6 +154,38 @@ describe('training a network', () => {
     const examples = randomRows(model, 2)
     examples.values.fill(3e38)
     throws(() => engine.learn(examples), { name: 'DivergenceError' })
+  })
+})
+
+describe('predictions', () => {
+  before(() => openDevice('cpu'))
+
+  it('are those of each row alone', () => {
+    const learner = new NetworkLearner(model, { microbatch: 4 })
+    const examples = randomRows(model, 11)
+    const parameters = learner.initial()
+    const alone = Array.from({ length: 9 }, (_, i) => learner.predict(parameters, examples, i + 1, i + 2)[0])
+    deepEqual(learner.predict(parameters, examples, 1, 10), alone)
+    const { label, scores } = alone[3]
+    equal(label, scores.indexOf(Math.max(...scores)))
+  })
+
+  it('take the model to the device once for all rows', () => {
+    const rows = new DenseRows(model)
+    const examples = randomRows(model, 9)
+    for (let row = 0; row < 9; row++) rows.append(examples, row)
+    const loads: number[] = []
+    const host = new BlocksHost(model, initialBlocks(model, 1), [])
+    const counting = {
+      weights: (layer: number) => {
+        loads.push(layer)
+        return host.weights(layer)
+      },
+      take: () => undefined,
+      skip: () => undefined
+    }
+    equal(new Relay(model, { microbatch: 2 }).predict(counting, rows).length, 9 * 3)
+    deepEqual(loads, [0, 1, 2])
   })
 })
 
