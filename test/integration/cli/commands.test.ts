@@ -69,7 +69,7 @@ describe('a command', function () {
       ['--shard', '3/2', /I\/N with I from 1 to N/],
       ['--rule', 'adagrat', /no rule adagrat; there are .*adagrad/],
       ['--rule', 'adagrad,rate', /adagrad,key=value/],
-      ['--average', 'none', /no average none; there are/],
+      ['--average', 'median', /no average median; there are/],
       ['--model', 'svm', /one of logistic, softmax/],
       ['--format', 'arff', /one of libsvm, vw/],
       ['--scale', 'robust', /Allowed choices are none, standard/]
