@@ -44,6 +44,14 @@ function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
   return `give --device-memory ${megabytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
 }
 
-function relayOptions({ schedule, microbatch, stash, keeps }: Plan, deviceMemory: number | undefined): RelayOptions {
-  return { schedule, microbatch: schedule === 'baseline' ? undefined : microbatch, stash, keeps, deviceMemory }
+function relayOptions({ schedule, microbatch, ...plan }: Plan, deviceMemory: number | undefined): RelayOptions {
+  const { stash, keeps, resident } = plan
+  return {
+    schedule,
+    microbatch: schedule === 'baseline' ? undefined : microbatch,
+    stash,
+    keeps,
+    resident,
+    deviceMemory
+  }
 }

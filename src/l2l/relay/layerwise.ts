@@ -16,7 +16,7 @@ export function runLayerwise(run: Run, ahead: boolean): void {
   for (let at = 0; at < last; at++) {
     const weights = loader.take(order[at], order[at + 1])
     forward(run, at, weights, insides)
-    tf.dispose(weights)
+    loader.giveBack(order[at], weights)
   }
   for (let at = last; at >= 0; at--) {
     const weights = loader.take(order[at], order[at - 1])
@@ -32,6 +32,7 @@ export function runLayerwise(run: Run, ahead: boolean): void {
 /** Loads layers in the order of execution. */
 class Loader {
   #loaded: { readonly layer: number; readonly weights: tf.Tensor[] } | undefined
+  readonly #resident = new Map<number, tf.Tensor[]>()
 
   constructor(
     private readonly run: Run,
@@ -40,10 +41,19 @@ class Loader {
 
   /** The layer's weights, the next one's being on their way. */
   take(layer: number, next: number | undefined): tf.Tensor[] {
-    const weights = this.#loaded?.layer === layer ? this.#loaded.weights : load(this.run, layer)
+    const weights =
+      this.#resident.get(layer) ?? (this.#loaded?.layer === layer ? this.#loaded.weights : load(this.run, layer))
     this.#loaded = undefined
-    if (this.ahead && next !== undefined) this.#loaded = { layer: next, weights: load(this.run, next) }
+    if (this.ahead && next !== undefined && !this.#resident.has(next)) {
+      this.#loaded = { layer: next, weights: load(this.run, next) }
+    }
     return weights
+  }
+
+  /** After the forward pass: they go, or stay for the backward pass, after which whoever took them disposes of them. */
+  giveBack(layer: number, weights: tf.Tensor[]): void {
+    if (this.run.resident.has(layer)) this.#resident.set(layer, weights)
+    else tf.dispose(weights)
   }
 }
 

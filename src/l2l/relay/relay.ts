@@ -21,6 +21,8 @@ export interface RelayOptions {
   readonly deviceMemory?: number
   /** Numbers of layers that keep their insides instead of computing them again. For `l2l` and `l2l-p`. Default: none. */
   readonly keeps?: readonly number[]
+  /** Numbers of layers whose weights stay on the device from the forward to the backward pass. For `l2l` and `l2l-p`. Default: none. */
+  readonly resident?: readonly number[]
   /** Default `float32`. */
   readonly precision?: Precision
 }
@@ -83,6 +85,7 @@ export class Relay {
       meter: this.meter,
       score,
       keeps: new Set(this.options.keeps),
+      resident: new Set(this.options.resident),
       outputs: this.#outputs,
       gradients: this.#gradients
     }

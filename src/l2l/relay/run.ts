@@ -26,6 +26,8 @@ export interface Run {
   readonly score: { loss: number; hits: number }
   /** Layers whose insides are kept on the device from the forward to the backward pass. */
   readonly keeps: ReadonlySet<number>
+  /** Layers whose weights stay on the device from the forward to the backward pass. */
+  readonly resident: ReadonlySet<number>
   /** For layer outputs, by the place in the order of the layer that reads them. */
   readonly outputs: Stash
   /** For gradients at layer outputs, by the place of the layer that made the output. */

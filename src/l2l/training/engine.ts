@@ -82,8 +82,8 @@ export class RelayEngine implements Engine {
   async share(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
-    const { schedule, microbatch, stash, deviceMemory, keeps, precision } = this.#options
-    const relay = { schedule, microbatch, stash, deviceMemory, keeps, precision }
+    const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision } = this.#options
+    const relay = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision }
     this.#pool = await DevicePool.open({ network, backend, relay, weights: this.#server.shared, workers })
   }
 

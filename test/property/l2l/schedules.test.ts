@@ -46,7 +46,8 @@ const cases = fc.record({
   rows: fc.integer({ min: 1, max: 13 }),
   microbatch: fc.integer({ min: 1, max: 13 }),
   stash: fc.constantFrom(...STASH_PLACES),
-  keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
+  keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
+  resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
 })
 
 for (const device of ['cpu', 'wasm'] as const) {
@@ -55,11 +56,11 @@ for (const device of ['cpu', 'wasm'] as const) {
 
     it('layer to layer gives the bits of accumulated gradients, wherever the stash is', () => {
       fc.assert(
-        fc.property(cases, ({ hidden, rows, microbatch, stash, keeps }) => {
+        fc.property(cases, ({ hidden, rows, microbatch, stash, keeps, resident }) => {
           const model = denseModel(6, hidden, 3)
           const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch }, rows)
           for (const schedule of ['l2l', 'l2l-p'] as const) {
-            deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps }, rows), accumulated)
+            deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps, resident }, rows), accumulated)
           }
         }),
         { numRuns: 40 }
