@@ -30,7 +30,7 @@ export async function* bench(): AsyncGenerator<Row> {
   yield { name: 'weights', value: weights / 1e9, unit: 'billion', target: { least: 1 } }
   const engine = new RelayEngine({
     model,
-    rule: { name: 'adam', step: 2e-6, bits: 8 },
+    rule: { name: 'adam', step: 4e-7, bits: 8 },
     averaging: { name: 'none' },
     batch: BATCH,
     predictWith: 'current',
