@@ -5,6 +5,8 @@
  */
 import { openDevice } from '../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
+import type { NetworkSpec } from '../../src/l2l/description.js'
+import { networkModel } from '../../src/l2l/execution.js'
 import { createModel } from '../../src/l2l/models/create.js'
 import { parseModel } from '../../src/l2l/models/spec.js'
 import { BlocksHost } from '../../src/l2l/network.js'
@@ -39,6 +41,8 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* time(backend)
   yield* exposed(backend)
   yield* budget(backend)
+  yield* precision(backend)
+  yield* shared(backend)
 }
 
 function gpt(layers: number, { width, length }: Shape): Model {
@@ -232,4 +236,63 @@ function* budget(backend: string): Generator<Row> {
   const details = { backend, deviceMemory, baselineBatch: small.batch, batch: TIME.batch, baseline, relayed }
   const name = 'one budget: inputs a second, l2l-p over baseline with a quarter of the batch'
   yield { name, value: relayed / baseline, unit: 'times', target: { least: 1.4 }, details }
+}
+
+/** What brain floats leave of the stash, on the device and on the host. */
+function* precision(backend: string): Generator<Row> {
+  const model = gpt(16, MEMORY)
+  const { microbatch } = MEMORY
+  for (const stash of ['device', 'host'] as const) {
+    const way = { schedule: 'l2l-p', microbatch, stash } as const
+    const [wide, narrow] = (['float32', 'bf16'] as const).map(precision => step(model, MEMORY, { ...way, precision }))
+    const details = {
+      backend,
+      deviceBytes: [wide.deviceBytes, narrow.deviceBytes],
+      hostBytes: [wide.hostBytes, narrow.hostBytes],
+      gradientMaxDifference: difference(narrow.gradient, wide.gradient)
+    }
+    const share = stash === 'device' ? narrow.deviceBytes / wide.deviceBytes : narrow.hostBytes / wide.hostBytes
+    yield { name: `bf16, stash on the ${stash}: memory over float32`, value: share, unit: 'times', details }
+  }
+}
+
+/** One and two devices on one param-server, in turns; wall time, the least of some steps. */
+async function* shared(backend: string): AsyncGenerator<Row> {
+  const network: NetworkSpec = {
+    layers: parseModel({ model: 'gpt', width: TIME.width, layers: 4, heads: 4 }, 'bench'),
+    sample: { kind: 'tokens', shape: [TIME.length], vocabulary: VOCABULARY },
+    target: { kind: 'next-token' }
+  }
+  const examples = tokens(TIME, TIME.batch)
+  const engines = [1, 2].map(
+    workers =>
+      new RelayEngine({
+        model: networkModel(network),
+        rule: { name: 'momentum' },
+        averaging: { name: 'none' },
+        batch: TIME.batch,
+        microbatch: TIME.microbatch / 2,
+        predictWith: 'current',
+        schedule: 'l2l',
+        workers
+      })
+  )
+  for (const engine of engines) await engine.share(network, 'auto')
+  const least = engines.map(() => Number.POSITIVE_INFINITY)
+  for (let turn = 0; turn < 3 * TURNS; turn++) {
+    for (const [i, engine] of engines.entries()) {
+      const start = performance.now()
+      engine.learn(examples)
+      least[i] = Math.min(least[i], performance.now() - start)
+    }
+  }
+  for (const engine of engines) engine.finish()
+  const details = { backend, stepMs: least }
+  yield {
+    name: 'two device workers over one',
+    value: least[0] / least[1],
+    unit: 'times',
+    target: { least: 1.7 },
+    details
+  }
 }

@@ -27,6 +27,12 @@ export interface Progress extends Sums {
   readonly moments?: SavedMoments
 }
 
+/** A predictor in parts, as `AdmbNode.parts` gives them. */
+export interface StoredPredictor {
+  readonly head: Uint8Array
+  readonly blocks: readonly Uint8Array[]
+}
+
 /** What a learner thread starts with. */
 export interface LearnerInit {
   readonly spec: LearningSpec
@@ -45,7 +51,7 @@ export interface LearnerInit {
   /** Inputs a second, undefined for as fast as they come. */
   readonly rate: number | undefined
   /** What an earlier run saved. */
-  readonly saved: Uint8Array | undefined
+  readonly saved: StoredPredictor | undefined
   readonly progress: Progress | undefined
   /** Whether checkpoints are wanted. */
   readonly durable: boolean
@@ -102,7 +108,7 @@ export type FromLearner =
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   | { readonly kind: 'status'; readonly status: LearnerStatus }
-  | { readonly kind: 'checkpoint'; readonly predictor: Uint8Array; readonly progress: Progress }
+  | ({ readonly kind: 'checkpoint'; readonly progress: Progress } & StoredPredictor)
   /** Something to tell the user, seldom. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** The stream or the model cannot go on; the thread is at its end. */

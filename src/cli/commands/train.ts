@@ -1,12 +1,12 @@
 /** `admb train`: one process, no network; what a serial learner makes of a stream. */
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { encodeSaved } from '../../admb/index.js'
+import { encodeParts } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
 import type { NetworkSpec, Plan, RelayReport } from '../../l2l/index.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
-import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
+import { type LearningSpec, specText } from '../../peer/agreement.js'
 import type { Progress } from '../../peer/thread-messages.js'
 import { Store } from '../../storage/index.js'
 import { type ExampleStream, openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
@@ -144,16 +144,11 @@ async function keep(
       ? { updates, origin, incarnation: 0, digest: content }
       : { updates, origin, incarnation, digest: content }
   if (store) {
-    const { learner, recipe } = await learningParts(spec)
-    const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
-    const predictor = encodeSaved(
-      { predictor: { name, parameters, average, state }, lineage: [] },
-      shapes,
-      new ContributorTable()
-    )
+    const predictor = { name, parameters, average, state }
+    const parts = encodeParts({ predictor, lineage: [] }, new ContributorTable())
     const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
     const progress: Progress = { inputs, loss: (averageLoss ?? 0) * inputs, hits, moments }
-    await store.save({ predictor, progress })
+    await store.save({ ...parts, progress })
   }
   return name
 }
