@@ -1,5 +1,6 @@
 /** The relay: takes a minibatch through a model on the device, under one of the four schedules, within the device's memory. */
 import * as tf from '@tensorflow/tfjs-core'
+import { DeviceError } from '../../device/index.js'
 import { OptionError } from '../../learner/index.js'
 import type { Model } from '../types.js'
 import { forwardLayers } from './forward.js'
@@ -69,7 +70,7 @@ export class Relay {
    * One minibatch forward and back: the host is given each layer's gradient sum, the last layer's first.
    * @param part default: the whole of the next step
    * @returns summed loss and hits, of the pass with dropout on
-   * @throws OverBudgetError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
+   * @throws DeviceError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
    */
   train(host: Host, batch: Batch, { step, firstMicrobatch }: Part = this.#next()): StepScore {
     const score = { loss: 0, hits: 0 }
@@ -151,6 +152,16 @@ export class Relay {
     return Math.min(size, this.options.microbatch ?? size)
   }
 
+  /** What backends throw when their memory ends, or they do; the second is WebAssembly's. */
+  #isFailure(error: unknown): boolean {
+    return error instanceof RangeError || (error as Error).name === 'RuntimeError'
+  }
+
+  #failed({ message }: Error): DeviceError {
+    const advice = 'use a smaller --microbatch, --stash host, or another --backend'
+    return new DeviceError(`the device failed at ${this.meter.busyWith} (${message.split('\n')[0]}): ${advice}`)
+  }
+
   /** Leaves nothing on the device or in the stash, whatever happens. */
   #clean(work: () => void): void {
     try {
@@ -158,7 +169,7 @@ export class Relay {
     } catch (error) {
       this.#outputs.clear()
       this.#gradients.clear()
-      throw error
+      throw this.#isFailure(error) ? this.#failed(error as Error) : error
     } finally {
       this.stashPeakBytes = Math.max(this.stashPeakBytes, this.#outputs.peakBytes + this.#gradients.peakBytes)
     }
