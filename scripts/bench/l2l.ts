@@ -5,8 +5,6 @@
  */
 import { openDevice } from '../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
-import type { NetworkSpec } from '../../src/l2l/description.js'
-import { networkModel } from '../../src/l2l/execution.js'
 import { createModel } from '../../src/l2l/models/create.js'
 import { parseModel } from '../../src/l2l/models/spec.js'
 import { BlocksHost } from '../../src/l2l/network.js'
@@ -42,7 +40,6 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* exposed(backend)
   yield* budget(backend)
   yield* precision(backend)
-  yield* shared(backend)
 }
 
 function gpt(layers: number, { width, length }: Shape): Model {
@@ -253,46 +250,5 @@ function* precision(backend: string): Generator<Row> {
     }
     const share = stash === 'device' ? narrow.deviceBytes / wide.deviceBytes : narrow.hostBytes / wide.hostBytes
     yield { name: `bf16, stash on the ${stash}: memory over float32`, value: share, unit: 'times', details }
-  }
-}
-
-/** One and two devices on one param-server, in turns; wall time, the least of some steps. */
-async function* shared(backend: string): AsyncGenerator<Row> {
-  const network: NetworkSpec = {
-    layers: parseModel({ model: 'gpt', width: TIME.width, layers: 4, heads: 4 }, 'bench'),
-    sample: { kind: 'tokens', shape: [TIME.length], vocabulary: VOCABULARY },
-    target: { kind: 'next-token' }
-  }
-  const examples = tokens(TIME, TIME.batch)
-  const engines = [1, 2].map(
-    workers =>
-      new RelayEngine({
-        model: networkModel(network),
-        rule: { name: 'momentum' },
-        averaging: { name: 'none' },
-        batch: TIME.batch,
-        microbatch: TIME.microbatch / 2,
-        predictWith: 'current',
-        schedule: 'l2l',
-        workers
-      })
-  )
-  for (const engine of engines) await engine.share(network, 'auto')
-  const least = engines.map(() => Number.POSITIVE_INFINITY)
-  for (let turn = 0; turn < 3 * TURNS; turn++) {
-    for (const [i, engine] of engines.entries()) {
-      const start = performance.now()
-      engine.learn(examples)
-      least[i] = Math.min(least[i], performance.now() - start)
-    }
-  }
-  for (const engine of engines) engine.finish()
-  const details = { backend, stepMs: least }
-  yield {
-    name: 'two device workers over one',
-    value: least[0] / least[1],
-    unit: 'times',
-    target: { least: 1.7 },
-    details
   }
 }
