@@ -14,9 +14,9 @@ import { shakespeare } from './data.js'
 import type { Row } from './row.js'
 
 const DEVICE_BYTES = 512 * 2 ** 20
-const STEPS = 6
+const STEPS = 5
 const BATCH = 2
-const LENGTH = 32
+const LENGTH = 16
 
 export async function* bench(): AsyncGenerator<Row> {
   const text = shakespeare()

@@ -135,16 +135,25 @@ function encoder(
   return learned(folder, args, testFile)
 }
 
-/** The same inputs, one pass: by one learner, and by three peers that share them. */
+/** The same inputs, two passes: by one learner, and by three peers that share them. */
 async function* peers(folder: string): AsyncGenerator<Row> {
   const train = publicData('mnist/train-images-idx3-ubyte.gz')
   const test = publicData('mnist/t10k-images-idx3-ubyte.gz')
   if (train === undefined || test === undefined) return
-  const task = ['--model', 'mlp', '--data', train, '--batch', '96']
+  const task = ['--model', 'mlp', '--data', train, '--passes', '2', '--batch', '256']
   const { scored } = await learned(folder, task, test)
   const dirs = Array.from({ length: PEERS }, () => mkdtempSync(join(folder, 'peer-')))
   const args = (place: number) => {
-    const own = ['--shard', `${place + 1}/${PEERS}`, '--rate', `${RATE}`, '--dir', join(dirs[place], 'state')]
+    const own = [
+      '--shard',
+      `${place + 1}/${PEERS}`,
+      '--rate',
+      `${RATE}`,
+      '--period',
+      '50',
+      '--dir',
+      join(dirs[place], 'state')
+    ]
     return [...task, '--predict-with', 'current', ...own]
   }
   const first = await PeerProcess.start(args(0))

@@ -12,8 +12,8 @@ import { median, type Row } from './row.js'
 
 const VOCABULARY = 64
 const LENGTH = 64
-const BATCH = 16
-const TURNS = 15
+const BATCH = 32
+const TURNS = 8
 
 export async function* bench(): AsyncGenerator<Row> {
   const { name: backend } = await openDevice('auto')
@@ -29,7 +29,7 @@ export async function* bench(): AsyncGenerator<Row> {
         rule: { name: 'momentum' },
         averaging: { name: 'none' },
         batch: BATCH,
-        microbatch: 2,
+        microbatch: 4,
         predictWith: 'current',
         schedule: 'l2l',
         workers
