@@ -141,6 +141,7 @@ async function* peers(folder: string): AsyncGenerator<Row> {
   const test = publicData('mnist/t10k-images-idx3-ubyte.gz')
   if (train === undefined || test === undefined) return
   const task = ['--model', 'mlp', '--data', train, '--passes', '2', '--batch', '256']
+  task.push('--rule', 'adam,step=0.003')
   const { scored } = await learned(folder, task, test)
   const dirs = Array.from({ length: PEERS }, () => mkdtempSync(join(folder, 'peer-')))
   const args = (place: number) => {

@@ -13,28 +13,37 @@ export interface Planned {
 }
 
 /**
- * @param batch samples a minibatch, of which each worker has its part
+ * @param batch samples a minibatch
  * @throws OverBudgetError naming the layer that needs the most, where nothing fits
  */
 export function planned(model: Model, execution: Execution, batch: number): Planned {
-  const { schedule, workers = 1, deviceMemory, microbatch, stash, precision } = execution
+  const { schedule, deviceMemory, microbatch, stash, precision } = execution
   if (schedule !== 'auto') {
     return { relay: { schedule, deviceMemory, microbatch, stash, precision }, plan: undefined }
   }
-  const plan = planFor(
-    model,
-    profileModel(model),
-    { deviceMemory, microbatch, stash, precision },
-    Math.ceil(batch / workers)
-  )
+  const plan = planFor(model, profileModel(model), execution, batch)
   return { relay: { ...relayOptions(plan, deviceMemory), precision }, plan }
 }
 
-/** @throws OverBudgetError */
+/** For one of the workers, each of which has its part of a minibatch. @throws OverBudgetError */
 export function planFor(model: Model, profile: DeviceProfile, execution: Execution, batch: number): Plan {
-  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash, precision = 'float32' } = execution
+  const {
+    schedule,
+    deviceMemory = Number.POSITIVE_INFINITY,
+    microbatch,
+    stash,
+    precision = 'float32',
+    workers = 1
+  } = execution
   const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
-  const plan = makePlan({ profile, inputBytes: inputBytes(model), batch, deviceMemory, precision, fixed })
+  const plan = makePlan({
+    profile,
+    inputBytes: inputBytes(model),
+    batch: Math.ceil(batch / workers),
+    deviceMemory,
+    precision,
+    fixed
+  })
   if ('tooLarge' in plan)
     throw new OverBudgetError(`layer ${plan.tooLarge}`, plan.needsBytes, deviceMemory, adviceFor(plan))
   return plan
