@@ -221,6 +221,25 @@ describe('a command', function () {
     assert.ok(plan.deviceBytes > 0 && plan.deviceBytes <= 4 * 2 ** 20)
   })
 
+  it('trains what is large: state in eight bits, no average, brain floats, two devices; and scores what it stored', async () => {
+    const task = ['train', '--data', 'digits', '--model', 'mlp', '--limit', '400', '--batch', '16', '--microbatch', '4']
+    const large = ['--rule', 'adam,bits=8', '--average', 'none', '--precision', 'bf16', '--workers', '2']
+    const model = join(dir, 'large')
+    const trained = await admb([...task, ...large, '--predict-with', 'current', '--dir', model, '--json'])
+    assert.equal(trained.code, 0, trained.stderr)
+    const { relay, predictor, accuracy } = JSON.parse(trained.stdout)
+    assert.deepEqual([relay.workers, relay.lostSteps, relay.dropped], [2, 0, 0])
+    const scored = await admb(['eval', '--dir', model, '--data', 'digits', '--limit', '400', '--json'])
+    assert.equal(scored.code, 0, scored.stderr)
+    const after = JSON.parse(scored.stdout)
+    assert.deepEqual(after.predictor, predictor)
+    assert.ok(after.accuracy > accuracy)
+    await refuses([...task, '--rule', 'adam,bits=4'], 2, /rule adam: bits must be 8 or 32, not 4/)
+    await refuses([...task, '--rule', 'adam,bits=8,radius=1'], 2, /bits=8 and a radius do not go together/)
+    await refuses([...task, '--precision', 'half'], 2, /float32, bf16/)
+    await refuses([...task, '--workers', '0'], 2, /from 1 to 64/)
+  })
+
   it('explains itself within a screen, with examples', async () => {
     for (const name of ['demo', 'peer', 'train', 'plan', 'eval', 'predict', 'regret', 'status', 'keygen', 'doctor']) {
       const { code, stdout, stderr } = await admb([name, '--help'])
