@@ -1,2 +1,4 @@
 /** The HTTP side of a peer. */
-export { HttpListenError, type HttpOptions, type HttpServer, serveHttp } from './server.js'
+export { HttpListenError } from './errors.js'
+export type { HttpOptions } from './options.js'
+export { type HttpServer, serveHttp } from './server.js'
