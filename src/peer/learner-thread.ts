@@ -67,6 +67,9 @@ function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
 function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): void {
   try {
     const { columns, ...parsing } = parserOptions(init.spec)
+    if (format === 'vw' && parsing.hashBits === undefined) {
+      throw new Error('VW lines have names for features, this model has not: start it with --hash-bits, or send LIBSVM')
+    }
     const named = format === 'jsonl' ? { columns } : {}
     const options = { ...parsing, ...named, source: 'request', strict: true, unlabelled: action === 'predict' }
     const rows = createParser(format, options).push(terminated(body))

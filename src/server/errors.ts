@@ -1,6 +1,4 @@
-/** What can go wrong with the HTTP side, and the one form in which requests hear of it. */
-import type { FastifyInstance } from 'fastify'
-import { RequestError } from '../peer/index.js'
+/** What can go wrong before anything is served. */
 
 /** The port is taken, or the address is not one of this machine's. */
 export class HttpListenError extends Error {
@@ -16,13 +14,13 @@ export class HttpListenError extends Error {
   }
 }
 
-/** Answers every failed request with JSON. */
-export function answerErrors(app: FastifyInstance): void {
-  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
-    const status = error instanceof RequestError ? 400 : (error.statusCode ?? 500)
-    return reply.code(status).send({ error: error.message })
-  })
-  app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({ error: 'there are GET /status, GET /healthz, POST /predict and POST /learn' })
-  )
+/** Others than this machine could reach the server, and nothing would keep them out. */
+export class HttpTokenRequiredError extends Error {
+  static readonly code = 'ERR_HTTP_TOKEN_REQUIRED'
+  readonly code = HttpTokenRequiredError.code
+  override readonly name = 'HttpTokenRequiredError'
+  constructor(host: string) {
+    const remedy = 'make one with admb keygen token --out http.token and give --http-token-file http.token'
+    super(`HTTP on ${host} is open to other machines, so it needs a token: ${remedy}`)
+  }
 }

@@ -1,11 +1,20 @@
 /**
- * A peer's HTTP door, put together from one plugin for each group of routes. It listens on loopback unless told otherwise.
+ * A peer's HTTP door, put together from guards, which see every request, and a plugin for each group of routes. It listens
+ * on loopback unless told otherwise, and elsewhere only with a token.
  */
-import fastify from 'fastify'
-import { answerErrors, HttpListenError } from './errors.js'
+import cors from '@fastify/cors'
+import fastify, { type FastifyInstance } from 'fastify'
+import { answerBrokenRequest, answerErrors, answerUnknown } from './answers.js'
+import { HttpListenError, HttpTokenRequiredError } from './errors.js'
+import { isLoopback, requireLoopbackName } from './guards/host.js'
+import { limitRate } from './guards/limits.js'
+import { requireToken } from './guards/token.js'
+import { describeRoutes } from './openapi.js'
 import type { HttpOptions, RouteOptions } from './options.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
+import { metricsRoutes } from './routes/metrics.js'
+import { predictorRoutes } from './routes/predictor.js'
 import { statusRoutes } from './routes/status.js'
 
 export interface HttpServer {
@@ -14,21 +23,58 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-/** Largest request body, in bytes. */
-const BODY_LIMIT = 8 * 1024 * 1024
+const DEFAULT_HOST = '127.0.0.1'
+const DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
+const DEFAULT_REQUESTS_PER_SECOND = 1000
+const DEFAULT_REQUEST_TIMEOUT_MS = 30_000
 
-/** @throws HttpListenError */
-export async function serveHttp({ peer, host = '127.0.0.1', port }: HttpOptions): Promise<HttpServer> {
-  const app = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true })
-  const routes: RouteOptions = { peer }
-  answerErrors(app)
-  await app.register(healthRoutes, routes)
-  await app.register(statusRoutes, routes)
-  await app.register(inputRoutes, routes)
+/** @throws HttpListenError, HttpTokenRequiredError */
+export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
+  const { host = DEFAULT_HOST, port, token } = options
+  if (token === undefined && !isLoopback(host)) throw new HttpTokenRequiredError(host)
+  const app = createApp(options)
+  await guard(app, options)
+  await register(app, options)
   try {
     return { url: await app.listen({ host, port }), close: () => app.close() }
   } catch (error) {
     await app.close()
     throw new HttpListenError(host, port, error as NodeJS.ErrnoException)
   }
+}
+
+function createApp(options: HttpOptions): FastifyInstance {
+  const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options
+  const app = fastify({
+    bodyLimit,
+    forceCloseConnections: true,
+    requestTimeout: requestTimeoutMs,
+    // Node.js looks for late requests that often; it takes the longer of the two times for bodies.
+    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) },
+    clientErrorHandler: answerBrokenRequest,
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
+  })
+  // What a schema does not mention shall fail its test, not vanish from the answer.
+  app.setSerializerCompiler(() => data => JSON.stringify(data))
+  return app
+}
+
+async function guard(app: FastifyInstance, options: HttpOptions): Promise<void> {
+  const { host = DEFAULT_HOST, token, origins = [], log = () => undefined } = options
+  answerErrors(app, log)
+  if (isLoopback(host)) requireLoopbackName(app)
+  await limitRate(app, options.requestsPerSecond ?? DEFAULT_REQUESTS_PER_SECOND)
+  if (origins.length > 0) await app.register(cors, { origin: [...origins], methods: ['GET', 'POST'] })
+  if (token !== undefined) requireToken(app, token)
+  answerUnknown(app, app.rateLimit())
+}
+
+async function register(app: FastifyInstance, { peer, token }: HttpOptions): Promise<void> {
+  const routes: RouteOptions = { peer }
+  await describeRoutes(app, token !== undefined)
+  metricsRoutes(app, routes)
+  await app.register(healthRoutes, routes)
+  await app.register(statusRoutes, routes)
+  await app.register(inputRoutes, routes)
+  await app.register(predictorRoutes, routes)
 }
