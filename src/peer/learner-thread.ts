@@ -4,6 +4,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
 import { learningParts, parserOptions } from './agreement.js'
 import { LearnerLoop } from './learner-loop.js'
+import { loadPlugins } from './plugins.js'
 import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
 const port = parentPort as MessagePort
@@ -85,6 +86,7 @@ function terminated(body: Uint8Array): Uint8Array {
 }
 
 async function start(): Promise<void> {
+  await loadPlugins(init.plugins)
   const parts = await learningParts(init.spec, init.execution ?? {})
   await serve(new LearnerLoop(init, parts, post, () => performance.now()))
 }

@@ -14,6 +14,7 @@ import { Edges } from './edges.js'
 import { Frames } from './frames.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
+import { loadPlugins } from './plugins.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus, Progress } from './thread-messages.js'
 
 /** How long a peer may take to give its predictor, in milliseconds. */
@@ -22,7 +23,7 @@ const FETCH_TIMEOUT_MS = 30_000
 /** Longest silence of a learner that is taken to be at work, in milliseconds: a status is due four times a second. */
 const SILENCE_MS = 15_000
 
-/** Events: `status` (PeerStatus), `edge` (neighbours changed), `failed` (Error: the peer has stopped itself). */
+/** Events: `status` (PeerStatus), `neighbour` (NeighbourChange), `failed` (Error: the peer has stopped itself). */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
   readonly #incarnation: number
@@ -43,6 +44,7 @@ export class Peer extends EventEmitter {
    * @throws errors of the store, the network and the stream, each one line that says what to do
    */
   static async start(options: PeerOptions): Promise<Peer> {
+    await loadPlugins(options.plugins ?? [])
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
     let learner: LearnerHandle | undefined
@@ -87,13 +89,13 @@ export class Peer extends EventEmitter {
         up: (edge, peer) => {
           log('info', `linked with ${peer}`, { peer })
           learner.post({ kind: 'connect', edge, peer })
-          this.emit('edge')
+          this.emit('neighbour', { peer, isLinked: true })
         },
         down: (edge, peer, reason) => {
           log('info', `link with ${peer} ended: ${reason}`, { peer, reason })
           learner.post({ kind: 'disconnect', edge })
           this.#frames.consumed(edge)
-          this.emit('edge')
+          this.emit('neighbour', { peer, isLinked: false, reason })
         },
         frame: (edge, bytes) => this.#frames.take(edge, bytes)
       }

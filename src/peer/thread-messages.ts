@@ -31,6 +31,7 @@ export interface Progress extends Sums {
 /** What a learner thread starts with. */
 export interface LearnerInit {
   readonly spec: LearningSpec
+  readonly plugins: readonly string[]
   /** How a network is executed. */
   readonly execution: Execution | undefined
   /** This peer's index. */
