@@ -23,3 +23,22 @@ export function peerOf(address: Multiaddr): string | undefined {
 export function withPeer(address: Multiaddr, peer: string): string {
   return peerOf(address) === undefined ? address.encapsulate(`/p2p/${peer}`).toString() : address.toString()
 }
+
+/** The first TCP end on the way to an address. */
+export interface TcpEnd {
+  readonly host: string
+  readonly port: number
+  /** Whether `host` has to be looked up. */
+  readonly isName: boolean
+  /** Whether the peer itself answers there, in plain TCP: no relay, no WebSocket. */
+  readonly isPlain: boolean
+}
+
+/** @param address as `parseAddress` lets it through */
+export function tcpEndOf(address: Multiaddr): TcpEnd {
+  const parts = address.getComponents()
+  const [{ name, value: host = '' }] = parts
+  const port = Number(parts.find(part => part.name === 'tcp')?.value)
+  const isPlain = !parts.some(part => ['ws', 'wss', 'tls', 'p2p-circuit'].includes(part.name))
+  return { host, port, isName: name.startsWith('dns'), isPlain }
+}

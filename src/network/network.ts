@@ -11,7 +11,8 @@ import { NetworkError, ProtocolViolationError, UnreachablePeerError } from './er
 import { answer, ask, type FetchHandler } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
 import { greet, hearGreeting } from './greeting.js'
-import { exchangeHello } from './handshake.js'
+import { exchangeHello, hearHello } from './handshake.js'
+import type { Hello } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { parsePeerId, peerIdOf } from './keys.js'
 import { explainListen } from './libp2p-errors.js'
@@ -137,6 +138,17 @@ export class Network {
     const connection = await this.#dialler.dial(target, signal)
     const stream = await this.#dialler.openStream(connection, edgeProtocol, signal)
     return this.#handshake(stream, connection, true, signal)
+  }
+
+  /**
+   * Says hello without wanting a session, whether the hellos agree or not.
+   * @returns the other end's
+   * @throws NetworkError telling why there is none, or the signal's reason
+   */
+  async hello(target: PeerTarget, ours: Hello, signal: AbortSignal): Promise<Hello> {
+    const connection = await this.#dialler.dial(target, signal)
+    const stream = await this.#dialler.openStream(connection, edgeProtocol, signal)
+    return hearHello(stream, connection.remotePeer.toString(), ours, this.#limits)
   }
 
   /**
