@@ -26,6 +26,7 @@ export async function checkWay(peer: string, { networkKey: file, dir }: WayFlags
   const network = await createNetwork({
     privateKey: privateKey ?? (await generateIdentityKey()),
     listen: [],
+    dials: [peer],
     networkKey,
     hello,
     maxFrameBytes: 1 << 20,

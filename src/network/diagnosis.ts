@@ -196,7 +196,10 @@ async function explained<T>(
 }
 
 function compared(ours: Hello, theirs: Hello): string {
-  const about = theirs.fields.slice(0, 3).map(([field, value]) => `${field} ${value}`)
+  const about = theirs.fields
+    .filter(([, value]) => value !== '')
+    .slice(0, 3)
+    .map(([field, value]) => `${field} ${value}`)
   if (ours.fields.length === 0) return `it learns ${about.join(', ')}; give --dir to compare it with a model of yours`
   const their = new Map(theirs.fields)
   const our = new Map(ours.fields)

@@ -37,8 +37,19 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const limits = { ...defaultLimits, ...options.limits }
   const allow = options.allow && new Set([...options.allow].map(parsePeerId))
   const access = new AccessControl(allow)
-  const { privateKey, listen, announce = [], networkKey, mdns = false } = options
-  const host = await createHost({ privateKey, listen, announce, networkKey, mdns, access, limits })
+  const { privateKey, listen, announce = [], networkKey, mdns = false, relay = false, dials = [] } = options
+  const host = await createHost({
+    privateKey,
+    listen,
+    announce,
+    networkKey,
+    mdns,
+    relay,
+    dials,
+    access,
+    limits,
+    log: options.log
+  })
   const network = new Network(host, access, limits, options)
   try {
     await host.start()

@@ -56,6 +56,18 @@ describe('a diagnosis', function () {
     assert.deepEqual(peers.logs, [])
   })
 
+  it('passes all steps through a relay and a WebSocket', async () => {
+    const relay = await peers.start({ relay: true })
+    const hidden = await peers.start({ listen: [`${relay.addresses[0]}/p2p-circuit`] })
+    const web = await peers.start({ listen: ['/ip4/127.0.0.1/tcp/0/ws'] })
+    for (const [address] of [hidden.addresses, web.addresses]) {
+      const found = await steps(address, { dials: [address] })
+      assert.deepEqual([found.length, found.every(({ ok }) => ok)], [8, true], JSON.stringify(found))
+    }
+    await hidden.stop()
+    failsAt(await steps(hidden.addresses[0] ?? `${relay.addresses[0]}/p2p-circuit/p2p/${hidden.id}`), 'noise', /./)
+  })
+
   it('name: nobody has it', async () => {
     failsAt(await steps('/dns4/no-such-host.invalid/tcp/4280'), 'name', /no-such-host.invalid has no address/)
     const { addresses } = await peers.start()
