@@ -1,6 +1,7 @@
 /** Update rules by name: the one place where a configuration becomes a rule. */
 import { OptionError } from '../errors.js'
 import type { ModelName } from '../model.js'
+import { isOwnName, type OwnRuleSpec, ownRule } from '../own.js'
 import type { UpdateRule } from '../types.js'
 import { type AdagradOptions, adagrad } from './adagrad.js'
 import { type AdamOptions, adam } from './adam.js'
@@ -16,7 +17,9 @@ interface BitsOption {
   readonly bits?: 8 | 32
 }
 
-export type RuleSpec =
+export type RuleSpec = BuiltInRuleSpec | OwnRuleSpec
+
+type BuiltInRuleSpec =
   | ({ readonly name: 'adagrad' } & AdagradOptions)
   | ({ readonly name: 'dual-averaging' } & ScheduleOptions)
   | ({ readonly name: 'mirror-descent' } & MirrorDescentOptions)
@@ -25,7 +28,7 @@ export type RuleSpec =
   | ({ readonly name: 'lamb' } & LambOptions & BitsOption)
   | ({ readonly name: 'lars' } & LarsOptions & BitsOption)
 
-export type RuleName = RuleSpec['name']
+export type RuleName = BuiltInRuleSpec['name']
 export const ruleNames: readonly RuleName[] = [
   'adagrad',
   'dual-averaging',
@@ -48,6 +51,7 @@ export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpe
 
 /** @throws OptionError for an unknown name or option, or a value out of range */
 export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
+  if (isOwnRule(spec)) return ownRule(spec)
   switch (spec.name) {
     case 'adagrad':
       return adagrad(spec)
@@ -87,4 +91,8 @@ function isScaledToBlocks(rule: string): boolean {
 function keepingOf(stateBlock: string): Keeping {
   if (stateBlock.endsWith('.mean') || stateBlock.endsWith('.velocity')) return 'signed'
   return stateBlock.endsWith('.square') ? 'squares' : 'plain'
+}
+
+export function isOwnRule(spec: RuleSpec): spec is OwnRuleSpec {
+  return isOwnName(spec.name)
 }
