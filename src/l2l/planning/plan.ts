@@ -136,16 +136,18 @@ function planLayerwise(task: Task, schedule: Schedule, microbatch: number, stash
   let stashBytes = 0
   let stepMs = 0
   for (const [l, layer] of layers.entries()) {
-    const { weightBytes, outputBytes, insideBytes, forwardMs, vjpMs, keptVjpMs } = layer
+    const { weightBytes, outputBytes, insideBytes, forwardMs, vjpMs, keptVjpMs, forwardWork } = layer
     const above = schedule === 'l2l-p' ? (layers[l + 1]?.weightBytes ?? 0) : 0
     const below = schedule === 'l2l-p' ? (layers[l - 1]?.weightBytes ?? 0) : 0
     const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
-    // With the stash on the device, the gradients at this layer's outputs wait there too, for all microbatches.
-    const gradients = stash === 'device' && l < last ? stashedBatch * outputBytes : 0
-    const live = weightBytes + backwardBytes(layer, input, microbatch, isSplit) + stashed + gradients
+    // With the stash on the device, this layer's outputs, and then the gradients there, wait there for all microbatches.
+    const waiting = stash === 'device' && l < last ? stashedBatch * outputBytes : 0
+    const forward = input + forwardWork.fixed + microbatch * forwardWork.sample
+    const backward = backwardBytes(layer, input, microbatch, isSplit)
     states = extend(states, l, deviceMemory, part, {
-      // What is loaded ahead; the layer below is not where it never left.
-      live: isBelowResident => live + Math.max(above, isBelowResident ? 0 : below),
+      // With what is loaded ahead; the layer below is not where it never left.
+      live: isBelowResident =>
+        weightBytes + stashed + waiting + Math.max(forward + above, backward + (isBelowResident ? 0 : below)),
       insideBytes: batch * insideBytes,
       // The last layer keeps its insides anyway, one microbatch at a time, and turns while its weights are there.
       insideMs: l < last ? batch * (vjpMs - keptVjpMs) : 0,

@@ -42,6 +42,7 @@ function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
     forwardMs,
     vjpMs: 10 + again,
     keptVjpMs: 10,
+    forwardWork: { fixed: 0, sample: outputBytes },
     work: { fixed: weightBytes, sample: insideBytes + outputBytes },
     keptWork: { fixed: weightBytes, sample: outputBytes }
   }))
