@@ -1,4 +1,5 @@
 /** Where layers are executed: choosing a device and measuring it. */
 export { DeviceError } from './errors.js'
-export { openDevice } from './open.js'
+export { installTensorflow } from './install-tensorflow.js'
+export { openDevice, openedDevice } from './open.js'
 export { DEVICE_NAMES, type Device, type DeviceName } from './types.js'

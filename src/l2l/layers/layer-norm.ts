@@ -3,7 +3,7 @@
  * the two statistics of each position are kept; the rest is cheap to compute again.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { asRows } from '../products.js'
+import { sumOfRows } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
@@ -47,7 +47,7 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
       pullback(() => {
         const statistics = kept ?? statisticsOf(x, epsilon)
         const normal = normalized(x, statistics)
-        const dWeights = [sumOfRows(() => tf.mul(dy, normal)), sumOfRows(() => tf.clone(dy))]
+        const dWeights = [tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)]
         const dNormal = tf.mul(dy, scale)
         return { dx: normalizedBack(normal, dNormal, statistics[1]), dWeights }
       })
@@ -78,8 +78,4 @@ function normalizedBack(n: tf.Tensor, d: tf.Tensor, inverse: tf.Tensor): tf.Tens
   const centred = spend([d], () => tf.sub(d, level))
   const tangent = spend([centred, radial], () => tf.sub(centred, radial))
   return spend([tangent], () => tf.mul(tangent, inverse))
-}
-
-function sumOfRows(compute: () => tf.Tensor): tf.Tensor {
-  return tf.tidy(() => tf.sum(asRows(compute()), 0))
 }
