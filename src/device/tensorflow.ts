@@ -26,7 +26,7 @@ export function tensorflowFolder(): string {
 
 export async function openTensorflow(name: TensorflowPackage): Promise<Backend> {
   const load = placeOf(name)
-  if (load === undefined) throw new Error(`${name} is not installed: admb doctor --fix does that`)
+  if (load === undefined) throw new Error(`the package ${name} is not installed`)
   const peakBytes = processPeak()
   quietly(() => load(name))
   if (!(await tf.setBackend('tensorflow'))) throw new Error('it does not start')
