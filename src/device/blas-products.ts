@@ -4,13 +4,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Blas } from './blas.js'
-
-/** The parts of the wasm backend that kernels use. */
-interface WasmBackend {
-  readonly wasm: { readonly HEAPU8: Uint8Array }
-  readonly dataIdMap: { get(id: object): { readonly memoryOffset: number } }
-  makeOutput(shape: readonly number[], dtype: string): tf.TensorInfo
-}
+import { addressesOf, type WasmBackend } from './wasm-tensors.js'
 
 interface Attributes {
   readonly transposeA: boolean
@@ -42,14 +36,16 @@ function kernel(blas: Blas, fallback: tf.KernelFunc): tf.KernelFunc {
     const product = backend.makeOutput([...outer(a, b), m, n], 'float32')
     const count = Math.max(batchA, batchB)
     if (m * n === 0 || count === 0) return product
-    // Only now: making the output may have grown the heap, which moves it.
-    const heap = blas.address(backend.wasm.HEAPU8)
-    const addressOf = ({ dataId }: tf.TensorInfo) => heap + backend.dataIdMap.get(dataId).memoryOffset
-    const [atA, atB, atC] = [a, b, product].map(addressOf)
+    const [atA, atB, atC] = addressesOf(blas, backend, [a, b, product])
     const [stepA, stepB] = [batchA > 1 ? 4 * m * k : 0, batchB > 1 ? 4 * k * n : 0]
+    const form = { transposeA, transposeB, m, n, k, scale: 1 }
     for (let i = 0; i < count; i++) {
-      const [from, by, to] = [atA + i * stepA, atB + i * stepB, atC + i * 4 * m * n]
-      blas.multiply(transposeA, transposeB, m, n, k, from, Math.max(1, columnsA), by, Math.max(1, columnsB), to, n)
+      blas.multiply(
+        form,
+        { at: atA + i * stepA, stride: Math.max(1, columnsA) },
+        { at: atB + i * stepB, stride: Math.max(1, columnsB) },
+        { at: atC + i * 4 * m * n, stride: n }
+      )
     }
     return product
   }

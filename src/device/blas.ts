@@ -11,27 +11,29 @@ export interface BlasOptions {
   readonly threads?: number
 }
 
+/** What is multiplied how: whether factors are transposed first, and the product's sizes. */
+export interface Form {
+  readonly transposeA: boolean
+  readonly transposeB: boolean
+  readonly m: number
+  readonly n: number
+  readonly k: number
+  readonly scale: number
+}
+
+/** A row-major float32 matrix in memory, perhaps a part of a larger one. */
+export interface Matrix {
+  /** Address of the first element. */
+  readonly at: number
+  /** Elements from one row to the next. */
+  readonly stride: number
+}
+
 export interface Blas {
   /** What it calls itself, for people. */
   readonly description: string
-  /**
-   * C = op(A)·op(B) of row-major float32 matrices: op(A) is m×k, op(B) k×n.
-   * @param a,b,c addresses of the first elements
-   * @param lda,ldb,ldc elements from one stored row to the next
-   */
-  multiply(
-    transposeA: boolean,
-    transposeB: boolean,
-    m: number,
-    n: number,
-    k: number,
-    a: number,
-    lda: number,
-    b: number,
-    ldb: number,
-    c: number,
-    ldc: number
-  ): void
+  /** C = scale·op(A)·op(B), where op(A) is m×k and op(B) k×n, both in the product's own form. */
+  multiply(form: Form, a: Matrix, b: Matrix, c: Matrix): void
   /** Address of an array's first element; it holds until the memory below grows. */
   address(of: ArrayBufferView): number
 }
@@ -84,9 +86,10 @@ function bind(koffi: Koffi, library: Library, name: string, threads: number): Bl
   limitThreads(library, threads)
   return {
     description: describe(library, name),
-    multiply(transposeA, transposeB, m, n, k, a, lda, b, ldb, c, ldc) {
-      const [left, right] = [transposeA ? TRANSPOSE : NO_TRANSPOSE, transposeB ? TRANSPOSE : NO_TRANSPOSE]
-      gemm(ROW_MAJOR, left, right, m, n, k, 1, a, lda, b, ldb, 0, c, ldc)
+    multiply({ transposeA, transposeB, m, n, k, scale }, a, b, c) {
+      const left = transposeA ? TRANSPOSE : NO_TRANSPOSE
+      const right = transposeB ? TRANSPOSE : NO_TRANSPOSE
+      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.at, a.stride, b.at, b.stride, 0, c.at, c.stride)
     },
     address: of => Number(koffi.address(of))
   }
@@ -124,8 +127,10 @@ function checked(blas: Blas): Blas {
   const a = Float32Array.of(1, 2, 3, 4, 5, 6)
   const b = Float32Array.of(1, 0, 2, 0, 1, 3)
   const c = new Float32Array(4)
-  blas.multiply(false, true, 2, 2, 3, blas.address(a), 3, blas.address(b), 3, blas.address(c), 2)
-  if (c.join() !== '7,11,16,23') throw new Error('its cblas_sgemm gives wrong products')
+  const form = { transposeA: false, transposeB: true, m: 2, n: 2, k: 3, scale: 2 }
+  const matrix = (of: Float32Array, stride: number) => ({ at: blas.address(of), stride })
+  blas.multiply(form, matrix(a, 3), matrix(b, 3), matrix(c, 2))
+  if (c.join() !== '14,22,32,46') throw new Error('its cblas_sgemm gives wrong products')
   return blas
 }
 

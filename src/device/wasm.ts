@@ -5,6 +5,7 @@
 import '@tensorflow/tfjs-backend-wasm'
 import * as tf from '@tensorflow/tfjs-core'
 import { loadBlas } from './blas.js'
+import { useHeadKernels } from './blas-heads.js'
 import { useProducts } from './blas-products.js'
 import type { Backend, DeviceOptions } from './types.js'
 import { guardHeap, type Heap } from './wasm-heap.js'
@@ -15,6 +16,7 @@ export async function openWasm({ blas: library, blasThreads }: DeviceOptions): P
   guardHeap(heap)
   const blas = await loadBlas({ library, threads: blasThreads })
   useProducts(blas)
+  useHeadKernels(blas)
   return {
     detail: blas === undefined ? 'without a BLAS' : `with ${blas.description}`,
     hasFastProducts: blas !== undefined,
