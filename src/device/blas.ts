@@ -83,10 +83,24 @@ function bind(koffi: Koffi, library: Library, name: string, threads: number): Bl
   const gemm = library.func(
     'void cblas_sgemm(int order, int transposeA, int transposeB, int m, int n, int k, float alpha, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc)'
   )
+  const gemv = library.func(
+    'void cblas_sgemv(int order, int transpose, int rows, int columns, float alpha, uint64_t a, int lda, uint64_t x, int incx, float beta, uint64_t y, int incy)'
+  )
   limitThreads(library, threads)
   return {
     description: describe(library, name),
     multiply({ transposeA, transposeB, m, n, k, scale }, a, b, c) {
+      // Products with one row or column are vectors, for which the general way is several times slower.
+      if (n === 1) {
+        const [transpose, rows, columns] = transposeA ? [TRANSPOSE, k, m] : [NO_TRANSPOSE, m, k]
+        const step = transposeB ? 1 : b.stride
+        return gemv(ROW_MAJOR, transpose, rows, columns, scale, a.at, a.stride, b.at, step, 0, c.at, c.stride)
+      }
+      if (m === 1) {
+        const [transpose, rows, columns] = transposeB ? [NO_TRANSPOSE, n, k] : [TRANSPOSE, k, n]
+        const step = transposeA ? a.stride : 1
+        return gemv(ROW_MAJOR, transpose, rows, columns, scale, b.at, b.stride, a.at, step, 0, c.at, 1)
+      }
       const left = transposeA ? TRANSPOSE : NO_TRANSPOSE
       const right = transposeB ? TRANSPOSE : NO_TRANSPOSE
       gemm(ROW_MAJOR, left, right, m, n, k, scale, a.at, a.stride, b.at, b.stride, 0, c.at, c.stride)

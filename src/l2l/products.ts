@@ -74,6 +74,12 @@ export function sumOfRows(x: tf.Tensor): tf.Tensor {
   })
 }
 
+/** Mean along the last axis, which stays with the length 1. Likewise by a product. */
+export function meanAlong(x: tf.Tensor): tf.Tensor {
+  const width = x.shape[x.rank - 1] as number
+  return tf.tidy(() => tf.reshape(multiply(asRows(x), tf.fill([width, 1], 1 / width)), [...x.shape.slice(0, -1), 1]))
+}
+
 /** [rows, last axis], of the same memory. */
 export function asRows(x: tf.Tensor): tf.Tensor {
   return tf.reshape(x, [-1, x.shape[x.rank - 1] as number])
