@@ -25,6 +25,8 @@ const SCRIPT = fileURLToPath(new URL('../../../scripts/bench/l2l-torch.py', impo
 /** @returns undefined where Python or PyTorch is missing */
 export async function startTorch(shape: TorchShape): Promise<Torch | undefined> {
   const python = spawn(process.env.ADMB_PYTHON ?? 'python3', [SCRIPT, JSON.stringify(shape)], {
+    // Threads that wait must not count as work.
+    env: { ...process.env, OMP_WAIT_POLICY: 'passive' },
     stdio: ['pipe', 'pipe', 'ignore']
   })
   python.stdin.on('error', () => undefined)
