@@ -15,7 +15,7 @@ import { gpt, type Shape, tokens } from './l2l-model.js'
 import { speed } from './l2l-speed.js'
 import type { Row } from './row.js'
 
-const TURNS = 4
+const TURNS = 8
 
 /** Small, so that 64 layers take seconds. */
 const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }

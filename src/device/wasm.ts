@@ -8,12 +8,14 @@ import { loadBlas } from './blas.js'
 import { useHeadKernels } from './blas-heads.js'
 import { useProducts } from './blas-products.js'
 import type { Backend, DeviceOptions } from './types.js'
+import { useRowGather } from './wasm-gather.js'
 import { guardHeap, type Heap } from './wasm-heap.js'
 
 export async function openWasm({ blas: library, blasThreads }: DeviceOptions): Promise<Backend> {
   if (!(await tf.setBackend('wasm'))) throw new Error('it does not start')
   const heap = (tf.backend() as unknown as { readonly wasm: Heap }).wasm
   guardHeap(heap)
+  useRowGather()
   const blas = await loadBlas({ library, threads: blasThreads })
   useProducts(blas)
   useHeadKernels(blas)
