@@ -20,7 +20,7 @@ import type { Row } from './row.js'
 
 const LAYERS = 8
 const BESIDE_TORCH: Shape = { width: 256, length: 64, batch: 32, microbatch: 32 }
-const IN_BUDGET: Shape = { width: 128, length: 64, batch: 32, microbatch: 8 }
+const IN_BUDGET: Shape = { width: 128, length: 64, batch: 32, microbatch: 16 }
 const TURNS = 8
 
 export async function* speed(backend: string): AsyncGenerator<Row> {

@@ -19,7 +19,7 @@ const TURNS = 8
 
 /** Small, so that 64 layers take seconds. */
 const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
-const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 4 }
+const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
 const DEPTHS = [4, 8, 16, 32, 64]
 
 type Way = RelayOptions & { readonly schedule: NonNullable<RelayOptions['schedule']> }
