@@ -18,13 +18,16 @@ let current: Device | undefined
  */
 export async function openDevice(asked: DeviceName | 'auto', options: DeviceOptions = {}): Promise<Device> {
   const failed: string[] = []
+  const given = { ...fromEnvironment(), ...options }
   for (const name of asked === 'auto' ? DEVICE_NAMES : [asked]) {
     try {
-      const backend = await OPENERS[name]({ ...fromEnvironment(), ...options })
+      const backend = await OPENERS[name](given)
       const works = `${name} works, ${backend.detail}`
       current = { ...backend, name, why: failed.length === 0 ? works : `${works}; ${failed.join('; ')}` }
       return current
     } catch (error) {
+      // Something was asked for that is not there: another device would not be what was meant.
+      if (error instanceof DeviceError) throw error
       failed.push(`${name}: ${(error as Error).message.split('\n')[0]}`)
     }
   }
