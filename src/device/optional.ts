@@ -6,7 +6,7 @@ export async function optionalImport(name: string): Promise<unknown> {
     return await import(name)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const isMissing = code === 'ERR_MODULE_NOT_FOUND' && message.includes(`'${name}'`)
+    const isMissing = code?.endsWith('MODULE_NOT_FOUND') && message.includes(`'${name}'`)
     throw isMissing ? new Error(`the package ${name} is not installed`) : error
   }
 }
