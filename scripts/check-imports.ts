@@ -28,6 +28,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   storage: { values: [], types: ['admb'] },
   peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage'], types: [] },
   server: { values: ['peer'], types: [] },
+  library: { values: ['learner', 'l2l', 'streams', 'peer', 'server', 'sim'], types: [] },
   report: { values: ['sim'], types: ['admb'] },
   cli: {
     values: [
@@ -41,6 +42,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'storage',
       'peer',
       'server',
+      'library',
       'sim',
       'report'
     ],

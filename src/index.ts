@@ -1,7 +1,12 @@
 /**
- * The library: the algorithm as a state machine for one's own transport, learners and rules, streams, and a whole peer.
+ * The library: a peer in a program of one's own, learning in one process, the simulator; what plug-ins are made of; and the
+ * parts below, for one's own transport: the algorithm as a state machine, learners, rules, streams.
  */
 export * from './admb/index.js'
+export type { NetworkSpec, TextSpec } from './l2l/description.js'
+export type { Execution, OwnLayer, OwnLayerFactory, OwnLayerPlace } from './l2l/index.js'
+export type { Target } from './l2l/models/create.js'
+export type { Sample, WeightSpec } from './l2l/types.js'
 export {
   type Averaging,
   type AveragingSpec,
@@ -16,13 +21,67 @@ export {
   type Learner,
   type ModelName,
   type ModelOptions,
+  type OwnLoss,
+  type OwnName,
+  type OwnRule,
+  type OwnRuleFactory,
+  type OwnRuleSpec,
   type Prediction,
+  type PredictWith,
   type RuleSpec,
   type RuleState,
   ruleFor,
   type Score,
+  type SerialOptions,
+  type SerialReport,
   SerialTrainer,
+  type Trained,
   type UpdateRule
 } from './learner/index.js'
-export { type LearningSpec, Peer, type PeerOptions, type PeerStatus } from './peer/index.js'
-export { createParser, type ExampleStream, openStream, type StreamOptions } from './streams/index.js'
+export {
+  type Answer,
+  type CreatePeerOptions,
+  createPeer,
+  type LearningPeer,
+  type PeerEvents,
+  type PeerListener
+} from './library/create-peer.js'
+export type { Features, Label } from './library/inputs.js'
+export { type ScenarioValues, simulate } from './library/simulate.js'
+export type { NetworkModel, TaskOptions } from './library/task.js'
+export { type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
+export {
+  type Download,
+  type InputAnswer,
+  type InputRequest,
+  type LearningSpec,
+  type Log,
+  type NeighbourChange,
+  Peer,
+  type PeerOptions,
+  type PeerStatus,
+  type Plugin,
+  PluginError,
+  RequestError,
+  type Traffic,
+  UnavailableError
+} from './peer/index.js'
+export type { HttpOptions } from './server/index.js'
+export {
+  createParser,
+  type ExampleStream,
+  type Format,
+  type Malformed,
+  type OwnFormat,
+  type OwnInput,
+  type OwnReader,
+  type OwnReaderFactory,
+  openStream,
+  type Parser,
+  type ParserOptions,
+  type Rows,
+  type Scaling,
+  type Shard,
+  type StreamOptions,
+  type TextFormat
+} from './streams/index.js'

@@ -33,6 +33,8 @@ export async function openNetwork(options: PeerOptions, privateKey: IdentityKey)
     hello: { protocol: PROTOCOL_VERSION, fields: agreementFields(options.spec) },
     maxFrameBytes: maximumFrameBytes(shapes),
     mdns: options.mdns,
+    relay: options.relay,
+    dials: options.peers,
     log: options.log
   })
 }
@@ -48,6 +50,7 @@ export async function learnerInit(
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
     spec,
+    plugins: options.plugins ?? [],
     execution,
     self,
     incarnation: begun?.incarnation ?? 1,

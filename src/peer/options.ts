@@ -29,12 +29,16 @@ export interface PeerOptions {
   /** Most tree neighbours. Default 4. */
   readonly degree?: number
   readonly mdns?: boolean
+  /** Whether to relay between peers that cannot reach each other directly. Default: false. */
+  readonly relay?: boolean
   /** Content of a network key file. */
   readonly networkKey?: Uint8Array
   /** Ids of the only peers to talk to. */
   readonly allow?: ReadonlySet<string>
   /** Identity for a peer without a state directory, or for a new one. Default: a new one. */
   readonly identity?: IdentityKey
+  /** Modules with own losses, rules, layers and readers, of which `spec.plugins` holds what `loadPlugins` returned. */
+  readonly plugins?: readonly string[]
   readonly log: Log
 }
 
@@ -47,6 +51,15 @@ export const DEFAULT_CARRY = 16
 /** Above that many parameters segments of sums would fill the memory, and gradients are not carried over by default. */
 export const CARRY_PARAMETERS = 2_000_000
 export const DEFAULT_DEGREE = 4
+
+/** A neighbour in the tree came or went. */
+export interface NeighbourChange {
+  /** Its peer id. */
+  readonly peer: string
+  readonly isLinked: boolean
+  /** Why it went. */
+  readonly reason?: string
+}
 
 /** Frames over tree edges. */
 export interface Traffic {

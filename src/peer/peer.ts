@@ -9,16 +9,21 @@ import { Store } from '../storage/index.js'
 import { specText } from './agreement.js'
 import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
+import { type Download, downloadOf } from './download.js'
 import { Edges } from './edges.js'
 import { Frames } from './frames.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
+import { loadPlugins } from './plugins.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus, Progress } from './thread-messages.js'
 
 /** How long a peer may take to give its predictor, in milliseconds. */
 const FETCH_TIMEOUT_MS = 30_000
 
-/** Events: `status` (PeerStatus), `edge` (neighbours changed), `failed` (Error: the peer has stopped itself). */
+/** Longest silence of a learner that is taken to be at work, in milliseconds: a status is due four times a second. */
+const SILENCE_MS = 15_000
+
+/** Events: `status` (PeerStatus), `neighbour` (NeighbourChange), `failed` (Error: the peer has stopped itself). */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
   readonly #incarnation: number
@@ -29,6 +34,8 @@ export class Peer extends EventEmitter {
   readonly #learner: LearnerHandle
   readonly #frames: Frames
   #status: LearnerStatus
+  /** When the learner thread gave its last status. */
+  #heardAt = performance.now()
   #storing: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
 
@@ -37,6 +44,7 @@ export class Peer extends EventEmitter {
    * @throws errors of the store, the network and the stream, each one line that says what to do
    */
   static async start(options: PeerOptions): Promise<Peer> {
+    await loadPlugins(options.plugins ?? [])
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
     let learner: LearnerHandle | undefined
@@ -81,13 +89,13 @@ export class Peer extends EventEmitter {
         up: (edge, peer) => {
           log('info', `linked with ${peer}`, { peer })
           learner.post({ kind: 'connect', edge, peer })
-          this.emit('edge')
+          this.emit('neighbour', { peer, isLinked: true })
         },
         down: (edge, peer, reason) => {
           log('info', `link with ${peer} ended: ${reason}`, { peer, reason })
           learner.post({ kind: 'disconnect', edge })
           this.#frames.consumed(edge)
-          this.emit('edge')
+          this.emit('neighbour', { peer, isLinked: false, reason })
         },
         frame: (edge, bytes) => this.#frames.take(edge, bytes)
       }
@@ -134,7 +142,10 @@ export class Peer extends EventEmitter {
     }
   }
 
-  /** Predicts inputs, or predicts and then learns from them. Throws RequestError for bad input. */
+  /**
+   * Predicts inputs, or predicts and then learns from them.
+   * @throws RequestError for bad input, UnavailableError when too many requests wait
+   */
   request(request: InputRequest): Promise<InputAnswer> {
     return this.#learner.request(request)
   }
@@ -142,6 +153,20 @@ export class Peer extends EventEmitter {
   /** The predictor held now, as stand-alone bytes (`decodeSaved`). */
   save(): Promise<Uint8Array> {
     return this.#learner.save()
+  }
+
+  /** The predictor that serves predictions, for other programs. */
+  async download(): Promise<Download> {
+    return downloadOf(this.#options, await this.#learner.serving())
+  }
+
+  /** Why nobody should send inputs now; undefined if the learner runs and has a predictor that was learned. */
+  get unreadiness(): string | undefined {
+    if (this.#stopping) return 'the peer stops'
+    const silence = performance.now() - this.#heardAt
+    if (silence > SILENCE_MS) return `the learner has said nothing for ${Math.round(silence / 1000)} s`
+    if (this.#status.predictor.updates > 0) return undefined
+    return `no predictor yet: an update takes ${this.#options.spec.batch} inputs`
   }
 
   /** Cuts peers off, connections included, as a partition would; undefined heals it. For demonstrations and tests. */
@@ -183,6 +208,7 @@ export class Peer extends EventEmitter {
         break
       case 'status':
         this.#status = message.status
+        this.#heardAt = performance.now()
         this.emit('status', this.status())
         break
       case 'checkpoint':
@@ -198,6 +224,7 @@ export class Peer extends EventEmitter {
         this.#options.log('warn', message.reason, {})
         break
       case 'saved':
+      case 'served':
       case 'answer':
       case 'failed-request':
       case 'failed':

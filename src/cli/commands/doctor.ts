@@ -1,4 +1,4 @@
-/** `admb doctor`: what works on this machine, and what to do about the rest. */
+/** `admb doctor`: what works on this machine, or on the way to a peer, and what to do about the rest. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,13 +8,7 @@ import type { Command } from 'commander'
 import { checkDevices } from '../device-checks.js'
 import { withCommon } from '../options.js'
 import { colour, print, printJson } from '../output.js'
-
-interface Check {
-  readonly name: string
-  readonly ok: boolean
-  readonly detail: string
-  readonly remedy?: string
-}
+import { type Check, checkWay, type WayFlags } from '../way.js'
 
 const REMEDIES = {
   node: 'install Node.js 20.19 or later',
@@ -27,15 +21,56 @@ const REMEDIES = {
 } as const
 
 export function doctorCommand(program: Command): Command {
-  const command = program.command('doctor').description('check what works on this machine')
-  command.option('--fix', 'install TensorFlow, so that networks train faster (1.3 GB, minutes)')
-  command.addHelpText('after', '\nExamples:\n  admb doctor\n  admb doctor --fix\n  admb doctor --json')
+  const command = program
+    .command('doctor')
+    .description('check what works on this machine, or on the way to a peer')
+    .option('--fix', 'install TensorFlow, so that networks train faster (1.3 GB, minutes)')
+    .option('--peer <multiaddr>', 'tell at which step a connection to that peer fails')
+    .option('--network-key <file>', "the peer's network key, if it has one")
+    .option('--dir <dir>', 'ask as the (stopped) peer of that directory, and compare its model')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  admb doctor
+  admb doctor --json
+  admb doctor --fix
+  admb doctor --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW… --network-key net.key`
+    )
   return withCommon(command).action(doctor)
 }
 
-async function doctor({ json, fix }: { json?: boolean; fix?: boolean }): Promise<void> {
+interface Flags extends WayFlags {
+  readonly peer?: string
+  readonly fix?: boolean
+  readonly json?: boolean
+}
+
+async function doctor({ peer, fix, json, ...flags }: Flags): Promise<void> {
   if (fix) await installDevice(json ? () => undefined : print)
-  const checks = [
+  const checks = peer === undefined ? await checkMachine() : await checkWay(peer, flags)
+  const devices = peer === undefined ? await checkDevices() : undefined
+  // A taken default port is worth a word, but nothing fails for it. Networks need one device.
+  const ok =
+    checks.every(({ ok, name }) => ok || name.endsWith(' port')) && (devices?.some(({ works }) => works) ?? true)
+  if (json) printJson({ command: 'doctor', ok, checks, devices })
+  else {
+    for (const { name, ok, detail, remedy } of checks) {
+      show(ok ? colour.green('ok  ') : colour.red('FAIL'), name, detail, remedy)
+    }
+    for (const { name, works, detail, remedy } of devices ?? []) {
+      show(works ? colour.green('ok  ') : colour.dim('no  '), name, detail, remedy)
+    }
+  }
+  if (!ok) process.exitCode = 1
+}
+
+function show(verdict: string, name: string, detail: string, remedy: string | undefined): void {
+  print(`${verdict} ${name.padEnd(14)} ${detail}${remedy ? `; ${remedy}` : ''}`)
+}
+
+async function checkMachine(): Promise<Check[]> {
+  return [
     await check('node', node),
     await check('storage', storage),
     await check('network', network),
@@ -44,25 +79,6 @@ async function doctor({ json, fix }: { json?: boolean; fix?: boolean }): Promise
     await check('peer port', () => port(4280)),
     await check('http port', () => port(7280))
   ]
-  // A taken default port is worth a word, but nothing fails for it.
-  const isFit = checks.every(({ ok, name }) => ok || name.endsWith(' port'))
-  const devices = await checkDevices()
-  // Networks need one of them.
-  const ok = isFit && devices.some(({ works }) => works)
-  if (json) printJson({ command: 'doctor', ok, checks, devices })
-  else {
-    for (const { name, ok, detail, remedy } of checks) {
-      print(
-        `${ok ? colour.green('ok  ') : colour.red('FAIL')} ${name.padEnd(10)} ${detail}${remedy ? `; ${remedy}` : ''}`
-      )
-    }
-    for (const { name, works, detail, remedy } of devices) {
-      print(
-        `${works ? colour.green('ok  ') : colour.dim('no  ')} ${name.padEnd(14)} ${detail}${remedy ? `; ${remedy}` : ''}`
-      )
-    }
-  }
-  if (!ok) process.exitCode = 1
 }
 
 /** Whatever works already is left alone. */

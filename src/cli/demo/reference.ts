@@ -1,9 +1,9 @@
 /** What the same inputs come to without a network: learned by one learner, and by each of the peers alone. */
 import type { Execution } from '../../l2l/index.js'
 import type { SerialReport } from '../../learner/index.js'
+import { trainerFor } from '../../library/trainer.js'
 import type { LearningSpec } from '../../peer/index.js'
 import { openStream, type StreamOptions } from '../../streams/index.js'
-import { trainerFor } from '../trainer.js'
 
 export interface Result {
   readonly averageLoss: number
