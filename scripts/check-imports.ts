@@ -26,8 +26,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   streams: { values: [], types: ['learner'] },
   network: { values: [], types: ['admb', 'overlay'] },
   storage: { values: [], types: ['admb'] },
-  peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage'], types: [] },
-  server: { values: ['peer'], types: [] },
+  view: { values: [], types: [] },
+  peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage', 'view'], types: [] },
+  server: { values: ['peer'], types: ['view'] },
   report: { values: ['sim'], types: ['admb'] },
   cli: {
     values: [
@@ -39,6 +40,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'streams',
       'network',
       'storage',
+      'view',
       'peer',
       'server',
       'sim',

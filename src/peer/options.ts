@@ -35,6 +35,8 @@ export interface PeerOptions {
   readonly allow?: ReadonlySet<string>
   /** Identity for a peer without a state directory, or for a new one. Default: a new one. */
   readonly identity?: IdentityKey
+  /** What the pages of the network call it, 40 characters at most. Default: its id. */
+  readonly name?: string
   readonly log: Log
 }
 

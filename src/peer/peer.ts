@@ -4,13 +4,15 @@
  */
 import { EventEmitter } from 'node:events'
 import { decodeHead, encodeHead, type PredictorName } from '../admb/index.js'
-import type { Network } from '../network/index.js'
+import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
+import type { NetworkStatus, NetworkView } from '../view/index.js'
 import { specText } from './agreement.js'
 import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
 import { Edges } from './edges.js'
 import { Frames } from './frames.js'
+import { Herald } from './herald.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus, Progress } from './thread-messages.js'
@@ -18,7 +20,10 @@ import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus
 /** How long a peer may take to give its predictor, in milliseconds. */
 const FETCH_TIMEOUT_MS = 30_000
 
-/** Events: `status` (PeerStatus), `edge` (neighbours changed), `failed` (Error: the peer has stopped itself). */
+/**
+ * Events: `status` (PeerStatus), `published` (NetworkStatus: what all others are told), `edge` (neighbours changed), `failed`
+ * (Error: the peer has stopped itself).
+ */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
   readonly #incarnation: number
@@ -28,6 +33,7 @@ export class Peer extends EventEmitter {
   readonly #bootstrap: Bootstrap
   readonly #learner: LearnerHandle
   readonly #frames: Frames
+  readonly #herald: Herald
   #status: LearnerStatus
   #storing: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
@@ -89,13 +95,21 @@ export class Peer extends EventEmitter {
           this.#frames.consumed(edge)
           this.emit('edge')
         },
+        refused: (peer, reason) => this.#herald.refused(peer, reason),
         frame: (edge, bytes) => this.#frames.take(edge, bytes)
       }
+    })
+    this.#herald = new Herald({
+      network,
+      name: options.name,
+      status: () => this.status(),
+      onPublished: (told: NetworkStatus) => this.emit('published', told)
     })
     network.onPeer(event => {
       if (event.kind !== 'lost') this.#edges.candidate(event)
     })
     network.onGossip((topic, from, bytes) => this.#gossip(topic, from, bytes))
+    network.onRefused((peer, reason) => this.#herald.refused(peer, reason))
     network.onFetch(() => learner.save())
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
     learner.listen(
@@ -111,6 +125,11 @@ export class Peer extends EventEmitter {
   /** Lines that another peer can paste after `--peer`. */
   get addresses(): readonly string[] {
     return this.#network.addresses
+  }
+
+  /** What this peer knows of the whole network. */
+  get view(): NetworkView {
+    return this.#herald.view
   }
 
   status(): PeerStatus {
@@ -159,6 +178,7 @@ export class Peer extends EventEmitter {
   async #shutDown(): Promise<void> {
     this.#bootstrap.stop()
     await this.#learner.stop()
+    this.#herald.stop()
     this.#edges.stop()
     await this.#network.stop()
     await this.#storing
@@ -183,6 +203,7 @@ export class Peer extends EventEmitter {
         break
       case 'status':
         this.#status = message.status
+        this.#herald.held(message.trail)
         this.emit('status', this.status())
         break
       case 'checkpoint':
@@ -219,10 +240,11 @@ export class Peer extends EventEmitter {
     }
   }
 
-  #gossip(topic: 'beacon' | 'head', from: string, bytes: Uint8Array): void {
+  #gossip(topic: Topic, from: string, bytes: Uint8Array): void {
     try {
       if (topic === 'beacon') this.#edges.heard(from, bytes)
-      else this.#hearHead(from, bytes)
+      else if (topic === 'head') this.#hearHead(from, bytes)
+      else this.#herald.heard(from, bytes)
     } catch (error) {
       const reason = `unreadable gossip on ${topic}: ${(error as Error).message}`
       this.#network.penalise(from, reason)

@@ -4,6 +4,8 @@
  */
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type InputRequest, type Peer, RequestError } from '../peer/index.js'
+import { networkRoutes } from './routes/network.js'
+import { pageRoutes } from './routes/page.js'
 
 export interface HttpOptions {
   readonly peer: Peer
@@ -41,6 +43,8 @@ const LINES = ['application/jsonl', 'application/x-ndjson', 'application/json-li
 export async function serveHttp({ peer, host = '127.0.0.1', port }: HttpOptions): Promise<HttpServer> {
   const app = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true })
   routes(app, peer)
+  await app.register(networkRoutes, { view: peer.view })
+  await app.register(pageRoutes)
   try {
     return { url: await app.listen({ host, port }), close: () => app.close() }
   } catch (error) {
