@@ -28,6 +28,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   storage: { values: [], types: ['admb'] },
   view: { values: [], types: [] },
   peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage', 'view'], types: [] },
+  page: { values: ['view'], types: [] },
   server: { values: ['peer'], types: ['view'] },
   report: { values: ['sim'], types: ['admb'] },
   cli: {

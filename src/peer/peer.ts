@@ -4,9 +4,10 @@
  */
 import { EventEmitter } from 'node:events'
 import { decodeHead, encodeHead, type PredictorName } from '../admb/index.js'
+import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
-import type { NetworkStatus, NetworkView } from '../view/index.js'
+import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
 import { specText } from './agreement.js'
 import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
@@ -40,9 +41,13 @@ export class Peer extends EventEmitter {
 
   /**
    * Starts a peer; when this resolves it listens, holds what it stored, and learns.
-   * @throws errors of the store, the network and the stream, each one line that says what to do
+   * @throws OptionError for a name that cannot be shown; errors of the store, the network and the stream, each one line that says what to do
    */
   static async start(options: PeerOptions): Promise<Peer> {
+    // Others would refuse every status with it.
+    if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
+      throw new OptionError('the name must have 1 to 40 printable characters')
+    }
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
     let learner: LearnerHandle | undefined

@@ -1,2 +1,2 @@
 /** The HTTP side of a peer. */
-export { HttpListenError, type HttpOptions, type HttpServer, serveHttp } from './server.js'
+export { HttpListenError, type HttpOptions, type HttpServer, type PageOptions, serveHttp, servePage } from './server.js'

@@ -4,6 +4,7 @@
  */
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type InputRequest, type Peer, RequestError } from '../peer/index.js'
+import type { NetworkView } from '../view/index.js'
 import { networkRoutes } from './routes/network.js'
 import { pageRoutes } from './routes/page.js'
 
@@ -29,6 +30,12 @@ export class HttpListenError extends Error {
   }
 }
 
+export interface PageOptions {
+  readonly view: NetworkView
+  readonly host?: string
+  readonly port: number
+}
+
 export interface HttpServer {
   /** `http://host:port` */
   readonly url: string
@@ -45,6 +52,18 @@ export async function serveHttp({ peer, host = '127.0.0.1', port }: HttpOptions)
   routes(app, peer)
   await app.register(networkRoutes, { view: peer.view })
   await app.register(pageRoutes)
+  return listen(app, host, port)
+}
+
+/** The page alone, of an onlooker's view. @throws HttpListenError */
+export async function servePage({ view, host = '127.0.0.1', port }: PageOptions): Promise<HttpServer> {
+  const app = fastify({ forceCloseConnections: true })
+  await app.register(networkRoutes, { view })
+  await app.register(pageRoutes)
+  return listen(app, host, port)
+}
+
+async function listen(app: FastifyInstance, host: string, port: number): Promise<HttpServer> {
   try {
     return { url: await app.listen({ host, port }), close: () => app.close() }
   } catch (error) {

@@ -42,14 +42,25 @@ export function componentsOf<T>(items: readonly T[], components: Components<T>):
   return [...byRoot.values()]
 }
 
-/** The parts that the tree falls into. An edge counts when both its ends tell of it. */
-export function treeParts(
-  peers: readonly { readonly id: string; readonly neighbours: readonly string[] }[]
-): string[][] {
-  const neighbours = new Map(peers.map(peer => [peer.id, new Set(peer.neighbours)]))
+interface Linked {
+  readonly id: string
+  readonly neighbours: readonly string[]
+}
+
+/** The tree's edges: those that both ends tell of. */
+export function edgesOf(peers: readonly Linked[]): { readonly from: string; readonly to: string }[] {
+  const told = new Map(peers.map(({ id, neighbours }) => [id, new Set(neighbours)]))
+  return [...told].flatMap(([from, neighbours]) =>
+    [...neighbours].filter(to => from < to && told.get(to)?.has(from)).map(to => ({ from, to }))
+  )
+}
+
+/** The parts that the tree falls into. */
+export function treeParts(peers: readonly Linked[]): string[][] {
   const components = new Components<string>()
-  for (const [id, others] of neighbours) {
-    for (const other of others) if (neighbours.get(other)?.has(id)) components.join(id, other)
-  }
-  return componentsOf([...neighbours.keys()], components)
+  for (const { from, to } of edgesOf(peers)) components.join(from, to)
+  return componentsOf(
+    peers.map(({ id }) => id),
+    components
+  )
 }

@@ -25,6 +25,13 @@ export class Curve {
   }
 }
 
+/** A curve that goes on from points that another had. */
+export function restoredCurve(points: readonly CurvePoint[]): Curve {
+  const curve = new Curve()
+  for (const [inputs, at, loss] of points) curve.add(inputs, at, loss)
+  return curve
+}
+
 /** The inner point whose neighbours are closest to each other, in the larger of the shares of the two axes. */
 function leastMissed(points: readonly CurvePoint[]): number {
   const [first, last] = [points[0], points[points.length - 1]]

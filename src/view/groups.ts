@@ -1,16 +1,19 @@
 /**
- * Which peers follow one predictor: those that have held one in common within the last seconds, directly or through others.
+ * Which peers follow one predictor: those that have held one in common within the last seconds, directly or through others; and
+ * neighbours that did so before, since what one has the other has in a moment.
  * A group has a number, which the page makes a colour of; so numbers stay with the peers that had them: when a group falls
  * apart the larger part keeps its number, and when two become one it has the number of the one with more updates, whose
  * predictor the others take over.
  */
-import { Components, componentsOf } from './components.js'
+import { Components, componentsOf, edgesOf } from './components.js'
 
 export interface Follower {
   readonly id: string
   readonly updates: number
   /** Short digests of the predictors that it held lately. */
   readonly held: Iterable<string>
+  /** Followers at the other ends of its tree edges. */
+  readonly neighbours: readonly string[]
 }
 
 /** Peers that gave their group's predictor up for another's. */
@@ -41,7 +44,7 @@ export class Groups {
 
   /** Groups the peers anew; others keep the numbers that they had. */
   assign(followers: readonly Follower[]): Adoption[] {
-    const groups = grouped(followers)
+    const groups = grouped(followers, (a, b) => this.#numbers.has(a) && this.#numbers.get(a) === this.#numbers.get(b))
     const taken = new Set<number>()
     const numbers = new Map<string, number>()
     const updates = new Map<number, number>()
@@ -80,13 +83,14 @@ export class Groups {
 }
 
 /** Largest first. */
-function grouped(followers: readonly Follower[]): Group[] {
+function grouped(followers: readonly Follower[], areTogether: (a: string, b: string) => boolean): Group[] {
   const components = new Components<string>()
   const updates = new Map<string, number>()
   for (const follower of followers) {
     updates.set(follower.id, follower.updates)
     for (const digest of follower.held) components.join(follower.id, `held ${digest}`)
   }
+  for (const { from, to } of edgesOf(followers)) if (areTogether(from, to)) components.join(from, to)
   return componentsOf([...updates.keys()], components)
     .map(members => ({ members, updates: Math.max(...members.map(id => updates.get(id) as number)) }))
     .sort((a, b) => b.members.length - a.members.length || b.updates - a.updates)

@@ -1,11 +1,11 @@
 /** The network view: what a peer knows of all others. */
 export type { EventKind, NetworkEvent } from './event-log.js'
+export { NAME_PATTERN } from './name.js'
 export {
   decodeStatus,
   encodeStatus,
   MAX_INTERVAL_MS,
   MAX_NEIGHBOURS,
-  NAME_PATTERN,
   type NetworkStatus,
   StatusError
 } from './status.js'

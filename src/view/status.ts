@@ -3,6 +3,7 @@
  * can speak for another. What comes from outside is checked here, and nowhere else.
  */
 import { z } from 'zod'
+import { NAME_PATTERN } from './name.js'
 
 /** Neighbours told of at most; a peer with more tells of the first ones. */
 export const MAX_NEIGHBOURS = 64
@@ -14,9 +15,6 @@ export const MAX_INTERVAL_MS = 60_000
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const positive = z.number().min(0).max(1e15)
 const id = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{1,64}$/)
-
-/** Printable, and nothing that changes the order of what stands around it. */
-export const NAME_PATTERN = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u
 
 const schema = z.object({
   version: z.literal(1),

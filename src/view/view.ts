@@ -130,7 +130,9 @@ export class NetworkView {
   #regroup(now: number): void {
     const current = [...this.#sightings.values()].filter(sighting => sighting.isCurrent(now))
     const before = new Map(current.map(({ id }) => [id, this.#groups.of(id)]))
-    const followers = current.map(({ id, status, held }) => ({ id, updates: status.predictor.updates, held }))
+    const followers = current.map(({ id, status, held }) => {
+      return { id, updates: status.predictor.updates, neighbours: status.neighbours, held }
+    })
     const adoptions = this.#groups.assign(followers)
     for (const [id, group] of before) if (this.#groups.of(id) !== group) this.#changed.add(id)
     for (const { peers, group } of adoptions) {

@@ -84,7 +84,9 @@ export class Whereabouts {
     this.#apartSince ??= now
     if (this.#cutOff.length > 0 || now - this.#apartSince < APART_MS) return
     const [, ...smaller] = known.sort((a, b) => b.length - a.length)
-    this.#cutOff = smaller.flat()
+    const cutOff = new Set(smaller.flat())
+    // As they came, which is how people know them.
+    this.#cutOff = fresh.map(({ id }) => id).filter(id => cutOff.has(id))
     this.#log.add(now, 'partitioned', this.#cutOff)
   }
 }

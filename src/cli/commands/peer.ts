@@ -18,7 +18,7 @@ import { readAllowList, readKey } from '../peer/files.js'
 import { DEFAULT_HTTP_PORT, DEFAULT_PORT, parseHttp, serve, startListening } from '../peer/listening.js'
 import { PEER_BATCH, probeTask } from '../probe.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
-import { amount, collect, whole } from '../values.js'
+import { amount, collect, peerName, whole } from '../values.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: PredictWith
@@ -26,6 +26,7 @@ interface Flags extends DataFlags, LearningFlags {
   readonly period?: number
   readonly carry?: number
   readonly degree?: number
+  readonly name?: string
   readonly dir?: string
   readonly log?: string
   readonly listen?: string[]
@@ -49,6 +50,7 @@ export function peerCommand(program: Command): Command {
     .option('--period <ms>', 'T: least time between two sums on an edge (default: 100)', whole(1))
     .option('--carry <periods>', 'S: how long unused gradients stay (default: 16)', whole(0, 100_000))
     .option('--degree <d>', 'most tree neighbours (default: 4)', whole(2, 255))
+    .option('--name <name>', 'what the page shows it as (default: the end of its id)', peerName)
     .option('--dir <dir>', 'keep identity and state there, to go on after a restart')
     .option('--log <file>', 'append losses there, for admb regret')
     .option(
@@ -60,7 +62,7 @@ export function peerCommand(program: Command): Command {
     .option('--mdns', 'find peers on the local network')
     .option(
       '--http <[host:]port>',
-      `HTTP for status, predict and learn, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
+      `HTTP: page, status, predict, learn; or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
     )
     .option('--network-key <file>', 'only peers with the same key can connect (admb keygen network)')
     .option('--allow <file>', 'only the peers with ids in the file, one a line')
@@ -88,7 +90,7 @@ async function run(flags: Flags): Promise<void> {
   const [{ Peer }, { createLog }] = await Promise.all([import('../../peer/index.js'), import('../log.js')])
   const http = parseHttp(flags.http)
   const { spec, stream } = await probeTask(flags)
-  const { rate, period, carry, degree, predictWith, dir, mdns, peer: peers } = flags
+  const { rate, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -102,6 +104,7 @@ async function run(flags: Flags): Promise<void> {
     carry,
     degree,
     predictWith,
+    name,
     dir,
     mdns,
     peers,

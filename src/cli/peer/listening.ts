@@ -34,12 +34,21 @@ export async function startListening(
 /** @throws HttpListenError */
 export async function serve(peer: Peer, where: HttpAddress): Promise<HttpServer | undefined> {
   if (where === 'off') return undefined
-  const { HttpListenError, serveHttp } = await import('../../server/index.js')
-  if (where !== undefined) return serveHttp({ peer, ...where })
+  const { serveHttp } = await import('../../server/index.js')
+  return listenFrom(where, DEFAULT_HTTP_PORT, at => serveHttp({ peer, ...at }))
+}
+
+/** @param listen serves there; asked once more, for a free port, where only the usual one was tried. @throws HttpListenError */
+export async function listenFrom(
+  where: Exclude<HttpAddress, 'off'>,
+  usual: number,
+  listen: (at: { readonly host?: string; readonly port: number }) => Promise<HttpServer>
+): Promise<HttpServer> {
+  if (where !== undefined) return listen(where)
   try {
-    return await serveHttp({ peer, port: DEFAULT_HTTP_PORT })
+    return await listen({ port: usual })
   } catch (error) {
-    if (!(error instanceof HttpListenError)) throw error
-    return serveHttp({ peer, port: 0 })
+    if ((error as { code?: string }).code !== 'ERR_HTTP_LISTEN') throw error
+    return listen({ port: 0 })
   }
 }

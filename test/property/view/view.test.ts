@@ -120,7 +120,12 @@ describe('a network view, whatever it hears', () => {
       fc.property(fc.array(fc.array(follower, { maxLength: 5 }), { maxLength: 10 }), rounds => {
         const groups = new Groups()
         for (const round of rounds) {
-          const followers = round.map(({ held, updates }, place) => ({ id: PEERS[place], held, updates }))
+          const followers = round.map(({ held, updates }, place) => ({
+            id: PEERS[place],
+            held,
+            updates,
+            neighbours: []
+          }))
           groups.assign(followers)
           const components = new Components<string>()
           for (const { id, held } of followers) for (const digest of held) components.join(id, digest)

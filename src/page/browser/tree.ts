@@ -1,0 +1,134 @@
+/** The overlay as a drawing, whose nodes are buttons: one tab stop, arrow keys from node to node, Enter to choose. */
+import type { PeerRow } from '../../view/types.js'
+import { peerName } from '../format.js'
+import type { NetworkState } from '../network-state.js'
+import { markColour, markLetter } from '../predictor-mark.js'
+import { describePeer } from '../sentences.js'
+import { layOut } from '../tree-layout.js'
+import { keyed, setAttribute, setText, svg } from './dom.js'
+
+/** Sizes in pixels. */
+const RADIUS = 18
+const SMALL_RADIUS = 9
+const LEVEL = 86
+const MARGIN = 44
+const TOP = 30
+/** Nodes closer than that have no room for letters and names. */
+const CROWDED = 40
+const LONGEST = 620
+
+export class TreeDrawing {
+  readonly #host: HTMLElement
+  readonly #edges = svg('g')
+  readonly #nodes = svg('g')
+  readonly #drawing = svg('svg', { role: 'group', 'aria-label': 'The overlay: a peer each, arrow keys lead on' })
+  readonly #onChoose: (id: string) => void
+  #focused: string | undefined
+
+  constructor(host: HTMLElement, onChoose: (id: string) => void) {
+    this.#host = host
+    this.#onChoose = onChoose
+    this.#drawing.append(this.#edges, this.#nodes)
+    host.append(this.#drawing)
+    this.#nodes.addEventListener('keydown', event => this.#onKey(event))
+    this.#nodes.addEventListener('click', event => {
+      const node = (event.target as Element).closest('[data-key]')
+      if (node) this.#onChoose(node.getAttribute('data-key') as string)
+    })
+    this.#nodes.addEventListener('focusin', event => {
+      this.#focused = (event.target as Element).getAttribute('data-key') ?? undefined
+    })
+  }
+
+  draw(state: NetworkState, chosen: string | undefined): void {
+    const peers = state.rows.filter(({ left }) => !left)
+    const layout = layOut(peers, state.self)
+    const width = Math.max(260, this.#host.clientWidth)
+    const step = layout.width === 0 ? 0 : Math.min(150, (width - 2 * MARGIN) / layout.width)
+    const isCrowded = layout.width > 0 && step < CROWDED
+    const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, LONGEST / layout.height))
+    const height = layout.height * level + TOP + (isCrowded ? 24 : 54)
+    const left = (width - layout.width * step) / 2
+    setAttribute(this.#drawing, 'viewBox', `0 0 ${width} ${height}`)
+    setAttribute(this.#drawing, 'width', String(width))
+    setAttribute(this.#drawing, 'height', String(height))
+    this.#drawing.classList.toggle('crowded', isCrowded)
+    const at = new Map(layout.places.map(({ id, x, y }) => [id, { x: left + x * step, y: TOP + y * level }]))
+    this.#drawEdges(layout.edges, at, state.peers)
+    const rows = layout.places.map(({ id }) => state.peers.get(id) as PeerRow)
+    const stop = rows.some(({ id }) => id === this.#focused) ? this.#focused : rows[0]?.id
+    const letters = Math.max(5, Math.floor(step / 7.2) || 30)
+    keyed(
+      this.#nodes,
+      rows,
+      row => row.id,
+      () => makeNode(),
+      (node, row) => {
+        const { x, y } = at.get(row.id) as { x: number; y: number }
+        node.style.transform = `translate(${x}px, ${y}px)`
+        node.style.setProperty('--mark', markColour(row.group))
+        node.classList.toggle('silent', !row.fresh)
+        node.classList.toggle('own', row.id === state.self)
+        node.classList.toggle('chosen', row.id === chosen)
+        setAttribute(node, 'tabindex', row.id === stop ? '0' : '-1')
+        setAttribute(node, 'aria-pressed', String(row.id === chosen))
+        setAttribute(node, 'aria-label', describePeer(row, state.peers, state.self))
+        const [, ring, disc, letter, label] = node.children
+        setAttribute(ring, 'r', String(isCrowded ? SMALL_RADIUS + 4 : RADIUS + 5))
+        setAttribute(disc, 'r', String(isCrowded ? SMALL_RADIUS : RADIUS))
+        setText(letter, markLetter(row.group))
+        const name = row.id === state.self ? `${peerName(row.id, state.peers)} (this)` : peerName(row.id, state.peers)
+        setText(label, name.length > letters ? `${name.slice(0, letters - 1)}…` : name)
+        setText(node.children[0], describePeer(row, state.peers, state.self))
+      }
+    )
+  }
+
+  #drawEdges(
+    edges: readonly { readonly from: string; readonly to: string }[],
+    at: ReadonlyMap<string, { readonly x: number; readonly y: number }>,
+    peers: ReadonlyMap<string, PeerRow>
+  ): void {
+    keyed(
+      this.#edges,
+      edges,
+      ({ from, to }) => `${from} ${to}`,
+      () => svg('line', { class: 'edge' }),
+      (line, { from, to }) => {
+        const [a, b] = [at.get(from), at.get(to)]
+        if (a === undefined || b === undefined) return
+        for (const [name, value] of Object.entries({ x1: a.x, y1: a.y, x2: b.x, y2: b.y })) {
+          setAttribute(line, name, String(value))
+        }
+        const same = peers.get(from)?.group === peers.get(to)?.group
+        line.style.setProperty('--mark', same ? markColour(peers.get(from)?.group ?? 0) : 'var(--muted)')
+      }
+    )
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    const nodes = [...this.#nodes.children] as SVGGElement[]
+    const place = nodes.indexOf(event.target as SVGGElement)
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key]
+    if (event.key === 'Enter' || event.key === ' ') {
+      this.#onChoose(nodes[place].getAttribute('data-key') as string)
+    } else if (step !== undefined) {
+      const next = nodes[(place + step + nodes.length) % nodes.length]
+      for (const node of nodes) node.setAttribute('tabindex', node === next ? '0' : '-1')
+      next.focus()
+    } else return
+    event.preventDefault()
+  }
+}
+
+function makeNode(): SVGGElement {
+  return svg(
+    'g',
+    { class: 'node', role: 'button' },
+    svg('title'),
+    svg('circle', { class: 'ring' }),
+    svg('circle', { class: 'disc' }),
+    svg('text', { class: 'letter', 'aria-hidden': 'true', dy: '0.36em' }),
+    svg('text', { class: 'label', 'aria-hidden': 'true', y: RADIUS + 19 })
+  )
+}

@@ -1,0 +1,65 @@
+/** What happened, and how things stand, in words. */
+import type { NetworkEvent } from '../view/event-log.js'
+import type { PeerRow } from '../view/types.js'
+import { formatCount, formatLoss, formatShare, listOf, peerName } from './format.js'
+import { markLetter } from './predictor-mark.js'
+
+type Peers = ReadonlyMap<string, PeerRow>
+
+export function describeEvent(event: NetworkEvent, peers: Peers): string {
+  const { kind, count, detail } = event
+  const who = listOf(
+    event.peers.map(id => peerName(id, peers)),
+    count
+  )
+  const one = count === 1
+  switch (kind) {
+    case 'joined':
+      return `${who} joined`
+    case 'left':
+      return `${who} said goodbye`
+    case 'lost':
+      return `${who} fell silent: it has died, or nobody in between can be reached`
+    case 'partitioned':
+      return `${who} ${one ? 'is' : 'are'} cut off from the others; both sides go on learning`
+    case 'healed':
+      return `${who} ${one ? 'is' : 'are'} back with the others, in the same run`
+    case 'adopted':
+      return `${who} took over the predictor${detail === undefined ? ' of others' : ` that ${peerName(detail, peers)} holds`}`
+    case 'restarted':
+      return `${who} is back in a new run${detail === '1' ? ', without its past' : ''}`
+    case 'refused':
+      return `${who === '' ? 'a peer' : who} does not take part here: ${detail ?? 'no reason is known'}`
+    default:
+      return kind satisfies never
+  }
+}
+
+/** How things stand, in one sentence. */
+export function describeNetwork(peers: readonly PeerRow[]): string {
+  const fresh = peers.filter(peer => peer.fresh)
+  const silent = peers.filter(peer => !peer.fresh && !peer.left).length
+  const groups = new Set(fresh.map(({ group }) => group)).size
+  const more = silent === 0 ? '' : `, ${formatCount(silent)} silent`
+  if (fresh.length === 0) return silent === 0 ? 'Nobody is here yet' : `All ${formatCount(silent)} peers are silent`
+  if (fresh.length === 1) return `One peer learns on its own${more}`
+  if (groups === 1) return `${formatCount(fresh.length)} peers follow one predictor${more}`
+  return `${formatCount(fresh.length)} peers follow ${formatCount(groups)} predictors${more}`
+}
+
+/** A node of the tree, for those who do not see it. */
+export function describePeer(row: PeerRow, peers: Peers, self: string | undefined): string {
+  const { id, group, inputs, predictor, loss, accuracy } = row
+  const links = row.neighbours.map(other => peerName(other, peers))
+  return [
+    `${peerName(id, peers)}${id === self ? ', this peer' : ''}`,
+    row.left ? 'has left' : row.fresh ? undefined : 'silent',
+    `predictor ${markLetter(group)} with ${formatCount(predictor.updates)} updates`,
+    `${formatCount(inputs)} inputs`,
+    `loss ${formatLoss(loss)}`,
+    accuracy === undefined ? undefined : `accuracy ${formatShare(accuracy)}`,
+    links.length === 0 ? 'linked with nobody' : `linked with ${listOf(links)}`
+  ]
+    .filter(Boolean)
+    .join(', ')
+}
