@@ -30,6 +30,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage', 'view'], types: [] },
   page: { values: ['view'], types: [] },
   server: { values: ['peer'], types: ['view'] },
+  library: { values: ['learner', 'l2l', 'streams', 'peer', 'server', 'sim'], types: [] },
   report: { values: ['sim'], types: ['admb'] },
   cli: {
     values: [
@@ -44,6 +45,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'view',
       'peer',
       'server',
+      'library',
       'sim',
       'report'
     ],

@@ -21,16 +21,18 @@ interface Segment {
   readonly period: number
   /** Updates of the predictor at which its gradients were taken. */
   readonly born: number
+  /** Whether the lineage of the predictor held now has used it. */
   used: boolean
-  /** The last turns in which it was met at all, met as used, and met in the newest epoch on the lineage. */
-  met: number
-  metUsed: number
-  metNearest: number
+  /** How many epochs have it on their lists. */
+  epochs: number
 }
 
+/** A time in which one predictor was held, with its list: what was carried into it, then what was closed in it, oldest first. */
 interface Epoch {
   readonly name: PredictorName
-  readonly segments: Segment[]
+  readonly segments: readonly Segment[]
+  /** How many of the segments were carried into it. */
+  readonly carried: number
 }
 
 /** The own part of a sum: all closed segments of the current epoch. */
@@ -46,6 +48,8 @@ export class Ledger {
   readonly #contributors: readonly number[]
   #name: PredictorName
   #list: Segment[] = []
+  /** How many of the list were carried into this epoch. */
+  #carried = 0
   readonly #sum: Float32Array[]
   #count = 0
   #open: Float32Array[]
@@ -53,7 +57,6 @@ export class Ledger {
   /** Earlier epochs whose segments may still be carried, oldest first. */
   #epochs: Epoch[] = []
   #discarded = 0
-  #turns = 0
 
   /**
    * @param carry periods for which an unused segment is kept, 0 for none
@@ -106,9 +109,7 @@ export class Ledger {
         period,
         born: this.#name.updates,
         used: false,
-        met: 0,
-        metUsed: 0,
-        metNearest: 0
+        epochs: 1
       })
       if (keep) this.#open = this.#buffers.zeros()
       else clear(this.#open)
@@ -124,17 +125,16 @@ export class Ledger {
    */
   turn(next: PredictorName, lineage: readonly Header[], period: number): void {
     this.close(period)
-    this.#epochs.push({ name: this.#name, segments: this.#list })
+    this.#epochs.push({ name: this.#name, segments: this.#list, carried: this.#carried })
     const unused = this.#unused(lineage)
     this.#forget(period)
     this.#name = next
-    this.#list = []
+    this.#list = unused.filter(segment => !this.#isExpired(segment, period))
+    this.#carried = this.#list.length
     clear(this.#sum)
     this.#count = 0
-    if (this.#carry === 0) return
-    for (const segment of unused) {
-      if (period - segment.period > this.#carry) continue
-      this.#list.push(segment)
+    for (const segment of this.#list) {
+      segment.epochs++
       this.#count += segment.count
       if (segment.sum !== undefined) addInto(this.#sum, segment.sum)
     }
@@ -146,58 +146,57 @@ export class Ledger {
     return { contributors: this.#contributors, segments: length === 0 ? [] : [length] }
   }
 
-  /** Segments that `lineage` has certainly not used, oldest first; marks the others used. */
+  /**
+   * Segments that `lineage` has certainly not used, oldest first; marks them and the others. The newest epoch on the lineage
+   * decides: the child of its predictor used a prefix of its list, what came before was settled when the list was made, and
+   * no gradient that was taken later can be on the lineage.
+   */
   #unused(lineage: readonly Header[]): Segment[] {
-    const turn = ++this.#turns
-    const known = this.#markUsed(lineage, turn)
-    const result: Segment[] = []
-    for (const { segments } of this.#epochs) {
-      for (const segment of segments) {
-        if (segment.met === turn) continue
-        segment.met = turn
-        segment.used = segment.metUsed === turn || (segment.born < known && segment.metNearest !== turn)
-        if (!segment.used) result.push(segment)
+    const unused: Segment[] = []
+    const [nearest, used] = this.#nearest(lineage)
+    // Off the known lineage whatever was taken at a predictor older than its oldest may have been used, and counts as used.
+    const known = lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
+    for (let e = Math.max(nearest, 0); e < this.#epochs.length; e++) {
+      const { segments, carried } = this.#epochs[e]
+      const isFirst = e === Math.max(nearest, 0)
+      for (let i = isFirst ? 0 : carried; i < segments.length; i++) {
+        const segment = segments[i]
+        segment.used = e === nearest ? i < used : nearest < 0 && segment.born < known
+        if (!segment.used) unused.push(segment)
       }
     }
-    return result.sort((a, b) => a.born - b.born || a.period - b.period)
+    return unused
   }
 
-  /**
-   * Marks what the lineage's batches used.
-   * @returns updates of the oldest known parent. Below it the lineage is unknown. What was carried into an epoch on the
-   *   lineage is known to have been unused up to there; any other gradient taken below the known part counts as used
-   */
-  #markUsed(lineage: readonly Header[], turn: number): number {
-    let oldest = Number.POSITIVE_INFINITY
-    for (const { name } of this.#epochs) oldest = Math.min(oldest, name.updates)
-    let nearest = true
-    for (const header of lineage) {
-      if (header.parent.updates < oldest) break
-      const epoch = this.#epochs.find(candidate => sameName(candidate.name, header.parent))
-      if (epoch === undefined) continue
-      const prefix = Math.min(segmentsOf(header.coverage, this.#contributors[0]), epoch.segments.length)
-      for (let i = 0; i < prefix; i++) epoch.segments[i].metUsed = turn
-      if (nearest) for (const segment of epoch.segments) segment.metNearest = turn
-      nearest = false
+  /** @returns the newest epoch on the lineage, or −1, and how many segments of its list the lineage used */
+  #nearest(lineage: readonly Header[]): [epoch: number, used: number] {
+    const oldest = this.#epochs[0].name.updates
+    for (const { parent, coverage } of lineage) {
+      if (parent.updates < oldest) break
+      for (let e = this.#epochs.length - 1; e >= 0; e--) {
+        if (sameName(this.#epochs[e].name, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
+      }
     }
-    return lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
+    return [-1, 0]
   }
 
-  /** Lets go of segments that are too old to be carried, and of epochs without any other. */
+  #isExpired({ period }: Segment, now: number): boolean {
+    return this.#carry === 0 || now - period > this.#carry
+  }
+
+  /** Lets go of the oldest epochs, as long as all of their segments are too old to be carried. */
   #forget(period: number): void {
-    const expired = (segment: Segment) => this.#carry === 0 || period - segment.period > this.#carry
-    const gone = this.#epochs.filter(({ segments }) => segments.every(expired))
-    if (gone.length === 0) return
-    this.#epochs = this.#epochs.filter(epoch => !gone.includes(epoch))
-    const turn = ++this.#turns
-    for (const { segments } of this.#epochs) for (const segment of segments) segment.met = turn
-    for (const { segments } of gone) {
-      for (const segment of segments) {
-        if (segment.met === turn) continue
-        segment.met = turn
+    let gone = 0
+    for (; gone < this.#epochs.length; gone++) {
+      // A list is in the order of time.
+      const newest = this.#epochs[gone].segments.at(-1)
+      if (newest !== undefined && !this.#isExpired(newest, period)) break
+      for (const segment of this.#epochs[gone].segments) {
+        if (--segment.epochs > 0) continue
         if (!segment.used) this.#discarded += segment.count
         if (segment.sum !== undefined) this.#buffers.give(segment.sum)
       }
     }
+    if (gone > 0) this.#epochs = this.#epochs.slice(gone)
   }
 }

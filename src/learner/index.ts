@@ -14,6 +14,18 @@ export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from '
 export { featuresOf } from './hindsight-problem.js'
 export { createLearner } from './linear.js'
 export { checkLabel, type ModelName, type ModelOptions, modelNames } from './model.js'
+export {
+  addLoss,
+  addRule,
+  isOwnName,
+  type OwnLoss,
+  type OwnName,
+  type OwnRule,
+  type OwnRuleFactory,
+  type OwnRuleSpec,
+  ownLoss
+} from './own.js'
+export { createOwnLearner } from './own-loss.js'
 export { isBlockwise, statePlaces } from './rules/blockwise.js'
 export {
   createRule,

@@ -35,13 +35,13 @@ export function createLearner(options: ModelOptions): Learner {
 }
 
 /** Adds the penalty's part of `count` gradients; the one dense step, so call with as many rows at once as there are. */
-function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float32Array): void {
+export function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float32Array): void {
   if (l2 === 0) return
   for (let i = 0; i < weights.length; i++) sum[i] += l2 * count * weights[i]
 }
 
-/** Shared by both learners: shape, bounds, and the start. */
-abstract class LinearLearner {
+/** Shared by all linear learners: shape, bounds, and the start. */
+export abstract class LinearLearner {
   readonly layout: Layout
 
   constructor(
@@ -64,6 +64,16 @@ abstract class LinearLearner {
     }
     return square
   }
+
+  /** w·x of a row, after checking that its features exist. For models with one score. */
+  protected scoreOf(weights: Float32Array, { indices, values, offsets }: Examples, row: number): number {
+    let score = 0
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
+      score += weights[indices[p]] * values[p]
+    }
+    return score
+  }
 }
 
 class ScalarLearner extends LinearLearner implements Learner {
@@ -81,20 +91,11 @@ class ScalarLearner extends LinearLearner implements Learner {
     this.classifies = this.#classes > 0
   }
 
-  #scoreOf(weights: Float32Array, { indices, values, offsets }: Examples, row: number): number {
-    let score = 0
-    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
-      if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
-      score += weights[indices[p]] * values[p]
-    }
-    return score
-  }
-
   score([weights]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
     for (let row = from; row < to; row++) {
       const label = examples.labels[row]
       checkLabel(label, this.#classes, row)
-      const score = this.#scoreOf(weights, examples, row)
+      const score = this.scoreOf(weights, examples, row)
       into.loss += lossOf(this.loss, score, label)
       if (this.classifies && score > 0 === label > 0) into.hits++
     }
@@ -104,7 +105,7 @@ class ScalarLearner extends LinearLearner implements Learner {
     const { indices, values, offsets, labels } = examples
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], this.#classes, row)
-      const slope = slopeOf(this.loss, this.#scoreOf(weights, examples, row), labels[row])
+      const slope = slopeOf(this.loss, this.scoreOf(weights, examples, row), labels[row])
       checkGradient(slope * slope * this.squareOf(examples, row), row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) sum[indices[p]] += slope * values[p]
     }
@@ -112,7 +113,7 @@ class ScalarLearner extends LinearLearner implements Learner {
   }
 
   predict([weights]: Blocks, examples: Examples, row: number): Prediction {
-    const score = this.#scoreOf(weights, examples, row)
+    const score = this.scoreOf(weights, examples, row)
     if (this.model === 'linear') return { label: score, scores: [score] }
     const p = probabilityOf(this.model, score)
     return { label: score > 0 ? 1 : 0, scores: [1 - p, p] }

@@ -9,10 +9,13 @@ import {
   type AveragingSpec,
   createAveraging,
   createLearner,
+  createOwnLearner,
   createRule,
   digest,
+  isOwnName,
   type Learner,
   type ModelName,
+  type OwnName,
   type RuleSpec
 } from '../learner/index.js'
 import type { ParserOptions } from '../streams/index.js'
@@ -21,10 +24,18 @@ import type { ParserOptions } from '../streams/index.js'
 export const PROTOCOL_VERSION = 1
 
 /** Plain data: it crosses to the learner thread and is stored as JSON. */
-export type LearningSpec = LinearSpec | NetworkLearningSpec
+export type LearningSpec = LinearSpec | OwnLossSpec | NetworkLearningSpec
 
 export interface LinearSpec extends CommonSpec {
   readonly model: ModelName
+  readonly network?: undefined
+}
+
+/** A linear model under a plug-in's loss. */
+export interface OwnLossSpec extends CommonSpec {
+  readonly model: OwnName
+  /** As the loss says. */
+  readonly target: 'class' | 'number'
   readonly network?: undefined
 }
 
@@ -44,6 +55,8 @@ interface CommonSpec {
   readonly batch: number
   /** How inputs become features: they mean the same to every peer only if these agree. */
   readonly features: FeatureSpec
+  /** What plug-ins the spec needs, as `loadPlugins` names them; undefined for none. */
+  readonly plugins?: string
 }
 
 export interface FeatureSpec {
@@ -66,15 +79,20 @@ export interface LearningParts {
  * @throws OptionError if the spec makes no sense; ModelError, DeviceError for a network
  */
 export async function learningParts(spec: LearningSpec, execution?: Execution): Promise<LearningParts> {
-  if (spec.model !== 'network') return linearParts(spec)
+  if (spec.network === undefined) return linearParts(spec)
   // Loaded only where it is needed: it brings TensorFlow.js along.
   const { networkLearner } = await import('../l2l/index.js')
   return { learner: await networkLearner(spec.network, spec.batch, execution), recipe: recipeOf(spec) }
 }
 
 /** The same for a linear model, at once. */
-export function linearParts(spec: LinearSpec): LearningParts {
-  return { learner: createLearner(spec), recipe: recipeOf(spec) }
+export function linearParts(spec: LinearSpec | OwnLossSpec): LearningParts {
+  const learner = isOwnLoss(spec) ? createOwnLearner(spec) : createLearner(spec)
+  return { learner, recipe: recipeOf(spec) }
+}
+
+function isOwnLoss(spec: LearningSpec): spec is OwnLossSpec {
+  return isOwnName(spec.model)
 }
 
 function recipeOf({ rule, averaging }: LearningSpec): Recipe {
@@ -97,14 +115,16 @@ export function agreementFields(spec: LearningSpec): [field: string, value: stri
     ['batch', String(spec.batch)],
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
-    ['l2', String(spec.l2 ?? 0)]
+    ['l2', String(spec.l2 ?? 0)],
+    ...(spec.plugins === undefined ? [] : [['plugins', spec.plugins] as [string, string]])
   ]
 }
 
 /** How more inputs for the model must be parsed, from whatever text (`columns` where there are any): labels and features then mean what they meant to it. */
-export function parserOptions({ model, network, dimension, classes, features }: LearningSpec): ParserOptions {
+export function parserOptions(spec: LearningSpec): ParserOptions {
+  const { model, network, dimension, classes, features } = spec
   const { constant, hashBits, columns, classNames } = features
-  const isNumber = model === 'linear' || network?.target.kind === 'number'
+  const isNumber = isOwnLoss(spec) ? spec.target === 'number' : model === 'linear' || network?.target.kind === 'number'
   return {
     target: isNumber ? 'number' : 'class',
     classes: isNumber || classNames ? undefined : (classes ?? 2),
@@ -118,11 +138,13 @@ export function parserOptions({ model, network, dimension, classes, features }: 
 
 /** The spec as the text that a state directory keeps: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
-  const { model, network, dimension, classes, l2, rule, averaging, batch, features } = spec
+  const { model, network, dimension, classes, l2, rule, averaging, batch, features, plugins } = spec
+  const target = isOwnLoss(spec) ? spec.target : undefined
   const { constant, hashBits, columns, scale, classNames } = features
   const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
   return JSON.stringify({
     model,
+    target,
     network: network && JSON.parse(networkText(network)),
     dimension,
     classes,
@@ -130,7 +152,8 @@ export function specText(spec: LearningSpec): string {
     rule: sorted(rule),
     averaging: sorted(averaging),
     batch,
-    features: { constant, hashBits, columns, scale, classNames }
+    features: { constant, hashBits, columns, scale, classNames },
+    plugins
   })
 }
 

@@ -48,6 +48,7 @@ export async function learnerInit(
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
     spec,
+    plugins: options.plugins ?? [],
     execution,
     self,
     incarnation: begun?.incarnation ?? 1,

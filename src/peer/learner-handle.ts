@@ -6,6 +6,7 @@ import type {
   InputRequest,
   LearnerInit,
   LearnerStatus,
+  Serving,
   ToLearner
 } from './thread-messages.js'
 
@@ -24,11 +25,18 @@ export class LearnerFailedError extends Error {
   }
 }
 
-/** A request that the learner could not take: bad input, or too many at once. */
+/** A request that makes no sense to the learner: bad input. */
 export class RequestError extends Error {
   static readonly code = 'ERR_REQUEST'
   readonly code = RequestError.code
   override readonly name = 'RequestError'
+}
+
+/** A request came at a bad time: too many wait, or the peer stops. */
+export class UnavailableError extends Error {
+  static readonly code = 'ERR_UNAVAILABLE'
+  readonly code = UnavailableError.code
+  override readonly name = 'UnavailableError'
 }
 
 type Pending = { resolve(value: never): void; reject(error: Error): void }
@@ -65,7 +73,7 @@ export class LearnerHandle {
           process.stdin.unpipe(input)
           process.stdin.pause()
         }
-        const reason = error ?? new RequestError('the peer stops')
+        const reason = error ?? new UnavailableError('the peer stops')
         starting.reject(reason)
         for (const { reject } of this.#pending.values()) reject(reason)
         this.#pending.clear()
@@ -102,7 +110,7 @@ export class LearnerHandle {
     if (!this.#ended) this.#worker.postMessage(message, transfer)
   }
 
-  /** @throws RequestError for bad input, or when too many requests wait */
+  /** @throws RequestError for bad input, UnavailableError when too many requests wait */
   request(request: InputRequest): Promise<InputAnswer> {
     return this.#ask(id => ({ kind: 'request', id, ...request }))
   }
@@ -112,6 +120,11 @@ export class LearnerHandle {
     return this.#ask(id => ({ kind: 'save', id }))
   }
 
+  /** The predictor that serves predictions. */
+  serving(): Promise<Serving> {
+    return this.#ask(id => ({ kind: 'serve', id }))
+  }
+
   /** Lets the thread store its state and end. */
   async stop(): Promise<void> {
     this.post({ kind: 'stop' })
@@ -119,9 +132,9 @@ export class LearnerHandle {
   }
 
   #ask<T>(message: (id: number) => ToLearner): Promise<T> {
-    if (this.#ended) return Promise.reject(new RequestError('the peer stops'))
+    if (this.#ended) return Promise.reject(new UnavailableError('the peer stops'))
     if (this.#pending.size >= MAX_PENDING) {
-      return Promise.reject(new RequestError('too many requests wait for the learner: try again in a moment'))
+      return Promise.reject(new UnavailableError('too many requests wait for the learner: try again in a moment'))
     }
     const id = this.#nextRequest++
     return new Promise<T>((resolve, reject) => {
@@ -132,11 +145,24 @@ export class LearnerHandle {
 
   /** Whether the message was the answer to a request. */
   #settled(message: FromLearner): boolean {
-    if (message.kind !== 'answer' && message.kind !== 'failed-request' && message.kind !== 'saved') return false
+    if (!('id' in message)) return false
     const pending = this.#pending.get(message.id)
     this.#pending.delete(message.id)
     if (message.kind === 'failed-request') pending?.reject(new RequestError(message.reason))
-    else pending?.resolve((message.kind === 'saved' ? message.bytes : message.answer) as never)
+    else pending?.resolve(contentOf(message) as never)
     return true
+  }
+}
+
+function contentOf(message: Exclude<Extract<FromLearner, { id: number }>, { kind: 'failed-request' }>): unknown {
+  switch (message.kind) {
+    case 'answer':
+      return message.answer
+    case 'saved':
+      return message.bytes
+    case 'served':
+      return message
+    default:
+      return message satisfies never
   }
 }

@@ -153,6 +153,12 @@ export class LearnerLoop {
       case 'save':
         this.#saved(message.id)
         break
+      case 'serve': {
+        const { name } = this.#node.predictor
+        const { moments } = this.#tally.progress()
+        this.#post({ kind: 'served', id: message.id, name, blocks: this.#training.serving, moments })
+        break
+      }
       case 'stored':
         this.#storing = false
         break

@@ -4,6 +4,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
 import { learningParts, parserOptions } from './agreement.js'
 import { LearnerLoop } from './learner-loop.js'
+import { loadPlugins } from './plugins.js'
 import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
 const port = parentPort as MessagePort
@@ -67,6 +68,9 @@ function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
 function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): void {
   try {
     const { columns, ...parsing } = parserOptions(init.spec)
+    if (format === 'vw' && parsing.hashBits === undefined) {
+      throw new Error('VW lines have names for features, this model has not: start it with --hash-bits, or send LIBSVM')
+    }
     const named = format === 'jsonl' ? { columns } : {}
     const options = { ...parsing, ...named, source: 'request', strict: true, unlabelled: action === 'predict' }
     const rows = createParser(format, options).push(terminated(body))
@@ -82,6 +86,7 @@ function terminated(body: Uint8Array): Uint8Array {
 }
 
 async function start(): Promise<void> {
+  await loadPlugins(init.plugins)
   const parts = await learningParts(init.spec, init.execution ?? {})
   await serve(new LearnerLoop(init, parts, post, () => performance.now()))
 }

@@ -37,6 +37,8 @@ export interface PeerOptions {
   readonly identity?: IdentityKey
   /** What the pages of the network call it, 40 characters at most. Default: its id. */
   readonly name?: string
+  /** Modules with own losses, rules, layers and readers, of which `spec.plugins` holds what `loadPlugins` returned. */
+  readonly plugins?: readonly string[]
   readonly log: Log
 }
 
@@ -49,6 +51,15 @@ export const DEFAULT_CARRY = 16
 /** Above that many parameters segments of sums would fill the memory, and gradients are not carried over by default. */
 export const CARRY_PARAMETERS = 2_000_000
 export const DEFAULT_DEGREE = 4
+
+/** A neighbour in the tree came or went. */
+export interface NeighbourChange {
+  /** Its peer id. */
+  readonly peer: string
+  readonly isLinked: boolean
+  /** Why it went. */
+  readonly reason?: string
+}
 
 /** Frames over tree edges. */
 export interface Traffic {

@@ -11,18 +11,23 @@ import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/inde
 import { specText } from './agreement.js'
 import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
+import { type Download, downloadOf } from './download.js'
 import { Edges } from './edges.js'
 import { Frames } from './frames.js'
 import { Herald } from './herald.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
+import { loadPlugins } from './plugins.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus, Progress } from './thread-messages.js'
 
 /** How long a peer may take to give its predictor, in milliseconds. */
 const FETCH_TIMEOUT_MS = 30_000
 
+/** Longest silence of a learner that is taken to be at work, in milliseconds: a status is due four times a second. */
+const SILENCE_MS = 15_000
+
 /**
- * Events: `status` (PeerStatus), `published` (NetworkStatus: what all others are told), `edge` (neighbours changed), `failed`
+ * Events: `status` (PeerStatus), `published` (NetworkStatus: what all others are told), `neighbour` (NeighbourChange), `failed`
  * (Error: the peer has stopped itself).
  */
 export class Peer extends EventEmitter {
@@ -36,6 +41,8 @@ export class Peer extends EventEmitter {
   readonly #frames: Frames
   readonly #herald: Herald
   #status: LearnerStatus
+  /** When the learner thread gave its last status. */
+  #heardAt = performance.now()
   #storing: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
 
@@ -48,6 +55,7 @@ export class Peer extends EventEmitter {
     if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
       throw new OptionError('the name must have 1 to 40 printable characters')
     }
+    await loadPlugins(options.plugins ?? [])
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
     let learner: LearnerHandle | undefined
@@ -92,13 +100,13 @@ export class Peer extends EventEmitter {
         up: (edge, peer) => {
           log('info', `linked with ${peer}`, { peer })
           learner.post({ kind: 'connect', edge, peer })
-          this.emit('edge')
+          this.emit('neighbour', { peer, isLinked: true })
         },
         down: (edge, peer, reason) => {
           log('info', `link with ${peer} ended: ${reason}`, { peer, reason })
           learner.post({ kind: 'disconnect', edge })
           this.#frames.consumed(edge)
-          this.emit('edge')
+          this.emit('neighbour', { peer, isLinked: false, reason })
         },
         refused: (peer, reason) => this.#herald.refused(peer, reason),
         frame: (edge, bytes) => this.#frames.take(edge, bytes)
@@ -158,7 +166,10 @@ export class Peer extends EventEmitter {
     }
   }
 
-  /** Predicts inputs, or predicts and then learns from them. Throws RequestError for bad input. */
+  /**
+   * Predicts inputs, or predicts and then learns from them.
+   * @throws RequestError for bad input, UnavailableError when too many requests wait
+   */
   request(request: InputRequest): Promise<InputAnswer> {
     return this.#learner.request(request)
   }
@@ -166,6 +177,20 @@ export class Peer extends EventEmitter {
   /** The predictor held now, as stand-alone bytes (`decodeSaved`). */
   save(): Promise<Uint8Array> {
     return this.#learner.save()
+  }
+
+  /** The predictor that serves predictions, for other programs. */
+  async download(): Promise<Download> {
+    return downloadOf(this.#options, await this.#learner.serving())
+  }
+
+  /** Why nobody should send inputs now; undefined if the learner runs and has a predictor that was learned. */
+  get unreadiness(): string | undefined {
+    if (this.#stopping) return 'the peer stops'
+    const silence = performance.now() - this.#heardAt
+    if (silence > SILENCE_MS) return `the learner has said nothing for ${Math.round(silence / 1000)} s`
+    if (this.#status.predictor.updates > 0) return undefined
+    return `no predictor yet: an update takes ${this.#options.spec.batch} inputs`
   }
 
   /** Cuts peers off, connections included, as a partition would; undefined heals it. For demonstrations and tests. */
@@ -209,6 +234,7 @@ export class Peer extends EventEmitter {
       case 'status':
         this.#status = message.status
         this.#herald.held(message.trail)
+        this.#heardAt = performance.now()
         this.emit('status', this.status())
         break
       case 'checkpoint':
@@ -224,6 +250,7 @@ export class Peer extends EventEmitter {
         this.#options.log('warn', message.reason, {})
         break
       case 'saved':
+      case 'served':
       case 'answer':
       case 'failed-request':
       case 'failed':

@@ -44,6 +44,11 @@ export class TestThenTrain {
     this.#serving = this.#servingNow()
   }
 
+  /** The predictor that predicts and scores. */
+  get serving(): Blocks {
+    return this.#serving
+  }
+
   /** Predictions are served by the node's predictor as it is now. */
   renew(): void {
     this.#serving = this.#servingNow()

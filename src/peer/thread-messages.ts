@@ -4,6 +4,7 @@
  */
 import type { PredictorName } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
+import type { Blocks } from '../learner/index.js'
 import type { SavedMoments, StreamOptions } from '../streams/index.js'
 import type { Held } from '../view/index.js'
 import type { LearningSpec } from './agreement.js'
@@ -31,6 +32,7 @@ export interface Progress extends Sums {
 /** What a learner thread starts with. */
 export interface LearnerInit {
   readonly spec: LearningSpec
+  readonly plugins: readonly string[]
   /** How a network is executed. */
   readonly execution: Execution | undefined
   /** This peer's index. */
@@ -77,6 +79,14 @@ export interface InputAnswer {
   readonly predictor: PredictorName
 }
 
+/** The predictor that serves predictions, and what else it takes to use it. */
+export interface Serving {
+  readonly name: PredictorName
+  readonly blocks: Blocks
+  /** What `scale standard` scales by; undefined without scaling. */
+  readonly moments: SavedMoments | undefined
+}
+
 export type ToLearner =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
   | { readonly kind: 'disconnect'; readonly edge: number }
@@ -88,6 +98,7 @@ export type ToLearner =
   /** A predictor that was asked for with `fetch`. */
   | { readonly kind: 'fetched'; readonly bytes: Uint8Array; readonly from: string }
   | { readonly kind: 'save'; readonly id: number }
+  | { readonly kind: 'serve'; readonly id: number }
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
   /** The last checkpoint is on the disk. */
   | { readonly kind: 'stored' }
@@ -100,6 +111,7 @@ export type FromLearner =
   | { readonly kind: 'head'; readonly name: PredictorName }
   | { readonly kind: 'fetch'; readonly name: PredictorName; readonly from: string }
   | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
+  | ({ readonly kind: 'served'; readonly id: number } & Serving)
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   /** `trail`: predictors held since the last status. */

@@ -1,2 +1,5 @@
 /** The HTTP side of a peer. */
-export { HttpListenError, type HttpOptions, type HttpServer, type PageOptions, serveHttp, servePage } from './server.js'
+export { HttpListenError, HttpTokenRequiredError } from './errors.js'
+export { isLoopback } from './guards/host.js'
+export type { HttpOptions, PageOptions } from './options.js'
+export { type HttpServer, serveHttp, servePage } from './server.js'

@@ -1,40 +1,24 @@
 /**
- * A peer's HTTP door: its status, and predictions and learning for programs that do not speak libp2p. It listens on
- * loopback unless told otherwise.
+ * A peer's HTTP door, put together from guards, which see every request, and a plugin for each group of routes. It listens
+ * on loopback unless told otherwise, and elsewhere only with a token.
  */
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { type InputRequest, type Peer, RequestError } from '../peer/index.js'
+import cors from '@fastify/cors'
+import fastify, { type FastifyInstance } from 'fastify'
 import type { NetworkView } from '../view/index.js'
+import { answerBrokenRequest, answerErrors, answerUnknown } from './answers.js'
+import { HttpListenError, HttpTokenRequiredError } from './errors.js'
+import { isLoopback, requireLoopbackName } from './guards/host.js'
+import { limitRate } from './guards/limits.js'
+import { requireToken } from './guards/token.js'
+import { describeRoutes } from './openapi.js'
+import type { DoorOptions, HttpOptions, PageOptions, RouteOptions } from './options.js'
+import { healthRoutes } from './routes/health.js'
+import { inputRoutes } from './routes/inputs.js'
+import { metricsRoutes } from './routes/metrics.js'
 import { networkRoutes } from './routes/network.js'
 import { pageRoutes } from './routes/page.js'
-
-export interface HttpOptions {
-  readonly peer: Peer
-  /** Default 127.0.0.1. */
-  readonly host?: string
-  /** 0 for a free one. */
-  readonly port: number
-}
-
-/** The port is taken, or the address is not one of this machine's. */
-export class HttpListenError extends Error {
-  static readonly code = 'ERR_HTTP_LISTEN'
-  readonly code = HttpListenError.code
-  override readonly name = 'HttpListenError'
-  constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
-    const remedy =
-      cause.code === 'EADDRINUSE'
-        ? 'the port is in use: give another with --http HOST:PORT, or --http off'
-        : `${cause.code ?? cause.message}: give an address of this machine with --http HOST:PORT`
-    super(`cannot serve HTTP on ${host}:${port}: ${remedy}`)
-  }
-}
-
-export interface PageOptions {
-  readonly view: NetworkView
-  readonly host?: string
-  readonly port: number
-}
+import { predictorRoutes } from './routes/predictor.js'
+import { statusRoutes } from './routes/status.js'
 
 export interface HttpServer {
   /** `http://host:port` */
@@ -42,28 +26,28 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-/** Largest request body, in bytes. */
-const BODY_LIMIT = 8 * 1024 * 1024
-const LINES = ['application/jsonl', 'application/x-ndjson', 'application/json-lines']
+const DEFAULT_HOST = '127.0.0.1'
+const DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
+const DEFAULT_REQUESTS_PER_SECOND = 1000
+const DEFAULT_REQUEST_TIMEOUT_MS = 30_000
 
-/** @throws HttpListenError */
-export async function serveHttp({ peer, host = '127.0.0.1', port }: HttpOptions): Promise<HttpServer> {
-  const app = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true })
-  routes(app, peer)
-  await app.register(networkRoutes, { view: peer.view })
-  await app.register(pageRoutes)
-  return listen(app, host, port)
+/** @throws HttpListenError, HttpTokenRequiredError */
+export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
+  return open(options, app => register(app, options))
 }
 
-/** The page alone, of an onlooker's view. @throws HttpListenError */
-export async function servePage({ view, host = '127.0.0.1', port }: PageOptions): Promise<HttpServer> {
-  const app = fastify({ forceCloseConnections: true })
-  await app.register(networkRoutes, { view })
-  await app.register(pageRoutes)
-  return listen(app, host, port)
+/** The page alone, of an onlooker's view. @throws HttpListenError, HttpTokenRequiredError */
+export async function servePage(options: PageOptions): Promise<HttpServer> {
+  return open(options, app => registerPage(app, options.view))
 }
 
-async function listen(app: FastifyInstance, host: string, port: number): Promise<HttpServer> {
+async function open(options: DoorOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
+  const { host = DEFAULT_HOST, port, token } = options
+  if (token === undefined && !isLoopback(host)) throw new HttpTokenRequiredError(host)
+  const app = createApp(options)
+  await guard(app, options)
+  await describeRoutes(app, token !== undefined)
+  await register(app)
   try {
     return { url: await app.listen({ host, port }), close: () => app.close() }
   } catch (error) {
@@ -72,40 +56,43 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
   }
 }
 
-function routes(app: FastifyInstance, peer: Peer): void {
-  app.addContentTypeParser([...LINES], { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  app.get('/healthz', () => ({ ok: true }))
-  app.get('/status', () => ({ command: 'peer', ...peer.status(), addresses: peer.addresses }))
-  for (const action of ['predict', 'learn'] as const) {
-    app.post(`/${action}`, async (request, reply) => {
-      try {
-        return await peer.request({ action, format: 'jsonl', body: linesOf(request) })
-      } catch (error) {
-        return refuse(reply, error)
-      }
-    })
-  }
-  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) =>
-    reply.code(error.statusCode ?? 500).send({ error: error.message })
-  )
-  app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({ error: 'there are GET /status, GET /healthz, POST /predict and POST /learn' })
-  )
+function createApp(options: DoorOptions): FastifyInstance {
+  const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options
+  const app = fastify({
+    bodyLimit,
+    forceCloseConnections: true,
+    requestTimeout: requestTimeoutMs,
+    // Node.js looks for late requests that often; it takes the longer of the two times for bodies.
+    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) },
+    clientErrorHandler: answerBrokenRequest,
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
+  })
+  // What a schema does not mention shall fail its test, not vanish from the answer.
+  app.setSerializerCompiler(() => data => JSON.stringify(data))
+  return app
 }
 
-function refuse(reply: FastifyReply, error: unknown): FastifyReply {
-  if (error instanceof RequestError) return reply.code(400).send({ error: error.message })
-  throw error
+async function guard(app: FastifyInstance, options: DoorOptions): Promise<void> {
+  const { host = DEFAULT_HOST, token, origins = [], log = () => undefined } = options
+  answerErrors(app, log)
+  if (isLoopback(host)) requireLoopbackName(app)
+  await limitRate(app, options.requestsPerSecond ?? DEFAULT_REQUESTS_PER_SECOND)
+  if (origins.length > 0) await app.register(cors, { origin: [...origins], methods: ['GET', 'POST'] })
+  if (token !== undefined) requireToken(app, token)
+  answerUnknown(app, app.rateLimit())
 }
 
-/** The inputs of a request as JSON lines: an object, an array of objects, or lines. Throws RequestError. */
-function linesOf({ body }: FastifyRequest): InputRequest['body'] {
-  if (Buffer.isBuffer(body)) return body
-  const inputs = Array.isArray(body) ? body : [body]
-  if (inputs.length === 0 || inputs.some(input => typeof input !== 'object' || input === null)) {
-    throw new RequestError(
-      'send an input as a JSON object, such as {"features": {"3": 0.5}}, an array of them, or JSON lines'
-    )
-  }
-  return Buffer.from(inputs.map(input => `${JSON.stringify(input)}\n`).join(''))
+async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<void> {
+  const routes: RouteOptions = { peer }
+  metricsRoutes(app, routes)
+  await app.register(healthRoutes, routes)
+  await app.register(statusRoutes, routes)
+  await app.register(inputRoutes, routes)
+  await app.register(predictorRoutes, routes)
+  await registerPage(app, peer.view)
+}
+
+async function registerPage(app: FastifyInstance, view: NetworkView): Promise<void> {
+  await app.register(networkRoutes, { view })
+  await app.register(pageRoutes)
 }

@@ -17,6 +17,7 @@ export {
 export { FORMATS, type Format, guessFormat, type InputKind, inputKind } from './format.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { ParserOptions, TextFormat } from './options.js'
+export { addReader, isOwnFormat, type OwnFormat, type OwnInput, type OwnReader, type OwnReaderFactory } from './own.js'
 export { createParser, type Parser } from './parser.js'
 export { Random } from './random.js'
 export { RowBuffer, type Rows } from './rows.js'

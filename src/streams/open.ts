@@ -7,6 +7,7 @@ import { StreamOptionsError } from './errors.js'
 import { FORMATS, type Format, guessFormat } from './format.js'
 import { type IdxOptions, openIdx } from './idx.js'
 import { checkInteger } from './options.js'
+import { isOwnFormat, type OwnFormat, openOwn } from './own.js'
 import { Random } from './random.js'
 import type { Reader } from './reader.js'
 import type { Rows } from './rows.js'
@@ -23,7 +24,7 @@ export interface StreamOptions extends IdxOptions {
   /** A file, `-` for standard input, or a built-in stream: `digits`, `digits:test`, `synthetic`. */
   readonly data: string
   /** Default: guessed from the file's name. */
-  readonly format?: Format
+  readonly format?: Format | OwnFormat
   /** Which part of the rows of each pass, the index counted from 0. Default: all. */
   readonly shard?: Shard
   /** How often the input is read, `Infinity` for ever. Default 1. */
@@ -84,6 +85,11 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
 async function openReader(options: StreamOptions): Promise<Reader> {
   const { data, seed = 0, constant = false, tokens } = options
   if (tokens !== undefined) return openTokens(tokens)
+  if (isOwnFormat(options.format)) {
+    refuse(options, [...TEXT_ONLY, 'labels', 'noise'], options.format)
+    refuseScale(options, options.format)
+    return openOwn(options.format, data, constant)
+  }
   switch (data) {
     case 'digits':
     case 'digits:test':

@@ -1,11 +1,11 @@
 /**
- * The commands of the README and of the pages on the simulator and on regret, run as they stand there: blocks marked `run` one after another, and
+ * The commands of the README and of the pages on the simulator, regret and HTTP, run as they stand there: blocks marked `run` one after another, and
  * the two peers of the walk through, both on this machine. A page that promises what does not work costs a new user more than no page.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -57,6 +57,21 @@ describe('the documents', function () {
   const run = (commands: string) =>
     execFileSync('bash', ['-euc', commands], { cwd: folder, env, encoding: 'utf8', timeout: 200_000 })
 
+  /** Starts a command that stays. @returns what it prints until it serves HTTP */
+  const start = async (peers: ChildProcess[], command: string) => {
+    const peer = spawn('bash', ['-c', `exec ${command}`], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
+    peers.push(peer)
+    let printed = ''
+    peer.stdout.on('data', (text: Buffer) => {
+      printed += text.toString()
+    })
+    while (!printed.includes('status at')) {
+      assert.equal(peer.exitCode, null, `${command} ended`)
+      await sleep(20)
+    }
+    return printed
+  }
+
   it('have commands that work as written: the README', () => {
     const printed = blocks('run').map(run).join('\n')
     const accuracies = [...printed.matchAll(/accuracy +([\d.]+) %/g)].map(match => Number(match[1]))
@@ -79,30 +94,38 @@ describe('the documents', function () {
     assert.match(printed[2], /comparator +the best predictor in hindsight/)
   })
 
+  it('have commands that work as written: HTTP', async function () {
+    try {
+      execFileSync('curl', ['--version'])
+    } catch {
+      console.log('      curl is not installed: skipped')
+      this.skip()
+    }
+    run(blocks('http token', 'docs/http.md')[0])
+    const peers: ChildProcess[] = []
+    try {
+      const printed = await start(peers, `${blocks('http peer', 'docs/http.md')[0]} --http 0`)
+      const port = /status at http:\/\/127.0.0.1:(\d+)/.exec(printed)?.[1]
+      const said = run(blocks('http run', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
+      assert.match(said, /"label":"yes"/)
+      assert.match(said, /admb_inputs_total \d/)
+      assert.ok(readdirSync(folder).some(name => /^admb-logistic-\d+-.*\.safetensors$/.test(name)))
+    } finally {
+      for (const peer of peers) peer.kill('SIGKILL')
+    }
+  })
+
   it('lead to two peers that learn together', async () => {
     const peers: ChildProcess[] = []
-    const start = async (command: string) => {
-      const peer = spawn('bash', ['-c', `exec ${command}`], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
-      peers.push(peer)
-      let printed = ''
-      peer.stdout.on('data', (text: Buffer) => {
-        printed += text.toString()
-      })
-      while (!printed.includes('status at')) {
-        assert.equal(peer.exitCode, null, `${command} ended`)
-        await sleep(20)
-      }
-      return printed
-    }
     const stop = async (peer: ChildProcess) => {
       const ended = once(peer, 'exit')
       peer.kill('SIGINT')
       assert.deepEqual(await ended, [0, null])
     }
     try {
-      const first = await start(blocks('peer A')[0])
+      const first = await start(peers, blocks('peer A')[0])
       const address = /--peer (\S+)/.exec(first)?.[1] as string
-      await start(blocks('peer B')[0].replace(/\/ip4\/192\.0\.2\.7\S+/, address))
+      await start(peers, blocks('peer B')[0].replace(/\/ip4\/192\.0\.2\.7\S+/, address))
       const door = /status at http:\/\/(\S+)\/status/.exec(first)?.[1]
       // Another peer of this machine may have the usual port.
       const status = () => run(`${blocks('status A')[0]} --http ${door}`)

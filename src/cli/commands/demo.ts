@@ -17,7 +17,7 @@ import { UsageError } from '../errors.js'
 import { executionOf } from '../networks.js'
 import { withCommon, withData, withFeatures, withLearning } from '../options.js'
 import { print } from '../output.js'
-import { DEFAULT_HTTP_PORT, parseHttp } from '../peer/listening.js'
+import { DEFAULT_HTTP_PORT, parseHttp } from '../peer/http.js'
 import { PEER_BATCH, probeTask, type Task } from '../probe.js'
 import { amount } from '../values.js'
 

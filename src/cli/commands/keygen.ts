@@ -1,4 +1,5 @@
-/** `admb keygen`: network keys, and identities for allow-lists written before the peers start. */
+/** `admb keygen`: network keys, tokens for HTTP, and identities for allow-lists written before the peers start. */
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { Store } from '../../storage/index.js'
@@ -6,33 +7,50 @@ import { UsageError } from '../errors.js'
 import { withCommon } from '../options.js'
 import { print, printJson } from '../output.js'
 
+const TOKEN_BYTES = 32
+
 export function keygenCommand(program: Command): Command {
   const command = program.command('keygen').description('make keys')
   withCommon(command.command('network'))
     .description('a network key: only peers that have it can connect')
     .requiredOption('--out <file>', 'where to write it; never overwritten')
     .action(networkKey)
+  withCommon(command.command('token'))
+    .description('a token for HTTP: only requests that carry it are answered')
+    .requiredOption('--out <file>', 'where to write it; never overwritten')
+    .action(token)
   withCommon(command.command('identity'))
     .description('an identity in a new state directory; prints the peer id, as allow-lists hold it')
     .requiredOption('--dir <dir>', 'the state directory to make')
     .action(identity)
   return command.addHelpText(
     'after',
-    '\nExamples:\n  admb keygen network --out net.key\n  admb keygen identity --dir state >> allowed.txt'
+    '\nExamples:\n  admb keygen network --out net.key\n  admb keygen token --out http.token\n  admb keygen identity --dir state >> allowed.txt'
   )
 }
 
 async function networkKey({ out, json }: { out: string; json?: boolean }): Promise<void> {
   const { generateNetworkKey } = await import('../../network/index.js')
+  await writeSecret(out, generateNetworkKey())
+  if (json) printJson({ command: 'keygen', kind: 'network', file: out })
+  else print(`wrote ${out}: copy it to every peer over a safe channel and start them with --network-key ${out}`)
+}
+
+async function token({ out, json }: { out: string; json?: boolean }): Promise<void> {
+  await writeSecret(out, `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`)
+  if (json) printJson({ command: 'keygen', kind: 'token', file: out })
+  else print(`wrote ${out}: start the peer with --http-token-file ${out}; give it to whoever may use its HTTP`)
+}
+
+/** Readable by this user only. @throws UsageError */
+async function writeSecret(out: string, content: string | Uint8Array): Promise<void> {
   try {
-    await writeFile(out, generateNetworkKey(), { flag: 'wx', mode: 0o600 })
+    await writeFile(out, content, { flag: 'wx', mode: 0o600 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw new UsageError(`${out} exists already and is left as it is: give another --out`)
     throw new UsageError(`cannot write ${out} (${code}): check the path after --out`)
   }
-  if (json) printJson({ command: 'keygen', kind: 'network', file: out })
-  else print(`wrote ${out}: copy it to every peer over a safe channel and start them with --network-key ${out}`)
 }
 
 async function identity({ dir, json }: { dir: string; json?: boolean }): Promise<void> {

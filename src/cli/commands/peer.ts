@@ -15,12 +15,13 @@ import {
 import { printJson } from '../output.js'
 import { attend, peerObject } from '../peer/attend.js'
 import { readAllowList, readKey } from '../peer/files.js'
-import { DEFAULT_HTTP_PORT, DEFAULT_PORT, parseHttp, serve, startListening } from '../peer/listening.js'
+import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
+import { DEFAULT_PORT, startListening } from '../peer/listening.js'
 import { PEER_BATCH, probeTask } from '../probe.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
 import { amount, collect, peerName, whole } from '../values.js'
 
-interface Flags extends DataFlags, LearningFlags {
+interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly predictWith?: PredictWith
   readonly rate?: number
   readonly period?: number
@@ -32,7 +33,6 @@ interface Flags extends DataFlags, LearningFlags {
   readonly listen?: string[]
   readonly peer?: string[]
   readonly mdns?: boolean
-  readonly http?: string
   readonly networkKey?: string
   readonly allow?: string
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -47,27 +47,19 @@ export function peerCommand(program: Command): Command {
     'ahead'
   ] as const)
     .option('--rate <n>', 'inputs a second (default: as fast as they come)', amount(true))
-    .option('--period <ms>', 'T: least time between two sums on an edge (default: 100)', whole(1))
+    .option('--period <ms>', 'T: least time between sums (default: 100)', whole(1))
     .option('--carry <periods>', 'S: how long unused gradients stay (default: 16)', whole(0, 100_000))
     .option('--degree <d>', 'most tree neighbours (default: 4)', whole(2, 255))
     .option('--name <name>', 'what the page shows it as (default: the end of its id)', peerName)
-    .option('--dir <dir>', 'keep identity and state there, to go on after a restart')
+    .option('--dir <dir>', 'keep identity and state there')
     .option('--log <file>', 'append losses there, for admb regret')
-    .option(
-      '--listen <multiaddr>',
-      `where to listen (default: all interfaces, port ${DEFAULT_PORT} or a free one)`,
-      collect
-    )
+    .option('--listen <multiaddr>', `where to listen (default: port ${DEFAULT_PORT}); can be repeated`, collect)
     .option('--peer <multiaddr>', 'a peer to join; can be repeated', collect)
     .option('--mdns', 'find peers on the local network')
-    .option(
-      '--http <[host:]port>',
-      `HTTP: page, status, predict, learn; or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
-    )
-    .option('--network-key <file>', 'only peers with the same key can connect (admb keygen network)')
+    .option('--network-key <file>', 'only peers with this key (admb keygen network)')
     .option('--allow <file>', 'only the peers with ids in the file, one a line')
     .addOption(
-      new Option('--log-level <level>', 'what to log on stderr')
+      new Option('--log-level <level>', 'on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])
         .default('info')
     )
@@ -83,18 +75,18 @@ Examples:
 A restarted peer goes on where its --dir left its data. After a crash it learns
 again what came after the last checkpoint, which is at most a second old.`
     )
-  return withCommon(command).action(run)
+  return withCommon(withHttp(command)).action(run)
 }
 
 async function run(flags: Flags): Promise<void> {
   const [{ Peer }, { createLog }] = await Promise.all([import('../../peer/index.js'), import('../log.js')])
-  const http = parseHttp(flags.http)
+  const log = createLog(flags.logLevel)
+  const http = await planHttp(flags, log)
   const { spec, stream } = await probeTask(flags)
   const { rate, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
-  const log = createLog(flags.logLevel)
   const options = {
     spec,
     execution: executionOf(flags),
@@ -124,7 +116,7 @@ async function run(flags: Flags): Promise<void> {
   })
   let server: HttpServer | undefined
   try {
-    server = await serve(peer, http)
+    server = await serve(peer, http, log)
     await attend(peer, flags.json ?? false, server?.url, failed.signal)
   } finally {
     const { addresses } = peer

@@ -37,7 +37,7 @@ async function predict(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
   const tokens = spec.network && (await moreText(spec.network, flags.data))
   const options = streamFor(spec, flags)
-  const unlabelled = isText(inputKind(options.data, options.format)) ? true : undefined
+  const unlabelled = isText(inputKind(options.data, flags.format)) ? true : undefined
   const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed: malformedLines() })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average

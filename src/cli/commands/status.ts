@@ -11,23 +11,44 @@ export class NoPeerError extends Error {
   override readonly name = 'NoPeerError'
 }
 
+/** The peer wants a token, or another one. */
+export class TokenRefusedError extends Error {
+  static readonly code = 'ERR_HTTP_TOKEN'
+  readonly code = TokenRefusedError.code
+  override readonly name = 'TokenRefusedError'
+  constructor(url: string, isGiven: boolean) {
+    super(`the peer at ${url} wants ${isGiven ? 'another' : 'a'} token: give its --http-token-file FILE`)
+  }
+}
+
 export function statusCommand(program: Command): Command {
   const command = program
     .command('status')
     .description('ask a running peer for its status')
     .option('--http <host:port>', 'where the peer serves HTTP', '127.0.0.1:7280')
+    .option('--http-token-file <file>', 'the token that the peer asks for')
     .addHelpText('after', '\nExamples:\n  admb status\n  admb status --http 127.0.0.1:7281 --json')
   return withCommon(command).action(status)
 }
 
-async function status({ http, json }: { http: string; json?: boolean }): Promise<void> {
+interface Flags {
+  readonly http: string
+  readonly httpTokenFile?: string
+  readonly json?: boolean
+}
+
+async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
   const url = `http://${http.includes(':') ? http : `127.0.0.1:${http}`}/status`
+  const token = httpTokenFile === undefined ? undefined : await tokenIn(httpTokenFile)
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   let peer: PeerStatus & { readonly addresses: readonly string[] }
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(5000) })
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(5000) })
+    if (response.status === 401) throw new TokenRefusedError(url, token !== undefined)
     if (!response.ok) throw new Error(`it answers ${response.status}`)
     peer = (await response.json()) as typeof peer
   } catch (error) {
+    if (error instanceof TokenRefusedError) throw error
     const { cause, message } = error as Error & { cause?: { code?: string } }
     throw new NoPeerError(`no peer at ${url} (${cause?.code ?? message}): start one, or give its --http HOST:PORT`)
   }
@@ -44,4 +65,9 @@ async function status({ http, json }: { http: string; json?: boolean }): Promise
   print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.join(' ')}`)
   print(`received      ${formatNumber(peer.received.messages)} messages, ${formatNumber(peer.received.bytes)} bytes`)
   print(`sent          ${formatNumber(peer.sent.messages)} messages, ${formatNumber(peer.sent.bytes)} bytes`)
+}
+
+async function tokenIn(file: string): Promise<string> {
+  const [{ readToken }, { createLog }] = await Promise.all([import('../peer/http.js'), import('../log.js')])
+  return readToken(file, createLog('warn'))
 }

@@ -4,8 +4,7 @@
  */
 import type { HttpServer } from '../../server/index.js'
 import type { NetworkStatus, NetworkView, Reference } from '../../view/index.js'
-import type { HttpAddress } from '../peer/listening.js'
-import { DEFAULT_HTTP_PORT, listenFrom } from '../peer/listening.js'
+import { type HttpAddress, listenAt } from '../peer/http.js'
 
 /** Between two looks at what the view has concluded, in milliseconds. */
 const TICK_MS = 500
@@ -23,7 +22,7 @@ export class Watch {
       import('../../view/index.js')
     ])
     const view = new NetworkView()
-    return new Watch(view, await listenFrom(where, DEFAULT_HTTP_PORT, at => servePage({ view, ...at })))
+    return new Watch(view, await listenAt(where, at => servePage({ view, ...at })))
   }
 
   private constructor(view: NetworkView, server: HttpServer) {

@@ -20,7 +20,8 @@ export async function readAllowList(file: string): Promise<Set<string>> {
   )
 }
 
-async function readText(file: string, option: string): Promise<Buffer> {
+/** @param option what named the file @throws UsageError */
+export async function readText(file: string, option: string): Promise<Buffer> {
   try {
     return await readFile(file)
   } catch (error) {

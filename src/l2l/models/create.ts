@@ -9,11 +9,12 @@ import { dropout } from '../layers/dropout.js'
 import { embedding } from '../layers/embedding.js'
 import { layerNorm } from '../layers/layer-norm.js'
 import { maxPool } from '../layers/max-pool.js'
+import { ownLayer } from '../layers/own.js'
 import { flatten, meanPool } from '../layers/reshaping.js'
 import { sameShape, shownShape } from '../shape.js'
 import type { Head, Layer, Model, Sample } from '../types.js'
 import { layersOf } from './ready.js'
-import type { LayerSpec, ModelSpec } from './spec.js'
+import { isOwnLayer, type LayerSpec, type ModelSpec } from './spec.js'
 
 /** What is to be predicted: a class of so many, a number, or for each position the token that follows. */
 export type Target =
@@ -62,6 +63,7 @@ function build(spec: LayerSpec, place: Place): Layer {
         : `layer ${name} needs tokens, but numbers come in: an embedding can only be the first layer of a text model`
     )
   }
+  if (isOwnLayer(spec)) return ownLayer(spec, name, shape)
   switch (spec.kind) {
     case 'dense':
       return dense({ ...spec, name, input: shape })

@@ -7,6 +7,8 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { ModelError } from '../errors.js'
 import { ACTIVATIONS } from '../layers/activation.js'
+import type { OwnLayerSpec } from '../layers/own.js'
+import { isOwnKind } from '../layers/own-kinds.js'
 import { READY_MODELS } from './names.js'
 
 const count = z.int().min(1)
@@ -27,6 +29,7 @@ const surround = {
   gain: z.number().positive().default(1)
 }
 
+const ownLayer = z.looseObject({ kind: z.string().regex(/^own:/), name })
 const layer = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('dense'), name, units: count, activation: activation.default('none') }),
   z.strictObject({ kind: z.literal('layer-norm'), name, epsilon: z.number().positive().default(1e-5) }),
@@ -55,6 +58,15 @@ const layer = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('flatten'), name }),
   z.strictObject({ kind: z.literal('mean-pool'), name })
 ])
+
+/** Ours by their schema; whatever a plug-in's kind takes is its own affair. */
+const anyLayer = z.unknown().transform((value, context): LayerSpec => {
+  const { kind } = (value ?? {}) as { kind?: unknown }
+  const parsed = (typeof kind === 'string' && isOwnKind(kind) ? ownLayer : layer).safeParse(value)
+  if (parsed.success) return parsed.data as LayerSpec
+  for (const issue of parsed.error.issues) context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue)
+  return z.NEVER
+})
 
 const transformer = {
   width: count.default(128),
@@ -91,11 +103,15 @@ const schema = z.discriminatedUnion('model', [
     norm: z.enum(['before', 'after']).default('before')
   }),
   z.strictObject({ model: z.literal('gpt'), ...transformer }),
-  z.strictObject({ model: z.literal('layers'), name: z.string().default('layers'), layers: z.array(layer).min(1) })
+  z.strictObject({ model: z.literal('layers'), name: z.string().default('layers'), layers: z.array(anyLayer).min(1) })
 ])
 
-export type LayerSpec = z.output<typeof layer>
+export type LayerSpec = z.output<typeof layer> | OwnLayerSpec
 export type ModelSpec = z.output<typeof schema>
+
+export function isOwnLayer(spec: LayerSpec): spec is OwnLayerSpec {
+  return isOwnKind(spec.kind)
+}
 
 /**
  * @param value as from YAML: `{model: NAME, …options}`, or `{layers: [{kind: …}, …]}`

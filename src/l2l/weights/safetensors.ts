@@ -53,10 +53,16 @@ export function readSafetensors(file: string): TensorFile {
   return tensors
 }
 
-/** @throws ModelError if the file cannot be written */
-export function writeSafetensors(file: string, tensors: readonly NamedTensor[]): void {
+/**
+ * @param metadata texts for the header
+ * @returns the file's bytes, in parts that follow one another; those of the numbers are views, not copies
+ */
+export function encodeSafetensors(
+  tensors: readonly NamedTensor[],
+  metadata: Readonly<Record<string, string>> = {}
+): Uint8Array[] {
   let at = 0
-  const header: Record<string, unknown> = { [METADATA]: { format: 'pt' } }
+  const header: Record<string, unknown> = { [METADATA]: { format: 'pt', ...metadata } }
   for (const { name, shape, numbers } of tensors) {
     header[name] = { dtype: 'F32', shape, data_offsets: [at, at + numbers.byteLength] }
     at += numbers.byteLength
@@ -67,8 +73,13 @@ export function writeSafetensors(file: string, tensors: readonly NamedTensor[]):
   json.copy(padded)
   const length = Buffer.alloc(LENGTH_BYTES)
   length.writeBigUInt64LE(BigInt(padded.length))
+  return [length, padded, ...tensors.map(({ numbers }) => bytesOf(numbers))]
+}
+
+/** @throws ModelError if the file cannot be written */
+export function writeSafetensors(file: string, tensors: readonly NamedTensor[]): void {
   withFile(file, 'w', handle => {
-    for (const part of [length, padded, ...tensors.map(({ numbers }) => bytesOf(numbers))]) {
+    for (const part of encodeSafetensors(tensors)) {
       for (let written = 0; written < part.length; ) written += writeSync(handle, part, written)
     }
   })

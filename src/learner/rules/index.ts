@@ -1,6 +1,7 @@
 /** Update rules by name: the one place where a configuration becomes a rule. */
 import { OptionError } from '../errors.js'
 import type { ModelName } from '../model.js'
+import { isOwnName, type OwnRuleSpec, ownRule } from '../own.js'
 import type { UpdateRule } from '../types.js'
 import { type AdagradOptions, adagrad } from './adagrad.js'
 import { type AdamOptions, adam } from './adam.js'
@@ -10,7 +11,9 @@ import { type MomentumOptions, momentum } from './momentum.js'
 import type { ScheduleOptions } from './schedule.js'
 import { type LambOptions, type LarsOptions, lamb, lars } from './trust.js'
 
-export type RuleSpec =
+export type RuleSpec = BuiltInRuleSpec | OwnRuleSpec
+
+type BuiltInRuleSpec =
   | ({ readonly name: 'adagrad' } & AdagradOptions)
   | ({ readonly name: 'dual-averaging' } & ScheduleOptions)
   | ({ readonly name: 'mirror-descent' } & MirrorDescentOptions)
@@ -19,7 +22,7 @@ export type RuleSpec =
   | ({ readonly name: 'lamb' } & LambOptions)
   | ({ readonly name: 'lars' } & LarsOptions)
 
-export type RuleName = RuleSpec['name']
+export type RuleName = BuiltInRuleSpec['name']
 export const ruleNames: readonly RuleName[] = [
   'adagrad',
   'dual-averaging',
@@ -42,6 +45,7 @@ export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpe
 
 /** @throws OptionError for an unknown name or option, or a value out of range */
 export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
+  if (isOwnRule(spec)) return ownRule(spec)
   switch (spec.name) {
     case 'adagrad':
       return adagrad(spec)
@@ -62,4 +66,8 @@ export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
         `unknown rule ${String((spec satisfies never as RuleSpec).name)}: use one of ${ruleNames.join(', ')}`
       )
   }
+}
+
+export function isOwnRule(spec: RuleSpec): spec is OwnRuleSpec {
+  return isOwnName(spec.name)
 }

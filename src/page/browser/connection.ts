@@ -35,7 +35,7 @@ export class Connection {
     let silence = setTimeout(() => abort.abort(), SILENCE_MS)
     try {
       const response = await fetch('events', { headers: this.#headers(), signal: abort.signal, cache: 'no-store' })
-      if (response.status === 401 || response.status === 403) {
+      if (response.status === 401) {
         this.#handlers.state({ kind: 'token-wanted' })
         return
       }

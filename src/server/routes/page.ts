@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { RefusedError } from '../answers.js'
 
 const ROOT = fileURLToPath(new URL('../../../page/', import.meta.url))
 
@@ -23,12 +24,17 @@ const HEADERS = {
 }
 
 export async function pageRoutes(app: FastifyInstance): Promise<void> {
+  // It says nothing of the network: what it shows is asked for with the token.
+  app.addHook('onRoute', route => {
+    route.config = { ...route.config, open: true }
+  })
   if (!existsSync(ROOT)) {
-    const error = 'the page is not built: run npm run build'
-    app.get('/', (_request, reply) => reply.code(503).send({ error, code: 'ERR_NO_PAGE' }))
+    app.get('/', { schema: { hide: true } }, () => {
+      throw new RefusedError(503, 'ERR_NO_PAGE', 'the page is not built', 'run npm run build')
+    })
     return
   }
-  await app.register(fastifyStatic, { root: ROOT, cacheControl: false, wildcard: false, setHeaders })
+  await app.register(fastifyStatic, { root: ROOT, cacheControl: false, schemaHide: true, wildcard: false, setHeaders })
 }
 
 /** Files other than the page itself have a digest of their content in their names. */

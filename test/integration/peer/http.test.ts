@@ -7,6 +7,8 @@ import { MAIN, type PeerProcess, Processes } from './processes.js'
 
 interface Answer {
   readonly error?: string
+  readonly code?: string
+  readonly remedy?: string
   readonly predictions: readonly { readonly label: number | string; readonly scores: readonly number[] }[]
   readonly predictor: { readonly updates: number }
 }
@@ -70,15 +72,16 @@ describe('a peer over HTTP', function () {
       ['{"label": "yes", "features": [1, 2, 3, 1e39]}', undefined, 400, /finite float32/],
       ['{"label": "yes", "features": [1, 2, 3, NaN]}', 'application/jsonl', 400, /request:1:40: /],
       ['{"label": "yes"', undefined, 400, /JSON/],
-      ['3', undefined, 400, /send an input as a JSON object/],
-      ['[]', undefined, 400, /send an input as a JSON object/],
-      ['label=yes', 'text/plain', 400, /send an input as a JSON object/],
+      ['3', undefined, 400, /the body is no input: send an input as a JSON object/],
+      ['[]', undefined, 400, /the body is no input: send an input as a JSON object/],
+      ['label=yes', 'text/plain', 415, /give a content-type: application\/json/],
       ['<label>', 'application/xml', 415, /./]
     ]
     for (const [body, type, code, error] of wrong) {
       const result = await post('learn', body, type)
       assert.equal(result.code, code, `${body}: ${JSON.stringify(result.answer)}`)
-      assert.match(result.answer.error ?? '', error)
+      assert.match(`${result.answer.error}: ${result.answer.remedy}`, error)
+      assert.match(result.answer.code ?? '', /^ERR_/)
     }
     const good = '{"label": "yes", "features": [1, 2, 3, 4]}'
     const half = await post('learn', `${good}\n{"label": "yes", "features": [1]}`, 'application/jsonl')
@@ -107,7 +110,7 @@ describe('a peer over HTTP', function () {
     assert.match((JSON.parse(refused.text) as Answer).error ?? '', /large/i)
     const unknown = await post('lern', '{}')
     assert.equal(unknown.code, 404)
-    assert.match(unknown.answer.error ?? '', /GET \/status.*POST \/learn/)
+    assert.match(unknown.answer.error ?? '', /there is no POST \/lern/)
   })
 
   it('ends though a client holds its connection', async () => {

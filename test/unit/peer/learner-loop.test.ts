@@ -19,6 +19,7 @@ const spec: LinearSpec = {
 function init(options: Partial<LearnerInit> = {}): LearnerInit {
   return {
     spec,
+    plugins: [],
     execution: undefined,
     self: 'a',
     incarnation: 1,

@@ -6,10 +6,12 @@ import {
   createAveraging,
   createRule,
   isBlockwise,
+  isOwnName,
+  type Learner,
   type PredictWith,
   SerialTrainer
 } from '../learner/index.js'
-import type { LearningSpec } from '../peer/agreement.js'
+import { type LearningSpec, linearParts } from '../peer/index.js'
 
 export interface RunningTrainer {
   readonly trainer: SerialTrainer
@@ -30,6 +32,7 @@ export async function trainerFor(
   const { rule, averaging, batch, dimension } = spec
   if (spec.model !== 'network') {
     const { model, classes, l2 } = spec
+    if (isOwnName(model)) return { trainer: plainTrainer(linearParts(spec).learner, spec, predictWith) }
     return { trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, predictWith }) }
   }
   const { deviceFor, networkLearner, networkModel, planned, RelayEngine } = await import('../l2l/index.js')
@@ -43,6 +46,15 @@ export async function trainerFor(
   }
   // Rules that look at all layers at once wait for the last gradient.
   const learner = await networkLearner(spec.network, batch, execution)
+  return { trainer: plainTrainer(learner, spec, predictWith), device }
+}
+
+/** Any learner, one batch after another. */
+function plainTrainer(
+  learner: Learner,
+  { dimension, rule, averaging, batch }: LearningSpec,
+  predictWith: PredictWith
+): SerialTrainer {
   const engine = new BatchEngine({
     learnerFor: () => learner,
     dimension,
@@ -52,5 +64,5 @@ export async function trainerFor(
     batch,
     predictWith
   })
-  return { trainer: new SerialTrainer({ engine, classifies: learner.classifies }), device }
+  return new SerialTrainer({ engine, classifies: learner.classifies })
 }

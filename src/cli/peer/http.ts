@@ -1,0 +1,106 @@
+/** The options of a peer's HTTP side: where it is, who may use it, and how much at a time. */
+import { stat } from 'node:fs/promises'
+import type { Command } from 'commander'
+import type { Log, Peer } from '../../peer/index.js'
+import type { HttpOptions, HttpServer } from '../../server/index.js'
+import { UsageError } from '../errors.js'
+import { amount, collect, whole } from '../values.js'
+import { readText } from './files.js'
+
+export const DEFAULT_HTTP_PORT = 7280
+const MIB = 2 ** 20
+const SHORTEST_TOKEN = 16
+
+export interface HttpFlags {
+  readonly http?: string
+  readonly httpTokenFile?: string
+  readonly httpOrigin?: string[]
+  readonly httpBody?: number
+  readonly httpRate?: number
+}
+
+export function withHttp(command: Command): Command {
+  return command
+    .option('--http <[host:]port>', `where HTTP is served, or off (default: port ${DEFAULT_HTTP_PORT})`)
+    .option('--http-token-file <file>', 'requests need its token (admb keygen token)')
+    .option('--http-origin <url>', 'whose web pages may use HTTP; can be repeated', collect)
+    .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
+    .option('--http-rate <n>', 'most requests a second from one address', whole(1))
+}
+
+/** Where HTTP is served; undefined: as is usual. */
+export type HttpAddress = { readonly host: string | undefined; readonly port: number } | 'off' | undefined
+
+/** What the flags ask for. */
+export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | 'log'> {
+  readonly where: HttpAddress
+}
+
+/** @throws UsageError before anything is started */
+export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
+  const { http, httpTokenFile, httpOrigin, httpBody, httpRate } = flags
+  const where = parseHttp(http)
+  const token = httpTokenFile === undefined ? undefined : await readToken(httpTokenFile, log)
+  if (token === undefined && typeof where === 'object' && where.host !== undefined) {
+    const { HttpTokenRequiredError, isLoopback } = await import('../../server/index.js')
+    if (!isLoopback(where.host)) throw new HttpTokenRequiredError(where.host)
+  }
+  const bodyLimit = httpBody === undefined ? undefined : Math.ceil(httpBody * MIB)
+  return { where, token, origins: httpOrigin?.map(parseOrigin), bodyLimit, requestsPerSecond: httpRate }
+}
+
+/** @throws HttpListenError */
+export async function serve(peer: Peer, { where, ...plan }: HttpPlan, log: Log): Promise<HttpServer | undefined> {
+  if (where === 'off') return undefined
+  const { serveHttp } = await import('../../server/index.js')
+  return listenAt(where, at => serveHttp({ peer, log, ...plan, ...at }))
+}
+
+/**
+ * Serves as asked, else on the usual port, or on a free one where that is taken.
+ * @throws HttpListenError
+ */
+export async function listenAt(
+  where: Exclude<HttpAddress, 'off'>,
+  serve: (at: { readonly host?: string; readonly port: number }) => Promise<HttpServer>
+): Promise<HttpServer> {
+  if (where !== undefined) return serve(where)
+  try {
+    return await serve({ port: DEFAULT_HTTP_PORT })
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ERR_HTTP_LISTEN') throw error
+    return serve({ port: 0 })
+  }
+}
+
+/**
+ * A token, alone in its file.
+ * @param log hears of a file that others can read
+ * @throws UsageError
+ */
+export async function readToken(file: string, log: Log): Promise<string> {
+  const token = (await readText(file, '--http-token-file')).toString('utf8').trim()
+  if (token.length < SHORTEST_TOKEN || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new UsageError(`${file} holds no token of at least ${SHORTEST_TOKEN} characters: admb keygen token makes one`)
+  }
+  const { mode } = await stat(file)
+  if (process.platform !== 'win32' && mode & 0o077) {
+    log('warn', `others on this machine may read the token: chmod 600 ${file}`, { file })
+  }
+  return token
+}
+
+/** `HOST:PORT`, `PORT` or `off`. @throws UsageError */
+export function parseHttp(where: string | undefined): HttpAddress {
+  if (where === undefined || where === 'off') return where
+  const match = /^(?:(.+):)?(\d+)$/.exec(where)
+  if (match === null || Number(match[2]) > 65535) throw new UsageError(`--http ${where}: give HOST:PORT, PORT or off`)
+  return { host: match[1]?.replace(/^\[|\]$/g, ''), port: Number(match[2]) }
+}
+
+/** As browsers write origins. @throws UsageError */
+function parseOrigin(text: string): string {
+  const { origin = 'null' } = URL.canParse(text) ? new URL(text) : {}
+  if (origin !== 'null') return origin
+  throw new UsageError(`--http-origin ${text}: give scheme and host, such as https://example.org`)
+}

@@ -1,0 +1,157 @@
+/** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
+import {
+  type InputAnswer,
+  type Log,
+  type NeighbourChange,
+  Peer,
+  type PeerOptions,
+  type PeerStatus
+} from '../peer/index.js'
+import type { HttpOptions, HttpServer } from '../server/index.js'
+import { encodeInputs, type Features, type Label } from './inputs.js'
+import { type TaskOptions, taskOf } from './task.js'
+
+/** As `admb peer` has it: smaller batches than a frame takes to cross the network gain nothing. */
+const PEER_BATCH = 128
+
+export interface CreatePeerOptions extends TaskOptions, Omit<PeerOptions, 'spec' | 'stream' | 'plugins' | 'log'> {
+  /** Default: no HTTP. */
+  readonly http?: Omit<HttpOptions, 'peer' | 'log'>
+  /** Default: nobody hears of warnings. */
+  readonly log?: Log
+}
+
+/** What `event.detail` is. */
+export interface PeerEvents {
+  /** The predictor is another one: own or taken over. At most four a second, each with the newest state. */
+  update: PeerStatus
+  /** The predictor was taken over from another peer. */
+  adopted: PeerStatus
+  /** A neighbour in the tree came or went. */
+  neighbour: NeighbourChange
+  /** Four times a second, while the peer runs. */
+  status: PeerStatus
+  /** The peer has stopped itself, and this is why. */
+  failed: Error
+}
+
+export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerEvents[K]>) => void
+
+/** What a model made of an input. */
+export type Answer = InputAnswer['predictions'][number]
+
+/**
+ * Starts a peer in this process; its learner has a thread of its own.
+ * @example
+ * const peer = await createPeer({ features: 2, classNames: ['no', 'yes'], batch: 8 })
+ * await peer.learn([0.5, 1], 'yes')
+ * const { label, scores } = await peer.predict([0.5, 1])
+ * await peer.stop()
+ * @throws OptionError, ModelError, PluginError; errors of stream, store, network and HTTP, each a line that says what to do
+ */
+export async function createPeer(options: CreatePeerOptions): Promise<LearningPeer> {
+  const { http, log = () => undefined, ...rest } = options
+  const { spec, stream, plugins } = await taskOf(options, PEER_BATCH)
+  const peer = await Peer.start({ ...rest, spec, stream, plugins, log })
+  try {
+    const server = http && (await (await import('../server/index.js')).serveHttp({ ...http, peer, log }))
+    return new LearningPeer(peer, server)
+  } catch (error) {
+    await peer.stop()
+    throw error
+  }
+}
+
+export class LearningPeer {
+  readonly #peer: Peer
+  readonly #server: HttpServer | undefined
+  readonly #events = new EventTarget()
+  #last: PeerStatus
+
+  /** Not to be called: `createPeer` does. */
+  constructor(peer: Peer, server: HttpServer | undefined) {
+    this.#peer = peer
+    this.#server = server
+    this.#last = peer.status()
+    peer.on('status', (status: PeerStatus) => this.#tell(status))
+    peer.on('neighbour', (change: NeighbourChange) => this.#emit('neighbour', change))
+    peer.on('failed', (error: Error) => this.#emit('failed', error))
+  }
+
+  get id(): string {
+    return this.#peer.id
+  }
+
+  /** Multiaddresses for the option `peers` of others. */
+  get addresses(): readonly string[] {
+    return this.#peer.addresses
+  }
+
+  /** Where HTTP is served; undefined if it is not. */
+  get url(): string | undefined {
+    return this.#server?.url
+  }
+
+  status(): PeerStatus {
+    return this.#peer.status()
+  }
+
+  /**
+   * Predicts, then learns.
+   * @returns the prediction that was made before learning
+   * @throws RequestError for an input that does not fit the model, UnavailableError when too many wait
+   */
+  async learn(input: Features, label: Label): Promise<Answer> {
+    return (await this.learnAll([input], [label]))[0]
+  }
+
+  /** Many at once: all are learned, one after another, or, where one does not fit, none. */
+  learnAll(inputs: readonly Features[], labels: readonly Label[]): Promise<readonly Answer[]> {
+    return this.#ask('learn', inputs, labels)
+  }
+
+  /** @throws RequestError for an input that does not fit the model, UnavailableError when too many wait */
+  async predict(input: Features): Promise<Answer> {
+    return (await this.predictAll([input]))[0]
+  }
+
+  predictAll(inputs: readonly Features[]): Promise<readonly Answer[]> {
+    return this.#ask('predict', inputs, undefined)
+  }
+
+  addEventListener<K extends keyof PeerEvents>(type: K, listener: PeerListener<K>, options?: { once?: boolean }): void {
+    this.#events.addEventListener(type, listener as (event: Event) => void, options)
+  }
+
+  removeEventListener<K extends keyof PeerEvents>(type: K, listener: PeerListener<K>): void {
+    this.#events.removeEventListener(type, listener as (event: Event) => void)
+  }
+
+  /** A last checkpoint, a goodbye to the neighbours. */
+  async stop(): Promise<void> {
+    await this.#server?.close()
+    await this.#peer.stop()
+  }
+
+  async #ask(
+    action: 'learn' | 'predict',
+    inputs: readonly Features[],
+    labels: readonly Label[] | undefined
+  ): Promise<readonly Answer[]> {
+    if (inputs.length === 0) return []
+    const body = encodeInputs(inputs, labels)
+    return (await this.#peer.request({ action, format: 'jsonl', body })).predictions
+  }
+
+  #tell(status: PeerStatus): void {
+    const before = this.#last
+    this.#last = status
+    this.#emit('status', status)
+    if (status.adopted > before.adopted) this.#emit('adopted', status)
+    if (status.predictor.digest !== before.predictor.digest) this.#emit('update', status)
+  }
+
+  #emit<K extends keyof PeerEvents>(type: K, detail: PeerEvents[K]): void {
+    this.#events.dispatchEvent(new CustomEvent(type, { detail }))
+  }
+}

@@ -1,0 +1,97 @@
+/** Learning in this process, from a file or from arrays: what `admb train` does, for programs. */
+import type { Execution } from '../l2l/index.js'
+import { type Blocks, type Learner, OptionError, type PredictWith, type SerialReport } from '../learner/index.js'
+import { type LearningSpec, learningParts, parserOptions } from '../peer/index.js'
+import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
+import type { Answer } from './create-peer.js'
+import { encodeInputs, type Features, type Label } from './inputs.js'
+import { type TaskOptions, taskOf } from './task.js'
+import { trainerFor } from './trainer.js'
+
+export interface TrainOptions extends TaskOptions {
+  /** In place of `data`. */
+  readonly inputs?: readonly Features[]
+  /** One for each of `inputs`. */
+  readonly labels?: readonly Label[]
+  /** What scores inputs before they are learned, and predicts in the end. Default `average`. */
+  readonly predictWith?: PredictWith
+  /** How a network is executed. Default: one minibatch at a time on the first device that works. */
+  readonly execution?: Execution
+}
+
+/** One batch after another: an update for each input, as a learner alone does best. */
+const SERIAL_BATCH = 1
+
+/**
+ * Learns a stream to its end.
+ * @example
+ * const trained = await train({ inputs: [[0, 1], [1, 0]], labels: ['no', 'yes'], classNames: ['no', 'yes'] })
+ * trained.report.averageLoss
+ * trained.predict([1, 0]).label
+ * @throws OptionError, ModelError, PluginError, RequestError for arrays that do not fit; errors of the stream
+ */
+export async function train(options: TrainOptions): Promise<TrainedModel> {
+  const { inputs, labels, execution = {}, predictWith = 'average' } = options
+  if ((inputs === undefined) === (options.data === undefined)) {
+    throw new OptionError('give either data, or inputs with their labels')
+  }
+  const { spec, stream } = await taskOf({ features: featuresOf(inputs, options), ...options }, SERIAL_BATCH)
+  const scaling = { moments: new RunningMoments(), frozen: false }
+  const { trainer } = await trainerFor(spec, execution, predictWith)
+  if (inputs !== undefined) {
+    const rows = parse(spec, encodeInputs(inputs, labels ?? []), false)
+    trainer.learn(spec.features.scale === 'standard' ? scaled(rows, scaling) : rows)
+  } else if (stream !== undefined) {
+    for await (const examples of await openStream({ ...stream, scaling })) trainer.learn(examples)
+  }
+  const report = trainer.report()
+  const { parameters, average } = trainer.finish()
+  const { learner } = await learningParts(spec, execution)
+  const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
+  return new TrainedModel(spec, learner, predictWith === 'average' ? average : parameters, report, frozen)
+}
+
+export class TrainedModel {
+  readonly #learner: Learner
+  readonly #scaling: Scaling | undefined
+
+  /** Not to be called: `train` does. */
+  constructor(
+    readonly spec: LearningSpec,
+    learner: Learner,
+    /** What predicts. */
+    readonly parameters: Blocks,
+    /** Progressive: each input was scored before it was learned. */
+    readonly report: SerialReport,
+    scaling: Scaling | undefined
+  ) {
+    this.#learner = learner
+    this.#scaling = scaling
+  }
+
+  /** @throws RequestError, MalformedInputError for an input that does not fit the model */
+  predict(input: Features): Answer {
+    return this.predictAll([input])[0]
+  }
+
+  predictAll(inputs: readonly Features[]): readonly Answer[] {
+    const parsed = parse(this.spec, encodeInputs(inputs, undefined), true)
+    const rows = this.#scaling === undefined ? parsed : scaled(parsed, this.#scaling)
+    return inputs.map((_, row) => {
+      const { label, scores } = this.#learner.predict(this.parameters, rows, row)
+      const name = this.#learner.classifies ? this.spec.features.classNames?.[label] : undefined
+      return { label: name ?? label, scores }
+    })
+  }
+}
+
+/** As many as the first input has. */
+function featuresOf(inputs: readonly Features[] | undefined, { hashBits }: TaskOptions): number | undefined {
+  const first = inputs?.[0]
+  if (first === undefined || hashBits !== undefined) return undefined
+  return Array.isArray(first) || ArrayBuffer.isView(first) ? (first as ArrayLike<number>).length : undefined
+}
+
+function parse(spec: LearningSpec, lines: Uint8Array, unlabelled: boolean): Rows {
+  return createParser('jsonl', { ...parserOptions(spec), source: 'inputs', strict: true, unlabelled }).push(lines)
+}

@@ -1,0 +1,50 @@
+/**
+ * The serving predictor as a safetensors file, for programs that know nothing of peers. Its metadata tell what it takes to
+ * use it: the spec, the predictor's name, and what numeric columns are scaled by.
+ */
+import { encodeSafetensors, type NamedTensor } from '../l2l/weights/safetensors.js'
+import type { Blocks } from '../learner/index.js'
+import { type LearningSpec, specText } from './agreement.js'
+import type { PeerOptions } from './options.js'
+import type { Serving } from './thread-messages.js'
+
+export interface Download {
+  /** A name for the file. */
+  readonly file: string
+  /** The file's bytes, in parts that follow one another. */
+  readonly parts: readonly Uint8Array[]
+  /** Equal for equal bytes; undefined where these change from input to input (look-ahead average, running scales). */
+  readonly tag: string | undefined
+}
+
+export async function downloadOf(
+  { spec, predictWith = 'average' }: Pick<PeerOptions, 'spec' | 'predictWith'>,
+  { name, blocks, moments }: Serving
+): Promise<Download> {
+  const metadata = {
+    predictor: JSON.stringify(name),
+    serving: predictWith,
+    spec: specText(spec),
+    ...(moments && { scaling: JSON.stringify(moments) })
+  }
+  const model = spec.network ? spec.network.layers.model : spec.model
+  return {
+    file: `admb-${model}-${name.updates}-${name.digest.slice(0, 8)}.safetensors`,
+    parts: encodeSafetensors(await tensorsOf(spec, blocks), metadata),
+    tag: predictWith === 'ahead' || moments ? undefined : `${name.digest}-${predictWith}`
+  }
+}
+
+/** A linear model is one tensor, `weights`: [dimension], or [dimension, classes] for softmax. */
+async function tensorsOf(spec: LearningSpec, blocks: Blocks): Promise<NamedTensor[]> {
+  if (spec.network === undefined) {
+    const outputs = blocks[0].length / spec.dimension
+    const shape = spec.model === 'softmax' ? [spec.dimension, outputs] : [spec.dimension]
+    return [{ name: 'weights', shape, numbers: blocks[0] }]
+  }
+  const [{ networkModel }, { exportBlocks }] = await Promise.all([
+    import('../l2l/index.js'),
+    import('../l2l/weights/exchange.js')
+  ])
+  return exportBlocks(networkModel(spec.network), blocks, 'admb')
+}

@@ -1,0 +1,26 @@
+/** What can go wrong before anything is served. */
+
+/** The port is taken, or the address is not one of this machine's. */
+export class HttpListenError extends Error {
+  static readonly code = 'ERR_HTTP_LISTEN'
+  readonly code = HttpListenError.code
+  override readonly name = 'HttpListenError'
+  constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
+    const remedy =
+      cause.code === 'EADDRINUSE'
+        ? 'the port is in use: give another with --http HOST:PORT, or --http off'
+        : `${cause.code ?? cause.message}: give an address of this machine with --http HOST:PORT`
+    super(`cannot serve HTTP on ${host}:${port}: ${remedy}`)
+  }
+}
+
+/** Others than this machine could reach the server, and nothing would keep them out. */
+export class HttpTokenRequiredError extends Error {
+  static readonly code = 'ERR_HTTP_TOKEN_REQUIRED'
+  readonly code = HttpTokenRequiredError.code
+  override readonly name = 'HttpTokenRequiredError'
+  constructor(host: string) {
+    const remedy = 'make one with admb keygen token --out http.token and give --http-token-file http.token'
+    super(`HTTP on ${host} is open to other machines, so it needs a token: ${remedy}`)
+  }
+}

@@ -1,0 +1,20 @@
+/** Keeps one client from taking the peer's main thread for itself. */
+import rateLimit from '@fastify/rate-limit'
+import type { FastifyInstance } from 'fastify'
+import { RefusedError } from '../answers.js'
+
+/** Routes with `config: { rateLimit: false }` are not counted. */
+export async function limitRate(app: FastifyInstance, requestsPerSecond: number): Promise<void> {
+  await app.register(rateLimit, {
+    max: requestsPerSecond,
+    timeWindow: 1000,
+    addHeadersOnExceeding: { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false },
+    errorResponseBuilder: (_request, { max }) =>
+      new RefusedError(
+        429,
+        'ERR_RATE_LIMIT',
+        `more than ${max} requests in a second`,
+        'wait a second; send many inputs in one request'
+      )
+  })
+}

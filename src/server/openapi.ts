@@ -1,0 +1,32 @@
+/** `GET /openapi.json`: all routes with what goes in and out, from the schemas that the routes give. */
+import swagger from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
+import { components } from './schemas.js'
+
+/** Before the routes, so that it sees them. */
+export async function describeRoutes(app: FastifyInstance, needsToken: boolean): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'admb peer',
+        description: 'A peer that learns one predictor together with others.',
+        version: '1'
+      },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      ...(needsToken && { security: [{ token: [] }] })
+    },
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string | undefined) ?? `def-${i}` }
+  })
+  for (const component of components) app.addSchema(component)
+  app.get(
+    '/openapi.json',
+    {
+      schema: {
+        summary: 'This description',
+        response: { 200: { description: 'OpenAPI 3.1', type: 'object', additionalProperties: true } }
+      }
+    },
+    () => app.swagger()
+  )
+}

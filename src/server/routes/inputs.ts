@@ -1,0 +1,41 @@
+/** `POST /predict` and `POST /learn`: inputs from programs that do not speak libp2p, in the formats of streams. */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { InputRequest } from '../../peer/index.js'
+import type { RouteOptions } from '../options.js'
+import { failures, ref } from '../schemas.js'
+
+/** Formats of lines by content type. */
+const LINES: Readonly<Record<string, InputRequest['format']>> = {
+  'application/x-ndjson': 'jsonl',
+  'application/jsonl': 'jsonl',
+  'application/json-lines': 'jsonl',
+  'text/x-libsvm': 'libsvm',
+  'text/x-vw': 'vw'
+}
+
+const SUMMARIES = {
+  predict: 'Predicts inputs, which need no label',
+  learn: 'Predicts inputs, then learns from them; all of a request or, where one is malformed, none'
+} as const
+
+export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
+  // A form's type, which browsers send to any site without asking it first.
+  app.removeContentTypeParser('text/plain')
+  app.addContentTypeParser(Object.keys(LINES), { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  const json = { anyOf: [ref('Input'), { type: 'array', minItems: 1, items: ref('Input') }] }
+  const lines = (type: string) => [type, { schema: { contentMediaType: type } }]
+  const content = { 'application/json': { schema: json }, ...Object.fromEntries(Object.keys(LINES).map(lines)) }
+  const response = { 200: { description: 'The predictions', ...ref('Predictions') }, ...failures }
+  for (const action of ['predict', 'learn'] as const) {
+    app.post(`/${action}`, { schema: { summary: SUMMARIES[action], body: { content }, response } }, request =>
+      peer.request({ action, ...inputsOf(request) })
+    )
+  }
+}
+
+function inputsOf({ body, headers }: FastifyRequest): Pick<InputRequest, 'format' | 'body'> {
+  const type = headers['content-type']?.split(';')[0].trim().toLowerCase() ?? ''
+  if (Buffer.isBuffer(body)) return { format: LINES[type], body }
+  const inputs = Array.isArray(body) ? body : [body]
+  return { format: 'jsonl', body: Buffer.from(inputs.map(input => `${JSON.stringify(input)}\n`).join('')) }
+}

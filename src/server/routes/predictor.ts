@@ -1,0 +1,41 @@
+/** `GET /predictor`: the serving predictor as a safetensors file. */
+import { Readable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import type { RouteOptions } from '../options.js'
+import { failures } from '../schemas.js'
+
+/** What Hugging Face's hub gives such files. */
+const TYPE = 'application/octet-stream'
+
+export async function predictorRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
+  const schema = {
+    summary: 'The serving predictor as a safetensors file',
+    response: {
+      200: { description: 'The file', content: { [TYPE]: { schema: { contentMediaType: TYPE } } } },
+      304: { description: 'It is still the one of the ETag in If-None-Match', type: 'null' },
+      ...failures
+    }
+  }
+  app.get('/predictor', { schema }, async (request, reply) => {
+    const { file, parts, tag } = await peer.download()
+    const etag = tag && `"${tag}"`
+    if (etag) {
+      reply.header('etag', etag)
+      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    }
+    return reply
+      .type(TYPE)
+      .header(
+        'content-length',
+        parts.reduce((sum, { byteLength }) => sum + byteLength, 0)
+      )
+      .header('content-disposition', `attachment; filename="${file}"`)
+      .header('cache-control', 'no-cache')
+      .send(Readable.from(parts, { objectMode: false }))
+  })
+}
+
+function matches(header: string | undefined, etag: string): boolean {
+  const known = header?.split(',').map(tag => tag.trim().replace(/^W\//, '')) ?? []
+  return known.includes(etag) || known.includes('*')
+}

@@ -1,0 +1,13 @@
+/** `GET /status`: what the peer says of itself. */
+import type { FastifyInstance } from 'fastify'
+import type { RouteOptions } from '../options.js'
+import { failures, ref } from '../schemas.js'
+
+export async function statusRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
+  const response = { 200: { description: 'The status', ...ref('Status') }, ...failures }
+  app.get('/status', { schema: { summary: 'How is the peer?', response } }, () => ({
+    command: 'peer',
+    ...peer.status(),
+    addresses: peer.addresses
+  }))
+}

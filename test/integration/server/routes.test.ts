@@ -1,0 +1,201 @@
+/** Every route of a peer's HTTP side, against its own description. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import { readSafetensors } from '../../../src/l2l/weights/safetensors.js'
+import { until } from '../peer/processes.js'
+import { Served, SPEC } from './harness.js'
+import { Contract } from './openapi.js'
+
+interface Predictions {
+  readonly predictions: readonly { readonly label: number | string; readonly scores: readonly number[] }[]
+  readonly predictor: { readonly updates: number }
+}
+
+const YES = '{"label": "yes", "features": [0, 0, 0, 1]}'
+const NO = '{"label": "no", "features": [1, 0, 0, 0]}'
+
+describe("a peer's HTTP routes", function () {
+  this.timeout(60_000)
+  let served: Served
+  let contract: Contract
+  /** Inputs that the peer has taken. */
+  let learned = 0
+  before(async () => {
+    served = await Served.start({ bodyLimit: 10_000 })
+    contract = await Contract.of(served.url)
+  })
+  after(() => served.stop())
+
+  async function get(path: string, headers: Record<string, string> = {}): Promise<[Response, unknown]> {
+    const answer = await fetch(served.url + path, { headers })
+    return [answer, await contract.hold('get', path, answer.clone())]
+  }
+
+  async function post(path: string, body: string, type?: string): Promise<[Response, unknown]> {
+    const answer = await served.post(path, body, type)
+    const value = await contract.hold('post', path, answer.clone())
+    if (path === '/learn' && answer.ok) learned += (value as Predictions).predictions.length
+    return [answer, value]
+  }
+
+  it('is not ready before it has learned, and ready then', async () => {
+    const [early, failure] = await get('/readyz')
+    assert.equal(early.status, 503)
+    assert.deepEqual(failure, {
+      error: 'no predictor yet: an update takes 2 inputs',
+      code: 'ERR_NOT_READY',
+      remedy: 'wait, or feed it with POST /learn'
+    })
+    assert.equal((await post('/learn', `[${YES}, ${NO}]`))[0].status, 200)
+    await until('the peer is ready', async () => (await get('/readyz'))[0].status === 200)
+    assert.deepEqual((await get('/healthz'))[1], { ok: true })
+  })
+
+  it('answers what it predicted before it learned', async () => {
+    const [, first] = (await post('/predict', '{"features": [0, 0, 0, 1]}')) as [Response, Predictions]
+    const [, learned] = (await post('/learn', YES)) as [Response, Predictions]
+    assert.deepEqual(learned.predictions, first.predictions)
+    await post('/learn', NO)
+    const [, after] = (await post('/predict', '{"features": [0, 0, 0, 1]}')) as [Response, Predictions]
+    assert.ok(after.predictions[0].scores[1] > first.predictions[0].scores[1])
+  })
+
+  it('takes the same input as JSON, JSON lines and LIBSVM', async () => {
+    const bodies: [string, string][] = [
+      ['{"features": {"3": 1}}', 'application/json'],
+      ['{"features": {"3": 1}}', 'application/json; charset=utf-8'],
+      ['[{"features": {"3": 1}}]', 'application/json'],
+      ['{"features": {"3": 1}}', 'application/x-ndjson'],
+      ['4:1', 'text/x-libsvm']
+    ]
+    const answers = await Promise.all(bodies.map(([body, type]) => post('/predict', body, type)))
+    for (const [answer, body] of answers) {
+      assert.equal(answer.status, 200)
+      assert.deepEqual(body, answers[0][1])
+    }
+  })
+
+  it('takes VW lines where features are hashed, and says so elsewhere', async () => {
+    const refused = await post('/learn', 'yes | a:1', 'text/x-vw')
+    assert.equal(refused[0].status, 400)
+    assert.match((refused[1] as { error: string }).error, /--hash-bits/)
+    const features = { ...SPEC.features, hashBits: 8, constant: true, classNames: undefined }
+    const hashed = await Served.start({}, { spec: { ...SPEC, dimension: 257, features } as typeof SPEC })
+    try {
+      const answer = await hashed.post('/learn', '1 | price:0.5 red\n-1 | price:2 blue\n', 'text/x-vw')
+      const { predictions } = (await contract.hold('post', '/learn', answer)) as Predictions
+      assert.equal(predictions.length, 2)
+    } finally {
+      await hashed.stop()
+    }
+  })
+
+  it('refuses bad bodies in one form, and learns nothing from them', async () => {
+    const inputs = served.peer.status().inputs
+    const bad: [body: string, type: string, status: number, code: string][] = [
+      ['', 'application/json', 400, 'ERR_JSON'],
+      ['{"label": "yes"', 'application/json', 400, 'ERR_JSON'],
+      ['{"__proto__": {"label": "yes"}}', 'application/json', 400, 'ERR_JSON'],
+      ['"yes"', 'application/json', 400, 'ERR_REQUEST'],
+      ['[3]', 'application/json', 400, 'ERR_REQUEST'],
+      ['[]', 'application/json', 400, 'ERR_REQUEST'],
+      ['{"label": "perhaps", "features": [0, 0, 0, 1]}', 'application/json', 400, 'ERR_REQUEST'],
+      ['1 4:one', 'text/x-libsvm', 400, 'ERR_REQUEST'],
+      ['label=yes', 'application/x-www-form-urlencoded', 415, 'ERR_MEDIA_TYPE'],
+      [YES, 'text/plain', 415, 'ERR_MEDIA_TYPE'],
+      [`[${Array(400).fill(YES).join(',')}]`, 'application/json', 413, 'ERR_BODY_TOO_LARGE']
+    ]
+    for (const [body, type, status, code] of bad) {
+      const [answer, failure] = await post('/learn', body, type)
+      assert.equal(answer.status, status, body)
+      assert.equal((failure as { code: string }).code, code, body)
+    }
+    await post('/predict', '{"features": [0, 0, 0, 1]}')
+    assert.equal(served.peer.status().inputs, inputs)
+  })
+
+  it('gives its predictor as a safetensors file, once for each version', async () => {
+    const [answer, body] = await get('/predictor')
+    const dir = await mkdtemp(join(tmpdir(), 'admb-test-'))
+    try {
+      const file = join(dir, 'predictor.safetensors')
+      await writeFile(file, Buffer.from(body as ArrayBuffer))
+      const tensors = readSafetensors(file)
+      assert.deepEqual([...tensors.keys()], ['weights'])
+      assert.deepEqual(tensors.get('weights')?.shape, [4])
+      const [, , , weight] = tensors.get('weights')?.read() ?? []
+      const [, { predictions }] = (await post('/predict', '{"features": [0, 0, 0, 1]}')) as [Response, Predictions]
+      assert.ok(Math.abs(1 / (1 + Math.exp(-weight)) - predictions[0].scores[1]) < 1e-6)
+    } finally {
+      await rm(dir, { recursive: true })
+    }
+    assert.match(
+      answer.headers.get('content-disposition') ?? '',
+      /filename="admb-logistic-\d+-[0-9a-f]{8}.safetensors"/
+    )
+    const etag = answer.headers.get('etag') as string
+    assert.equal((await get('/predictor', { 'if-none-match': etag }))[0].status, 304)
+    await post('/learn', `[${YES}, ${NO}]`)
+    const next = (await get('/predictor', { 'if-none-match': etag }))[0]
+    assert.equal(next.status, 200)
+    assert.notEqual(next.headers.get('etag'), etag)
+  })
+
+  it('gives the layers of a network by their names', async () => {
+    const network = {
+      layers: parseModel({ model: 'mlp', hidden: [3] }, 'the test'),
+      sample: { kind: 'features', shape: [4] },
+      target: { kind: 'class', classes: 2 }
+    } as const
+    const { dimension, averaging, batch, features } = SPEC
+    const spec = { model: 'network', network, rule: { name: 'adam' }, dimension, averaging, batch, features } as const
+    const other = await Served.start({}, { spec, execution: { backend: 'cpu' } })
+    try {
+      const bytes = Buffer.from(await (await fetch(`${other.url}/predictor`)).arrayBuffer())
+      const header = JSON.parse(bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE())).toString())
+      assert.deepEqual(header['output.kernel'].shape, [3, 2])
+      assert.equal(JSON.parse(header.__metadata__.spec).network.layers.model, 'mlp')
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('counts for Prometheus what its status tells', async () => {
+    await until('the last status has come', () => served.peer.status().inputs === learned)
+    const [, text] = await get('/metrics')
+    const lines = Buffer.from(text as ArrayBuffer)
+      .toString()
+      .split('\n')
+    const value = (name: string) => Number(lines.find(line => line.startsWith(`${name} `))?.split(' ')[1])
+    const { inputs, updates, averageLoss } = served.peer.status()
+    assert.equal(value('admb_inputs_total'), inputs)
+    assert.equal(value('admb_predictor_updates'), updates)
+    assert.ok(Math.abs(value('admb_loss_nats_total') - averageLoss * inputs) < 1e-6)
+    assert.ok(value('process_resident_memory_bytes') > 1e6)
+    assert.ok(lines.some(line => /^admb_http_request_duration_seconds_count.*route="\/learn"/.test(line)))
+  })
+
+  it('describes every route, and each was asked here', async () => {
+    await get('/status')
+    await get('/openapi.json')
+    const described = Object.entries(contract.description.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map(method => `${method} ${path}`)
+    )
+    const asked = new Set([...contract.seen].map(key => key.replace(/ \d+$/, '')))
+    const ours = ['/status', '/predict', '/learn', '/predictor', '/healthz', '/readyz', '/metrics', '/openapi.json']
+    assert.deepEqual(
+      ours.filter(path => !described.some(key => key.endsWith(` ${path}`))),
+      []
+    )
+    const unasked = described.filter(key => ours.includes(key.split(' ')[1]) && !asked.has(key))
+    assert.deepEqual(unasked, [])
+    for (const key of described) {
+      const [method, path] = key.split(' ')
+      const { responses } = contract.description.paths[path][method]
+      assert.ok(responses['200'], `${key} describes no answer`)
+    }
+  })
+})
