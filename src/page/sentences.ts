@@ -29,10 +29,15 @@ export function describeEvent(event: NetworkEvent, peers: Peers): string {
     case 'restarted':
       return `${who} is back in a new run${detail === '1' ? ', without its past' : ''}`
     case 'refused':
-      return `${who === '' ? 'a peer' : who} does not take part here: ${detail ?? 'no reason is known'}`
+      return `${who === '' ? 'a peer' : who} does not take part here: ${named(detail ?? 'no reason is known', peers)}`
     default:
       return kind satisfies never
   }
+}
+
+/** A text with the names of peers in place of their ids. */
+function named(text: string, peers: Peers): string {
+  return text.replace(/(?:\bpeer )?\b(12D3KooW\w{44})\b/g, (_, id: string) => peerName(id, peers))
 }
 
 /** How things stand, in one sentence. */
@@ -41,7 +46,8 @@ export function describeNetwork(peers: readonly PeerRow[]): string {
   const silent = peers.filter(peer => !peer.fresh && !peer.left).length
   const groups = new Set(fresh.map(({ group }) => group)).size
   const more = silent === 0 ? '' : `, ${formatCount(silent)} silent`
-  if (fresh.length === 0) return silent === 0 ? 'Nobody is here yet' : `All ${formatCount(silent)} peers are silent`
+  if (peers.length === 0) return 'Nobody is here yet'
+  if (fresh.length === 0) return silent === 0 ? 'All peers have left' : `Nobody speaks${more}`
   if (fresh.length === 1) return `One peer learns on its own${more}`
   if (groups === 1) return `${formatCount(fresh.length)} peers follow one predictor${more}`
   return `${formatCount(fresh.length)} peers follow ${formatCount(groups)} predictors${more}`

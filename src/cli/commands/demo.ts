@@ -83,9 +83,11 @@ async function demo(given: SharedFlags): Promise<void> {
     comparing.then(({ references }) => watch?.setReferences(references), fail)
     await Promise.race([stage.play(await rowsOf(stream), onRunning), failure])
     const comparison = await Promise.race([comparing, failure])
-    await cluster.stop()
+    if (!flags.stay) await cluster.stop()
     conclude(flags.json ?? false, comparison, stage, cluster, start)
-    if (watch && flags.stay) await stay(watch.url)
+    // From here on a signal is the end and no interruption.
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
+    if (watch && flags.stay) await Promise.race([stay(watch.url), failure])
   } finally {
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
     await cluster?.stop()
@@ -94,7 +96,7 @@ async function demo(given: SharedFlags): Promise<void> {
   }
 }
 
-/** Waits for a signal, with the page as the end has left it. */
+/** Waits for a signal, while the peers agree and the page shows it. */
 async function stay(url: string): Promise<void> {
   process.stderr.write(`the page stays at ${url}: Ctrl-C ends it\n`)
   await new Promise<void>(resolve => {

@@ -84,7 +84,7 @@ export class LossPlot {
     }
     const values =
       this.#against === 'inputs'
-        ? (_plot: uPlot, splits: number[]) => splits.map(value => (isDecade(value) ? formatCount(value) : ''))
+        ? (plot: uPlot, splits: number[]) => logLabels(splits, plot.bbox.width / devicePixelRatio)
         : (_plot: uPlot, splits: number[]) => splits.map(value => formatDuration(value))
     return {
       width: Math.max(240, this.#host.clientWidth),
@@ -92,11 +92,14 @@ export class LossPlot {
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       scales: {
-        x: this.#against === 'inputs' ? { time: false, distr: 3 } : { time: false },
+        x:
+          this.#against === 'inputs'
+            ? { time: false, distr: 3, range: (_plot, min, max) => [Math.max(1, min || 1), Math.max(10, max || 10)] }
+            : { time: false },
         y: { range: (_plot, _min, max) => [0, Math.max(0.1, (max || 1) * 1.05)] }
       },
       axes: [
-        { ...axis, values, space: 56, size: 32 },
+        { ...axis, values, space: 56, size: 32, filter: (_plot, splits) => splits },
         { ...axis, values: (_plot, splits) => splits.map(value => String(Number(value.toFixed(3)))), size: 44 }
       ],
       series: [{}, ...series, ...references],
@@ -135,7 +138,9 @@ export class LossPlot {
     setAttribute(this.#canvas, 'aria-label', `${text}. The table of peers has the numbers.`)
   }
 
-  #drawLegend({ references, self }: NetworkState): void {
+  #drawLegend({ references, self, peers }: NetworkState): void {
+    const shown = peers.get(self ?? '') ?? this.#rows[0]
+    this.#legend.style.setProperty('--mark', markColour(shown?.group ?? 0))
     const items = [
       ...(self === undefined ? [] : [['own', 'this peer']]),
       ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'others, in their predictor’s colour'],
@@ -156,7 +161,18 @@ function near(column: readonly (number | null)[], place = column.length - 1): nu
   return undefined
 }
 
-const isDecade = (value: number) => Number.isInteger(Math.round(Math.log10(value) * 1e9) / 1e9)
+/** Room that a decade needs for labels at 1, 2 and 5, in pixels. */
+const ROOMY_DECADE = 150
+
+/** Labels of a logarithmic axis: at the decades, and between them where there is room. */
+function logLabels(splits: readonly number[], width: number): string[] {
+  const decades = Math.log10((splits.at(-1) ?? 1) / (splits[0] ?? 1)) || 1
+  const digits = width / decades > ROOMY_DECADE ? [1, 2, 5] : [1]
+  return splits.map(value => {
+    const digit = value / 10 ** Math.floor(Math.log10(value) + 1e-9)
+    return digits.includes(Math.round(digit * 1e6) / 1e6) ? formatCount(value) : ''
+  })
+}
 
 function colourOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim()

@@ -30,13 +30,14 @@ export class TreeDrawing {
     this.#onChoose = onChoose
     this.#drawing.append(this.#edges, this.#nodes)
     host.append(this.#drawing)
-    this.#nodes.addEventListener('keydown', event => this.#onKey(event))
-    this.#nodes.addEventListener('click', event => {
-      const node = (event.target as Element).closest('[data-key]')
-      if (node) this.#onChoose(node.getAttribute('data-key') as string)
+    // Not on the drawing: an SVG group that listens for these takes the focus itself.
+    host.addEventListener('keydown', event => this.#onKey(event))
+    host.addEventListener('click', event => {
+      const key = keyOf(event.target)
+      if (key !== undefined) this.#onChoose(key)
     })
-    this.#nodes.addEventListener('focusin', event => {
-      this.#focused = (event.target as Element).getAttribute('data-key') ?? undefined
+    host.addEventListener('focusin', event => {
+      this.#focused = keyOf(event.target)
     })
   }
 
@@ -70,16 +71,15 @@ export class TreeDrawing {
         node.classList.toggle('silent', !row.fresh)
         node.classList.toggle('own', row.id === state.self)
         node.classList.toggle('chosen', row.id === chosen)
-        setAttribute(node, 'tabindex', row.id === stop ? '0' : '-1')
-        setAttribute(node, 'aria-pressed', String(row.id === chosen))
-        setAttribute(node, 'aria-label', describePeer(row, state.peers, state.self))
-        const [, ring, disc, letter, label] = node.children
+        const [ring, disc, letter, label] = node.children
+        setAttribute(disc, 'tabindex', row.id === stop ? '0' : '-1')
+        setAttribute(disc, 'aria-pressed', String(row.id === chosen))
+        setAttribute(disc, 'aria-label', describePeer(row, state.peers, state.self))
         setAttribute(ring, 'r', String(isCrowded ? SMALL_RADIUS + 4 : RADIUS + 5))
         setAttribute(disc, 'r', String(isCrowded ? SMALL_RADIUS : RADIUS))
         setText(letter, markLetter(row.group))
         const name = row.id === state.self ? `${peerName(row.id, state.peers)} (this)` : peerName(row.id, state.peers)
         setText(label, name.length > letters ? `${name.slice(0, letters - 1)}…` : name)
-        setText(node.children[0], describePeer(row, state.peers, state.self))
       }
     )
   }
@@ -107,27 +107,31 @@ export class TreeDrawing {
   }
 
   #onKey(event: KeyboardEvent): void {
-    const nodes = [...this.#nodes.children] as SVGGElement[]
-    const place = nodes.indexOf(event.target as SVGGElement)
+    const discs = [...this.#nodes.querySelectorAll<SVGCircleElement>('.disc')]
+    const place = discs.indexOf(event.target as SVGCircleElement)
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key]
     if (event.key === 'Enter' || event.key === ' ') {
-      this.#onChoose(nodes[place].getAttribute('data-key') as string)
+      this.#onChoose(keyOf(discs[place]) as string)
     } else if (step !== undefined) {
-      const next = nodes[(place + step + nodes.length) % nodes.length]
-      for (const node of nodes) node.setAttribute('tabindex', node === next ? '0' : '-1')
+      const next = discs[(place + step + discs.length) % discs.length]
+      for (const disc of discs) disc.setAttribute('tabindex', disc === next ? '0' : '-1')
       next.focus()
     } else return
     event.preventDefault()
   }
 }
 
+/** The peer whose node an event is about. */
+function keyOf(target: EventTarget | null): string | undefined {
+  return (target as Element).closest('[data-key]')?.getAttribute('data-key') ?? undefined
+}
+
 function makeNode(): SVGGElement {
   return svg(
     'g',
-    { class: 'node', role: 'button' },
-    svg('title'),
+    { class: 'node' },
     svg('circle', { class: 'ring' }),
-    svg('circle', { class: 'disc' }),
+    svg('circle', { class: 'disc', role: 'button' }),
     svg('text', { class: 'letter', 'aria-hidden': 'true', dy: '0.36em' }),
     svg('text', { class: 'label', 'aria-hidden': 'true', y: RADIUS + 19 })
   )

@@ -60,6 +60,7 @@ describe('the page writes', () => {
 
   it('how things stand', () => {
     assert.equal(describeNetwork([]), 'Nobody is here yet')
+    assert.equal(describeNetwork([row(A, { fresh: false, left: true })]), 'All peers have left')
     assert.equal(describeNetwork([row(A), row(B)]), '2 peers follow one predictor')
     assert.equal(
       describeNetwork([row(A), row(B, { group: 1 }), row(C, { fresh: false })]),
