@@ -8,10 +8,7 @@ type Peers = ReadonlyMap<string, PeerRow>
 
 export function describeEvent(event: NetworkEvent, peers: Peers): string {
   const { kind, count, detail } = event
-  const who = listOf(
-    event.peers.map(id => peerName(id, peers)),
-    count
-  )
+  const who = listOf(event.peers.map(id => peerName(id, peers)).sort(order.compare), count)
   const one = count === 1
   switch (kind) {
     case 'joined':
@@ -21,9 +18,11 @@ export function describeEvent(event: NetworkEvent, peers: Peers): string {
     case 'lost':
       return `${who} fell silent: it has died, or nobody in between can be reached`
     case 'partitioned':
+      if (detail === 'silent')
+        return `${who} fell silent together: most likely the network is cut; both sides go on learning`
       return `${who} ${one ? 'is' : 'are'} cut off from the others; both sides go on learning`
     case 'healed':
-      return `${who} ${one ? 'is' : 'are'} back with the others, in the same run`
+      return `${who} ${one ? 'is' : 'are'} back, in the same run: what was cut has healed`
     case 'adopted':
       return `${who} took over the predictor${detail === undefined ? ' of others' : ` that ${peerName(detail, peers)} holds`}`
     case 'restarted':
@@ -39,6 +38,9 @@ export function describeEvent(event: NetworkEvent, peers: Peers): string {
 function named(text: string, peers: Peers): string {
   return text.replace(/(?:\bpeer )?\b(12D3KooW\w{44})\b/g, (_, id: string) => peerName(id, peers))
 }
+
+/** `peer 2` before `peer 10`. */
+const order = new Intl.Collator('en', { numeric: true })
 
 /** How things stand, in one sentence. */
 export function describeNetwork(peers: readonly PeerRow[]): string {

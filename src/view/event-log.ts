@@ -11,7 +11,10 @@ export interface NetworkEvent {
   readonly peers: readonly string[]
   /** How many they are. */
   readonly count: number
-  /** Refused: why. Adopted: whose predictor, as a peer id. Restarted: the number of the run. */
+  /**
+   * Refused: why. Adopted: whose predictor, as a peer id. Restarted: the number of the run. Partitioned: `silent` where nothing
+   * is heard of the others any more; else both sides are heard of.
+   */
   readonly detail?: string
 }
 

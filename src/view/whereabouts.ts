@@ -56,7 +56,8 @@ export class Whereabouts {
       const ids = [...this.#silent.ids]
       for (const id of ids) this.#missed.add(id)
       // One that falls silent may have died; several at once are more likely behind the same broken link.
-      if (ids.length > 0) this.#log.add(now, ids.length === 1 ? 'lost' : 'partitioned', ids)
+      if (ids.length === 1) this.#log.add(now, 'lost', ids)
+      else if (ids.length > 1) this.#log.add(now, 'partitioned', ids, 'silent')
       this.#silent = undefined
     }
     if (this.#back && (now - this.#back.since >= GATHER_MS || this.#missed.size === 0)) {

@@ -2,6 +2,7 @@
 import uPlot from 'uplot'
 import type { PeerRow } from '../../view/types.js'
 import { formatCount, formatDuration, formatLoss, peerName } from '../format.js'
+import { logLabels, logTicks } from '../log-axis.js'
 import type { NetworkState } from '../network-state.js'
 import { againstInputs, againstTime, aligned, type Line, level } from '../plot-data.js'
 import { markColour } from '../predictor-mark.js'
@@ -84,7 +85,7 @@ export class LossPlot {
     }
     const values =
       this.#against === 'inputs'
-        ? (plot: uPlot, splits: number[]) => logLabels(splits, plot.bbox.width / devicePixelRatio)
+        ? (plot: uPlot, splits: number[]) => logLabels(splits, plot.width)
         : (_plot: uPlot, splits: number[]) => splits.map(value => formatDuration(value))
     return {
       width: Math.max(240, this.#host.clientWidth),
@@ -99,7 +100,17 @@ export class LossPlot {
         y: { range: (_plot, _min, max) => [0, Math.max(0.1, (max || 1) * 1.05)] }
       },
       axes: [
-        { ...axis, values, space: 56, size: 32, filter: (_plot, splits) => splits },
+        {
+          ...axis,
+          values,
+          space: 56,
+          size: 32,
+          // uPlot's own ticks are round only where the axis begins with a power of ten.
+          ...(this.#against === 'inputs' && {
+            splits: (_plot: uPlot, _axis: number, min: number, max: number) => logTicks(min, max),
+            filter: (_plot: uPlot, splits: number[]) => splits
+          })
+        },
         { ...axis, values: (_plot, splits) => splits.map(value => String(Number(value.toFixed(3)))), size: 44 }
       ],
       series: [{}, ...series, ...references],
@@ -159,19 +170,6 @@ function near(column: readonly (number | null)[], place = column.length - 1): nu
     if (value !== null) return value
   }
   return undefined
-}
-
-/** Room that a decade needs for labels at 1, 2 and 5, in pixels. */
-const ROOMY_DECADE = 150
-
-/** Labels of a logarithmic axis: at the decades, and between them where there is room. */
-function logLabels(splits: readonly number[], width: number): string[] {
-  const decades = Math.log10((splits.at(-1) ?? 1) / (splits[0] ?? 1)) || 1
-  const digits = width / decades > ROOMY_DECADE ? [1, 2, 5] : [1]
-  return splits.map(value => {
-    const digit = value / 10 ** Math.floor(Math.log10(value) + 1e-9)
-    return digits.includes(Math.round(digit * 1e6) / 1e6) ? formatCount(value) : ''
-  })
 }
 
 function colourOf(name: string): string {

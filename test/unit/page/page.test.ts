@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { EventParser } from '../../../src/page/event-parser.js'
 import { formatAge, formatBytes, formatDuration, formatRate, listOf } from '../../../src/page/format.js'
+import { logLabels, logTicks } from '../../../src/page/log-axis.js'
 import { NetworkState } from '../../../src/page/network-state.js'
 import { aligned, level } from '../../../src/page/plot-data.js'
 import { markLetter } from '../../../src/page/predictor-mark.js'
@@ -193,6 +194,13 @@ describe("the page's reading of events", () => {
 })
 
 describe('plots', () => {
+  it('have round ticks, and labels that have room', () => {
+    assert.deepEqual(logTicks(80, 400), [80, 90, 100, 200, 300, 400])
+    assert.deepEqual(logLabels(logTicks(80, 400), 400), ['', '', '100', '200', '', ''])
+    assert.deepEqual(logLabels(logTicks(10, 1000), 200).filter(Boolean), ['10', '100', '1,000'])
+    assert.deepEqual(logTicks(1, 1), [1])
+  })
+
   it('bring lines onto one column of x values, and lose no point', () => {
     const point = fc.tuple(fc.nat(20), fc.nat(100))
     const line = fc.uniqueArray(point, { selector: ([x]) => x, maxLength: 10 }).map(points => ({
