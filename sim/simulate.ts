@@ -10,6 +10,7 @@ import type { Scenario } from './scenario.js'
 import { Simulation } from './simulation.js'
 import type { RecordedStream } from './streams/replay.js'
 import type { Topology } from './topology.js'
+import type { WiringFactory } from './wiring/create.js'
 
 /** What takes the place of what a scenario says. */
 export interface SimulateOptions {
@@ -28,6 +29,8 @@ export interface SimulateOptions {
   readonly node?: NodeFactory
   /** The tree, of as many nodes as the scenario has. Default: the scenario's. */
   readonly topology?: Topology
+  /** Who is connected with whom, and how that is mended. Default: as the scenario's topology says. */
+  readonly wiring?: WiringFactory
   /**
    * Whether to go on after the last input, without faults, until everything has settled; a violation if it does not.
    * Default: false.

@@ -133,7 +133,8 @@ export class Simulation implements World, Carrier, WiringRun {
     // Where everything is checked, every node makes every predictor itself.
     this.sharesPredictors = watched === undefined && options.node === undefined
     this.algorithm = algorithms[scenario.algorithm](this)
-    this.#wiring = createWiring(this, watched !== undefined, random.fork('overlay'))
+    const chances = random.fork('overlay')
+    this.#wiring = options.wiring?.(this, chances) ?? createWiring(this, watched !== undefined, chances)
     const { population, transport, algorithm, labels } = this
     this.#striker = new Striker({ population, transport, algorithm, labels, wiring: this.#wiring })
   }

@@ -1,6 +1,6 @@
 /**
  * Property tests of one's own: random scenarios and fault schedules, the properties of ADMB, and the simulator to put an own
- * update rule, precedence or node under them. See docs/testing.md.
+ * update rule, precedence, node or overlay under them. See docs/testing.md.
  */
 export {
   type Invariant,
@@ -18,6 +18,9 @@ export type { RunResult } from '../result.js'
 export { parseScenario, type Scenario } from '../scenario.js'
 export { type SimulateOptions, simulate } from '../simulate.js'
 export { fromParents, type Topology } from '../topology.js'
+export type { WiringFactory, WiringRun } from '../wiring/create.js'
+export { FixedWiring } from '../wiring/fixed.js'
+export type { Wiring } from '../wiring/wiring.js'
 export { type Extent, faultSchedules } from './fault-schedules.js'
 export { scenarios } from './scenarios.js'
 export { type Trial, trials } from './trials.js'

@@ -15,6 +15,9 @@ export interface WiringRun extends OverlayRun {
   readonly labels: readonly string[]
 }
 
+/** Makes an own overlay of what a run consists of. Random decisions are to be taken from `random` alone. */
+export type WiringFactory = (run: WiringRun, random: Random) => Wiring
+
 /** @param isChecked whether the overlay's invariants are looked at after every event */
 export function createWiring(run: WiringRun, isChecked: boolean, random: Random): Wiring {
   const { scenario, topology, population, transport, algorithm, labels } = run

@@ -15,8 +15,11 @@ export interface Coverage {
   readonly segments: readonly number[]
 }
 
-/** Contributors and segments in alternation: what changes travel as. */
-export type Entries = readonly number[]
+/**
+ * Changes from one list of segments to another, as triples: how many places stay as they are, how many follow that all change
+ * by the same, and by how much. Nodes close segments at the same pace, so that a whole subtree is often one triple.
+ */
+export type Runs = readonly number[]
 
 /** How many of a contributor's segments are covered, 0 for none. */
 export function segmentsOf({ contributors, segments }: Coverage, contributor: number): number {
@@ -48,43 +51,22 @@ export function union(parts: readonly Coverage[]): Coverage {
   return { contributors, segments }
 }
 
-/**
- * Entries that turn the union of `base` into that of `next`, with 0 segments for a contributor that left.
- * @param base, next pairwise disjoint coverages each
- * @param apart whether the lists of all parts of `next` have no contributor in common: then parts of one list are compared
- *   position by position
- */
-export function changes(base: readonly Coverage[], next: readonly Coverage[], apart: boolean): Entries {
-  if (!apart || !base.every(part => part.segments.length === 0 || listed(next, part.contributors) !== undefined)) {
-    return changesOf(union(base), union(next))
+/** The runs that turn `base` into `next`, place by place; what a list does not reach counts as 0. */
+export function runsBetween(base: readonly number[], next: readonly number[]): Runs {
+  const runs: number[] = []
+  const length = Math.max(base.length, next.length)
+  let end = 0
+  for (let i = 0; i < length; ) {
+    const change = changeAt(base, next, i)
+    const start = i++
+    if (change === 0) continue
+    while (i < length && changeAt(base, next, i) === change) i++
+    runs.push(start - end, i - start, change)
+    end = i
   }
-  const result: number[] = []
-  for (const { contributors, segments } of next) {
-    const before = listed(base, contributors)
-    if (before === segments) continue
-    const length = Math.max(segments.length, before?.length ?? 0)
-    for (let i = 0; i < length; i++) {
-      const now = i < segments.length ? segments[i] : 0
-      const then = before !== undefined && i < before.length ? before[i] : 0
-      if (now !== then) result.push(contributors[i], now)
-    }
-  }
-  return result
+  return runs
 }
 
-/** The segments of the part with that list. */
-function listed(parts: readonly Coverage[], list: readonly number[]): readonly number[] | undefined {
-  for (let i = 0; i < parts.length; i++) if (parts[i].contributors === list) return parts[i].segments
-  return undefined
-}
-
-function changesOf(base: Coverage, next: Coverage): Entries {
-  const before = new Map(base.contributors.map((contributor, i) => [contributor, base.segments[i]]))
-  const result: number[] = []
-  next.contributors.forEach((contributor, i) => {
-    if (before.get(contributor) !== next.segments[i]) result.push(contributor, next.segments[i])
-    before.delete(contributor)
-  })
-  for (const contributor of before.keys()) result.push(contributor, 0)
-  return result
+function changeAt(base: readonly number[], next: readonly number[], i: number): number {
+  return (i < next.length ? next[i] : 0) - (i < base.length ? base[i] : 0)
 }

@@ -5,7 +5,6 @@ import { FrameError } from './errors.js'
 import {
   FLAGS,
   FRAME_VERSION,
-  type Incoming,
   LIMITS,
   type ReceivedFrame,
   type ReceivedSum,
@@ -13,12 +12,20 @@ import {
   type Step,
   type Whole
 } from './frame.js'
+import type { Incoming } from './incoming.js'
 import type { Contributor, ContributorTable } from './keys.js'
 import type { PredictorName } from './name.js'
 import type { Header } from './predictor.js'
 
 const MOST_SEGMENTS = 0x7fffffff
 const NOBODY = { origin: '', incarnation: 0 }
+
+/** The end of an edge that a frame comes to. */
+export interface Receiving {
+  readonly incoming: Incoming
+  /** Whether a frame of that session and sequence number is to be read at all. */
+  isCurrent(session: number, sequence: number): boolean
+}
 
 /**
  * Strict: throws FrameError for anything that no honest sender writes.
@@ -29,9 +36,10 @@ export function decodeFrame(
   bytes: Uint8Array,
   shapes: Shapes,
   table: ContributorTable,
-  incoming: Incoming,
+  edge: Receiving,
   spare: () => Float32Array[]
 ): ReceivedFrame | undefined {
+  const { incoming } = edge
   const input = new Reader(bytes)
   const version = input.byte()
   if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version} instead of ${FRAME_VERSION}`)
@@ -41,16 +49,17 @@ export function decodeFrame(
   const session = input.integer()
   const sequence = input.integer()
   if (sequence < 1) throw new FrameError('sequence numbers start at 1')
-  if (!incoming.isCurrent(session, sequence)) return undefined
+  if (!edge.isCurrent(session, sequence)) return undefined
   const received = input.integer()
   const heldSum = input.integer()
   if (flags & FLAGS.definitions) {
-    const count = input.integer(LIMITS.contributors)
-    for (let i = 0; i < count; i++) {
-      const theirs = input.integer(LIMITS.contributors * 8)
+    const from = input.integer(LIMITS.contributors)
+    const count = input.integer(LIMITS.contributors - from)
+    incoming.beginDefinitions(from)
+    for (let place = from; place < from + count; place++) {
       const origin = input.string(LIMITS.origin)
       if (origin === '') throw new FrameError('a contributor without an origin')
-      incoming.define(theirs, table.number(origin, input.integer()))
+      incoming.define(place, table.number(origin, input.integer()))
     }
   }
   const name = readFrameName(input, table, incoming)
@@ -62,7 +71,7 @@ export function decodeFrame(
     let child = name
     for (let i = 0; i < count; i++) {
       const gradients = input.integer()
-      const coverage = readCoverage(input, table, incoming)
+      const coverage = readCoverage(input, incoming)
       const parent = readName(input, table, incoming)
       if (parent.updates !== child.updates - 1) throw new FrameError('a parent is not one update behind its child')
       headers.push({ name: child, parent, count: gradients, coverage })
@@ -77,7 +86,7 @@ export function decodeFrame(
       content = { kind: 'whole', parameters, average, state: input.blocks(shapes.state) }
     } else content = { kind: 'step', sum: input.blocks(shapes.parameters) }
   }
-  const sum = flags & FLAGS.sum ? readSum(input, shapes, table, incoming, spare) : undefined
+  const sum = flags & FLAGS.sum ? readSum(input, shapes, incoming, spare) : undefined
   input.finish()
   return { session, sequence, received, heldSum, name, ask: (flags & FLAGS.ask) !== 0, headers, content, sum }
 }
@@ -102,71 +111,60 @@ function readName(input: Reader, table: ContributorTable, incoming: Incoming): P
 }
 
 function readMaker(input: Reader, updates: number, table: ContributorTable, incoming: Incoming): Contributor {
-  return updates > 0 ? table.contributor(translate(incoming, input.integer())) : NOBODY
+  return updates > 0 ? table.contributor(incoming.contributor(input.integer())) : NOBODY
 }
 
-function translate(incoming: Incoming, theirs: number): number {
-  const own = incoming.translate(theirs)
-  if (own === undefined) throw new FrameError(`contributor ${theirs} was never defined`)
-  return own
-}
-
-function readCoverage(input: Reader, table: ContributorTable, incoming: Incoming): Coverage {
-  const count = entriesIn(input)
+function readCoverage(input: Reader, incoming: Incoming): Coverage {
   const contributors: number[] = []
   const segments: number[] = []
-  table.beginList()
-  let next = 0
-  for (let i = 0; i < count; i++) {
-    const theirs = next + input.step()
-    next = theirs + 1
-    const own = translate(incoming, theirs)
-    if (!table.isFirst(own)) throw new FrameError('a coverage names a contributor twice')
-    const covered = input.integer(MOST_SEGMENTS)
-    if (covered === 0) throw new FrameError('a coverage of no segments')
-    contributors.push(own)
+  readRuns(input, incoming, (place, covered) => {
+    if (covered < 0) throw new FrameError(`a coverage of ${covered} segments`)
+    contributors.push(incoming.contributor(place))
     segments.push(covered)
-  }
+  })
   return { contributors, segments }
 }
 
-function readSum(
-  input: Reader,
-  shapes: Shapes,
-  table: ContributorTable,
-  incoming: Incoming,
-  spare: () => Float32Array[]
-): ReceivedSum {
+function readSum(input: Reader, shapes: Shapes, incoming: Incoming, spare: () => Float32Array[]): ReceivedSum {
   const base = input.integer()
-  const known = incoming.segments(base)
-  const segments = known ?? []
-  const entries = entriesIn(input)
-  table.beginList()
-  let next = 0
-  for (let i = 0; i < entries; i++) {
-    const theirs = next + input.step()
-    next = theirs + 1
-    const place = incoming.place(theirs)
-    if (!table.isFirst(incoming.contributors[place])) throw new FrameError('a coverage names a contributor twice')
-    while (segments.length < place) segments.push(0)
-    segments[place] = input.integer(MOST_SEGMENTS)
+  const segments = incoming.segments(base)
+  if (segments === undefined) readRuns(input, incoming, () => undefined)
+  else {
+    readRuns(input, incoming, (theirs, change) => {
+      const place = incoming.place(theirs)
+      while (segments.length <= place) segments.push(0)
+      const covered = segments[place] + change
+      if (covered < 0 || covered > MOST_SEGMENTS) throw new FrameError(`a coverage of ${covered} segments`)
+      segments[place] = covered
+    })
   }
   const count = input.integer()
   const sum = spare()
   input.blocks(shapes.parameters, sum)
-  if (known === undefined) return { base, count, sum, coverage: undefined }
+  if (segments === undefined) return { base, count, sum, coverage: undefined }
   if (isCovering(segments) !== count > 0) {
     throw new FrameError(`a sum of ${count} gradients whose coverage says otherwise`)
   }
   return { base, count, sum, coverage: { contributors: incoming.contributors, segments } }
 }
 
+/** Changes at places of the neighbour's list, in ascending order. */
+function readRuns(input: Reader, incoming: Incoming, take: (place: number, change: number) => void): void {
+  // A run is of three bytes at least.
+  const count = input.integer(Math.min(LIMITS.contributors, Math.floor(input.left / 3)))
+  let place = 0
+  for (let i = 0; i < count; i++) {
+    place += input.integer(LIMITS.contributors)
+    const end = place + input.integer(LIMITS.contributors)
+    const change = input.step()
+    if (end === place || change === 0) throw new FrameError('a change of nothing')
+    if (change > MOST_SEGMENTS) throw new FrameError(`a change by ${change} segments`)
+    if (end > incoming.length) throw new FrameError(`contributor ${end - 1} was never defined`)
+    for (; place < end; place++) take(place, change)
+  }
+}
+
 function isCovering(segments: readonly number[]): boolean {
   for (let i = 0; i < segments.length; i++) if (segments[i] > 0) return true
   return false
-}
-
-/** The number of entries that follow, of two bytes at least. */
-function entriesIn(input: Reader): number {
-  return input.integer(Math.min(LIMITS.contributors, input.left >> 1))
 }

@@ -1,11 +1,12 @@
 /** Frames into bytes. */
 import { type Allocate, blockBytes, Writer } from './bytes.js'
-import type { Coverage } from './coverage.js'
-import { FLAGS, FRAME_VERSION, type Outgoing, type SentFrame, type Shapes } from './frame.js'
+import { type Runs, runsBetween } from './coverage.js'
+import { FLAGS, FRAME_VERSION, type SentFrame, type Shapes } from './frame.js'
 import type { ContributorTable } from './keys.js'
 import type { PredictorName } from './name.js'
+import type { Outgoing } from './outgoing.js'
 
-const NOTHING: readonly number[] = []
+const NONE: readonly number[] = []
 
 export function encodeFrame(
   frame: SentFrame,
@@ -14,9 +15,15 @@ export function encodeFrame(
   outgoing: Outgoing,
   allocate?: Allocate
 ): Uint8Array {
-  const definitions = undefinedIn(frame, table, outgoing)
+  // Everybody whom the frame mentions must have a place before the list is written.
+  placeOfMaker(frame.name, table, outgoing)
+  const coverages = frame.headers.map(({ parent, coverage }) => {
+    placeOfMaker(parent, table, outgoing)
+    return runsBetween(NONE, outgoing.segments([coverage]))
+  })
+  const { from, contributors } = outgoing.definitions(frame.sequence)
   const dense = (frame.sum ? 1 : 0) + (frame.content?.kind === 'whole' ? 2 : frame.content ? 1 : 0)
-  let capacity = 512 + definitions.length * 64
+  let capacity = 512 + contributors.length * 64
   for (const block of shapes.parameters.blocks) capacity += dense * blockBytes(block.length)
   if (frame.content?.kind === 'whole') for (const block of shapes.state.blocks) capacity += blockBytes(block.length)
   const out = new Writer(capacity)
@@ -26,29 +33,29 @@ export function encodeFrame(
       (frame.content?.kind === 'whole' ? FLAGS.whole : 0) |
       (frame.content?.kind === 'step' ? FLAGS.step : 0) |
       (frame.sum ? FLAGS.sum : 0) |
-      (definitions.length > 0 ? FLAGS.definitions : 0)
+      (contributors.length > 0 ? FLAGS.definitions : 0)
   )
   out.integer(frame.session)
   out.integer(frame.sequence)
   out.integer(frame.received)
   out.integer(frame.heldSum)
-  if (definitions.length > 0) {
-    out.integer(definitions.length)
-    for (const contributor of definitions) {
+  if (contributors.length > 0) {
+    out.integer(from)
+    out.integer(contributors.length)
+    for (const contributor of contributors) {
       const { origin, incarnation } = table.contributor(contributor)
-      out.integer(contributor)
       out.string(origin)
       out.integer(incarnation)
     }
   }
-  writeName(out, frame.name, table)
+  writeName(out, frame.name, table, outgoing)
   if (frame.content) {
     out.integer(frame.headers.length)
-    for (const header of frame.headers) {
-      out.integer(header.count)
-      writeCoverage(out, header.coverage)
-      writeName(out, header.parent, table)
-    }
+    frame.headers.forEach(({ count, parent }, i) => {
+      out.integer(count)
+      writeRuns(out, coverages[i])
+      writeName(out, parent, table, outgoing)
+    })
     if (frame.content.kind === 'whole') {
       out.blocks(frame.content.parameters)
       out.blocks(frame.content.average)
@@ -57,62 +64,31 @@ export function encodeFrame(
   }
   if (frame.sum) {
     out.integer(frame.sum.base)
-    const { changed } = frame.sum
-    out.integer(changed.length / 2)
-    for (let i = 0, next = 0; i < changed.length; i += 2) {
-      out.step(changed[i] - next)
-      out.integer(changed[i + 1])
-      next = changed[i] + 1
-    }
+    writeRuns(out, frame.sum.changes)
     out.integer(frame.sum.count)
     out.blocks(frame.sum.sum)
   }
   return out.finish(allocate)
 }
 
-function writeName(out: Writer, name: PredictorName, table: ContributorTable): void {
-  out.integer(name.updates)
+/** The place of a predictor's maker; −1 for the starting predictor's. */
+function placeOfMaker(name: PredictorName, table: ContributorTable, outgoing: Outgoing): number {
   const maker = table.maker(name)
+  return maker < 0 ? maker : outgoing.place(maker)
+}
+
+function writeName(out: Writer, name: PredictorName, table: ContributorTable, outgoing: Outgoing): void {
+  out.integer(name.updates)
+  const maker = placeOfMaker(name, table, outgoing)
   if (maker >= 0) out.integer(maker)
   out.hex(name.digest)
 }
 
-function writeCoverage(out: Writer, { contributors, segments }: Coverage): void {
-  out.integer(segments.length)
-  let next = 0
-  for (let i = 0; i < segments.length; i++) {
-    out.step(contributors[i] - next)
-    out.integer(segments[i])
-    next = contributors[i] + 1
+function writeRuns(out: Writer, runs: Runs): void {
+  out.integer(runs.length / 3)
+  for (let i = 0; i < runs.length; i += 3) {
+    out.integer(runs[i])
+    out.integer(runs[i + 1])
+    out.step(runs[i + 2])
   }
-}
-
-/** Contributor numbers that the frame's bytes mention and the other end may not know, each once. */
-function undefinedIn(
-  { name, headers, sum }: SentFrame,
-  table: ContributorTable,
-  outgoing: Outgoing
-): readonly number[] {
-  let numbers: number[] | undefined
-  const maker = table.maker(name)
-  if (maker >= 0 && outgoing.undefined(maker)) numbers = [maker]
-  for (const { parent, coverage } of headers) {
-    const parentsMaker = table.maker(parent)
-    if (parentsMaker >= 0 && outgoing.undefined(parentsMaker)) {
-      numbers ??= []
-      numbers.push(parentsMaker)
-    }
-    for (const contributor of coverage.contributors) {
-      if (!outgoing.undefined(contributor)) continue
-      numbers ??= []
-      numbers.push(contributor)
-    }
-  }
-  const changed = sum?.changed ?? NOTHING
-  for (let i = 0; i < changed.length; i += 2) {
-    if (!outgoing.undefined(changed[i])) continue
-    numbers ??= []
-    numbers.push(changed[i])
-  }
-  return numbers ?? NOTHING
 }

@@ -1,13 +1,13 @@
 /**
  * The frame that crosses a tree edge, and its bytes. A frame always says what its sender holds and what it has received;
  * it may carry a predictor (whole, or as the step from a parent that the receiver holds), a gradient sum, and a request.
- * Contributors are numbered per edge session, each defined until the other end is known to have seen the definition; a
- * sum's coverage is sent as changes against the last one that the other end acknowledged. `docs/protocol.md` has the layout
+ * Contributors are known by their places on a list per edge session and direction, defined until the other end is known to
+ * have it; a sum's coverage is sent as changes against the last one that the other end acknowledged. `docs/protocol.md` has the layout
  * for other implementations.
  */
 import type { Blocks, Layout } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
-import type { Coverage, Entries } from './coverage.js'
+import type { Coverage, Runs } from './coverage.js'
 import type { PredictorName } from './name.js'
 import type { Header } from './predictor.js'
 
@@ -46,8 +46,7 @@ interface FrameSum {
 }
 
 export interface SentSum extends FrameSum {
-  /** In any order, each contributor once. */
-  readonly changed: Entries
+  readonly changes: Runs
 }
 
 export interface ReceivedSum extends FrameSum {
@@ -78,30 +77,6 @@ export type ReceivedFrame = FrameOf<ReceivedSum>
 export interface Shapes {
   readonly parameters: Layout
   readonly state: Layout
-}
-
-/** Which numbers to define, and how numbers translate; one of each for every direction of a session. */
-export interface Outgoing {
-  /** Whether this frame must define the contributor, which the other end may not know. True once a frame. */
-  undefined(contributor: number): boolean
-}
-
-export interface Incoming {
-  /** Whether a frame of that session and sequence number is to be read at all. */
-  isCurrent(session: number, sequence: number): boolean
-  /** The name in the last frame and the bytes of its digest, for the next one to repeat. */
-  lastName: PredictorName | undefined
-  readonly lastDigest: Uint8Array
-  /** Notes what the other end calls a contributor. */
-  define(theirs: number, own: number): void
-  /** The own number of what the other end calls `theirs`, or undefined if it was never defined. */
-  translate(theirs: number): number | undefined
-  /** Where the contributor that the other end calls `theirs` stands in `contributors`. Throws FrameError if it was never defined. */
-  place(theirs: number): number
-  /** The list that the coverages of this session's sums share, in own numbers. */
-  readonly contributors: readonly number[]
-  /** A copy of the segments, in the order of `contributors`, of the sum of that sequence number; undefined if it is not known. */
-  segments(sequence: number): number[] | undefined
 }
 
 /** An upper bound on the bytes of any valid frame for a model of these shapes. */

@@ -27,12 +27,11 @@ export class HeaderMemory {
    * @returns the lineage, newest first
    */
   extend(chain: readonly Header[]): readonly Header[] {
-    const lineage = chain.slice(0, this.#limit)
-    for (const header of lineage) this.#headers.set(nameKey(header.name), header)
-    const oldest = lineage.at(-1)
+    for (const header of chain) this.#headers.set(nameKey(header.name), header)
+    const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ name }) => sameName(name, oldest.parent)) : -1
-    if (from >= 0) lineage.push(...this.#last.slice(from, from + this.#limit - lineage.length))
-    else this.#recall(lineage)
+    const lineage = from < 0 ? this.#recalled(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
+    if (lineage.length > this.#limit) lineage.length = this.#limit
     for (const key of this.#headers.keys()) {
       if (this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
@@ -41,12 +40,14 @@ export class HeaderMemory {
     return lineage
   }
 
-  /** Appends the ancestors that are remembered from other branches. */
-  #recall(lineage: Header[]): void {
+  /** The chain and the ancestors that are remembered from other branches. */
+  #recalled(chain: readonly Header[]): Header[] {
+    const lineage = chain.slice()
     while (lineage.length > 0 && lineage.length < this.#limit) {
       const parent = this.#headers.get(nameKey(lineage[lineage.length - 1].parent))
-      if (parent === undefined) return
+      if (parent === undefined) break
       lineage.push(parent)
     }
+    return lineage
   }
 }

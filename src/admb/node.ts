@@ -7,7 +7,7 @@
  */
 import type { Blocks } from '../learner/types.js'
 import { Buffers } from './buffers.js'
-import { changes, covered, union } from './coverage.js'
+import { covered, runsBetween, union } from './coverage.js'
 import { decodeFrame } from './decode.js'
 import { Edge } from './edge.js'
 import { encodeFrame } from './encode.js'
@@ -249,7 +249,7 @@ export class AdmbNode {
       sum
     }
     edge.urgent = edge.ask = edge.answer = edge.sumDue = edge.owesAck = edge.ackDue = false
-    const bytes = encodeFrame(frame, this.#shapes, this.#table, edge, this.#options.allocate)
+    const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, this.#options.allocate)
     if (sum) this.#buffers.give(sum.sum)
     return bytes
   }
@@ -271,8 +271,8 @@ export class AdmbNode {
     }
     if (comparison === 0 || adopted) {
       // The very name that is held, so that comparing them from now on is quick.
-      edge.peerHolds = edge.lastName = this.predictor.name
-      if (frame.heldSum !== edge.sumAcknowledged) edge.noteSumAcknowledged(frame.heldSum)
+      edge.peerHolds = edge.agreed = edge.incoming.lastName = this.predictor.name
+      edge.outgoing.noteHeld(frame.heldSum)
       if (frame.sum) this.#hold(edge, frame.sequence, frame.sum)
     } else if (frame.sum) this.#buffers.give(frame.sum.sum)
     if (frame.ask && this.#outbox.lacks(edge) && !this.#outbox.isInFlight(edge, this.#period)) edge.answer = true
@@ -284,7 +284,7 @@ export class AdmbNode {
       this.#buffers.give(sum)
       return
     }
-    edge.noteReceived(sequence, coverage, base)
+    edge.incoming.noteReceived(sequence, coverage, base)
     this.#sums.hold(edge, { sequence, count, coverage, sum })
     this.#version++
   }
@@ -325,13 +325,14 @@ export class AdmbNode {
   #sum(edge: Edge, sequence: number): SentSum {
     const sum = this.#buffers.take()
     const { count, parts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen(edge))
-    const base = edge.base()
-    edge.noteSent(sequence, parts)
+    const base = edge.outgoing.base()
+    const segments = edge.outgoing.segments(parts)
+    edge.outgoing.noteSent(sequence, segments)
     edge.lastSum = { sequence, name: this.predictor.name, empty: count === 0 }
     const version = this.#version - edge.changes
     if (version !== edge.sentVersion) edge.sumBackoff.start(this.#period, edge.roundTrip)
     edge.sentVersion = version
-    return { base: base.sequence, changed: changes(base.parts, parts, this.#sums.apart), count, sum }
+    return { base: base.sequence, changes: runsBetween(base.segments, segments), count, sum }
   }
 
   /** A sum is due where something changed that the neighbour did not send itself, or where the last one seems lost. */
@@ -341,7 +342,7 @@ export class AdmbNode {
     if (edge.sentVersion !== this.#version - edge.changes) {
       const empty = this.#ledger.count === 0 && this.#sums.isEmptyBut(edge)
       if (!empty || (last && !last.empty)) edge.sumDue = true
-    } else if (last && last.sequence !== edge.sumAcknowledged && edge.sumBackoff.due(this.#period)) {
+    } else if (last && last.sequence !== edge.outgoing.held && edge.sumBackoff.due(this.#period)) {
       edge.sumBackoff.again(this.#period)
       edge.sumDue = true
     }

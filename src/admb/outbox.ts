@@ -65,12 +65,17 @@ export class Outbox {
     return kind === 'whole' ? { kind, parameters, average, state } : undefined
   }
 
-  /** Headers that the neighbour may lack: back to what it holds where that is an ancestor, else all that are known. */
+  /**
+   * Headers that the neighbour may lack: back to what it holds where that is an ancestor, or else to what both held last, whose
+   * own ancestors it knows; all that are known if neither is one.
+   */
   headers(edge: Edge): readonly Header[] {
     const { lineage } = this.#holding
-    const theirs = edge.peerHolds
-    const known = theirs ? lineage.findIndex(header => sameName(header.parent, theirs)) : -1
-    return known < 0 ? lineage : lineage.slice(0, known + 1)
+    for (const known of [edge.peerHolds, edge.agreed]) {
+      const oldest = known ? lineage.findIndex(header => sameName(header.parent, known)) : -1
+      if (oldest >= 0) return lineage.slice(0, oldest + 1)
+    }
+    return lineage
   }
 
   get #name(): PredictorName {

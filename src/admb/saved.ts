@@ -4,11 +4,12 @@
  */
 import type { Digest } from '../learner/types.js'
 import { decodeFrame } from './decode.js'
-import { Edge } from './edge.js'
 import { encodeFrame } from './encode.js'
 import { FrameError } from './errors.js'
 import type { Shapes } from './frame.js'
+import { Incoming } from './incoming.js'
 import { ContributorTable } from './keys.js'
+import { Outgoing } from './outgoing.js'
 import type { Header, Predictor } from './predictor.js'
 
 export interface Saved {
@@ -30,7 +31,7 @@ export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTabl
     content: { kind: 'whole', parameters, average, state },
     sum: undefined
   } as const
-  return encodeFrame(frame, shapes, table, new Edge(0, ''))
+  return encodeFrame(frame, shapes, table, new Outgoing())
 }
 
 /**
@@ -43,7 +44,7 @@ export function decodeSaved(
   table: ContributorTable = new ContributorTable(),
   digest?: Digest
 ): Saved {
-  const frame = decodeFrame(bytes, shapes, table, new Edge(0, ''), () => [])
+  const frame = decodeFrame(bytes, shapes, table, { incoming: new Incoming(), isCurrent: () => true }, () => [])
   if (frame?.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
   const { parameters, average, state } = frame.content
   if (digest && digest([parameters, average, state]) !== frame.name.digest) {

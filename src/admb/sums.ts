@@ -60,21 +60,32 @@ export class Sums {
 
   /** A new epoch: no sum means anything any more. Lists that hold many who left, or who moved, start anew. */
   turn(): void {
-    let stale = !this.#apart
+    const inUse = this.#inUse()
+    let isStale = !this.#apart
     for (const edge of this.#edges.values()) {
-      if (edge.contributors.length > LONG_LIST) {
-        const inUse = edge.held ? covered(edge.held.coverage).length : 0
-        if (edge.contributors.length > LONG_LIST + 2 * inUse) stale = true
-      }
+      if (edge.outgoing.length > inUse) edge.outgoing.renew()
+      if (edge.incoming.contributors.length > inUse) isStale = true
       if (edge.held === undefined) continue
       this.#buffers.give(edge.held.sum)
       edge.held = undefined
       edge.changes++
     }
     this.#count = 0
-    if (!stale) return
-    for (const edge of this.#edges.values()) edge.renewList()
+    if (!isStale) return
+    for (const edge of this.#edges.values()) edge.incoming.renewContributors()
     this.#relearn()
+  }
+
+  /** Length that a list may have for the contributors that are in use. */
+  #inUse(): number {
+    const isLong = ({ outgoing, incoming }: Edge) => Math.max(outgoing.length, incoming.contributors.length) > LONG_LIST
+    let length = LONG_LIST
+    for (const edge of this.#edges.values()) {
+      if (!isLong(edge)) continue
+      for (const { held } of this.#edges.values()) length += held ? 2 * covered(held.coverage).length : 0
+      break
+    }
+    return length
   }
 
   /**
@@ -116,8 +127,8 @@ export class Sums {
 
   /** Takes in what was added to an edge's list. */
   #learn(edge: Edge): void {
-    for (; edge.listed < edge.contributors.length; edge.listed++) {
-      const contributor = edge.contributors[edge.listed]
+    for (; edge.listed < edge.incoming.contributors.length; edge.listed++) {
+      const contributor = edge.incoming.contributors[edge.listed]
       const other = this.#lists.get(contributor)
       if (other === undefined) this.#lists.set(contributor, edge)
       if (contributor === this.#self || (other !== undefined && other !== edge)) this.#apart = false

@@ -99,7 +99,7 @@ const REPAIRS: readonly Mutant[] = [
   },
   {
     without: 'the prefix of segments that a lineage has used',
-    changes: [{ file: 'src/admb/ledger.js', from: 'i < prefix;', to: 'i < 0;' }],
+    changes: [{ file: 'src/admb/ledger.js', from: 'i < used', to: 'i < 0' }],
     breaks: ['purity', 'conservation']
   }
 ]
