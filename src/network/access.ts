@@ -66,7 +66,10 @@ export class AccessControl {
       denyDialPeer: denies,
       denyDialMultiaddr: () => false,
       denyInboundEncryptedConnection: denies,
-      denyOutboundEncryptedConnection: denies
+      denyOutboundEncryptedConnection: denies,
+      denyInboundRelayReservation: denies,
+      denyOutboundRelayedConnection: (source, destination) => denies(source) || denies(destination),
+      denyInboundRelayedConnection: (_relay, peer) => denies(peer)
     }
   }
 }

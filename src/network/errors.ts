@@ -52,6 +52,16 @@ export class ListenError extends NetworkError {
   }
 }
 
+/** The relay to listen through cannot be reached, is none, or takes no further peer. */
+export class RelayError extends NetworkError {
+  override readonly name = 'RelayError'
+  readonly code = 'ERR_RELAY'
+
+  constructor(readonly address: string) {
+    super(`cannot listen on ${address}: check that its relay runs, was started with --relay, and lets this peer in`)
+  }
+}
+
 /** An identity or network key cannot be read. */
 export class DamagedKeyError extends NetworkError {
   override readonly name = 'DamagedKeyError'

@@ -61,3 +61,35 @@ export function exchangeHello(
     if (signal?.aborted) aborted()
   })
 }
+
+/**
+ * Says hello only to hear the other's, whether they agree or not, and closes.
+ * @throws UnreachablePeerError if there is no hello in time
+ * @throws SessionClosedError if the other end closes without one
+ * @throws ProtocolViolationError if what comes is no hello
+ */
+export function hearHello(stream: Stream, peer: string, ours: Hello, limits: Limits): Promise<Hello> {
+  const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const late = new UnreachablePeerError(`peer ${peer}`, `it said no hello within ${limits.helloTimeoutMs} ms`)
+      reject(late)
+      channel.fail(late)
+    }, limits.helloTimeoutMs)
+    channel.receive({
+      chunk: (kind, payload) => {
+        if (kind !== ChunkKind.hello) throw new ProtocolViolationError(`a chunk of kind ${kind} before the hello`)
+        const theirs = decodeHello(payload)
+        clearTimeout(timer)
+        resolve(theirs)
+        channel.close('only asking')
+      },
+      data: () => channel.fail(new ProtocolViolationError('frame data before the hello')),
+      closed: (reason, violation) => {
+        clearTimeout(timer)
+        reject(violation ? new ProtocolViolationError(reason) : new SessionClosedError(peer, reason))
+      }
+    })
+    channel.send(ChunkKind.hello, encodeHello(ours))
+  })
+}

@@ -1,19 +1,25 @@
-/** The libp2p node under a peer: TCP, noise, yamux, and no service that learning together does not need. */
+/**
+ * The libp2p node under a peer: TCP, noise, yamux, and no service that learning together does not need. What only some peers
+ * need (WebSockets, what helps through NAT, mDNS) is loaded by those.
+ */
 import './polyfill.js'
 import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
+import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { type Identify, identify } from '@libp2p/identify'
-import type { ConnectionProtector, Libp2p } from '@libp2p/interface'
+import type { ConnectionProtector, Libp2p, Transport } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
 import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
 import { yamux } from '@libp2p/yamux'
 import { createLibp2p } from 'libp2p'
 import type { AccessControl } from './access.js'
-import { parseAddress } from './addresses.js'
+import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
 import { gossipService } from './gossip.js'
 import { type IdentityKey, parseNetworkKey } from './keys.js'
 import { protectionFailed } from './libp2p-errors.js'
 import type { Limits } from './limits.js'
+import type { Log } from './options.js'
+import { keepReservations, type Reservations } from './relay-keeper.js'
 
 /** The mDNS service that peers look for on their local network. */
 const mdnsService = '_admb._udp.local'
@@ -24,8 +30,13 @@ export interface HostOptions {
   readonly announce: readonly string[]
   readonly networkKey: Uint8Array | undefined
   readonly mdns: boolean
+  /** Whether it relays between others. */
+  readonly relay: boolean
+  /** Addresses that are going to be dialled. */
+  readonly dials: readonly string[]
   readonly access: AccessControl
   readonly limits: Limits
+  readonly log: Log
 }
 
 export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
@@ -35,14 +46,25 @@ export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
  * @throws MalformedAddressError, DamagedKeyError
  */
 export async function createHost(options: HostOptions): Promise<Host> {
-  const { limits } = options
-  const addresses = (texts: readonly string[]) => texts.map(text => parseAddress(text).toString())
-  return createLibp2p({
+  const { limits, relay, dials } = options
+  const [listen, announce] = [options.listen, options.announce].map(texts => texts.map(parseAddress))
+  const hasWebSockets = [...listen, ...announce, ...dials.map(parseAddress)].some(isWebSocket)
+  const relaying = circuitRelayTransport()
+  let reservations: Reservations | undefined
+  const host = await createLibp2p({
     start: false,
     privateKey: options.privateKey,
     nodeInfo: { name: 'admb', version: '1', userAgent: 'admb' },
-    addresses: { listen: addresses(options.listen), announce: addresses(options.announce) },
-    transports: [tcp()],
+    addresses: { listen: listen.map(String), announce: announce.map(String) },
+    transports: [
+      tcp(),
+      components => {
+        const transport = relaying(components)
+        reservations = (transport as Transport & { readonly reservationStore: Reservations }).reservationStore
+        return transport
+      },
+      ...(hasWebSockets ? [await webSocketTransport()] : [])
+    ],
     connectionEncrypters: [noise()],
     // A window below the read buffer's limit: a reader that pauses is waited for instead of reset.
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 2 ** 21, maxReadBufferLength: 2 ** 22 } })],
@@ -59,8 +81,34 @@ export async function createHost(options: HostOptions): Promise<Host> {
     // Overlay heartbeats watch neighbours, and a busy event loop is no reason to drop one.
     connectionMonitor: { enabled: false },
     ...(options.mdns && { peerDiscovery: [(await import('@libp2p/mdns')).mdns({ serviceTag: mdnsService })] }),
-    services: { identify: identify(), gossip: gossipService }
+    services: {
+      identify: identify(),
+      gossip: gossipService,
+      ...(relay && { relay: circuitRelayServer({ reservations: relayed(limits) }) }),
+      ...((relay || listen.some(isRelayed)) && (await natServices()))
+    }
   })
+  if (reservations) keepReservations(host, reservations, listen.filter(isRelayed), options.log)
+  return host
+}
+
+async function webSocketTransport() {
+  await import('./websocket-polyfill.js')
+  return (await import('@libp2p/websockets')).webSockets()
+}
+
+/**
+ * Frames are as large as the model, so a connection may carry any amount for any time; what bounds the relay is
+ * the number of peers that may be reached through it.
+ */
+function relayed({ relayedPeers }: Limits) {
+  return { maxReservations: relayedPeers, applyDefaultLimit: false }
+}
+
+/** Relayed peers learn from relays whether they can be dialled (AutoNAT), and try to leave the relay out (DCUtR). */
+async function natServices() {
+  const [{ autoNAT }, { dcutr }] = await Promise.all([import('@libp2p/autonat'), import('@libp2p/dcutr')])
+  return { autoNat: autoNAT(), dcutr: dcutr() }
 }
 
 /** libp2p's protector, whose failure (a network key at this end only) is told apart from that of a dial. */

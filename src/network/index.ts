@@ -1,4 +1,5 @@
 /** The network room: what the peer and the commands use of it. */
+export { diagnose, type Step } from './diagnosis.js'
 export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
 export {
   decodeIdentityKey,

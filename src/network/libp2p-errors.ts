@@ -6,6 +6,7 @@ import {
   NetworkKeyMismatchError,
   NotAdmbPeerError,
   PeerRefusedError,
+  RelayError,
   UnexpectedPeerError,
   UnreachablePeerError
 } from './errors.js'
@@ -19,7 +20,9 @@ export function explainListen(error: Error, addresses: readonly string[]): Error
   const target = failure?.[1] ?? addresses.join(', ')
   if (failure?.[2] === 'EADDRINUSE') return new AddressInUseError(target)
   if (failure !== null) return new ListenError(target, failure[2])
-  return error.name === 'UnsupportedListenAddressesError' ? new ListenError(target, 'no TCP address') : error
+  if (error.name !== 'UnsupportedListenAddressesError') return error
+  const relayed = addresses.find(address => address.includes('/p2p-circuit'))
+  return relayed === undefined ? new ListenError(target, 'no TCP address') : new RelayError(relayed)
 }
 
 /**

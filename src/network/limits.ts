@@ -31,6 +31,8 @@ export interface Limits {
   readonly connections: number
   /** Connections accepted from one host, a second. Default 100. */
   readonly inboundPerSecond: number
+  /** Peers that can be reached through this one, where it relays. Default 64. */
+  readonly relayedPeers: number
   /** How long a peer may take to accept a connection, ms. Default 5000. */
   readonly dialTimeoutMs: number
   /** How long a peer may take to say hello, ms. Default 5000. */
@@ -45,6 +47,7 @@ export const defaultLimits: Limits = {
   fetchesPerSecond: 10,
   connections: 300,
   inboundPerSecond: 100,
+  relayedPeers: 64,
   dialTimeoutMs: 5000,
   helloTimeoutMs: 5000,
   closeTimeoutMs: 1000

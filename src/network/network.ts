@@ -11,7 +11,8 @@ import { IncompatiblePeerError, NetworkError, ProtocolViolationError, Unreachabl
 import { answer, ask, type FetchHandler } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
 import { greet, hearGreeting } from './greeting.js'
-import { exchangeHello } from './handshake.js'
+import { exchangeHello, hearHello } from './handshake.js'
+import type { Hello } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { parsePeerId, peerIdOf } from './keys.js'
 import { explainListen } from './libp2p-errors.js'
@@ -36,8 +37,19 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const limits = { ...defaultLimits, ...options.limits }
   const allow = options.allow && new Set([...options.allow].map(parsePeerId))
   const access = new AccessControl(allow)
-  const { privateKey, listen, announce = [], networkKey, mdns = false } = options
-  const host = await createHost({ privateKey, listen, announce, networkKey, mdns, access, limits })
+  const { privateKey, listen, announce = [], networkKey, mdns = false, relay = false, dials = [] } = options
+  const host = await createHost({
+    privateKey,
+    listen,
+    announce,
+    networkKey,
+    mdns,
+    relay,
+    dials,
+    access,
+    limits,
+    log: options.log
+  })
   const network = new Network(host, access, limits, options)
   try {
     await host.start()
@@ -143,6 +155,17 @@ export class Network {
     const connection = await this.#dialler.dial(target, signal)
     const stream = await this.#dialler.openStream(connection, edgeProtocol, signal)
     return this.#handshake(stream, connection, true, signal)
+  }
+
+  /**
+   * Says hello without wanting a session, whether the hellos agree or not.
+   * @returns the other end's
+   * @throws NetworkError telling why there is none, or the signal's reason
+   */
+  async hello(target: PeerTarget, ours: Hello, signal: AbortSignal): Promise<Hello> {
+    const connection = await this.#dialler.dial(target, signal)
+    const stream = await this.#dialler.openStream(connection, edgeProtocol, signal)
+    return hearHello(stream, connection.remotePeer.toString(), ours, this.#limits)
   }
 
   /**

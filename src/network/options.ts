@@ -22,6 +22,10 @@ export interface NetworkOptions {
   readonly maxFrameBytes: number
   /** Whether to find peers on the local network by mDNS. Default: false. */
   readonly mdns?: boolean
+  /** Whether to relay between peers that cannot reach each other directly. Default: false. */
+  readonly relay?: boolean
+  /** Addresses that are going to be dialled: whether there are WebSockets among them must be known beforehand. */
+  readonly dials?: readonly string[]
   readonly log: Log
   /** Default: `defaultLimits`. */
   readonly limits?: Partial<Limits>

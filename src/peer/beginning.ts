@@ -33,6 +33,8 @@ export async function openNetwork(options: PeerOptions, privateKey: IdentityKey)
     hello: { protocol: PROTOCOL_VERSION, fields: agreementFields(options.spec) },
     maxFrameBytes: maximumFrameBytes(shapes),
     mdns: options.mdns,
+    relay: options.relay,
+    dials: options.peers,
     log: options.log
   })
 }

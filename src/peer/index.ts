@@ -10,6 +10,7 @@ export {
   linearParts,
   type NetworkLearningSpec,
   type OwnLossSpec,
+  PROTOCOL_VERSION,
   parserOptions,
   parseSpec,
   specText

@@ -29,6 +29,8 @@ export interface PeerOptions {
   /** Most tree neighbours. Default 4. */
   readonly degree?: number
   readonly mdns?: boolean
+  /** Whether to relay between peers that cannot reach each other directly. Default: false. */
+  readonly relay?: boolean
   /** Content of a network key file. */
   readonly networkKey?: Uint8Array
   /** Ids of the only peers to talk to. */

@@ -1,4 +1,4 @@
-/** `admb doctor`: what works on this machine, and what to do about the rest. */
+/** `admb doctor`: what works on this machine, or on the way to a peer, and what to do about the rest. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -7,13 +7,7 @@ import { Worker } from 'node:worker_threads'
 import type { Command } from 'commander'
 import { withCommon } from '../options.js'
 import { colour, print, printJson } from '../output.js'
-
-interface Check {
-  readonly name: string
-  readonly ok: boolean
-  readonly detail: string
-  readonly remedy?: string
-}
+import { type Check, checkWay, type WayFlags } from '../way.js'
 
 const REMEDIES = {
   node: 'install Node.js 20.19 or later',
@@ -26,13 +20,44 @@ const REMEDIES = {
 } as const
 
 export function doctorCommand(program: Command): Command {
-  const command = program.command('doctor').description('check what works on this machine')
-  command.addHelpText('after', '\nExamples:\n  admb doctor\n  admb doctor --json')
+  const command = program
+    .command('doctor')
+    .description('check what works on this machine, or on the way to a peer')
+    .option('--peer <multiaddr>', 'tell at which step a connection to that peer fails')
+    .option('--network-key <file>', "the peer's network key, if it has one")
+    .option('--dir <dir>', 'ask as the (stopped) peer of that directory, and compare its model')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  admb doctor
+  admb doctor --json
+  admb doctor --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW… --network-key net.key`
+    )
   return withCommon(command).action(doctor)
 }
 
-async function doctor({ json }: { json?: boolean }): Promise<void> {
-  const checks = [
+interface Flags extends WayFlags {
+  readonly peer?: string
+  readonly json?: boolean
+}
+
+async function doctor({ peer, json, ...flags }: Flags): Promise<void> {
+  const checks = peer === undefined ? await checkMachine() : await checkWay(peer, flags)
+  // A taken default port is worth a word, but nothing fails for it.
+  const ok = checks.every(({ ok, name }) => ok || name.endsWith(' port'))
+  if (json) printJson({ command: 'doctor', ok, checks })
+  else {
+    for (const { name, ok, detail, remedy } of checks) {
+      const verdict = ok ? colour.green('ok  ') : colour.red('FAIL')
+      print(`${verdict} ${name.padEnd(11)} ${detail}${remedy ? `; ${remedy}` : ''}`)
+    }
+  }
+  if (!ok) process.exitCode = 1
+}
+
+async function checkMachine(): Promise<Check[]> {
+  return [
     await check('node', node),
     await check('storage', storage),
     await check('network', network),
@@ -41,17 +66,6 @@ async function doctor({ json }: { json?: boolean }): Promise<void> {
     await check('peer port', () => port(4280)),
     await check('http port', () => port(7280))
   ]
-  // A taken default port is worth a word, but nothing fails for it.
-  const ok = checks.every(({ ok, name }) => ok || name.endsWith(' port'))
-  if (json) printJson({ command: 'doctor', ok, checks })
-  else {
-    for (const { name, ok, detail, remedy } of checks) {
-      print(
-        `${ok ? colour.green('ok  ') : colour.red('FAIL')} ${name.padEnd(10)} ${detail}${remedy ? `; ${remedy}` : ''}`
-      )
-    }
-  }
-  if (!ok) process.exitCode = 1
 }
 
 async function check(name: keyof typeof REMEDIES, test: () => Promise<string>): Promise<Check> {

@@ -33,6 +33,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly listen?: string[]
   readonly peer?: string[]
   readonly mdns?: boolean
+  readonly relay?: boolean
   readonly networkKey?: string
   readonly allow?: string
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -56,6 +57,7 @@ export function peerCommand(program: Command): Command {
     .option('--listen <multiaddr>', `where to listen (default: port ${DEFAULT_PORT}); can be repeated`, collect)
     .option('--peer <multiaddr>', 'a peer to join; can be repeated', collect)
     .option('--mdns', 'find peers on the local network')
+    .option('--relay', 'relay between peers that cannot reach each other')
     .option('--network-key <file>', 'only peers with this key (admb keygen network)')
     .option('--allow <file>', 'only the peers with ids in the file, one a line')
     .addOption(
@@ -99,6 +101,7 @@ async function run(flags: Flags): Promise<void> {
     name,
     dir,
     mdns,
+    relay: flags.relay,
     peers,
     networkKey,
     allow,

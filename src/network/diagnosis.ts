@@ -1,0 +1,212 @@
+/**
+ * Why a peer cannot be reached, found step by step in the order of the wire: each step's success is what the next one stands on,
+ * so the first that fails is the one to mend.
+ */
+import { createSocket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
+import { isIPv6 } from 'node:net'
+import { parseAddress, tcpEndOf } from './addresses.js'
+import * as errors from './errors.js'
+import type { Hello } from './hello.js'
+import type { Network } from './network.js'
+import { type Answerer, whoAnswers } from './who-answers.js'
+
+export type StepName = 'name' | 'route' | 'port' | 'network key' | 'noise' | 'allow-list' | 'protocol' | 'model'
+
+export interface Step {
+  readonly name: StepName
+  readonly ok: boolean
+  readonly detail: string
+  /** What to do about a step that failed. */
+  readonly remedy?: string
+}
+
+export interface DiagnosisOptions {
+  /** What must agree; its fields are empty where no model is at hand. */
+  readonly hello: Hello
+  /** Whether `network` has a network key. */
+  readonly isKeyed: boolean
+  /** How long a step may take, in milliseconds. Default 5000. */
+  readonly stepMs?: number
+}
+
+class StepFailedError extends Error {
+  constructor(
+    readonly step: StepName,
+    message: string,
+    readonly remedy: string
+  ) {
+    super(message)
+  }
+}
+
+/**
+ * @param network one that dials; it need not listen
+ * @returns the steps up to the first that fails
+ * @throws MalformedAddressError
+ */
+export async function diagnose(network: Network, address: string, options: DiagnosisOptions): Promise<Step[]> {
+  const steps: Step[] = []
+  const pass = (name: StepName, detail: string) => {
+    if (!steps.some(step => step.name === name)) steps.push({ name, ok: true, detail })
+  }
+  parseAddress(address)
+  try {
+    const answerer = await reach(address, options.stepMs ?? 5000, pass)
+    checkKeys(answerer, options.isKeyed)
+    await talk(network, address, options, pass)
+  } catch (error) {
+    if (!(error instanceof StepFailedError)) throw error
+    const { step, message, remedy } = error
+    steps.push({ name: step, ok: false, detail: message, remedy })
+  }
+  return steps
+}
+
+type Pass = (name: StepName, detail: string) => void
+
+/** Name, route and port of the first TCP end on the way: of the relay, where there is one. */
+async function reach(address: string, stepMs: number, pass: Pass): Promise<Answerer | undefined> {
+  const { host, port, isName, isPlain } = tcpEndOf(parseAddress(address))
+  const ip = isName ? await resolve(host) : host
+  pass('name', isName ? `${host} is ${ip}` : `${host} is no name, so nothing has to be looked up`)
+  await checkRoute(ip, port)
+  pass('route', `there is a way to ${ip}`)
+  try {
+    const answerer = await whoAnswers(ip, port, stepMs)
+    pass('port', `${port} takes connections`)
+    return isPlain ? answerer : undefined
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'EHOSTUNREACH' || code === 'ENETUNREACH') throw noRoute(ip, code)
+    if (code === 'ECONNREFUSED') {
+      throw new StepFailedError('port', `nobody listens on ${ip} port ${port}`, 'start the peer, or correct the port')
+    }
+    const remedy = 'open the port in the firewalls between, and forward it where a router stands before the peer'
+    throw new StepFailedError('port', `no answer from ${ip} port ${port} (${code})`, remedy)
+  }
+}
+
+async function resolve(host: string): Promise<string> {
+  try {
+    return (await lookup(host)).address
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new StepFailedError(
+      'name',
+      `${host} has no address (${code})`,
+      'check its spelling, and the DNS of this machine'
+    )
+  }
+}
+
+/** Connecting a datagram socket asks the routing table and sends nothing. */
+async function checkRoute(ip: string, port: number): Promise<void> {
+  const socket = createSocket(isIPv6(ip) ? 'udp6' : 'udp4')
+  try {
+    await new Promise<void>((done, fail) => {
+      socket.once('error', fail).once('connect', done)
+      socket.connect(port, ip)
+    })
+  } catch (error) {
+    throw noRoute(ip, (error as NodeJS.ErrnoException).code)
+  } finally {
+    socket.close()
+  }
+}
+
+function noRoute(ip: string, code: string | undefined): StepFailedError {
+  const remedy = 'connect this machine to that network (cable, VPN, IPv6), or take an address of one that it is in'
+  return new StepFailedError('route', `no way to ${ip} (${code})`, remedy)
+}
+
+function checkKeys(answerer: Answerer | undefined, isKeyed: boolean): void {
+  if (answerer?.kind === 'foreign') {
+    const remedy = 'give the port that the peer prints at start, not that of its HTTP'
+    throw new StepFailedError('noise', `what listens there is no peer: it says "${answerer.said}"`, remedy)
+  }
+  if (answerer?.kind === 'keyed' && !isKeyed) {
+    throw new StepFailedError('network key', 'the peer has a network key, this end none', 'give its --network-key FILE')
+  }
+  if (answerer?.kind === 'open' && isKeyed) {
+    const remedy = 'start the peer with the same --network-key FILE, or leave it out here'
+    throw new StepFailedError('network key', 'the peer has no network key, this end one', remedy)
+  }
+}
+
+/** The steps on which libp2p and this program's own protocols stand. */
+async function talk(
+  network: Network,
+  address: string,
+  { hello, isKeyed, stepMs = 5000 }: DiagnosisOptions,
+  pass: Pass
+) {
+  const passKey = () => pass('network key', isKeyed ? 'it is the same' : 'neither end has one')
+  const passNoise = () => {
+    passKey()
+    pass('noise', 'the connection is encrypted, and the peer has proved its id')
+  }
+  const theirs = await explained(network.id, { passKey, passNoise, pass }, async () => {
+    const signal = AbortSignal.timeout(3 * stepMs)
+    await network.connect({ addresses: [address] }, signal)
+    passNoise()
+    return network.hello({ addresses: [address] }, hello, signal)
+  })
+  pass('allow-list', `it takes sessions of ${network.id}`)
+  if (theirs.protocol !== hello.protocol) {
+    const detail = `it speaks version ${theirs.protocol}, this program ${hello.protocol}`
+    throw new StepFailedError('protocol', detail, 'run the same version of admb on both')
+  }
+  pass('protocol', `both speak version ${hello.protocol}`)
+  pass('model', compared(hello, theirs))
+}
+
+/** Runs it, and tells at which step it failed, after passing those before. */
+async function explained<T>(
+  self: string,
+  { passKey, passNoise, pass }: { passKey(): void; passNoise(): void; pass: Pass },
+  run: () => Promise<T>
+): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const { message } = error as Error
+    if (error instanceof errors.NetworkKeyMismatchError) {
+      throw new StepFailedError('network key', 'the network keys differ', 'give both ends the same --network-key FILE')
+    }
+    if (error instanceof errors.UnexpectedPeerError) {
+      passKey()
+      throw new StepFailedError('noise', 'another peer answers there', 'copy the line that the peer prints at start')
+    }
+    const isRefused = error instanceof errors.PeerRefusedError || error instanceof errors.SessionClosedError
+    if (isRefused) {
+      passNoise()
+      throw new StepFailedError(
+        'allow-list',
+        'it refused this peer',
+        `have ${self} put on its allow-list (--dir DIR asks as the peer of that directory), or wait if it is full`
+      )
+    }
+    if (error instanceof errors.NotAdmbPeerError || error instanceof errors.ProtocolViolationError) {
+      pass('allow-list', 'it keeps the connection')
+      throw new StepFailedError('protocol', message, 'run the same version of admb on both')
+    }
+    throw new StepFailedError('noise', message, 'look into the log of the peer')
+  }
+}
+
+function compared(ours: Hello, theirs: Hello): string {
+  const about = theirs.fields
+    .filter(([, value]) => value !== '')
+    .slice(0, 3)
+    .map(([field, value]) => `${field} ${value}`)
+  if (ours.fields.length === 0) return `it learns ${about.join(', ')}; give --dir to compare it with a model of yours`
+  const their = new Map(theirs.fields)
+  const our = new Map(ours.fields)
+  for (const field of [...our.keys(), ...their.keys()]) {
+    if (their.get(field) === our.get(field)) continue
+    const detail = `it has ${field} ${their.get(field) ?? '(none)'}, the one in --dir ${our.get(field) ?? '(none)'}`
+    throw new StepFailedError('model', detail, `start both with the same --${field}`)
+  }
+  return `both learn ${about.join(', ')}`
+}

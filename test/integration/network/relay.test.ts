@@ -1,0 +1,109 @@
+/** Peers that can be reached only through a relay, or only through WebSockets, on loopback. */
+import assert from 'node:assert/strict'
+import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
+import type { Network } from '../../../src/network/network.js'
+import type { NetworkOptions } from '../../../src/network/options.js'
+import { openSession, Peers, pattern, Recorder, soon, targetOf, until } from './harness.js'
+
+/** Through which relay a peer listens. */
+const through = (relay: Network) => [`${relay.addresses[0]}/p2p-circuit`]
+
+describe('a relay', function () {
+  this.timeout(30_000)
+  const peers = new Peers()
+  afterEach(() => peers.stop())
+
+  it('leads to a peer that listens nowhere else, with sessions, frames and gossip', async () => {
+    for (const networkKey of [undefined, generateNetworkKey()]) {
+      const relay = await peers.start({ relay: true, networkKey })
+      const hidden = await peers.start({ listen: through(relay), networkKey })
+      assert.ok(hidden.addresses.length > 0)
+      for (const address of hidden.addresses)
+        assert.ok(address.includes(`/p2p/${relay.id}/p2p-circuit/p2p/${hidden.id}`), address)
+      const other = await peers.start({ listen: [], networkKey })
+      assert.equal(await other.connect({ addresses: [hidden.addresses[0]] }, soon()), hidden.id)
+      const [a, b] = await openSession(other, hidden)
+      const [atA, atB] = [new Recorder(), new Recorder()]
+      a.start(atA)
+      b.start(atB)
+      // Beyond what libp2p's relays carry by default.
+      const frame = pattern(3_000_000, 1)
+      await a.sendFrame(frame)
+      await until(() => atB.frames.length === 1, 20_000)
+      assert.deepEqual(Buffer.from(atB.frames[0]), Buffer.from(frame))
+      const heard: string[] = []
+      hidden.onGossip((topic, from) => heard.push(`${topic} ${from}`))
+      other.publish('head', Uint8Array.of(1))
+      await until(() => heard.includes(`head ${other.id}`))
+      await peers.stop()
+    }
+  })
+
+  it('is told of to others with the peer behind it, and not taken for that peer', async () => {
+    const relay = await peers.start({ relay: true })
+    const hidden = await peers.start({ listen: through(relay) })
+    const other = await peers.start()
+    await hidden.connect(targetOf(other), soon())
+    await until(() => other.peers.length === 1)
+    const [known] = other.peers
+    assert.equal(known.id, hidden.id)
+    assert.ok(known.addresses.length > 0)
+    for (const address of known.addresses) assert.ok(address.endsWith(`/p2p-circuit/p2p/${hidden.id}`), address)
+    await assert.rejects(other.connect({ id: other.id, addresses: hidden.addresses }, soon()), /this peer itself/)
+  })
+
+  it('serves those on its allow-list only', async () => {
+    const keys = await Promise.all([generateIdentityKey(), generateIdentityKey()])
+    const [listener, dialler] = keys.map(peerIdOf)
+    const relay = await peers.start({ relay: true, allow: new Set([listener, dialler]) })
+    const hidden = await peers.start({ listen: through(relay), privateKey: keys[0] })
+    const other = await peers.start({ listen: [], privateKey: keys[1] })
+    await openSession(other, hidden)
+    const stranger = await peers.start({ listen: [] })
+    await assert.rejects(stranger.connect(targetOf(hidden), soon()))
+    await assert.rejects(peers.start({ listen: through(relay) }), /cannot listen on/)
+  })
+
+  it('says so where none is', async () => {
+    const plain = await peers.start()
+    await assert.rejects(peers.start({ listen: through(plain) }), /cannot listen on .*p2p-circuit.*--relay/)
+  })
+
+  it('takes a peer back once it runs again', async () => {
+    const privateKey = await generateIdentityKey()
+    const options: Partial<NetworkOptions> = { relay: true, privateKey }
+    const before = await peers.start(options)
+    const listen = through(before)
+    const hidden = await peers.start({ listen })
+    await before.stop()
+    await until(() => hidden.addresses.length === 0)
+    const after = await peers.start({ ...options, listen: [listen[0].replace(/\/p2p\/.*/, '')] })
+    await until(() => hidden.addresses.length > 0, 20_000)
+    const other = await peers.start({ listen: [] })
+    await openSession(other, hidden)
+    assert.equal(after.id, before.id)
+  })
+})
+
+describe('a WebSocket', function () {
+  this.timeout(30_000)
+  const peers = new Peers()
+  afterEach(() => peers.stop())
+
+  it('carries sessions and frames like TCP', async () => {
+    for (const networkKey of [undefined, generateNetworkKey()]) {
+      const one = await peers.start({ listen: ['/ip4/127.0.0.1/tcp/0/ws'], networkKey })
+      assert.match(one.addresses[0], /\/tcp\/\d+\/ws\/p2p\//)
+      const two = await peers.start({ listen: [], dials: one.addresses, networkKey })
+      const [a, b] = await openSession(two, one)
+      const atB = new Recorder()
+      a.start(new Recorder())
+      b.start(atB)
+      const frame = pattern(8_000_000, 1)
+      await a.sendFrame(frame)
+      await until(() => atB.frames.length === 1, 20_000)
+      assert.deepEqual(Buffer.from(atB.frames[0]), Buffer.from(frame))
+      await peers.stop()
+    }
+  })
+})

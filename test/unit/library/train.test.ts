@@ -1,0 +1,88 @@
+/** Learning in this process from arrays and files, and what is said of what makes no sense. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { simulate } from '../../../src/library/simulate.js'
+import { type TrainOptions, train } from '../../../src/library/train.js'
+
+const YES_NO = { classNames: ['no', 'yes'] } as const
+
+describe('train', () => {
+  it('learns the same from arrays, typed arrays and objects', async () => {
+    const inputs = Array.from({ length: 40 }, (_, i) => [Math.sin(i), Math.cos(i), 1])
+    const labels = inputs.map(([x]) => (x > 0 ? 'yes' : 'no'))
+    const forms = [
+      inputs,
+      inputs.map(input => Float64Array.from(input)),
+      inputs.map(input => Object.fromEntries(input.entries()))
+    ]
+    const models = await Promise.all(
+      forms.map(form => train({ ...YES_NO, features: 3, inputs: form as TrainOptions['inputs'], labels }))
+    )
+    for (const model of models) {
+      assert.deepEqual(model.parameters, models[0].parameters)
+      assert.deepEqual(model.predict([1, 0, 1]), models[0].predict([1, 0, 1]))
+      assert.equal(model.predict([1, 0, 1]).label, 'yes')
+    }
+  })
+
+  it('learns a stream, and is deterministic', async () => {
+    const once = await train({ data: 'digits' })
+    const again = await train({ data: { data: 'digits' } })
+    assert.equal(once.spec.model, 'softmax')
+    assert.ok((once.report.accuracy ?? 0) > 0.8)
+    assert.deepEqual(again.report, once.report)
+  })
+
+  it('scales what it predicts as it scaled what it learned', async () => {
+    const inputs = Array.from({ length: 200 }, (_, i) => ({ age: 20 + (i % 50), income: 1000 * (i % 7) }))
+    const labels = inputs.map(({ age }) => Number(age > 45))
+    const model = await train({ hashBits: 8, scale: 'standard', inputs, labels })
+    assert.equal(model.predict({ age: 65, income: 3000 }).label, 1)
+    assert.equal(model.predict({ age: 22, income: 3000 }).label, 0)
+  })
+
+  it('takes any finite numbers, and no others', async () => {
+    const float = fc.float({ noDefaultInfinity: true, noNaN: true, min: -1e6, max: 1e6 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(float, float), { minLength: 1, maxLength: 10 }), async inputs => {
+        const { report } = await train({ model: 'logistic', inputs, labels: inputs.map((_, i) => i % 2) })
+        assert.equal(report.inputs, inputs.length)
+      }),
+      { numRuns: 50 }
+    )
+    for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, 1e39]) {
+      await assert.rejects(train({ inputs: [[1, bad]], labels: [0] }), /feature 1 of input 0 is .*: give a finite/)
+    }
+  })
+
+  it('says what to do about options and inputs that make no sense', async () => {
+    const inputs = [[0, 1]]
+    const wrong: [TrainOptions, RegExp][] = [
+      [{}, /give either data, or inputs/],
+      [{ data: 'digits', inputs, labels: [0] }, /give either data, or inputs/],
+      [{ inputs }, /1 inputs came with 0 labels/],
+      [{ inputs: [{ a: 1 }], labels: [0] }, /give features, or hashBits/],
+      [{ inputs, labels: [0], batch: 0 }, /batch must be a whole number/],
+      [{ inputs, labels: [0], model: 'logistical' as 'logistic' }, /there is no model logistical: give logistic, /],
+      [{ inputs, labels: [0], model: 'own:huber' }, /there is no loss own:huber: give the plug-in/],
+      [{ inputs, labels: [0], rule: { name: 'own:none' } }, /there is no rule own:none/],
+      [{ inputs, labels: [0], model: { layers: [{ kind: 'dance' }] } }, /must be one of dense, /],
+      [{ inputs, labels: [0], model: { layers: [{ kind: 'own:dance' }] } }, /there is no layer own:dance/],
+      [{ data: { data: 'x', format: 'own:none' } }, /there is no reader own:none/],
+      [{ inputs, labels: ['maybe'], ...YES_NO }, /label "maybe" is not among/]
+    ]
+    for (const [options, message] of wrong) await assert.rejects(train(options), message)
+  })
+})
+
+describe('simulate', () => {
+  it('runs scenarios by name and by keys, the same each time', () => {
+    const values = { nodes: 4, inputs: 400, batch: 16 }
+    const { seconds: _, ...run } = simulate('binary-tree', values)
+    const { seconds: __, ...again } = simulate('binary-tree', values)
+    assert.deepEqual(again, run)
+    assert.equal(simulate({ ...values, algorithm: 'serial' }).messages, 0)
+    assert.throws(() => simulate('binary-tree', { nods: 4 }), /nods/)
+    assert.throws(() => simulate('no-such-scenario'), /give a YAML file or one of/)
+  })
+})
