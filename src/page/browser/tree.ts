@@ -9,7 +9,7 @@ import { keyed, setAttribute, setText, svg } from './dom.js'
 
 /** Sizes in pixels. */
 const RADIUS = 18
-const SMALL_RADIUS = 9
+const CROWDED_RADIUS = { most: 9, least: 2.5 }
 const LEVEL = 86
 const MARGIN = 44
 const TOP = 30
@@ -47,6 +47,8 @@ export class TreeDrawing {
     const width = Math.max(260, this.#host.clientWidth)
     const step = layout.width === 0 ? 0 : Math.min(150, (width - 2 * MARGIN) / layout.width)
     const isCrowded = layout.width > 0 && step < CROWDED
+    const { most, least } = CROWDED_RADIUS
+    const radius = isCrowded ? Math.min(most, Math.max(least, 0.42 * step)) : RADIUS
     const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, LONGEST / layout.height))
     const height = layout.height * level + TOP + (isCrowded ? 24 : 54)
     const left = (width - layout.width * step) / 2
@@ -75,8 +77,8 @@ export class TreeDrawing {
         setAttribute(disc, 'tabindex', row.id === stop ? '0' : '-1')
         setAttribute(disc, 'aria-pressed', String(row.id === chosen))
         setAttribute(disc, 'aria-label', describePeer(row, state.peers, state.self))
-        setAttribute(ring, 'r', String(isCrowded ? SMALL_RADIUS + 4 : RADIUS + 5))
-        setAttribute(disc, 'r', String(isCrowded ? SMALL_RADIUS : RADIUS))
+        setAttribute(ring, 'r', String(radius + (isCrowded ? 3.5 : 5)))
+        setAttribute(disc, 'r', String(radius))
         setText(letter, markLetter(row.group))
         const name = row.id === state.self ? `${peerName(row.id, state.peers)} (this)` : peerName(row.id, state.peers)
         setText(label, name.length > letters ? `${name.slice(0, letters - 1)}…` : name)
