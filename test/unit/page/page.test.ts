@@ -47,7 +47,7 @@ describe('the page writes', () => {
     assert.match(describeEvent({ ...at, kind: 'lost', peers: [A], count: 1 }, peers), /^cellar fell silent/)
     assert.match(
       describeEvent({ ...at, kind: 'partitioned', peers: [A, B], count: 2 }, peers),
-      /^cellar and …3KooWB are cut/
+      /^…3KooWB and cellar are cut/
     )
     assert.match(
       describeEvent({ ...at, kind: 'adopted', peers: [B], count: 1, detail: A }, peers),
