@@ -21,7 +21,7 @@ export interface HttpFlags {
 
 export function withHttp(command: Command): Command {
   return command
-    .option('--http <[host:]port>', `where HTTP is served, or off (default: port ${DEFAULT_HTTP_PORT})`)
+    .option('--http <[host:]port>', `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`)
     .option('--http-token-file <file>', 'requests need its token (admb keygen token)')
     .option('--http-origin <url>', 'whose web pages may use HTTP; can be repeated', collect)
     .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
