@@ -3,8 +3,10 @@
  * parts below, for one's own transport: the algorithm as a state machine, learners, rules, streams.
  */
 export * from './admb/index.js'
-export type { NetworkSpec } from './l2l/description.js'
+export type { NetworkSpec, TextSpec } from './l2l/description.js'
 export type { Execution, OwnLayer, OwnLayerFactory, OwnLayerPlace } from './l2l/index.js'
+export type { Target } from './l2l/models/create.js'
+export type { Sample, WeightSpec } from './l2l/types.js'
 export {
   type Averaging,
   type AveragingSpec,
@@ -30,8 +32,10 @@ export {
   type RuleState,
   ruleFor,
   type Score,
+  type SerialOptions,
   type SerialReport,
   SerialTrainer,
+  type Trained,
   type UpdateRule
 } from './learner/index.js'
 export {
@@ -47,7 +51,11 @@ export { type ScenarioValues, simulate } from './library/simulate.js'
 export type { NetworkModel, TaskOptions } from './library/task.js'
 export { type TrainedModel, type TrainOptions, train } from './library/train.js'
 export {
+  type Download,
+  type InputAnswer,
+  type InputRequest,
   type LearningSpec,
+  type Log,
   type NeighbourChange,
   Peer,
   type PeerOptions,
@@ -55,16 +63,25 @@ export {
   type Plugin,
   PluginError,
   RequestError,
+  type Traffic,
   UnavailableError
 } from './peer/index.js'
 export type { HttpOptions } from './server/index.js'
 export {
   createParser,
   type ExampleStream,
+  type Format,
+  type Malformed,
   type OwnFormat,
   type OwnInput,
   type OwnReader,
   type OwnReaderFactory,
   openStream,
-  type StreamOptions
+  type Parser,
+  type ParserOptions,
+  type Rows,
+  type Scaling,
+  type Shard,
+  type StreamOptions,
+  type TextFormat
 } from './streams/index.js'

@@ -54,7 +54,7 @@ export interface LearningFlags extends NetworkFlags {
 export function withCommon(command: Command): Command {
   return command
     .option('--json', 'print one JSON object as the last line on stdout')
-    .option('--config <file>', 'YAML file with options under their long names; flags override it')
+    .option('--config <file>', 'YAML file of options by long name; flags win')
 }
 
 /** Where inputs come from and how they become features. */

@@ -2,24 +2,13 @@
  * Why a peer cannot be reached, found step by step in the order of the wire: each step's success is what the next one stands on,
  * so the first that fails is the one to mend.
  */
-import { createSocket } from 'node:dgram'
-import { lookup } from 'node:dns/promises'
-import { isIPv6 } from 'node:net'
-import { parseAddress, tcpEndOf } from './addresses.js'
+import { parseAddress } from './addresses.js'
+import { type Pass, type Step, StepFailedError } from './diagnosis-step.js'
 import * as errors from './errors.js'
 import type { Hello } from './hello.js'
 import type { Network } from './network.js'
-import { type Answerer, whoAnswers } from './who-answers.js'
-
-export type StepName = 'name' | 'route' | 'port' | 'network key' | 'noise' | 'allow-list' | 'protocol' | 'model'
-
-export interface Step {
-  readonly name: StepName
-  readonly ok: boolean
-  readonly detail: string
-  /** What to do about a step that failed. */
-  readonly remedy?: string
-}
+import { reach } from './reach.js'
+import type { Answerer } from './who-answers.js'
 
 export interface DiagnosisOptions {
   /** What must agree; its fields are empty where no model is at hand. */
@@ -30,16 +19,6 @@ export interface DiagnosisOptions {
   readonly stepMs?: number
 }
 
-class StepFailedError extends Error {
-  constructor(
-    readonly step: StepName,
-    message: string,
-    readonly remedy: string
-  ) {
-    super(message)
-  }
-}
-
 /**
  * @param network one that dials; it need not listen
  * @returns the steps up to the first that fails
@@ -47,7 +26,7 @@ class StepFailedError extends Error {
  */
 export async function diagnose(network: Network, address: string, options: DiagnosisOptions): Promise<Step[]> {
   const steps: Step[] = []
-  const pass = (name: StepName, detail: string) => {
+  const pass: Pass = (name, detail) => {
     if (!steps.some(step => step.name === name)) steps.push({ name, ok: true, detail })
   }
   parseAddress(address)
@@ -61,63 +40,6 @@ export async function diagnose(network: Network, address: string, options: Diagn
     steps.push({ name: step, ok: false, detail: message, remedy })
   }
   return steps
-}
-
-type Pass = (name: StepName, detail: string) => void
-
-/** Name, route and port of the first TCP end on the way: of the relay, where there is one. */
-async function reach(address: string, stepMs: number, pass: Pass): Promise<Answerer | undefined> {
-  const { host, port, isName, isPlain } = tcpEndOf(parseAddress(address))
-  const ip = isName ? await resolve(host) : host
-  pass('name', isName ? `${host} is ${ip}` : `${host} is no name, so nothing has to be looked up`)
-  await checkRoute(ip, port)
-  pass('route', `there is a way to ${ip}`)
-  try {
-    const answerer = await whoAnswers(ip, port, stepMs)
-    pass('port', `${port} takes connections`)
-    return isPlain ? answerer : undefined
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    if (code === 'EHOSTUNREACH' || code === 'ENETUNREACH') throw noRoute(ip, code)
-    if (code === 'ECONNREFUSED') {
-      throw new StepFailedError('port', `nobody listens on ${ip} port ${port}`, 'start the peer, or correct the port')
-    }
-    const remedy = 'open the port in the firewalls between, and forward it where a router stands before the peer'
-    throw new StepFailedError('port', `no answer from ${ip} port ${port} (${code})`, remedy)
-  }
-}
-
-async function resolve(host: string): Promise<string> {
-  try {
-    return (await lookup(host)).address
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new StepFailedError(
-      'name',
-      `${host} has no address (${code})`,
-      'check its spelling, and the DNS of this machine'
-    )
-  }
-}
-
-/** Connecting a datagram socket asks the routing table and sends nothing. */
-async function checkRoute(ip: string, port: number): Promise<void> {
-  const socket = createSocket(isIPv6(ip) ? 'udp6' : 'udp4')
-  try {
-    await new Promise<void>((done, fail) => {
-      socket.once('error', fail).once('connect', done)
-      socket.connect(port, ip)
-    })
-  } catch (error) {
-    throw noRoute(ip, (error as NodeJS.ErrnoException).code)
-  } finally {
-    socket.close()
-  }
-}
-
-function noRoute(ip: string, code: string | undefined): StepFailedError {
-  const remedy = 'connect this machine to that network (cable, VPN, IPv6), or take an address of one that it is in'
-  return new StepFailedError('route', `no way to ${ip} (${code})`, remedy)
 }
 
 function checkKeys(answerer: Answerer | undefined, isKeyed: boolean): void {

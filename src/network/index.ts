@@ -1,5 +1,5 @@
 /** The network room: what the peer and the commands use of it. */
-export { diagnose, type Step } from './diagnosis.js'
+export { diagnose } from './diagnosis.js'
 export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
 export {
   decodeIdentityKey,

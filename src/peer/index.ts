@@ -17,7 +17,7 @@ export {
 } from './agreement.js'
 export type { Download } from './download.js'
 export { LearnerFailedError, RequestError, UnavailableError } from './learner-handle.js'
-export { DEFAULT_CARRY, type NeighbourChange, type PeerOptions, type PeerStatus } from './options.js'
+export { DEFAULT_CARRY, type NeighbourChange, type PeerOptions, type PeerStatus, type Traffic } from './options.js'
 export { Peer } from './peer.js'
 export { loadPlugins, type Plugin, PluginError } from './plugins.js'
 export type { InputAnswer, InputRequest, PredictWith } from './thread-messages.js'
