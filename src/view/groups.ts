@@ -3,9 +3,13 @@
  * neighbours that did so before, since what one has the other has in a moment.
  * A group has a number, which the page makes a colour of; so numbers stay with the peers that had them: when a group falls
  * apart the larger part keeps its number, and when two become one it has the number of the one with more updates, whose
- * predictor the others take over.
+ * predictor the others take over. What counts is what the two had a while before: when the two are found to be one, the losers
+ * may have told of the winners' updates already.
  */
 import { Components, componentsOf, edgesOf } from './components.js'
+
+/** So many calls before a merger, twice a second, the two groups were surely still two. */
+const REMEMBERED = 6
 
 export interface Follower {
   readonly id: string
@@ -30,8 +34,8 @@ interface Group {
 
 export class Groups {
   readonly #numbers = new Map<string, number>()
-  /** Most updates in each group, last time. */
-  #updates = new Map<number, number>()
+  /** Most updates in each group the last times, oldest first. */
+  #updates = new Map<number, readonly number[]>()
 
   /** The number of the group that a peer belongs to, or did when it was last among the followers. */
   of(id: string): number | undefined {
@@ -47,12 +51,12 @@ export class Groups {
     const groups = grouped(followers, (a, b) => this.#numbers.has(a) && this.#numbers.get(a) === this.#numbers.get(b))
     const taken = new Set<number>()
     const numbers = new Map<string, number>()
-    const updates = new Map<number, number>()
+    const updates = new Map<number, readonly number[]>()
     for (const group of groups) {
       const number = this.#number(group, taken)
       taken.add(number)
       for (const id of group.members) numbers.set(id, number)
-      updates.set(number, group.updates)
+      updates.set(number, [...(this.#updates.get(number) ?? []), group.updates].slice(-REMEMBERED))
     }
     const adoptions = groups.flatMap(({ members }) => {
       const group = numbers.get(members[0]) as number
@@ -73,7 +77,11 @@ export class Groups {
       .map(id => this.#numbers.get(id))
       .filter(number => number !== undefined)
       .filter(number => !taken.has(number))
-    const updates = (number: number) => this.#updates.get(number) ?? 0
+    // A group that is younger than that has had no predictor to give to others.
+    const updates = (number: number) => {
+      const past = this.#updates.get(number) ?? []
+      return past.length < REMEMBERED ? -1 : past[0]
+    }
     if (before.length > 0) return before.reduce((best, number) => (updates(number) > updates(best) ? number : best))
     const used = new Set([...taken, ...this.#numbers.values()])
     let free = 0

@@ -1,5 +1,6 @@
 /** What a view concludes from the statuses that reach it, told in virtual time. */
 import assert from 'node:assert/strict'
+import { Groups } from '../../../src/view/groups.js'
 import { type NetworkStatus, type NetworkUpdate, NetworkView } from '../../../src/view/index.js'
 import { FORGET_MS, MAX_PEERS } from '../../../src/view/view.js'
 import { A, B, C, D, E, PEERS, status } from '../../support/statuses.js'
@@ -120,6 +121,33 @@ describe('a network view', () => {
     row.pass(6, [[A, B, C, D, E]])
     assert.deepEqual(row.groups, [0, 0, 0, 0, 0])
     assert.deepEqual(row.story, ['partitioned DE', 'healed DE', 'adopted DE'])
+  })
+
+  it('knows whose predictor stays when two sides become one', () => {
+    const groups = new Groups()
+    const follower = (id: string, updates: number, ...held: string[]) => ({ id, updates, held, neighbours: [] })
+    for (let call = 0; call < 8; call++) groups.assign([A, B, C].map(id => follower(id, call, 'common')))
+    const apart = (call: number) => [
+      follower(A, 10 + call, `a${call}`),
+      follower(B, 10 + call, `a${call}`),
+      follower(C, 10 + 3 * call, `c${call}`)
+    ]
+    for (let call = 0; call < 10; call++) assert.deepEqual(groups.assign(apart(call)), [])
+    assert.deepEqual(
+      [A, B, C].map(id => groups.of(id)),
+      [0, 0, 1]
+    )
+    // One of the losers has made an update of the winners' predictor before the two are seen to be one.
+    assert.deepEqual(groups.assign([follower(A, 60, 'x'), follower(B, 19, 'a9', 'x'), follower(C, 37, 'c9')]), [])
+    assert.deepEqual(groups.assign([A, B, C].map(id => follower(id, 60, 'x'))), [{ peers: [A, B], group: 1 }])
+    // One that comes back alone, with the others' updates, is no winner.
+    groups.assign([follower(A, 70, 'y'), follower(B, 70, 'y')])
+    groups.assign([follower(A, 71, 'z'), follower(B, 71, 'z'), follower(C, 80, 'w')])
+    assert.deepEqual(
+      [A, B, C].map(id => groups.of(id)),
+      [1, 1, 0]
+    )
+    assert.deepEqual(groups.assign([A, B, C].map(id => follower(id, 80, 'w'))), [{ peers: [C], group: 1 }])
   })
 
   it('is not deceived by an edge that changes', () => {
