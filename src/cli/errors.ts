@@ -18,19 +18,26 @@ const USAGE = new Set([
   'ScenarioError'
 ])
 
-/** @returns the line for stderr (none if it was printed already) and the exit code */
+/** @returns the line for stderr (none if it was printed already), with the error's code, and the exit code */
 export function explain(error: unknown): { readonly line: string | undefined; readonly exitCode: number } {
   if (error instanceof CommanderError) return explainParsing(error)
   if (!(error instanceof Error)) return { line: String(error), exitCode: 1 }
   const bug = error instanceof TypeError || error instanceof ReferenceError || error.name === 'AssertionError'
-  const line = bug ? `this is a bug in admb, please report it: ${error.stack}` : oneLine(error.message)
+  const line = bug ? `this is a bug in admb, please report it: ${error.stack}` : oneLine(error.message) + codeOf(error)
   return { line, exitCode: USAGE.has(error.name) ? 2 : 1 }
+}
+
+/** The code by which the page about errors lists it. */
+function codeOf(error: Error & { readonly code?: unknown }): string {
+  return typeof error.code === 'string' && error.code.startsWith('ERR_') ? ` (${error.code})` : ''
 }
 
 /** What the option parser has to say. Help and version were printed already. */
 function explainParsing({ code, message, exitCode }: CommanderError): ReturnType<typeof explain> {
   const isPrinted = code === 'commander.version' || code.startsWith('commander.help')
-  const line = isPrinted ? undefined : `${oneLine(message).replace(/^error: /, '')} (add --help for the options)`
+  const line = isPrinted
+    ? undefined
+    : `${oneLine(message).replace(/^error: |\.$/g, '')}: add --help for the options (${UsageError.code})`
   return { line, exitCode: exitCode === 0 ? 0 : 2 }
 }
 

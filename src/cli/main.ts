@@ -37,6 +37,9 @@ async function main(words: string[]): Promise<void> {
   const asked = words.find(word => Object.hasOwn(commands, word))
   const names = asked === undefined || words[0] === 'help' ? Object.keys(commands) : [asked]
   for (const name of names) (await commands[name]())(program)
+  if (words[0] === 'complete' || asked === undefined) {
+    if ((await import('./completion.js')).addCompletion(program, words)) return
+  }
   await program.parseAsync(words, { from: 'user' })
 }
 

@@ -5,11 +5,15 @@
 
 /** A model, rule, averaging or trainer was asked for with options that make no sense. */
 export class OptionError extends Error {
+  static readonly code = 'ERR_OPTION'
+  readonly code = OptionError.code
   override readonly name = 'OptionError'
 }
 
 /** An input does not fit the model: its label, or a feature number. Nothing was learned from it. */
 export class ExampleError extends Error {
+  static readonly code = 'ERR_EXAMPLE'
+  readonly code = ExampleError.code
   override readonly name = 'ExampleError'
   /** @param row the row within the `Examples` at hand, zero-based */
   constructor(
@@ -22,5 +26,7 @@ export class ExampleError extends Error {
 
 /** A loss or gradient left the range of float32: it is refused before it touches a sum. */
 export class DivergenceError extends Error {
+  static readonly code = 'ERR_DIVERGENCE'
+  readonly code = DivergenceError.code
   override readonly name = 'DivergenceError'
 }

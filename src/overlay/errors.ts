@@ -5,12 +5,14 @@
 
 /** A frame or beacon from outside is not a well-formed overlay message: end the session and `penalise` the sender. */
 export class OverlayMessageError extends Error {
-  static readonly code = 'OVERLAY_MESSAGE'
+  static readonly code = 'ERR_OVERLAY_MESSAGE'
+  readonly code = OverlayMessageError.code
   override readonly name = 'OverlayMessageError'
 }
 
 /** An option of `OverlayNode` is out of range; the message says which and what is allowed. */
 export class OverlayOptionError extends Error {
-  static readonly code = 'OVERLAY_OPTION'
+  static readonly code = 'ERR_OVERLAY_OPTION'
+  readonly code = OverlayOptionError.code
   override readonly name = 'OverlayOptionError'
 }

@@ -234,4 +234,19 @@ describe('a command', function () {
     assert.equal(code, 0)
     assert.match(stdout, /demo .*\n.*peer /)
   })
+
+  it('is completed by shells: words, options, and files where files are wanted', async () => {
+    const offered = async (...words: string[]) =>
+      (await admb(['complete', '--', ...words])).stdout.trimEnd().split('\n')
+    const names = (lines: string[]) => lines.slice(0, -1).map(line => line.split('\t')[0])
+    assert.deepEqual(names(await offered('tr')), ['train'])
+    assert.deepEqual(names(await offered('sim', 'com')), ['compare'])
+    assert.deepEqual(names(await offered('train', '--sca')), ['--scale'])
+    assert.deepEqual(names(await offered('train', '--scale', '')), ['none', 'standard'])
+    assert.deepEqual(await offered('train', '--data', ''), [':0'])
+    const script = await admb(['complete', 'bash'])
+    assert.equal(script.code, 0)
+    assert.match(script.stdout, /complete .*admb/)
+    await refuses(['complete', 'fsh'], 2, /fsh.*bash.*--help.*ERR_USAGE/)
+  })
 })

@@ -98,7 +98,7 @@ describe('a peer ends', function () {
     const state = join(dir, 'state')
     const peer = processes.start('--data', data, ...libsvm, '--dir', state, '--log-level', 'silent')
     assert.equal(await peer.exit, 1)
-    assert.match(peer.stderr, /^admb: \S+rows\.gz: the gzip data ends early: fetch the file anew\n$/)
+    assert.match(peer.stderr, /^admb: \S+rows\.gz: the gzip data ends early: fetch the file anew \(ERR_INPUT_GZIP\)\n$/)
     const { progress } = await checkpoint(state)
     assert.ok(progress.inputs > 1000)
   })

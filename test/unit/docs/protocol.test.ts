@@ -38,14 +38,22 @@ class Bytes {
     return this.take(this.uint()).toString('utf8')
   }
 
-  entries(): Map<number, number> {
-    const entries = new Map<number, number>()
-    let next = 0
+  step(): number {
+    const value = this.uint()
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+
+  /** Places and their segments, from 0 everywhere. */
+  runs(): Map<number, number> {
+    const segments = new Map<number, number>()
+    let place = 0
     for (let count = this.uint(); count > 0; count--) {
-      next += this.uint()
-      entries.set(next++, this.uint())
+      place += this.uint()
+      const length = this.uint()
+      const change = this.step()
+      for (const end = place + length; place < end; place++) segments.set(place, change)
     }
-    return entries
+    return segments
   }
 
   block(): number[] {
@@ -69,8 +77,9 @@ class PageReader extends Bytes {
   readonly contributors = new Map<number, Maker>()
 
   define(): void {
+    let place = this.uint()
     for (let count = this.uint(); count > 0; count--) {
-      this.contributors.set(this.uint(), { origin: this.text(), incarnation: this.uint() })
+      this.contributors.set(place++, { origin: this.text(), incarnation: this.uint() })
     }
   }
 
@@ -81,7 +90,7 @@ class PageReader extends Bytes {
   }
 
   header() {
-    return { count: this.uint(), coverage: this.entries(), parent: this.name() }
+    return { count: this.uint(), coverage: this.runs(), parent: this.name() }
   }
 }
 
@@ -190,7 +199,7 @@ describe('docs/protocol.md', () => {
     const { input, flags, sequence, received } = read()
     assert.deepEqual([flags & 15, sequence, received], [8, 2, 1])
     assert.equal(input.uint(), 0)
-    const covered = [...input.entries()].map(([number, segments]) => [input.contributors.get(number)?.origin, segments])
+    const covered = [...input.runs()].map(([place, segments]) => [input.contributors.get(place)?.origin, segments])
     assert.deepEqual(covered, [['peer', 1]])
     assert.equal(input.uint(), 1)
     assert.deepEqual(
