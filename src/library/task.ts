@@ -128,8 +128,8 @@ function streamOf({ data, ...options }: TaskOptions): StreamOptions | undefined 
   const isNetwork = typeof options.model === 'object'
   const own = typeof options.model === 'string' && isOwnName(options.model) && !ownLoss(options.model).classifies
   const isNumber = options.model === 'linear' || own || (isNetwork && options.target === 'number')
-  const { constant = !isNetwork, hashBits, classes, classNames, scale } = options
-  const wanted = { constant, hashBits, classNames, scale, classes: isNumber ? undefined : classes }
+  const { constant = !isNetwork, hashBits, classes, classNames, scale, features: dimension } = options
+  const wanted = { constant, dimension, hashBits, classNames, scale, classes: isNumber ? undefined : classes }
   const target = isNumber ? 'number' : undefined
   return withoutUndefined({ target, ...wanted, ...(typeof data === 'string' ? { data } : data) })
 }

@@ -19,6 +19,11 @@ export interface TrainOptions extends TaskOptions {
   readonly execution?: Execution
 }
 
+export interface TrainReport extends SerialReport {
+  /** Malformed inputs of the stream; `data: { …, strict: true }` refuses them instead. */
+  readonly skipped: number
+}
+
 /** One batch after another: an update for each input, as a learner alone does best. */
 const SERIAL_BATCH = 1
 
@@ -41,10 +46,10 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   if (inputs !== undefined) {
     const rows = parse(spec, encodeInputs(inputs, labels ?? []), false)
     trainer.learn(spec.features.scale === 'standard' ? scaled(rows, scaling) : rows)
-  } else if (stream !== undefined) {
-    for await (const examples of await openStream({ ...stream, scaling })) trainer.learn(examples)
   }
-  const report = trainer.report()
+  const opened = stream && (await openStream({ ...stream, scaling }))
+  for await (const examples of opened ?? []) trainer.learn(examples)
+  const report = { ...trainer.report(), skipped: opened?.skipped ?? 0 }
   const { parameters, average } = trainer.finish()
   const { learner } = await learningParts(spec, execution)
   const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
@@ -62,7 +67,7 @@ export class TrainedModel {
     /** What predicts. */
     readonly parameters: Blocks,
     /** Progressive: each input was scored before it was learned. */
-    readonly report: SerialReport,
+    readonly report: TrainReport,
     scaling: Scaling | undefined
   ) {
     this.#learner = learner

@@ -82,7 +82,7 @@ function explain(error: FastifyError & { remedy?: string }): { readonly status: 
 /** Answers what is no HTTP request, or does not arrive in time, which never reaches a route. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return
-  const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+  const isLate = error.code?.endsWith('REQUEST_TIMEOUT')
   const failure: Failure = isLate
     ? { error: 'the request did not arrive in time', code: 'ERR_TIMEOUT', remedy: 'send less at a time' }
     : { error: 'this is no HTTP request', code: 'ERR_REQUEST' }

@@ -74,8 +74,7 @@ Examples:
       --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW…
   admb peer --data clicks.vw.gz --hash-bits 18 --dir state --network-key net.key
 
-A restarted peer goes on where its --dir left its data. After a crash it learns
-again what came after the last checkpoint, which is at most a second old.`
+A restarted peer goes on where its --dir left off; a crash costs about a second.`
     )
   return withCommon(withHttp(command)).action(run)
 }

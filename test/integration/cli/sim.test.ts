@@ -41,7 +41,10 @@ describe('admb sim', function () {
     child.kill('SIGINT')
     const stopped = await ended
     assert.equal(stopped.code, 1)
-    assert.match(stopped.stderr, /^admb: stopped: \d of 5 runs are in .*sweep\.jsonl; go on with .*--resume \(ERR_STOPPED\)\n$/)
+    assert.match(
+      stopped.stderr,
+      /^admb: stopped: \d of 5 runs are in .*sweep\.jsonl; go on with .*--resume \(ERR_STOPPED\)\n$/
+    )
     assert.equal(stopped.stdout, '')
     const kept = lines()
     assert.ok(kept.length >= 1 && kept.length < 5, `${kept.length} runs`)

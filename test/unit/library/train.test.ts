@@ -1,5 +1,8 @@
 /** Learning in this process from arrays and files, and what is said of what makes no sense. */
 import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { simulate } from '../../../src/library/simulate.js'
 import { type TrainOptions, train } from '../../../src/library/train.js'
@@ -31,6 +34,20 @@ describe('train', () => {
     assert.equal(once.spec.model, 'softmax')
     assert.ok((once.report.accuracy ?? 0) > 0.8)
     assert.deepEqual(again.report, once.report)
+  })
+
+  it('counts what it leaves out of a file, or refuses it where asked', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'admb-library-'))
+    try {
+      const file = join(dir, 'some.libsvm')
+      await writeFile(file, '1 1:0.5\n0 2:one\n0 2:1\n')
+      const { report } = await train({ data: file, features: 2 })
+      assert.deepEqual([report.inputs, report.skipped], [2, 1])
+      await assert.rejects(train({ data: { data: file, strict: true }, features: 2 }), /some\.libsvm:2:/)
+      await assert.rejects(train({ data: file }), /the number of features must be known/)
+    } finally {
+      await rm(dir, { recursive: true })
+    }
   })
 
   it('scales what it predicts as it scaled what it learned', async () => {
