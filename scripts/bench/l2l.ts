@@ -1,34 +1,25 @@
 /**
  * The relay's schedules over the same transformer: memory by depth, time a step, what the param-server's threads leave exposed,
- * and what fits into one device budget. Ratios are of processor time, the least of some steps taken in turns: others use the machine as
+ * and speed beside others. Ratios are of processor time, the least of some steps taken in turns: others use the machine as
  * well.
  */
 import { openDevice } from '../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
-import { createModel } from '../../src/l2l/models/create.js'
-import { parseModel } from '../../src/l2l/models/spec.js'
 import { BlocksHost } from '../../src/l2l/network.js'
 import { Relay, type RelayOptions } from '../../src/l2l/relay/relay.js'
 import { DenseRows } from '../../src/l2l/rows.js'
 import { RelayEngine } from '../../src/l2l/training/engine.js'
 import type { Model } from '../../src/l2l/types.js'
-import { type Examples, zeros } from '../../src/learner/index.js'
-import { Random } from '../../src/streams/index.js'
+import { zeros } from '../../src/learner/index.js'
+import { gpt, type Shape, tokens } from './l2l-model.js'
+import { speed } from './l2l-speed.js'
 import type { Row } from './row.js'
 
-const VOCABULARY = 64
-const TURNS = 4
-
-interface Shape {
-  readonly width: number
-  readonly length: number
-  readonly batch: number
-  readonly microbatch: number
-}
+const TURNS = 8
 
 /** Small, so that 64 layers take seconds. */
 const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
-const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 4 }
+const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
 const DEPTHS = [4, 8, 16, 32, 64]
 
 type Way = RelayOptions & { readonly schedule: NonNullable<RelayOptions['schedule']> }
@@ -38,25 +29,8 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* memory(backend)
   yield* time(backend)
   yield* exposed(backend)
-  yield* budget(backend)
+  yield* speed(backend)
   yield* precision(backend)
-}
-
-function gpt(layers: number, { width, length }: Shape): Model {
-  const spec = parseModel({ model: 'gpt', width, layers, heads: 4 }, 'bench')
-  return createModel(spec, { kind: 'tokens', shape: [length], vocabulary: VOCABULARY }, { kind: 'next-token' })
-}
-
-function tokens({ length }: Shape, size: number): Examples {
-  const random = new Random(1)
-  const width = length + 1
-  return {
-    size,
-    labels: new Float32Array(size),
-    offsets: Int32Array.from({ length: size + 1 }, (_, row) => row * width),
-    indices: Int32Array.from({ length: size * width }, (_, i) => i % width),
-    values: Float32Array.from({ length: size * width }, () => random.below(VOCABULARY))
-  }
 }
 
 interface Step {
@@ -216,23 +190,6 @@ function* exposed(backend: string): Generator<Row> {
       yield { name: `training, ${schedule}: waiting for Adam`, value: share, unit: '%', target: { most: 5 }, details }
     }
   }
-}
-
-/** A budget in which the plain baseline must shrink its batch to a quarter. */
-function* budget(backend: string): Generator<Row> {
-  const model = gpt(8, TIME)
-  const small = { ...TIME, batch: TIME.batch / 4 }
-  const { deviceBytes: deviceMemory } = step(model, small, { schedule: 'baseline' })
-  const inputsASecond = (shape: Shape, way: Way) => {
-    let least = Number.POSITIVE_INFINITY
-    for (let turn = 0; turn < TURNS; turn++) least = Math.min(least, step(model, shape, { ...way, deviceMemory }).cpuMs)
-    return (1000 * shape.batch) / least
-  }
-  const baseline = inputsASecond(small, { schedule: 'baseline' })
-  const relayed = inputsASecond(TIME, { schedule: 'l2l-p', microbatch: TIME.microbatch, stash: 'host' })
-  const details = { backend, deviceMemory, baselineBatch: small.batch, batch: TIME.batch, baseline, relayed }
-  const name = 'one budget: inputs a second, l2l-p over baseline with a quarter of the batch'
-  yield { name, value: relayed / baseline, unit: 'times', target: { least: 1.4 }, details }
 }
 
 /** What brain floats leave of the stash, on the device and on the host. */

@@ -1,5 +1,6 @@
 /** Parsers of option values: each turns a word into a value or says what the word should have been. */
 import { InvalidArgumentError } from 'commander'
+import { NAME_PATTERN } from '../view/name.js'
 
 /** A whole number in a range. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (word: string) => number {
@@ -23,6 +24,12 @@ export function amount(above = false): (word: string) => number {
 /** A repeatable option. */
 export function collect(word: string, previous: readonly string[] | undefined): string[] {
   return [...(previous ?? []), word]
+}
+
+/** What a peer is called on the pages of its network. */
+export function peerName(word: string): string {
+  if (NAME_PATTERN.test(word)) return word
+  throw new InvalidArgumentError('It must have 1 to 40 printable characters.')
 }
 
 /** Comma-separated names. */

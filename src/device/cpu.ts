@@ -1,5 +1,11 @@
 /** TensorFlow.js in plain JavaScript: works everywhere, slowly. */
-import '@tensorflow/tfjs-backend-cpu'
 import * as tf from '@tensorflow/tfjs-core'
+import { processPeak } from './process-peak.js'
+import type { Backend } from './types.js'
 
-export const backend = { name: 'cpu', bytes: () => tf.memory().numBytes }
+export async function openCpu(): Promise<Backend> {
+  // The package tfjs-node brings one of its own.
+  if (tf.findBackendFactory('cpu') === null) await import('@tensorflow/tfjs-backend-cpu')
+  if (!(await tf.setBackend('cpu'))) throw new Error('it does not start')
+  return { detail: 'in plain JavaScript', hasFastProducts: true, sharesHostMemory: true, peakBytes: processPeak() }
+}

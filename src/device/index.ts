@@ -1,4 +1,6 @@
 /** Where layers are executed: choosing a device and measuring it. */
+export type { HeadKernel } from './blas-heads.js'
 export { DeviceError } from './errors.js'
-export { openDevice } from './open.js'
+export { installTensorflow } from './install-tensorflow.js'
+export { openDevice, openedDevice } from './open.js'
 export { DEVICE_NAMES, type Device, type DeviceName } from './types.js'

@@ -1,62 +1,49 @@
-/** Opening a device: the one asked for, or the first that works. */
-import * as tf from '@tensorflow/tfjs-core'
+/** Opening a device: the one asked for, or the first that works. TensorFlow.js has one backend at a time, and so has a thread. */
 import { DeviceError } from './errors.js'
-import type { Device, DeviceName } from './types.js'
+import { type Backend, DEVICE_NAMES, type Device, type DeviceName, type DeviceOptions } from './types.js'
 
-/** In the order in which `auto` tries them. */
-const BACKENDS: readonly { readonly name: DeviceName; readonly load: () => Promise<Backend> }[] = [
-  { name: 'wasm', load: async () => (await import('./wasm.js')).backend },
-  { name: 'cpu', load: async () => (await import('./cpu.js')).backend }
-]
-
-/** A TensorFlow.js backend, registered by the import of its module. */
-export interface Backend {
-  readonly name: string
-  /** Bytes on the device now. */
-  bytes(): number
+const OPENERS: Readonly<Record<DeviceName, (options: DeviceOptions) => Promise<Backend>>> = {
+  'tensorflow-gpu': async () => (await import('./tensorflow.js')).openTensorflow('@tensorflow/tfjs-node-gpu'),
+  tensorflow: async () => (await import('./tensorflow.js')).openTensorflow('@tensorflow/tfjs-node'),
+  webgpu: async () => (await import('./webgpu.js')).openWebgpu(),
+  wasm: async options => (await import('./wasm.js')).openWasm(options),
+  cpu: async () => (await import('./cpu.js')).openCpu()
 }
+
+let current: Device | undefined
 
 /**
  * @param asked the device, or `auto` for the first that works
  * @throws DeviceError if it does not work here, or none does
  */
-export async function openDevice(asked: DeviceName | 'auto', memoryLimit?: number): Promise<Device> {
+export async function openDevice(asked: DeviceName | 'auto', options: DeviceOptions = {}): Promise<Device> {
   const failed: string[] = []
-  for (const { name, load } of BACKENDS) {
-    if (asked !== 'auto' && asked !== name) continue
+  const given = { ...fromEnvironment(), ...options }
+  for (const name of asked === 'auto' ? DEVICE_NAMES : [asked]) {
     try {
-      const backend = await load()
-      if (!(await tf.setBackend(backend.name))) throw new Error('it does not start')
-      await tf.ready()
-      return opened(name, backend, failed, memoryLimit)
+      const backend = await OPENERS[name](given)
+      const works = `${name} works, ${backend.detail}`
+      current = { ...backend, name, why: failed.length === 0 ? works : `${works}; ${failed.join('; ')}` }
+      return current
     } catch (error) {
+      // Something was asked for that is not there: another device would not be what was meant.
+      if (error instanceof DeviceError) throw error
       failed.push(`${name}: ${(error as Error).message.split('\n')[0]}`)
     }
   }
-  throw new DeviceError(failed.length > 0 ? failed.join('; ') : `there is no device ${asked}`)
+  throw new DeviceError(failed.join('; '))
 }
 
-function opened(
-  name: DeviceName,
-  backend: Backend,
-  failed: readonly string[],
-  memoryLimit: number | undefined
-): Device {
-  let peak = backend.bytes()
-  return {
-    name,
-    why: failed.length === 0 ? `${name} works` : `${name} works; ${failed.join('; ')}`,
-    memoryLimit,
-    get bytes() {
-      return backend.bytes()
-    },
-    get peakBytes() {
-      peak = Math.max(peak, backend.bytes())
-      return peak
-    },
-    resetPeak() {
-      peak = backend.bytes()
-    },
-    close: () => undefined
+/** The device of this thread. @throws DeviceError if none was opened */
+export function openedDevice(): Device {
+  if (current === undefined) throw new DeviceError('no device was opened in this thread: call openDevice first')
+  return current
+}
+
+function fromEnvironment(): DeviceOptions {
+  const { ADMB_BLAS: blas, ADMB_BLAS_THREADS: threads } = process.env
+  if (threads !== undefined && !/^[1-9]\d{0,2}$/.test(threads)) {
+    throw new DeviceError(`ADMB_BLAS_THREADS is ${threads}: give the number of threads`)
   }
+  return { blas, blasThreads: threads === undefined ? undefined : Number(threads) }
 }

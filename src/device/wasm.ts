@@ -1,8 +1,28 @@
-/** TensorFlow.js on WebAssembly: one thread with SIMD, no download. Its heap never shrinks, so its size is a high-water mark. */
+/**
+ * TensorFlow.js on WebAssembly: one thread with SIMD, no download; matrix products by the machine's BLAS where there is one. Its
+ * heap never shrinks, so its size is a high-water mark.
+ */
 import '@tensorflow/tfjs-backend-wasm'
 import * as tf from '@tensorflow/tfjs-core'
+import { loadBlas } from './blas.js'
+import { useHeadKernels } from './blas-heads.js'
+import { useProducts } from './blas-products.js'
+import type { Backend, DeviceOptions } from './types.js'
+import { useRowGather } from './wasm-gather.js'
+import { guardHeap, type Heap } from './wasm-heap.js'
 
-export const backend = {
-  name: 'wasm',
-  bytes: () => (tf.backend() as unknown as { wasm: { HEAPU8: Uint8Array } }).wasm.HEAPU8.length
+export async function openWasm({ blas: library, blasThreads }: DeviceOptions): Promise<Backend> {
+  if (!(await tf.setBackend('wasm'))) throw new Error('it does not start')
+  const heap = (tf.backend() as unknown as { readonly wasm: Heap }).wasm
+  guardHeap(heap)
+  useRowGather()
+  const blas = await loadBlas({ library, threads: blasThreads })
+  useProducts(blas)
+  useHeadKernels(blas)
+  return {
+    detail: blas === undefined ? 'without a BLAS' : `with ${blas.description}`,
+    hasFastProducts: blas !== undefined,
+    sharesHostMemory: false,
+    peakBytes: () => heap.HEAPU8.length
+  }
 }

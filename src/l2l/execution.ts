@@ -13,8 +13,8 @@ export function networkModel({ layers, sample, target }: NetworkSpec): Model {
 }
 
 /** @throws DeviceError */
-export function deviceFor({ backend = 'auto', deviceMemory }: Execution): Promise<Device> {
-  return openDevice(backend, deviceMemory)
+export function deviceFor({ backend = 'auto' }: Execution): Promise<Device> {
+  return openDevice(backend)
 }
 
 /**

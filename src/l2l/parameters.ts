@@ -1,5 +1,6 @@
 /** How a layer's block, which the host keeps, becomes tensors on the device, and how gradients come back. */
 import * as tf from '@tensorflow/tfjs-core'
+import { openedDevice } from '../device/index.js'
 import { sizeOf } from './shape.js'
 import type { Layer, Model } from './types.js'
 
@@ -12,11 +13,11 @@ export function blockNumbers({ layers }: Model): readonly (number | undefined)[]
 /** Copies a layer's weights to the device. Whoever asked disposes of them. */
 export function upload(layer: Layer, block: Float32Array): tf.Tensor[] {
   let from = 0
-  // This backend takes host memory as it is, and the host may write there before the tensor is gone.
-  const aliases = tf.getBackend() === 'tensorflow'
+  // Where a tensor reads host memory as long as it lives, the host may write there before it is gone.
+  const { sharesHostMemory } = openedDevice()
   return layer.weights.map(({ shape }) => {
     const to = from + sizeOf(shape)
-    const values = aliases ? block.slice(from, to) : block.subarray(from, to)
+    const values = sharesHostMemory ? block.slice(from, to) : block.subarray(from, to)
     from = to
     return tf.tensor(values, shape as number[], 'float32')
   })

@@ -1,16 +1,17 @@
 /**
- * Matrix products as layers need them. The wasm backend has one fast path, for a plain product of two matrices; transposed
- * and batched ones take a loop that is ten times slower. There, transposes are made explicitly and large products of a batch
- * are taken one by one. Elsewhere the backend is given the product as it is.
+ * Matrix products as layers need them. Without a BLAS the wasm backend has one fast path, for a plain product of two matrices;
+ * transposed and batched ones take a loop that is ten times slower. There, transposes are made explicitly and large products
+ * of a batch are taken one by one. Elsewhere the device is given the product as it is.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { openedDevice } from '../device/index.js'
 import { spend } from './scope.js'
 
 /** From so many multiplications a product on, a call of its own is cheaper than wasm's slow loop (measured). */
 const LARGE_PRODUCT = 40_000
 
 function onlyPlainIsFast(): boolean {
-  return tf.getBackend() === 'wasm'
+  return !openedDevice().hasFastProducts
 }
 
 /** Product of two matrices, each transposed if so asked. */
@@ -62,7 +63,21 @@ export function projectBack(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
 
 /** Gradients of `project(x, kernel) + bias` at kernel and bias, summed over all axes but the last. */
 export function projectionGradients(x: tf.Tensor, dy: tf.Tensor): [kernel: tf.Tensor, bias: tf.Tensor] {
-  return [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), tf.tidy(() => tf.sum(asRows(dy), 0))]
+  return [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
+}
+
+/** Sum over all axes but the last. By a product with ones: wasm's own sum over a first axis is many times slower. */
+export function sumOfRows(x: tf.Tensor): tf.Tensor {
+  return tf.tidy(() => {
+    const rows = asRows(x)
+    return tf.reshape(multiply(tf.ones([1, rows.shape[0]]), rows), [rows.shape[1] as number])
+  })
+}
+
+/** Mean along the last axis, which stays with the length 1. Likewise by a product. */
+export function meanAlong(x: tf.Tensor): tf.Tensor {
+  const width = x.shape[x.rank - 1] as number
+  return tf.tidy(() => tf.reshape(multiply(asRows(x), tf.fill([width, 1], 1 / width)), [...x.shape.slice(0, -1), 1]))
 }
 
 /** [rows, last axis], of the same memory. */

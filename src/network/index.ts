@@ -14,3 +14,4 @@ export {
 export { createNetwork, type Network } from './network.js'
 export type { Log, LogLevel, NetworkOptions, PeerTarget } from './options.js'
 export type { Session } from './session.js'
+export type { Topic } from './topics.js'

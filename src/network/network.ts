@@ -7,7 +7,7 @@ import type { Connection, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { AccessControl } from './access.js'
 import { Dialler } from './dialler.js'
-import { NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
+import { IncompatiblePeerError, NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
 import { answer, ask, type FetchHandler } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
 import { greet, hearGreeting } from './greeting.js'
@@ -77,6 +77,7 @@ export class Network {
   #nextSession = 1
   #onSession: ((session: Session) => void) | undefined
   #onFetch: FetchHandler | undefined
+  #onRefused: ((peer: string, reason: string) => void) | undefined
   #stopping: Promise<void> | undefined
 
   /** @param host not started yet; use `createNetwork` */
@@ -125,6 +126,11 @@ export class Network {
   /** Called for every gossip message of another peer; `from` has signed it, whoever brought it. */
   onGossip(handler: GossipHandler): void {
     this.#gossip.onMessage(handler)
+  }
+
+  /** Called when a peer that came is turned away, or banned. */
+  onRefused(handler: (peer: string, reason: string) => void): void {
+    this.#onRefused = handler
   }
 
   /** Called to answer other peers' fetches. Without it there is nothing to fetch. */
@@ -179,7 +185,8 @@ export class Network {
   /** Gossips up to 16 KiB. Until the topic's next message, peers that connect later get it too. @throws RangeError */
   publish(topic: Topic, message: Uint8Array): void {
     this.#gossip.publish(topic, message).then(
-      recipients => this.#greetOthers(recipients),
+      // Whoever misses a status has the next one in a moment.
+      recipients => topic !== 'status' && this.#greetOthers(recipients),
       (error: Error) => this.#options.log('warn', 'gossip failed', { reason: error.message })
     )
   }
@@ -194,6 +201,7 @@ export class Network {
   penalise(peer: string, reason: string): number {
     const ms = this.#access.penalise(peer, reason)
     this.#options.log('warn', `peer ${peer} is banned for ${ms / 1000} s: ${reason}`, { peer, reason, ms })
+    this.#onRefused?.(peer, `banned for ${ms / 1000} s: ${reason}`)
     this.disconnect(peer, reason)
     return ms
   }
@@ -252,7 +260,10 @@ export class Network {
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
       if (error instanceof ProtocolViolationError) this.penalise(peer, error.message)
-      else this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
+      else {
+        this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
+        if (error instanceof IncompatiblePeerError) this.#onRefused?.(peer, error.message)
+      }
     }
   }
 

@@ -2,7 +2,7 @@
  * The overlay state machine at work on a real network: its effects become dials, control messages and beacons, and what
  * the network reports becomes its events. Above it the peer sees tree edges come and go, and frames.
  */
-import type { Log, Network, PeerTarget, Session } from '../network/index.js'
+import { type Log, type Network, type PeerTarget, type Session, UnreachablePeerError } from '../network/index.js'
 import {
   decodeBeacon,
   decodeMessage,
@@ -16,6 +16,8 @@ import {
 export interface EdgeHandlers {
   up(edge: number, peer: string): void
   down(edge: number, peer: string, reason: string): void
+  /** The peer answers, but it and this one do not learn together. */
+  refused(peer: string, reason: string): void
   /** Resolves when the frame is consumed and the next may come. */
   frame(edge: number, bytes: Uint8Array): Promise<void>
 }
@@ -151,7 +153,7 @@ export class Edges {
       this.#overlay.opened(this.#now(), number)
     } catch (error) {
       if (abort.signal.aborted) return
-      this.#tell(target.id ?? '', (error as Error).message)
+      this.#tell(target.id ?? '', error as Error)
       this.#overlay.closed(this.#now(), number)
     } finally {
       this.#dialling.delete(number)
@@ -159,11 +161,13 @@ export class Edges {
     this.#after()
   }
 
-  #tell(peer: string, reason: string): void {
+  #tell(peer: string, error: Error): void {
+    const { message: reason } = error
     if (this.#told.get(peer) === reason) return
     if (this.#told.size > 1000) this.#told.clear()
     this.#told.set(peer, reason)
     this.#options.log('warn', reason, { peer })
+    if (!(error instanceof UnreachablePeerError)) this.#options.handlers.refused(peer, reason)
   }
 
   /** Carries out what the state machine asks for, and sleeps until it needs the time. */

@@ -5,6 +5,7 @@
  */
 import { AdmbNode, type Effect, FrameError, type PredictorName, startingPredictor } from '../admb/index.js'
 import type { ExampleStream, Rows } from '../streams/index.js'
+import { Trail } from '../view/index.js'
 import type { LearningParts } from './agreement.js'
 import { HeadWatch } from './head-watch.js'
 import { Pace } from './pace.js'
@@ -33,6 +34,7 @@ export class LearnerLoop {
   readonly #training: TestThenTrain
   readonly #heads: HeadWatch
   readonly #warnings: Warnings
+  readonly #trail = new Trail()
   #adopted = 0
   #stream: ExampleStream | undefined
   #ended = false
@@ -116,7 +118,7 @@ export class LearnerLoop {
     if (this.#heads.announces(name, now)) this.#post({ kind: 'head', name })
     if (now - this.#lastStatus >= STATUS_MS) {
       this.#lastStatus = now
-      this.#post({ kind: 'status', status: this.status() })
+      this.#post({ kind: 'status', status: this.status(), trail: this.#trail.take() })
     }
     if (this.#init.durable && !this.#storing && now >= this.#storeAfter) this.checkpoint()
     this.#settle()
@@ -221,10 +223,10 @@ export class LearnerLoop {
     switch (effect.kind) {
       case 'adopted':
         this.#adopted++
-        this.#training.renew()
+        this.#hold()
         break
       case 'updated':
-        this.#training.renew()
+        this.#hold()
         break
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
@@ -232,6 +234,11 @@ export class LearnerLoop {
       default:
         effect satisfies never
     }
+  }
+
+  #hold(): void {
+    this.#training.renew()
+    this.#trail.add(this.#node.predictor.name)
   }
 
   /** After every event: what it led to, and frames for the edges that can take one. */

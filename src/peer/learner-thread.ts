@@ -37,14 +37,14 @@ async function serve(loop: LearnerLoop): Promise<void> {
         clearInterval(timer)
         loop.stop()
         if (init.durable) loop.checkpoint()
-        post({ kind: 'status', status: loop.status() })
+        post({ kind: 'status', status: loop.status(), trail: [] })
         post({ kind: 'stopped' })
         port.close()
       } else loop.receive(message)
     })
   })
   const stream = init.stream && (await openStream({ ...unscaled(init.stream), onMalformed: malformed(loop) }))
-  post({ kind: 'status', status: loop.status() })
+  post({ kind: 'status', status: loop.status(), trail: [] })
   if (stream === undefined) return
   try {
     await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))

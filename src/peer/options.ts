@@ -37,6 +37,8 @@ export interface PeerOptions {
   readonly allow?: ReadonlySet<string>
   /** Identity for a peer without a state directory, or for a new one. Default: a new one. */
   readonly identity?: IdentityKey
+  /** What the pages of the network call it, 40 characters at most. Default: its id. */
+  readonly name?: string
   /** Modules with own losses, rules, layers and readers, of which `spec.plugins` holds what `loadPlugins` returned. */
   readonly plugins?: readonly string[]
   readonly log: Log

@@ -4,14 +4,17 @@
  */
 import { EventEmitter } from 'node:events'
 import { decodeHead, encodeHead, type PredictorName } from '../admb/index.js'
-import type { Network } from '../network/index.js'
+import { OptionError } from '../learner/index.js'
+import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
+import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
 import { specText } from './agreement.js'
 import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
 import { type Download, downloadOf } from './download.js'
 import { Edges } from './edges.js'
 import { Frames } from './frames.js'
+import { Herald } from './herald.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { loadPlugins } from './plugins.js'
@@ -31,7 +34,10 @@ const FETCH_TIMEOUT_MS = 30_000
 /** Longest silence of a learner that is taken to be at work, in milliseconds: a status is due four times a second. */
 const SILENCE_MS = 15_000
 
-/** Events: `status` (PeerStatus), `neighbour` (NeighbourChange), `failed` (Error: the peer has stopped itself). */
+/**
+ * Events: `status` (PeerStatus), `published` (NetworkStatus: what all others are told), `neighbour` (NeighbourChange), `failed`
+ * (Error: the peer has stopped itself).
+ */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
   readonly #incarnation: number
@@ -41,6 +47,7 @@ export class Peer extends EventEmitter {
   readonly #bootstrap: Bootstrap
   readonly #learner: LearnerHandle
   readonly #frames: Frames
+  readonly #herald: Herald
   #status: LearnerStatus
   /** When the learner thread gave its last status. */
   #heardAt = performance.now()
@@ -49,9 +56,13 @@ export class Peer extends EventEmitter {
 
   /**
    * Starts a peer; when this resolves it listens, holds what it stored, and learns.
-   * @throws errors of the store, the network and the stream, each one line that says what to do
+   * @throws OptionError for a name that cannot be shown; errors of the store, the network and the stream, each one line that says what to do
    */
   static async start(options: PeerOptions): Promise<Peer> {
+    // Others would refuse every status with it.
+    if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
+      throw new OptionError('the name must have 1 to 40 printable characters')
+    }
     await loadPlugins(options.plugins ?? [])
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
@@ -105,13 +116,21 @@ export class Peer extends EventEmitter {
           this.#frames.consumed(edge)
           this.emit('neighbour', { peer, isLinked: false, reason })
         },
+        refused: (peer, reason) => this.#herald.refused(peer, reason),
         frame: (edge, bytes) => this.#frames.take(edge, bytes)
       }
+    })
+    this.#herald = new Herald({
+      network,
+      name: options.name,
+      status: () => this.status(),
+      onPublished: (told: NetworkStatus) => this.emit('published', told)
     })
     network.onPeer(event => {
       if (event.kind !== 'lost') this.#edges.candidate(event)
     })
     network.onGossip((topic, from, bytes) => this.#gossip(topic, from, bytes))
+    network.onRefused((peer, reason) => this.#herald.refused(peer, reason))
     network.onFetch(() => learner.save())
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
     learner.listen(
@@ -127,6 +146,11 @@ export class Peer extends EventEmitter {
   /** Lines that another peer can paste after `--peer`. */
   get addresses(): readonly string[] {
     return this.#network.addresses
+  }
+
+  /** What this peer knows of the whole network. */
+  get view(): NetworkView {
+    return this.#herald.view
   }
 
   status(): PeerStatus {
@@ -192,6 +216,7 @@ export class Peer extends EventEmitter {
   async #shutDown(): Promise<void> {
     this.#bootstrap.stop()
     await this.#learner.stop()
+    this.#herald.stop()
     this.#edges.stop()
     await this.#network.stop()
     await this.#storing
@@ -216,6 +241,7 @@ export class Peer extends EventEmitter {
         break
       case 'status':
         this.#status = message.status
+        this.#herald.held(message.trail)
         this.#heardAt = performance.now()
         this.emit('status', this.status())
         break
@@ -254,10 +280,11 @@ export class Peer extends EventEmitter {
     }
   }
 
-  #gossip(topic: 'beacon' | 'head', from: string, bytes: Uint8Array): void {
+  #gossip(topic: Topic, from: string, bytes: Uint8Array): void {
     try {
       if (topic === 'beacon') this.#edges.heard(from, bytes)
-      else this.#hearHead(from, bytes)
+      else if (topic === 'head') this.#hearHead(from, bytes)
+      else this.#herald.heard(from, bytes)
     } catch (error) {
       const reason = `unreadable gossip on ${topic}: ${(error as Error).message}`
       this.#network.penalise(from, reason)

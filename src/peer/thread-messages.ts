@@ -6,6 +6,7 @@ import type { PredictorName } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks } from '../learner/index.js'
 import type { SavedMoments, StreamOptions } from '../streams/index.js'
+import type { Held } from '../view/index.js'
 import type { LearningSpec } from './agreement.js'
 
 export type PredictWith = 'average' | 'current' | 'ahead'
@@ -119,7 +120,8 @@ export type FromLearner =
   | ({ readonly kind: 'served'; readonly id: number } & Serving)
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
-  | { readonly kind: 'status'; readonly status: LearnerStatus }
+  /** `trail`: predictors held since the last status. */
+  | { readonly kind: 'status'; readonly status: LearnerStatus; readonly trail: readonly Held[] }
   | ({ readonly kind: 'checkpoint'; readonly progress: Progress } & StoredPredictor)
   /** Something to tell the user, seldom. */
   | { readonly kind: 'warning'; readonly reason: string }

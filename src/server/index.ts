@@ -1,5 +1,5 @@
 /** The HTTP side of a peer. */
 export { HttpListenError, HttpTokenRequiredError } from './errors.js'
 export { isLoopback } from './guards/host.js'
-export type { HttpOptions } from './options.js'
-export { type HttpServer, serveHttp } from './server.js'
+export type { HttpOptions, PageOptions } from './options.js'
+export { type HttpServer, serveHttp, servePage } from './server.js'

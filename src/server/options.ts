@@ -1,8 +1,19 @@
 /** What a peer's HTTP side is started with, and what each group of routes gets to work with. */
 import type { Log, Peer } from '../peer/index.js'
+import type { NetworkView } from '../view/index.js'
 
-export interface HttpOptions {
+export interface HttpOptions extends DoorOptions {
   readonly peer: Peer
+}
+
+/** For a page without a peer. */
+export interface PageOptions extends DoorOptions {
+  /** What the page shows. */
+  readonly view: NetworkView
+}
+
+/** Where the door is, and who may come in. */
+export interface DoorOptions {
   /** Default 127.0.0.1. Another address than loopback needs a token. */
   readonly host?: string
   /** 0 for a free one. */

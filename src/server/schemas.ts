@@ -94,6 +94,48 @@ export const components = [
     })
   },
   {
+    $id: 'PeerRow',
+    description: 'A peer of the network by its last status, which that peer has signed.',
+    ...object(
+      {
+        id: { ...text, description: 'Peer id.' },
+        name: { ...text, description: 'What its owner calls it.' },
+        incarnation: { ...count, description: 'Number of its run from one state directory, from 1.' },
+        started: { ...count, description: 'When the run began, by its own clock, in ms since the epoch.' },
+        uptime: { ...number, description: 'Seconds of the run.' },
+        inputs: count,
+        inputsPerSecond: number,
+        loss: { ...number, description: 'Progressive, in nats an input.' },
+        accuracy: { ...number, minimum: 0, maximum: 1 },
+        sent: { ...count, description: 'Bytes of frames in this run.' },
+        received: { ...count, description: 'Bytes of frames in this run.' },
+        neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
+        predictor: object({ updates: count, origin: text, incarnation: count }),
+        adopted: count,
+        discarded: count,
+        ended: { type: 'boolean', description: 'Whether its stream has come to its end.' },
+        firstSeen: { ...number, description: 'ms since the epoch, by the clock of the peer that answers.' },
+        lastSeen: { ...number, description: 'ms since the epoch, by the clock of the peer that answers.' },
+        fresh: { type: 'boolean', description: 'Whether its statuses come regularly.' },
+        left: { type: 'boolean', description: 'It said goodbye.' },
+        group: { ...count, description: 'The same for peers that follow one predictor.' }
+      },
+      ['name', 'loss', 'accuracy']
+    )
+  },
+  {
+    $id: 'Peers',
+    description: 'The network as the answering peer knows it.',
+    ...object(
+      {
+        at: { ...number, description: 'ms since the epoch, by the clock of the peer that answers.' },
+        self: { ...text, description: 'Peer id of the peer that answers; an onlooker has none.' },
+        peers: { type: 'array', items: { $ref: 'PeerRow#' } }
+      },
+      ['self']
+    )
+  },
+  {
     $id: 'Health',
     description: 'The process answers.',
     ...object({ ok: { const: true } })

@@ -4,16 +4,19 @@
  */
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
+import type { NetworkView } from '../view/index.js'
 import { answerBrokenRequest, answerErrors, answerUnknown } from './answers.js'
 import { HttpListenError, HttpTokenRequiredError } from './errors.js'
 import { isLoopback, requireLoopbackName } from './guards/host.js'
 import { limitRate } from './guards/limits.js'
 import { requireToken } from './guards/token.js'
 import { describeRoutes } from './openapi.js'
-import type { HttpOptions, RouteOptions } from './options.js'
+import type { DoorOptions, HttpOptions, PageOptions, RouteOptions } from './options.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
 import { metricsRoutes } from './routes/metrics.js'
+import { networkRoutes } from './routes/network.js'
+import { pageRoutes } from './routes/page.js'
 import { predictorRoutes } from './routes/predictor.js'
 import { statusRoutes } from './routes/status.js'
 
@@ -30,11 +33,21 @@ const DEFAULT_REQUEST_TIMEOUT_MS = 30_000
 
 /** @throws HttpListenError, HttpTokenRequiredError */
 export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
+  return open(options, app => register(app, options))
+}
+
+/** The page alone, of an onlooker's view. @throws HttpListenError, HttpTokenRequiredError */
+export async function servePage(options: PageOptions): Promise<HttpServer> {
+  return open(options, app => registerPage(app, options.view))
+}
+
+async function open(options: DoorOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
   const { host = DEFAULT_HOST, port, token } = options
   if (token === undefined && !isLoopback(host)) throw new HttpTokenRequiredError(host)
   const app = createApp(options)
   await guard(app, options)
-  await register(app, options)
+  await describeRoutes(app, token !== undefined)
+  await register(app)
   try {
     return { url: await app.listen({ host, port }), close: () => app.close() }
   } catch (error) {
@@ -43,7 +56,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   }
 }
 
-function createApp(options: HttpOptions): FastifyInstance {
+function createApp(options: DoorOptions): FastifyInstance {
   const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options
   const app = fastify({
     bodyLimit,
@@ -59,7 +72,7 @@ function createApp(options: HttpOptions): FastifyInstance {
   return app
 }
 
-async function guard(app: FastifyInstance, options: HttpOptions): Promise<void> {
+async function guard(app: FastifyInstance, options: DoorOptions): Promise<void> {
   const { host = DEFAULT_HOST, token, origins = [], log = () => undefined } = options
   answerErrors(app, log)
   if (isLoopback(host)) requireLoopbackName(app)
@@ -69,12 +82,17 @@ async function guard(app: FastifyInstance, options: HttpOptions): Promise<void> 
   answerUnknown(app, app.rateLimit())
 }
 
-async function register(app: FastifyInstance, { peer, token }: HttpOptions): Promise<void> {
+async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<void> {
   const routes: RouteOptions = { peer }
-  await describeRoutes(app, token !== undefined)
   metricsRoutes(app, routes)
   await app.register(healthRoutes, routes)
   await app.register(statusRoutes, routes)
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)
+  await registerPage(app, peer.view)
+}
+
+async function registerPage(app: FastifyInstance, view: NetworkView): Promise<void> {
+  await app.register(networkRoutes, { view })
+  await app.register(pageRoutes)
 }

@@ -9,11 +9,15 @@ import type { Command } from 'commander'
 import type { StreamOptions } from '../../streams/index.js'
 import { Cluster } from '../demo/cluster.js'
 import { conclude } from '../demo/conclude.js'
-import { rowsOf } from '../demo/reference.js'
+import { compare, rowsOf } from '../demo/reference.js'
 import { type SharedFlags, settle } from '../demo/settle.js'
 import { Stage } from '../demo/stage.js'
+import { Watch } from '../demo/watch.js'
 import { UsageError } from '../errors.js'
+import { executionOf } from '../networks.js'
 import { withCommon, withData, withFeatures, withLearning } from '../options.js'
+import { print } from '../output.js'
+import { DEFAULT_HTTP_PORT, parseHttp } from '../peer/http.js'
 import { PEER_BATCH, probeTask, type Task } from '../probe.js'
 import { amount } from '../values.js'
 
@@ -33,6 +37,11 @@ export function demoCommand(program: Command): Command {
   const command = program.command('demo').description('five peers on this machine, with faults: see it work')
   withLearning(withFeatures(withData(command)), PEER_BATCH)
     .option('--rate <n>', 'inputs a second and peer', amount(true), 250)
+    .option(
+      '--http <[host:]port>',
+      `the page to watch it on, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
+    )
+    .option('--stay', 'go on serving the page at the end, until Ctrl-C')
     .addHelpText(
       'after',
       '\nExamples:\n  admb demo\n  admb demo --data mine.csv --label outcome --scale standard --json'
@@ -46,6 +55,7 @@ async function demo(given: SharedFlags): Promise<void> {
   if (flags.shard !== undefined) throw new UsageError('demo shares the data among its peers itself: leave --shard out')
   if (flags.data === '-') throw new UsageError('demo reads its data several times: give a file instead of -')
   const { spec, stream } = (await probeTask(flags)) as Task & { readonly stream: StreamOptions }
+  const http = parseHttp(flags.http)
   const scratch = await mkdtemp(join(tmpdir(), 'admb-demo-'))
   const start = performance.now()
   let fail: (error: Error) => void = () => undefined
@@ -55,15 +65,41 @@ async function demo(given: SharedFlags): Promise<void> {
   const interrupted = (signal: string) => fail(new InterruptedError(signal))
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   let cluster: Cluster | undefined
+  let watch: Watch | undefined
   try {
-    cluster = new Cluster(await settle(scratch, flags), error => fail(error))
+    watch = http === 'off' ? undefined : await Watch.start(http)
+    if (watch && !flags.json) print(`watch it at ${watch.url}`)
+    cluster = new Cluster(
+      await settle(scratch, flags),
+      (id, status) => watch?.hear(id, status),
+      error => fail(error)
+    )
     const stage = new Stage(cluster, flags.json ?? false, start)
-    await Promise.race([stage.play(await rowsOf(stream)), failure])
-    await cluster.stop()
-    await conclude(flags, { spec, stream }, stage, cluster, start)
+    let onRunning: () => void = () => undefined
+    // It takes the time in which there is nothing to do but wait for the peers.
+    const comparing = new Promise<void>(resolve => {
+      onRunning = resolve
+    }).then(() => compare(spec, stream, executionOf(flags)))
+    comparing.then(({ references }) => watch?.setReferences(references), fail)
+    await Promise.race([stage.play(await rowsOf(stream), onRunning), failure])
+    const comparison = await Promise.race([comparing, failure])
+    if (!flags.stay) await cluster.stop()
+    conclude(flags.json ?? false, comparison, stage, cluster, start)
+    // From here on a signal is the end and no interruption.
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
+    if (watch && flags.stay) await Promise.race([stay(watch.url), failure])
   } finally {
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
     await cluster?.stop()
+    await watch?.stop()
     await rm(scratch, { recursive: true, force: true })
   }
+}
+
+/** Waits for a signal, while the peers agree and the page shows it. */
+async function stay(url: string): Promise<void> {
+  process.stderr.write(`the page stays at ${url}: Ctrl-C ends it\n`)
+  await new Promise<void>(resolve => {
+    process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve())
+  })
 }

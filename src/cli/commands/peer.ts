@@ -19,7 +19,7 @@ import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
 import { DEFAULT_PORT, startListening } from '../peer/listening.js'
 import { PEER_BATCH, probeTask } from '../probe.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
-import { amount, collect, whole } from '../values.js'
+import { amount, collect, peerName, whole } from '../values.js'
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly predictWith?: PredictWith
@@ -27,6 +27,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly period?: number
   readonly carry?: number
   readonly degree?: number
+  readonly name?: string
   readonly dir?: string
   readonly log?: string
   readonly listen?: string[]
@@ -50,9 +51,10 @@ export function peerCommand(program: Command): Command {
     .option('--period <ms>', 'T: least time between sums (default: 100)', whole(1))
     .option('--carry <periods>', 'S: how long unused gradients stay (default: 16)', whole(0, 100_000))
     .option('--degree <d>', 'most tree neighbours (default: 4)', whole(2, 255))
+    .option('--name <name>', 'what the page calls it (default: part of its id)', peerName)
     .option('--dir <dir>', 'keep identity and state there')
     .option('--log <file>', 'append losses there, for admb regret')
-    .option('--listen <multiaddr>', `where to listen (default: port ${DEFAULT_PORT}); can be repeated`, collect)
+    .option('--listen <multiaddr>', `where to listen (default: port ${DEFAULT_PORT}); repeatable`, collect)
     .option('--peer <multiaddr>', 'a peer to join; can be repeated', collect)
     .option('--mdns', 'find peers on the local network')
     .option('--relay', 'relay between peers that cannot reach each other')
@@ -82,7 +84,7 @@ async function run(flags: Flags): Promise<void> {
   const log = createLog(flags.logLevel)
   const http = await planHttp(flags, log)
   const { spec, stream } = await probeTask(flags)
-  const { rate, period, carry, degree, predictWith, dir, mdns, peer: peers } = flags
+  const { rate, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -95,6 +97,7 @@ async function run(flags: Flags): Promise<void> {
     carry,
     degree,
     predictWith,
+    name,
     dir,
     mdns,
     relay: flags.relay,

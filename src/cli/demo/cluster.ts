@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import type { NetworkStatus } from '../../view/index.js'
 import type { PeerObject } from '../peer/attend.js'
 
 /** A peer's place in the cluster; its process may change. */
@@ -11,6 +12,8 @@ export interface Place {
   readonly id: string
   readonly args: readonly string[]
 }
+
+export type OnStatus = (id: string, status: NetworkStatus) => void
 
 const MAIN = new URL('../main.js', import.meta.url)
 
@@ -27,11 +30,17 @@ export class Cluster {
   readonly #latest: (PeerObject | undefined)[]
   readonly #violations: string[] = []
   readonly #digests = new Map<string, string>()
+  readonly #onStatus: OnStatus
   readonly #onFailure: (error: Error) => void
   #stopping = false
 
-  constructor(places: readonly Place[], onFailure: (error: Error) => void) {
+  /**
+   * @param onStatus called with what a peer tells all others
+   * @param onFailure called when a peer ends that should not
+   */
+  constructor(places: readonly Place[], onStatus: OnStatus, onFailure: (error: Error) => void) {
     this.places = places
+    this.#onStatus = onStatus
     this.#processes = places.map(() => undefined)
     this.#latest = places.map(() => undefined)
     this.#onFailure = onFailure
@@ -57,6 +66,9 @@ export class Cluster {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc']
     })
     this.#processes[place] = child
+    child.on('message', (message: { status?: NetworkStatus }) => {
+      if (message.status) this.#onStatus(this.places[place].id, message.status)
+    })
     let complaint = ''
     child.stderr?.on('data', (text: Buffer) => {
       complaint = (complaint + text.toString()).slice(-2000)

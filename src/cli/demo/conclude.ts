@@ -1,12 +1,9 @@
 /** The demonstration's end: whether all agree, beside what the same inputs give serially and in isolation. */
-import type { LearningSpec } from '../../peer/index.js'
-import type { StreamOptions } from '../../streams/index.js'
-import { executionOf, type NetworkFlags } from '../networks.js'
 import { formatNumber, print, printJson } from '../output.js'
 import type { PeerObject } from '../peer/attend.js'
 import type { Cluster } from './cluster.js'
-import { learnSerially, pooled } from './reference.js'
-import { AGREE_MS, PEERS, type Stage } from './stage.js'
+import { type Comparison, pooled } from './reference.js'
+import { AGREE_MS, type Stage } from './stage.js'
 
 /** The peers did not come to one predictor. */
 export class DisagreementError extends Error {
@@ -15,21 +12,14 @@ export class DisagreementError extends Error {
   override readonly name = 'DisagreementError'
 }
 
-export async function conclude(
-  { json, ...flags }: NetworkFlags & { readonly json?: boolean },
-  { spec, stream }: { readonly spec: LearningSpec; readonly stream: StreamOptions },
+/** Prints how it went. @throws DisagreementError */
+export function conclude(
+  json: boolean,
+  { serial, isolated }: Comparison,
   stage: Stage,
   cluster: Cluster,
   start: number
-): Promise<void> {
-  const execution = executionOf(flags)
-  const serial = pooled([await learnSerially(spec, stream, execution)])
-  const alone = []
-  for (let place = 0; place < PEERS; place++) {
-    const maxRows = stream.maxRows === undefined ? undefined : Math.ceil(stream.maxRows / PEERS)
-    alone.push(await learnSerially(spec, { ...stream, maxRows, shard: { index: place, count: PEERS } }, execution))
-  }
-  const isolated = pooled(alone)
+): void {
   const peers = cluster.peers.filter((peer): peer is PeerObject => peer !== undefined)
   const together = pooled(peers)
   const seconds = (performance.now() - start) / 1000

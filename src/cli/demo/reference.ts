@@ -1,26 +1,84 @@
 /** What the same inputs come to without a network: learned by one learner, and by each of the peers alone. */
+import { setImmediate as giveWay } from 'node:timers/promises'
 import type { Execution } from '../../l2l/index.js'
 import type { SerialReport } from '../../learner/index.js'
 import { trainerFor } from '../../library/trainer.js'
 import type { LearningSpec } from '../../peer/index.js'
 import { openStream, type StreamOptions } from '../../streams/index.js'
+import type { Reference } from '../../view/index.js'
+import { PEERS } from './stage.js'
 
 export interface Result {
   readonly averageLoss: number
   readonly accuracy?: number
 }
 
-/** Learns a stream with the same model, rule and batch size as the peers, in this process. */
-export async function learnSerially(
-  spec: LearningSpec,
-  stream: StreamOptions,
-  execution: Execution
-): Promise<SerialReport> {
+/** What the inputs of the demonstration come to without a network. */
+export interface Comparison {
+  readonly serial: Result
+  readonly isolated: Result
+  /** The same as they went, for the page. */
+  readonly references: readonly Reference[]
+}
+
+/** Learns what the peers learn, once by one learner that is given every input, and once by each peer's learner on its own. */
+export async function compare(spec: LearningSpec, stream: StreamOptions, execution: Execution): Promise<Comparison> {
+  const serial = await learnSerially(spec, stream, execution)
+  const alone: Run[] = []
+  for (let place = 0; place < PEERS; place++) {
+    const maxRows = stream.maxRows === undefined ? undefined : Math.ceil(stream.maxRows / PEERS)
+    alone.push(await learnSerially(spec, { ...stream, maxRows, shard: { index: place, count: PEERS } }, execution))
+  }
+  const shortest = alone.reduce((a, b) => (b.curve.length < a.curve.length ? b : a))
+  const together = shortest.curve.map(([inputs], place) => {
+    const sum = alone.reduce((total, { curve }) => total + curve[place][1], 0)
+    return [inputs, sum / alone.length] as const
+  })
+  return {
+    serial: pooled([serial.report]),
+    isolated: pooled(alone.map(({ report }) => report)),
+    references: [
+      // A peer has seen a fifth of what the network has.
+      {
+        name: 'serial',
+        points: thinned(serial.curve).map(([inputs, loss]) => [Math.round(inputs / PEERS), loss] as const)
+      },
+      { name: 'isolated', points: thinned(together) }
+    ]
+  }
+}
+
+interface Run {
+  readonly report: SerialReport
+  readonly curve: readonly (readonly [inputs: number, loss: number])[]
+}
+
+/** Learns a stream with the same model, rule and batch size as the peers, in this process, which does other things meanwhile. */
+async function learnSerially(spec: LearningSpec, stream: StreamOptions, execution: Execution): Promise<Run> {
   const { trainer } = await trainerFor(spec, execution)
-  for await (const examples of await openStream(stream)) trainer.learn(examples)
+  const curve: [number, number][] = []
+  for await (const examples of await openStream(stream)) {
+    trainer.learn(examples)
+    const { inputs, averageLoss } = trainer.report()
+    if (averageLoss !== undefined) curve.push([inputs, averageLoss])
+    await giveWay()
+  }
   const report = trainer.report()
   trainer.finish()
-  return report
+  return { report, curve }
+}
+
+/** At most so many points of a reference's curve, closer at the beginning, as the axis is logarithmic. */
+const POINTS = 120
+
+function thinned(curve: Run['curve']): Run['curve'] {
+  const [least, most] = [curve[0]?.[0] ?? 1, curve.at(-1)?.[0] ?? 1]
+  let due = least
+  return curve.filter(([inputs], place) => {
+    if (inputs < due && place < curve.length - 1) return false
+    due = inputs * (most / least) ** (1 / POINTS)
+    return true
+  })
 }
 
 /** Inputs of the whole run. */

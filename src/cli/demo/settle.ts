@@ -17,6 +17,8 @@ export interface SharedFlags extends DataFlags, LearningFlags {
   readonly rate: number
   readonly json?: boolean
   readonly config?: string
+  readonly http?: string
+  readonly stay?: boolean
 }
 
 /** Five state directories with identities, free ports, and for each peer the addresses of all others. */
@@ -36,13 +38,17 @@ export async function settle(scratch: string, flags: SharedFlags): Promise<Place
   return homes.map(({ id, dir, listen }, place) => {
     const others = homes.filter(home => home.dir !== dir).flatMap(home => ['--peer', home.address])
     const shard = `${place + 1}/${PEERS}`
-    return { id, args: ['--config', config, '--shard', shard, '--dir', dir, '--listen', listen, ...others] }
+    const name = `peer ${place + 1}`
+    return {
+      id,
+      args: ['--config', config, '--name', name, '--shard', shard, '--dir', dir, '--listen', listen, ...others]
+    }
   })
 }
 
 /** The flags that the peers share, as the file that hands them on. */
 async function configFile(scratch: string, flags: SharedFlags): Promise<string> {
-  const { json: _json, config: _config, ...shared } = flags
+  const { json: _json, config: _config, http: _http, stay: _stay, ...shared } = flags
   const { maxRows } = streamOptions(flags)
   const limit = maxRows === undefined ? undefined : Math.ceil(maxRows / PEERS)
   const options = Object.entries({ period: PERIOD_MS, ...shared, limit }).flatMap(([name, value]) => {

@@ -38,13 +38,15 @@ export class Stage {
     this.#start = start
   }
 
-  async play(rows: number): Promise<void> {
+  /** @param onRunning called once all peers have started */
+  async play(rows: number, onRunning: () => void): Promise<void> {
     const redraw = setInterval(() => this.#draw(), REDRAW_MS)
     try {
       for (let place = 0; place < PEERS; place++) {
         await this.#cluster.start(place)
         this.#event('started', place, `peer ${place + 1} started`)
       }
+      onRunning()
       const share = rows / PEERS
       await this.#until(() => this.#progress(share) >= KILL_AT)
       await this.#cluster.kill(2)

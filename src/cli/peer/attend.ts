@@ -1,5 +1,6 @@
 /** What a peer's terminal, or the machine behind its output, sees while it runs, and what ends it. */
 import type { Peer, PeerStatus } from '../../peer/index.js'
+import type { NetworkStatus } from '../../view/index.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output.js'
 
 /** Between two JSON objects, in milliseconds. */
@@ -43,8 +44,11 @@ export async function attend(peer: Peer, json: boolean, url: string | undefined,
   }
 }
 
-/** Orders from the process that started this one: whom to cut off. */
+/** Orders from the process that started this one: whom to cut off. It is told in turn what all other peers are told. */
 function obey(peer: Peer): void {
+  peer.on('published', (status: NetworkStatus) => {
+    if (process.connected) process.send?.({ status })
+  })
   process.on('message', (order: { block?: string[] }) => {
     peer.block(order.block === undefined || order.block.length === 0 ? undefined : new Set(order.block))
   })
@@ -56,7 +60,10 @@ function announce(peer: Peer, url: string | undefined): void {
   const addresses = [...peer.addresses].sort((a, b) => rank(a) - rank(b))
   print(addresses.length > 0 ? 'others join it with one of' : 'it listens nowhere, so it can only join others')
   for (const address of addresses) print(`  --peer ${address}`)
-  if (url) print(`status at ${url}/status`)
+  if (url) {
+    print(`watch the network at ${url}`)
+    print(`status at ${url}/status`)
+  }
   print('stop it with Ctrl-C')
 }
 

@@ -21,7 +21,7 @@ export interface HttpFlags {
 
 export function withHttp(command: Command): Command {
   return command
-    .option('--http <[host:]port>', `where HTTP is served, or off (default: port ${DEFAULT_HTTP_PORT})`)
+    .option('--http <[host:]port>', `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`)
     .option('--http-token-file <file>', 'requests need its token (admb keygen token)')
     .option('--http-origin <url>', 'whose web pages may use HTTP; can be repeated', collect)
     .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
@@ -29,7 +29,7 @@ export function withHttp(command: Command): Command {
 }
 
 /** Where HTTP is served; undefined: as is usual. */
-type HttpAddress = { readonly host: string | undefined; readonly port: number } | 'off' | undefined
+export type HttpAddress = { readonly host: string | undefined; readonly port: number } | 'off' | undefined
 
 /** What the flags ask for. */
 export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | 'log'> {
@@ -52,14 +52,24 @@ export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
 /** @throws HttpListenError */
 export async function serve(peer: Peer, { where, ...plan }: HttpPlan, log: Log): Promise<HttpServer | undefined> {
   if (where === 'off') return undefined
-  const { HttpListenError, serveHttp } = await import('../../server/index.js')
-  const options = { peer, log, ...plan }
-  if (where !== undefined) return serveHttp({ ...options, ...where })
+  const { serveHttp } = await import('../../server/index.js')
+  return listenAt(where, at => serveHttp({ peer, log, ...plan, ...at }))
+}
+
+/**
+ * Serves as asked, else on the usual port, or on a free one where that is taken.
+ * @throws HttpListenError
+ */
+export async function listenAt(
+  where: Exclude<HttpAddress, 'off'>,
+  serve: (at: { readonly host?: string; readonly port: number }) => Promise<HttpServer>
+): Promise<HttpServer> {
+  if (where !== undefined) return serve(where)
   try {
-    return await serveHttp({ ...options, port: DEFAULT_HTTP_PORT })
+    return await serve({ port: DEFAULT_HTTP_PORT })
   } catch (error) {
-    if (!(error instanceof HttpListenError)) throw error
-    return serveHttp({ ...options, port: 0 })
+    if ((error as { code?: string }).code !== 'ERR_HTTP_LISTEN') throw error
+    return serve({ port: 0 })
   }
 }
 
@@ -81,7 +91,7 @@ export async function readToken(file: string, log: Log): Promise<string> {
 }
 
 /** `HOST:PORT`, `PORT` or `off`. @throws UsageError */
-function parseHttp(where: string | undefined): HttpAddress {
+export function parseHttp(where: string | undefined): HttpAddress {
   if (where === undefined || where === 'off') return where
   const match = /^(?:(.+):)?(\d+)$/.exec(where)
   if (match === null || Number(match[2]) > 65535) throw new UsageError(`--http ${where}: give HOST:PORT, PORT or off`)

@@ -22,8 +22,9 @@ export function activate(activation: Activation, z: tf.Tensor): tf.Tensor {
     case 'tanh':
       return spend([z], () => tf.tanh(z))
     case 'gelu': {
-      const share = geluShare(z)
-      return spend([z, share], () => tf.mul(z, share))
+      const polynomial = geluPolynomial(z)
+      const share = geluShare(z, polynomial)
+      return spend([z, polynomial, share], () => tf.mul(z, share))
     }
     default:
       return activation satisfies never
@@ -44,9 +45,10 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
       return { y, slope: tf.tidy(() => tf.sub(1, tf.square(y))) }
     }
     case 'gelu': {
-      const share = geluShare(z)
-      const y = tf.mul(z, share)
-      return { y, slope: geluSlope(z, share, y) }
+      const polynomial = geluPolynomial(z)
+      const share = geluShare(z, polynomial)
+      const y = spend([z], () => tf.mul(z, share))
+      return { y, slope: geluSlope(polynomial, share, y) }
     }
     default:
       return activation satisfies never
@@ -54,19 +56,22 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
 }
 
 /**
- * What gelu lets through of z: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³). By the sigmoid, which wasm has a vector
- * kernel for, unlike tanh.
+ * What gelu lets through of z: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³) = ½·z·polynomial. By the sigmoid, which
+ * wasm has a vector kernel for, unlike tanh.
  */
-function geluShare(z: tf.Tensor): tf.Tensor {
-  const polynomial = affineOf(tf.square(z), 2 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
-  const inner = spend([polynomial], () => tf.mul(polynomial, z))
+function geluShare(z: tf.Tensor, polynomial: tf.Tensor): tf.Tensor {
+  const inner = tf.mul(polynomial, z)
   return spend([inner], () => tf.sigmoid(inner))
 }
 
-/** σ + z·σ·(1 − σ)·2u′; disposes of z and σ. */
-function geluSlope(z: tf.Tensor, share: tf.Tensor, y: tf.Tensor): tf.Tensor {
-  const square = spend([z], () => tf.square(z))
-  const steepness = affineOf(square, 6 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
+/** 2u/z = a·z² + b */
+function geluPolynomial(z: tf.Tensor): tf.Tensor {
+  return affineOf(tf.square(z), 2 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
+}
+
+/** σ + z·σ·(1 − σ)·2u′ with 2u′ = 3a·z² + b; disposes of the polynomial and σ. */
+function geluSlope(polynomial: tf.Tensor, share: tf.Tensor, y: tf.Tensor): tf.Tensor {
+  const steepness = affineOf(polynomial, 3, -4 * GELU_SCALE)
   const rest = tf.sub(1, share)
   const bend = spend([steepness, rest], () => tf.mul(steepness, rest))
   const change = spend([bend], () => tf.mul(bend, y))

@@ -1,13 +1,14 @@
 /**
  * Multi-head scaled dot-product attention of a sequence to itself (Vaswani et al., 2017), without norm and shortcut: those are
- * put around it by `block.ts`. Its VJP needs queries, keys, values, probabilities and the mixed values; each goes as soon as
+ * put around it by `block.ts`. Its VJP needs queries, keys and values, probabilities and the mixed values; each goes as soon as
  * its last use is over.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { affine, multiplyBatch, projectBack, projectionGradients } from '../products.js'
+import { affine, projectBack, projectionGradients } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { totalSize } from '../shape.js'
 import type { Layer } from '../types.js'
+import { headGradients, headMix, headMixBack, headScores } from './heads.js'
 import { glorot } from './initial.js'
 
 export interface AttentionOptions {
@@ -34,34 +35,26 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     { name: 'out.kernel', shape: [width, width] },
     { name: 'out.bias', shape: [width] }
   ]
-  const byHead = [heads, length, perHead]
+  const shapes = [
+    [length, 3 * width],
+    [heads, length, length],
+    [length, width]
+  ]
 
-  /** [batch, length, width] to [batch·heads, length, perHead] */
-  const split = (x: tf.Tensor): tf.Tensor =>
-    tf.tidy(() =>
-      tf.reshape(tf.transpose(tf.reshape(x, [-1, length, heads, perHead]), [0, 2, 1, 3]), [-1, length, perHead])
-    )
-  const join = (x: tf.Tensor): tf.Tensor =>
-    tf.tidy(() => tf.reshape(tf.transpose(tf.reshape(x, [-1, ...byHead]), [0, 2, 1, 3]), [-1, length, width]))
-
-  /** q, k, v: [batch·heads, length, perHead]; p: [batch·heads, length, length]; mixed: [batch, length, width] */
+  /** qkv: [batch, length, 3·width]; p: [batch·heads, length, length]; mixed: [batch, length, width] */
   const insideOf = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor[] => {
-    const all = affine(x, kernel, bias)
-    const [q, k, v] = [0, 1, 2].map(i =>
-      tf.tidy(() => split(tf.slice(all, [0, 0, i * width], [all.shape[0], length, width])))
-    )
-    all.dispose()
-    const products = multiplyBatch(q, k, false, true)
-    const scores = spend([products], () => tf.mul(products, scale))
+    const qkv = affine(x, kernel, bias)
+    const scores = headScores(qkv, heads, scale)
     const seen = isCausal ? spend([scores], () => tf.add(scores, causalMask(length))) : scores
     const p = spend([seen], () => tf.softmax(seen))
-    const perHeadMixed = multiplyBatch(p, v)
-    return [q, k, v, p, spend([perHeadMixed], () => join(perHeadMixed))]
+    return [qkv, p, headMix(p, qkv, heads)]
   }
   /** As callers keep them: samples first. */
-  const shapes = [byHead, byHead, byHead, [heads, length, length], [length, width]]
-  const flat = (kept: readonly tf.Tensor[]): tf.Tensor[] =>
-    kept.map((tensor, i) => (i < 4 ? tf.reshape(tensor, [-1, ...shapes[i].slice(1)]) : tf.clone(tensor)))
+  const flat = ([qkv, p, mixed]: readonly tf.Tensor[]): tf.Tensor[] => [
+    tf.clone(qkv),
+    tf.reshape(p, [-1, length, length]),
+    tf.clone(mixed)
+  ]
 
   return {
     kind: 'attention',
@@ -82,43 +75,38 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     },
     forward: (x, tensors) =>
       tf.tidy(() => {
-        const [q, k, v, p, mixed] = insideOf(x, tensors)
-        tf.dispose([q, k, v, p])
+        const [qkv, p, mixed] = insideOf(x, tensors)
+        tf.dispose([qkv, p])
         return affine(mixed, tensors[2], tensors[3])
       }),
     forwardKeeping: (x, tensors) =>
       keeping(() => {
         const insides = insideOf(x, tensors)
-        const y = affine(insides[4], tensors[2], tensors[3])
+        const y = affine(insides[2], tensors[2], tensors[3])
         return { y, kept: insides.map((tensor, i) => tf.reshape(tensor, [-1, ...shapes[i]])) }
       }),
     vjp: (x, [kernel, bias, outKernel], dy, _pass, kept) =>
       pullback(() => {
-        const [q, k, v, p, mixed] = kept === undefined ? insideOf(x, [kernel, bias]) : flat(kept)
+        const [qkv, p, mixed] = kept === undefined ? insideOf(x, [kernel, bias]) : flat(kept)
         const outGradients = projectionGradients(mixed, dy)
         mixed.dispose()
         const dMixed = projectBack(dy, outKernel)
-        const d = spend([dMixed], () => split(dMixed))
-        const dv = multiplyBatch(p, d, true, false)
-        const dp = spend([d, v], () => multiplyBatch(d, v, false, true))
-        const dScores = scoresBack(p, dp, scale)
-        const dq = spend([k], () => multiplyBatch(dScores, k))
-        const dk = spend([dScores, q], () => multiplyBatch(dScores, q, true, false))
-        const parts = [dq, dk, dv].map(part => spend([part], () => join(part)))
-        const dAll = spend(parts, () => tf.concat(parts, 2))
-        const gradients = projectionGradients(x, dAll)
-        return { dx: spend([dAll], () => projectBack(dAll, kernel)), dWeights: [...gradients, ...outGradients] }
+        const dp = headMixBack(dMixed, qkv, heads)
+        const dScores = softmaxBack(p, dp)
+        const dQkv = spend([dScores, p, dMixed, qkv], () => headGradients({ dScores, p, dMixed }, qkv, heads, scale))
+        const gradients = projectionGradients(x, dQkv)
+        return { dx: spend([dQkv], () => projectBack(dQkv, kernel)), dWeights: [...gradients, ...outGradients] }
       })
   }
 }
 
-/** scale·p·(dp − Σ p·dp) along the last axis, the way back through softmax and scaling; disposes of p and dp. */
-function scoresBack(p: tf.Tensor, dp: tf.Tensor, scale: number): tf.Tensor {
+/** p·dp − p·Σ p·dp along the last axis; disposes of dp. */
+function softmaxBack(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
   const product = spend([dp], () => tf.mul(p, dp))
   const total = tf.sum(product, -1, true)
-  const shared = spend([p], () => tf.mul(p, total))
-  const dScores = spend([product, shared], () => tf.sub(product, shared))
-  return spend([dScores], () => tf.mul(dScores, scale))
+  const shared = tf.tidy(() => tf.mul(p, total))
+  total.dispose()
+  return spend([product, shared], () => tf.sub(product, shared))
 }
 
 function causalMask(length: number): tf.Tensor {

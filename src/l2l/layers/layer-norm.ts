@@ -3,7 +3,7 @@
  * the two statistics of each position are kept; the rest is cheap to compute again.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { asRows } from '../products.js'
+import { meanAlong, sumOfRows } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
@@ -20,10 +20,10 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
   const statistic = [...input.slice(0, -1), 1]
   const forwardKeeping: Layer['forwardKeeping'] = (x, [scale, offset]) =>
     keeping(() => {
-      const kept = statisticsOf(x, epsilon)
-      const normal = normalized(x, kept)
+      const { centred, mean, inverse } = centredOf(x, epsilon)
+      const normal = spend([centred], () => tf.mul(centred, inverse))
       const scaled = spend([normal], () => tf.mul(normal, scale))
-      return { y: spend([scaled], () => tf.add(scaled, offset)), kept }
+      return { y: spend([scaled], () => tf.add(scaled, offset)), kept: [mean, inverse] }
     })
   return {
     kind: 'layer-norm',
@@ -45,41 +45,37 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
     forwardKeeping,
     vjp: (x, [scale], dy, _pass, kept) =>
       pullback(() => {
-        const statistics = kept ?? statisticsOf(x, epsilon)
-        const normal = normalized(x, statistics)
-        const dWeights = [sumOfRows(() => tf.mul(dy, normal)), sumOfRows(() => tf.clone(dy))]
+        const { centred, inverse } = kept ? { centred: tf.sub(x, kept[0]), inverse: kept[1] } : centredOf(x, epsilon)
+        const normal = spend([centred], () => tf.mul(centred, inverse))
+        const dWeights = [tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)]
         const dNormal = tf.mul(dy, scale)
-        return { dx: normalizedBack(normal, dNormal, statistics[1]), dWeights }
+        return { dx: normalizedBack(normal, dNormal, inverse), dWeights }
       })
   }
 }
 
-/** Mean and 1/√(variance + ε) along the last axis. */
-function statisticsOf(x: tf.Tensor, epsilon: number): [mean: tf.Tensor, inverse: tf.Tensor] {
-  const mean = tf.mean(x, -1, true)
-  const inverse = tf.tidy(() => {
-    const centred = tf.sub(x, mean)
-    const square = spend([centred], () => tf.square(centred))
-    return tf.rsqrt(tf.add(tf.mean(square, -1, true), epsilon))
-  })
-  return [mean, inverse]
-}
-
-function normalized(x: tf.Tensor, [mean, inverse]: readonly tf.Tensor[]): tf.Tensor {
+/** x − mean, the mean, and 1/√(variance + ε), along the last axis. */
+function centredOf(x: tf.Tensor, epsilon: number) {
+  const mean = meanAlong(x)
   const centred = tf.sub(x, mean)
-  return spend([centred], () => tf.mul(centred, inverse))
+  const inverse = tf.tidy(() => {
+    const square = tf.square(centred)
+    return tf.rsqrt(
+      tf.add(
+        spend([square], () => meanAlong(square)),
+        epsilon
+      )
+    )
+  })
+  return { centred, mean, inverse }
 }
 
 /** inverse·(d − mean(d) − n·mean(d·n)) along the last axis; disposes of n and d. */
 function normalizedBack(n: tf.Tensor, d: tf.Tensor, inverse: tf.Tensor): tf.Tensor {
-  const along = tf.tidy(() => tf.mean(tf.mul(d, n), -1, true))
+  const along = tf.tidy(() => meanAlong(tf.mul(d, n)))
   const radial = spend([n], () => tf.mul(n, along))
-  const level = tf.mean(d, -1, true)
+  const level = meanAlong(d)
   const centred = spend([d], () => tf.sub(d, level))
   const tangent = spend([centred, radial], () => tf.sub(centred, radial))
   return spend([tangent], () => tf.mul(tangent, inverse))
-}
-
-function sumOfRows(compute: () => tf.Tensor): tf.Tensor {
-  return tf.tidy(() => tf.sum(asRows(compute()), 0))
 }

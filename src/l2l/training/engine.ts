@@ -1,4 +1,5 @@
 /** Training a network in one process: the relay and the param-server as an engine that `SerialTrainer` can drive. */
+import { openedDevice } from '../../device/index.js'
 import {
   type AveragingSpec,
   type Engine,
@@ -41,7 +42,10 @@ export interface RelayReport {
   readonly stepMs: number
   /** Waiting for the param-server, a step. */
   readonly exposedMs: number
+  /** Of all buffers that are alive at once: what a limit is about. */
   readonly devicePeakBytes: number
+  /** Physically taken by the backend at most, with what kernels hold while they run, and what it never gives back. */
+  readonly deviceTakenBytes: number
   readonly hostPeakBytes: number
   /** Layers' gradients that were not finite, and were left out. */
   readonly dropped: number
@@ -118,6 +122,7 @@ export class RelayEngine implements Engine {
       stepMs: each(this.#totalMs, this.#firstMs),
       exposedMs: each(this.#waitedMs, this.#firstWaitedMs),
       devicePeakBytes: meter.peakBytes,
+      deviceTakenBytes: openedDevice().peakBytes(),
       hostPeakBytes: this.#server.bytes + stashPeakBytes,
       dropped: this.#server.dropped,
       workers: this.#devices,

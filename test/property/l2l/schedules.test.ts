@@ -2,7 +2,6 @@
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
-import { openDevice } from '../../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
 import { createModel } from '../../../src/l2l/models/create.js'
 import { parseModel } from '../../../src/l2l/models/spec.js'
@@ -13,6 +12,7 @@ import { DenseRows } from '../../../src/l2l/rows.js'
 import type { Layer, Model } from '../../../src/l2l/types.js'
 import { zeros } from '../../../src/learner/index.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { BACKENDS, useBackend } from '../../support/l2l/layers.js'
 
 /** Loss and gradients of one minibatch. */
 function gradientsOf(model: Model, options: RelayOptions, rows: number) {
@@ -50,9 +50,9 @@ const cases = fc.record({
   resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
 })
 
-for (const device of ['cpu', 'wasm'] as const) {
+for (const device of BACKENDS) {
   describe(`schedules of the relay on ${device}`, () => {
-    before(() => openDevice(device))
+    before(() => useBackend(device))
 
     it('layer to layer gives the bits of accumulated gradients, wherever the stash is', () => {
       fc.assert(

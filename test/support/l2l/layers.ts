@@ -6,12 +6,32 @@ import { sizeOf } from '../../../src/l2l/shape.js'
 import type { Layer, Pass } from '../../../src/l2l/types.js'
 import { tapeGradients } from './tape.js'
 
-/** Backends that every machine has. */
-export const BACKENDS = ['cpu', 'wasm'] as const
-export type BackendName = (typeof BACKENDS)[number]
+const WAYS = {
+  cpu: () => openDevice('cpu'),
+  wasm: () => openDevice('wasm', { blas: 'none' }),
+  'wasm with BLAS': () => openDevice('wasm'),
+  tensorflow: () => openDevice('tensorflow')
+}
+export type BackendName = keyof typeof WAYS
+
+/** What this machine has: the first two are everywhere. */
+export const BACKENDS = await available()
+
+async function available(): Promise<readonly BackendName[]> {
+  const names: BackendName[] = ['cpu', 'wasm']
+  if ((await WAYS['wasm with BLAS']()).hasFastProducts) names.push('wasm with BLAS')
+  else console.log('no BLAS was found: tests with it are skipped')
+  try {
+    await WAYS.tensorflow()
+    names.push('tensorflow')
+  } catch (error) {
+    console.log(`${(error as Error).message}: tests on it are skipped`)
+  }
+  return names
+}
 
 export async function useBackend(name: BackendName): Promise<void> {
-  await openDevice(name)
+  await WAYS[name]()
 }
 
 /** A layer with everything that a pass through it takes. */

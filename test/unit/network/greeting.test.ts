@@ -27,7 +27,7 @@ describe('a greeting', () => {
       assert.throws(() => decodeGreeting(bytes.subarray(0, end)), ProtocolViolationError)
     }
     assert.throws(() => decodeGreeting(Uint8Array.from([...bytes, ...bytes])), ProtocolViolationError)
-    assert.throws(() => decodeGreeting(Uint8Array.of(2, 0, 0)), ProtocolViolationError)
+    assert.throws(() => decodeGreeting(Uint8Array.of(3, 0, 0)), ProtocolViolationError)
     assert.throws(() => decodeGreeting(new Uint8Array(3 + 16_385).fill(1, 1, 2).fill(64, 2, 3)), ProtocolViolationError)
   })
 })

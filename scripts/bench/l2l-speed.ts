@@ -1,0 +1,195 @@
+/**
+ * How fast layer-to-layer execution is beside others: plain training that computes insides again, plain training in the same
+ * device memory, and PyTorch on the same cores. All by processor time, the least of some turns taken by each in succession.
+ */
+import { availableParallelism } from 'node:os'
+import * as tf from '@tensorflow/tfjs-core'
+import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
+import { BlocksHost } from '../../src/l2l/network.js'
+import { deviceMeter } from '../../src/l2l/relay/meter.js'
+import { Relay, type RelayOptions } from '../../src/l2l/relay/relay.js'
+import { GradientSum, judge, load, microbatches, type Run, trainingPass } from '../../src/l2l/relay/run.js'
+import { createStash } from '../../src/l2l/relay/stash.js'
+import { DenseRows } from '../../src/l2l/rows.js'
+import { RelayEngine } from '../../src/l2l/training/engine.js'
+import type { Model } from '../../src/l2l/types.js'
+import { zeros } from '../../src/learner/index.js'
+import { gpt, HEADS, type Shape, tokens, VOCABULARY } from './l2l-model.js'
+import { startTorch } from './l2l-torch.js'
+import type { Row } from './row.js'
+
+const LAYERS = 8
+const BESIDE_TORCH: Shape = { width: 256, length: 64, batch: 32, microbatch: 32 }
+const IN_BUDGET: Shape = { width: 128, length: 64, batch: 32, microbatch: 16 }
+const TURNS = 8
+
+export async function* speed(backend: string): AsyncGenerator<Row> {
+  yield* besideTorch(backend)
+  yield* inOneBudget(backend)
+}
+
+/** Processor milliseconds of one call. */
+function cpuMs(work: () => void): number {
+  const before = process.cpuUsage()
+  work()
+  return process.cpuUsage(before).user / 1000
+}
+
+/** One minibatch forward and back, without an optimizer, in the relay, by hand with checkpoints, and in PyTorch. */
+async function* besideTorch(backend: string): AsyncGenerator<Row> {
+  const shape = BESIDE_TORCH
+  const model = gpt(LAYERS, shape)
+  const parameters = initialBlocks(model, 1)
+  const gradient = zeros(layoutOf(model))
+  const batch = new DenseRows(model)
+  const rows = tokens(shape, shape.batch)
+  for (let row = 0; row < rows.size; row++) batch.append(rows, row)
+  const host = new BlocksHost(model, parameters, gradient)
+  const relay = new Relay(model, { schedule: 'l2l-p', microbatch: shape.microbatch })
+  const threads = backend === 'tensorflow' ? availableParallelism() : 1
+  const torch = await startTorch({ ...shape, layers: LAYERS, heads: HEADS, vocabulary: VOCABULARY, threads })
+  let [relayed, checkpointed, inTorch] = [1, 1, 1].map(() => Number.POSITIVE_INFINITY)
+  for (let turn = 0; turn < TURNS; turn++) {
+    relayed = Math.min(
+      relayed,
+      cpuMs(() => relay.train(host, batch))
+    )
+    checkpointed = Math.min(
+      checkpointed,
+      cpuMs(() => trainWithCheckpoints(model, host, batch))
+    )
+    if (torch !== undefined) inTorch = Math.min(inTorch, await torch.stepCpuMs())
+  }
+  torch?.stop()
+  relay.close()
+  const details = { backend, layers: LAYERS, ...shape, stepCpuMs: relayed, checkpointed }
+  const again = 'l2l-p over a baseline that computes insides again'
+  yield { name: again, value: relayed / checkpointed, unit: 'times', target: { most: 1.05 }, details }
+  if (torch === undefined) {
+    process.stderr.write('bench: beside PyTorch: skipped, python3 (or ADMB_PYTHON) has no torch\n')
+    return
+  }
+  const name = 'PyTorch with checkpoints over l2l-p: speed'
+  yield {
+    name,
+    value: inTorch / relayed,
+    unit: 'times',
+    target: { least: 1 },
+    details: { ...details, torch: inTorch, threads }
+  }
+}
+
+/** Plain training that keeps only each layer's input: everything is on the device, insides are computed again. */
+function trainWithCheckpoints(model: Model, host: BlocksHost, batch: DenseRows): void {
+  const stash = createStash('device', 'float32')
+  const meter = deviceMeter()
+  const score = { loss: 0, hits: 0 }
+  const keeps = new Set<number>()
+  const run: Run = {
+    model,
+    host,
+    batch,
+    microbatch: batch.size,
+    step: 0,
+    firstMicrobatch: 0,
+    order: [...model.layers.keys()],
+    precision: 'float32',
+    resident: new Set(),
+    meter,
+    score,
+    keeps,
+    outputs: stash,
+    gradients: stash
+  }
+  tf.tidy(() => {
+    const weights = model.layers.map((_, l) => load(run, l))
+    for (const [microbatch, rows] of microbatches(run).entries()) {
+      const inputs = [batch.inputs(...rows)]
+      for (const [l, layer] of model.layers.entries()) {
+        inputs.push(layer.forward(inputs[l], weights[l], trainingPass(run, l, microbatch)))
+      }
+      let dy = judge(model.head, run, rows, inputs.pop() as tf.Tensor)
+      for (let l = model.layers.length - 1; l >= 0; l--) {
+        const { dx, dWeights } = model.layers[l].vjp(inputs[l], weights[l], dy, trainingPass(run, l, microbatch))
+        tf.dispose([inputs[l], dy])
+        const sum = new GradientSum()
+        sum.add(dWeights)
+        sum.leave(run, l)
+        dy = dx ?? dy
+      }
+    }
+  })
+}
+
+/** Training with Adam in the memory in which the plain baseline's batch must shrink to an eighth. */
+function* inOneBudget(backend: string): Generator<Row> {
+  const model = gpt(LAYERS, IN_BUDGET)
+  for (const small of [4, 2]) {
+    const baseline = new Trainer(model, { ...IN_BUDGET, batch: small }, { schedule: 'baseline' })
+    baseline.step()
+    const deviceMemory = baseline.deviceBytes
+    const { microbatch } = IN_BUDGET
+    const relayed = new Trainer(model, IN_BUDGET, { schedule: 'l2l-p', microbatch, stash: 'host', deviceMemory })
+    for (let turn = 0; turn < TURNS; turn++) {
+      // As much work for both.
+      for (let part = 0; part < IN_BUDGET.batch / small; part++) baseline.step()
+      relayed.step()
+    }
+    const details = {
+      backend,
+      layers: LAYERS,
+      ...IN_BUDGET,
+      deviceMemory,
+      baselineBatch: small,
+      baseline: baseline.inputsASecond,
+      relayed: relayed.inputsASecond
+    }
+    baseline.finish()
+    relayed.finish()
+    yield {
+      name: `one budget, training: inputs a second, l2l-p over baseline with batch ${small}`,
+      value: details.relayed / details.baseline,
+      unit: 'times',
+      target: { least: 1.4 },
+      details
+    }
+  }
+}
+
+class Trainer {
+  #leastMs = Number.POSITIVE_INFINITY
+  readonly #engine: RelayEngine
+  readonly #shape: Shape
+
+  constructor(model: Model, shape: Shape, way: RelayOptions) {
+    this.#shape = shape
+    this.#engine = new RelayEngine({
+      model,
+      rule: { name: 'adam' },
+      averaging: { name: 'tail' },
+      batch: shape.batch,
+      predictWith: 'current',
+      ...way
+    })
+  }
+
+  step(): void {
+    const rows = tokens(this.#shape, this.#shape.batch)
+    this.#leastMs = Math.min(
+      this.#leastMs,
+      cpuMs(() => this.#engine.learn(rows))
+    )
+  }
+
+  get deviceBytes(): number {
+    return this.#engine.report().devicePeakBytes
+  }
+
+  get inputsASecond(): number {
+    return (1000 * this.#shape.batch) / this.#leastMs
+  }
+
+  finish(): void {
+    this.#engine.finish()
+  }
+}

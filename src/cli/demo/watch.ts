@@ -1,0 +1,46 @@
+/**
+ * The demonstration's page: an onlooker's view, which hears all peers whoever is cut off from whom, beside what the inputs come to
+ * without a network.
+ */
+import type { HttpServer } from '../../server/index.js'
+import type { NetworkStatus, NetworkView, Reference } from '../../view/index.js'
+import { type HttpAddress, listenAt } from '../peer/http.js'
+
+/** Between two looks at what the view has concluded, in milliseconds. */
+const TICK_MS = 500
+
+export class Watch {
+  readonly url: string
+  readonly #view: NetworkView
+  readonly #server: HttpServer
+  readonly #ticking: NodeJS.Timeout
+
+  /** @throws HttpListenError */
+  static async start(where: Exclude<HttpAddress, 'off'>): Promise<Watch> {
+    const [{ servePage }, { NetworkView }] = await Promise.all([
+      import('../../server/index.js'),
+      import('../../view/index.js')
+    ])
+    const view = new NetworkView()
+    return new Watch(view, await listenAt(where, at => servePage({ view, ...at })))
+  }
+
+  private constructor(view: NetworkView, server: HttpServer) {
+    this.url = server.url
+    this.#view = view
+    this.#server = server
+    this.#ticking = setInterval(() => view.tick(Date.now()), TICK_MS)
+  }
+
+  readonly hear = (id: string, status: NetworkStatus): void => this.#view.hear(id, status, Date.now())
+
+  setReferences(references: readonly Reference[]): void {
+    this.#view.setReferences(references)
+    this.#view.tick(Date.now())
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#ticking)
+    await this.#server.close()
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The machine's own matrix product: `cblas_sgemm` of a BLAS library that is installed, called through the optional package
+ * koffi. Which one and with how many threads is part of what `admb doctor` tells.
+ */
+import { DeviceError } from './errors.js'
+
+export interface BlasOptions {
+  /** A library's name or path; `none` for no BLAS. Default: the first known one that is found. */
+  readonly library?: string
+  /** Threads a product may use. Default 1: several device workers share the cores. */
+  readonly threads?: number
+}
+
+/** What is multiplied how: whether factors are transposed first, and the product's sizes. */
+export interface Form {
+  readonly transposeA: boolean
+  readonly transposeB: boolean
+  readonly m: number
+  readonly n: number
+  readonly k: number
+  readonly scale: number
+}
+
+/** A row-major float32 matrix in memory, perhaps a part of a larger one. */
+export interface Matrix {
+  /** Address of the first element. */
+  readonly at: number
+  /** Elements from one row to the next. */
+  readonly stride: number
+}
+
+export interface Blas {
+  /** What it calls itself, for people. */
+  readonly description: string
+  /** C = scale·op(A)·op(B), where op(A) is m×k and op(B) k×n, both in the product's own form. */
+  multiply(form: Form, a: Matrix, b: Matrix, c: Matrix): void
+  /** Address of an array's first element; it holds until the memory below grows. */
+  address(of: ArrayBufferView): number
+}
+
+type Koffi = typeof import('koffi')['default']
+type Library = ReturnType<Koffi['load']>
+
+/** Tried in this order. Those with 64-bit sizes, and the slow reference implementation, are left out. */
+const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
+  linux: ['libopenblas.so.0', 'libopenblas.so', 'libmkl_rt.so.2', 'libmkl_rt.so', 'libblis.so.4', 'libblis.so'],
+  darwin: [
+    '/System/Library/Frameworks/Accelerate.framework/Accelerate',
+    'libopenblas.dylib',
+    '/opt/homebrew/opt/openblas/lib/libopenblas.dylib'
+  ],
+  win32: ['libopenblas.dll', 'openblas.dll', 'mkl_rt.2.dll']
+}
+
+const ROW_MAJOR = 101
+const NO_TRANSPOSE = 111
+const TRANSPOSE = 112
+
+/**
+ * @returns undefined where there is none, or none is wanted
+ * @throws DeviceError if a library that was named cannot be used
+ */
+export async function loadBlas({ library, threads = 1 }: BlasOptions): Promise<Blas | undefined> {
+  if (library === 'none') return undefined
+  let koffi: Koffi
+  try {
+    koffi = (await import('koffi')).default
+  } catch (error) {
+    if (library === undefined) return undefined
+    throw new DeviceError(`BLAS ${library} needs the package koffi: run npm ci again (${firstLine(error)})`)
+  }
+  for (const name of library === undefined ? (LIBRARIES[process.platform] ?? []) : [library]) {
+    try {
+      return checked(bind(koffi, koffi.load(name), name, threads))
+    } catch (error) {
+      if (library !== undefined) throw new DeviceError(`BLAS ${library} cannot be used: ${firstLine(error)}`)
+    }
+  }
+  return undefined
+}
+
+function bind(koffi: Koffi, library: Library, name: string, threads: number): Blas {
+  const gemm = library.func(
+    'void cblas_sgemm(int order, int transposeA, int transposeB, int m, int n, int k, float alpha, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc)'
+  )
+  const gemv = library.func(
+    'void cblas_sgemv(int order, int transpose, int rows, int columns, float alpha, uint64_t a, int lda, uint64_t x, int incx, float beta, uint64_t y, int incy)'
+  )
+  limitThreads(library, threads)
+  return {
+    description: describe(library, name),
+    multiply({ transposeA, transposeB, m, n, k, scale }, a, b, c) {
+      // Products with one row or column are vectors, for which the general way is several times slower.
+      if (n === 1) {
+        const [transpose, rows, columns] = transposeA ? [TRANSPOSE, k, m] : [NO_TRANSPOSE, m, k]
+        const step = transposeB ? 1 : b.stride
+        return gemv(ROW_MAJOR, transpose, rows, columns, scale, a.at, a.stride, b.at, step, 0, c.at, c.stride)
+      }
+      if (m === 1) {
+        const [transpose, rows, columns] = transposeB ? [NO_TRANSPOSE, n, k] : [TRANSPOSE, k, n]
+        const step = transposeA ? a.stride : 1
+        return gemv(ROW_MAJOR, transpose, rows, columns, scale, b.at, b.stride, a.at, step, 0, c.at, 1)
+      }
+      const left = transposeA ? TRANSPOSE : NO_TRANSPOSE
+      const right = transposeB ? TRANSPOSE : NO_TRANSPOSE
+      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.at, a.stride, b.at, b.stride, 0, c.at, c.stride)
+    },
+    address: of => Number(koffi.address(of))
+  }
+}
+
+/** Each family has a function of its own for it; Accelerate decides for itself. */
+function limitThreads(library: Library, threads: number): void {
+  for (const signature of [
+    'void openblas_set_num_threads(int threads)',
+    'void MKL_Set_Num_Threads(int threads)',
+    'void bli_thread_set_num_threads(int64_t threads)'
+  ]) {
+    optional(library, signature)?.(threads)
+  }
+}
+
+function describe(library: Library, name: string): string {
+  const configuration = optional(library, 'char *openblas_get_config()')?.() as string | undefined
+  const core = optional(library, 'char *openblas_get_corename()')?.() as string | undefined
+  if (configuration === undefined) return name
+  const version = configuration.split(' ').slice(0, 2).join(' ')
+  return core === undefined ? version : `${version} for ${core}`
+}
+
+function optional(library: Library, signature: string): ((...given: unknown[]) => unknown) | undefined {
+  try {
+    return library.func(signature)
+  } catch {
+    return undefined
+  }
+}
+
+/** @throws Error if it does not multiply: sizes may be of another width than expected */
+function checked(blas: Blas): Blas {
+  const a = Float32Array.of(1, 2, 3, 4, 5, 6)
+  const b = Float32Array.of(1, 0, 2, 0, 1, 3)
+  const c = new Float32Array(4)
+  const form = { transposeA: false, transposeB: true, m: 2, n: 2, k: 3, scale: 2 }
+  const matrix = (of: Float32Array, stride: number) => ({ at: blas.address(of), stride })
+  blas.multiply(form, matrix(a, 3), matrix(b, 3), matrix(c, 2))
+  if (c.join() !== '14,22,32,46') throw new Error('its cblas_sgemm gives wrong products')
+  return blas
+}
+
+function firstLine(error: unknown): string {
+  return (error as Error).message.split('\n')[0]
+}

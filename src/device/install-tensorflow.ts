@@ -1,0 +1,145 @@
+/**
+ * Installs TensorFlow's kernels for the device `tensorflow`. The package tfjs-node downloads its native library from a host that
+ * a closed network does not reach; then the library is taken out of the wheel that pip gets, and the package's binding is
+ * compiled against it. Everything is made in a folder beside the final one, tried there, and moved when it works.
+ */
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { runCommand } from './command.js'
+import { DeviceError } from './errors.js'
+import { type TensorflowPackage, tensorflowFolder } from './tensorflow.js'
+
+export interface InstallOptions {
+  /** `gpu` wants CUDA on the machine. Default `cpu`. */
+  readonly kind?: 'cpu' | 'gpu'
+  /** Is told each step. */
+  readonly log: (line: string) => void
+}
+
+const VERSION = '4.22.0'
+const KINDS = {
+  cpu: { name: '@tensorflow/tfjs-node', wheel: 'tensorflow-cpu' },
+  gpu: { name: '@tensorflow/tfjs-node-gpu', wheel: 'tensorflow' }
+} as const satisfies Record<string, { readonly name: TensorflowPackage; readonly wheel: string }>
+
+const MINUTE = 60_000
+
+/**
+ * Takes minutes, and about 1.3 GB of disk.
+ * @returns the folder in which the device is found from now on
+ * @throws DeviceError naming the step that failed
+ */
+export async function installTensorflow({ kind = 'cpu', log }: InstallOptions): Promise<string> {
+  const { name, wheel } = KINDS[kind]
+  const folder = tensorflowFolder()
+  const making = `${folder}.making`
+  await rm(making, { recursive: true, force: true })
+  await mkdir(making, { recursive: true })
+  try {
+    log(`npm: ${name} ${VERSION}`)
+    await writeFile(join(making, 'package.json'), '{ "private": true }\n')
+    const packages = [`${name}@${VERSION}`, 'node-api-headers@1']
+    await runCommand('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], {
+      cwd: making,
+      limitMs: 10 * MINUTE
+    })
+    if (!(await ownInstaller(making, name, kind, log))) await build(making, name, wheel, log)
+    log('a gradient, to see that it works')
+    await tryGradient(making, name)
+    await rm(folder, { recursive: true, force: true })
+    await rename(making, folder)
+    return folder
+  } catch (error) {
+    await rm(making, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** What the package would have done at its installation. @returns whether it worked */
+async function ownInstaller(home: string, name: string, kind: string, log: InstallOptions['log']): Promise<boolean> {
+  log('the package’s own installer')
+  const path = [join(home, 'node_modules', '.bin'), process.env.PATH].join(delimiter)
+  const cwd = join(home, 'node_modules', name)
+  try {
+    await runCommand(process.execPath, ['scripts/install.js', kind, 'download'], {
+      cwd,
+      env: { PATH: path },
+      limitMs: 5 * MINUTE
+    })
+    await tryGradient(home, name)
+    return true
+  } catch (error) {
+    log(`  it does not get along here: ${(error as Error).message}`)
+    return false
+  }
+}
+
+/** Library and headers from pip's wheel, the binding by the C++ compiler. */
+async function build(home: string, name: string, wheel: string, log: InstallOptions['log']): Promise<void> {
+  if (process.platform !== 'linux') {
+    throw new DeviceError(`${name} can be built from pip's wheel on Linux only: let its own installer reach its host`)
+  }
+  const cwd = join(home, 'node_modules', name)
+  const deps = join(cwd, 'deps')
+  await rm(deps, { recursive: true, force: true })
+  log(`pip: ${wheel}`)
+  const download = ['-m', 'pip', 'download', '--quiet', '--no-deps', '--dest', home, wheel]
+  await runCommand('python3', download, { cwd: home, limitMs: 15 * MINUTE })
+  const file = (await readdir(home)).find(entry => entry.endsWith('.whl'))
+  if (file === undefined) throw new DeviceError(`pip downloaded no wheel of ${wheel}`)
+  await runCommand('python3', ['-c', UNPACK, join(home, file), deps], { cwd: home, limitMs: 5 * MINUTE })
+  await rm(join(home, file))
+  log('c++: the binding')
+  const out = join(cwd, 'lib', 'napi-v8')
+  await mkdir(out, { recursive: true })
+  const libraries = ['libtensorflow_cc.so.2', 'libtensorflow_framework.so.2']
+  const options = ['-std=c++17', '-O2', '-fPIC', '-shared', '-DNAPI_VERSION=8', '-Wl,-rpath,$ORIGIN/../../deps/lib']
+  const includes = [join(home, 'node_modules', 'node-api-headers', 'include'), join(deps, 'include')]
+  const sources = ['tfjs_backend.cc', 'tfjs_binding.cc'].map(source => join('binding', source))
+  const compiler = process.env.CXX || 'g++'
+  const output = ['-o', join(out, 'tfjs_binding.node')]
+  await runCommand(
+    compiler,
+    [
+      ...options,
+      ...includes.flatMap(folder => ['-I', folder]),
+      ...output,
+      ...sources,
+      ...libraries.map(library => join('deps', 'lib', library))
+    ],
+    { cwd, limitMs: 5 * MINUTE }
+  )
+}
+
+/** Arguments: the wheel, the folder. Takes libraries and those headers that the binding includes. */
+const UNPACK = `
+import os, shutil, sys, zipfile
+wheel, folder = sys.argv[1:]
+headers = tuple('tensorflow/include/' + part for part in ('tensorflow/c/', 'tensorflow/core/platform/', 'tsl/', 'xla/tsl/'))
+with zipfile.ZipFile(wheel) as archive:
+    for name in archive.namelist():
+        base = name.split('/')[-1]
+        if name.startswith('tensorflow/libtensorflow_') and '.so' in base:
+            path = os.path.join(folder, 'lib', base)
+        elif name.startswith(headers) and base.endswith(('.h', '.inc')):
+            path = os.path.join(folder, *name.split('/')[1:])
+        else:
+            continue
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with archive.open(name) as source, open(path, 'wb') as target:
+            shutil.copyfileobj(source, target)
+`
+
+/** Σ x·x has the gradient x·1 + 1·x, each as matrices. */
+const GRADIENT = `
+require('node:util').isNullOrUndefined ??= value => value === undefined || value === null
+const tf = require(process.argv[1])
+const gradient = tf.grad(x => tf.sum(tf.matMul(x, x)))(tf.tensor2d([[1, 2], [3, 4]]))
+if (tf.getBackend() !== 'tensorflow') throw new Error('its backend does not start')
+if (gradient.dataSync().join() !== '7,11,9,13') throw new Error('its gradients are wrong')
+`
+
+async function tryGradient(home: string, name: string): Promise<void> {
+  const args = ['-e', GRADIENT, join(home, 'node_modules', name)]
+  await runCommand(process.execPath, args, { cwd: home, limitMs: 2 * MINUTE })
+}

@@ -1,0 +1,66 @@
+/** The little that the page needs to make and change elements. Texts go in as texts: names come from strangers. */
+
+const SVG = 'http://www.w3.org/2000/svg'
+
+type Attributes = Readonly<Record<string, string | number>>
+
+export function byId<T extends HTMLElement>(id: string): T {
+  return document.getElementById(id) as T
+}
+
+export function html<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value))
+  element.append(...children)
+  return element
+}
+
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Node[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS(SVG, tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value))
+  element.append(...children)
+  return element
+}
+
+/** Changes the document only where the text differs, so that selections and screen readers are left alone. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text
+}
+
+export function setAttribute(element: Element, name: string, value: string): void {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value)
+}
+
+/** Keeps one child for each key, in order: `make` for a new key, `update` for every one. */
+export function keyed<T, E extends Element>(
+  parent: Element,
+  items: readonly T[],
+  key: (item: T) => string,
+  make: (item: T) => E,
+  update: (element: E, item: T) => void
+): void {
+  const old = new Map([...parent.children].map(child => [child.getAttribute('data-key') ?? '', child]))
+  let before: Element | null = parent.firstElementChild
+  for (const item of items) {
+    const name = key(item)
+    let element = old.get(name) as E | undefined
+    if (element === undefined) {
+      element = make(item)
+      element.setAttribute('data-key', name)
+    }
+    old.delete(name)
+    // What is in its place stays there: moving an element takes its focus.
+    if (element === before) before = before.nextElementSibling
+    else parent.insertBefore(element, before)
+    update(element, item)
+  }
+  for (const element of old.values()) element.remove()
+}

@@ -1,0 +1,179 @@
+/** A plot of progressive losses, with a line for each peer in its predictor's colour, and dashed references. */
+import uPlot from 'uplot'
+import type { PeerRow } from '../../view/types.js'
+import { formatCount, formatDuration, formatLoss, peerName } from '../format.js'
+import { logLabels, logTicks } from '../log-axis.js'
+import type { NetworkState } from '../network-state.js'
+import { againstInputs, againstTime, aligned, type Line, level } from '../plot-data.js'
+import { markColour } from '../predictor-mark.js'
+import { html, setAttribute, setText } from './dom.js'
+
+export type Against = 'inputs' | 'time'
+
+const HEIGHT = 260
+const DASHES = { serial: [7, 4], isolated: [2, 3] }
+
+export class LossPlot {
+  readonly #host: HTMLElement
+  readonly #against: Against
+  readonly #canvas = html('div', { class: 'canvas', role: 'img' })
+  readonly #readout = html('p', { class: 'readout' })
+  readonly #legend = html('ul', { class: 'legend' })
+  #plot: uPlot | undefined
+  #drawn = ''
+  #rows: readonly PeerRow[] = []
+  #state: NetworkState | undefined
+  #chosen: string | undefined
+
+  constructor(host: HTMLElement, against: Against) {
+    this.#host = host
+    this.#against = against
+    host.append(this.#canvas, this.#readout, this.#legend)
+  }
+
+  draw(state: NetworkState, chosen: string | undefined): void {
+    this.#state = state
+    this.#chosen = chosen
+    this.#rows = state.rows.filter(({ id }) => state.curves.has(id))
+    const lines = this.#lines(state)
+    const { x, ys } = aligned(lines)
+    const data = [x, ...ys] as unknown as uPlot.AlignedData
+    // uPlot takes its series and colours once: another plot where they change.
+    const ends = this.#rows.map(({ id, group, fresh }) => `${id} ${group} ${fresh}`)
+    const look = JSON.stringify([ends, state.references.length, chosen, colourOf('--ink'), this.#host.clientWidth])
+    if (look !== this.#drawn) {
+      this.#drawn = look
+      this.#plot?.destroy()
+      this.#plot = new uPlot(this.#options(state, chosen), data, this.#canvas)
+      this.#drawLegend(state)
+    } else this.#plot?.setData(data)
+    this.#describe(state)
+    this.#read(undefined)
+  }
+
+  #lines(state: NetworkState): Line[] {
+    const curves = this.#rows.map(({ id }) => state.curves.get(id)?.points ?? [])
+    if (this.#against === 'inputs') {
+      return [...curves.map(againstInputs), ...state.references.map(({ points }) => ({ points }))]
+    }
+    const start = Math.min(...curves.flatMap(points => points.slice(0, 1).map(([, at]) => at)))
+    const lines = curves.map(points => againstTime(points, start))
+    const last = Math.max(1, ...lines.map(({ points }) => points.at(-1)?.[0] ?? 0))
+    return [...lines, ...state.references.map(reference => level(reference, 0, last))]
+  }
+
+  #options(state: NetworkState, chosen: string | undefined): uPlot.Options {
+    const ink = colourOf('--ink')
+    const series = this.#rows.map(({ id, group, fresh }) => ({
+      stroke: id === chosen ? ink : fresh ? resolved(markColour(group)) : colourOf('--muted'),
+      width: id === chosen ? 3 : id === state.self ? 2.25 : 1.25,
+      spanGaps: true,
+      points: { show: false }
+    }))
+    const references = state.references.map(({ name }) => ({
+      stroke: ink,
+      width: 1.5,
+      dash: DASHES[name],
+      spanGaps: true,
+      points: { show: false }
+    }))
+    const axis = {
+      stroke: colourOf('--muted'),
+      font: '12px system-ui, sans-serif',
+      grid: { stroke: colourOf('--grid'), width: 1 },
+      ticks: { stroke: colourOf('--rule'), width: 1, size: 5 }
+    }
+    const values =
+      this.#against === 'inputs'
+        ? (plot: uPlot, splits: number[]) => logLabels(splits, plot.width)
+        : (_plot: uPlot, splits: number[]) => splits.map(value => formatDuration(value))
+    return {
+      width: Math.max(240, this.#host.clientWidth),
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      scales: {
+        x:
+          this.#against === 'inputs'
+            ? { time: false, distr: 3, range: (_plot, min, max) => [Math.max(1, min || 1), Math.max(10, max || 10)] }
+            : { time: false },
+        y: { range: (_plot, _min, max) => [0, Math.max(0.1, (max || 1) * 1.05)] }
+      },
+      axes: [
+        {
+          ...axis,
+          values,
+          space: 56,
+          size: 32,
+          // uPlot's own ticks are round only where the axis begins with a power of ten.
+          ...(this.#against === 'inputs' && {
+            splits: (_plot: uPlot, _axis: number, min: number, max: number) => logTicks(min, max),
+            filter: (_plot: uPlot, splits: number[]) => splits
+          })
+        },
+        { ...axis, values: (_plot, splits) => splits.map(value => String(Number(value.toFixed(3)))), size: 44 }
+      ],
+      series: [{}, ...series, ...references],
+      hooks: { setCursor: [plot => this.#read(plot.cursor.idx ?? undefined)] }
+    }
+  }
+
+  /** The loss where the pointer is, of the chosen peer or this one and over all; without a pointer, at the end. */
+  #read(place: number | undefined): void {
+    const [state, plot] = [this.#state, this.#plot]
+    if (state === undefined || plot === undefined) return
+    const { data } = plot
+    const values = this.#rows.map((_, line) => near(data[line + 1] as (number | null)[], place))
+    const known = values.filter(value => value !== undefined)
+    if (known.length === 0) {
+      setText(this.#readout, 'Nothing has been learned yet.')
+      return
+    }
+    const x = data[0][place ?? data[0].length - 1]
+    const where = this.#against === 'inputs' ? `${formatCount(x)} inputs` : formatDuration(x)
+    const one = this.#chosen ?? state.self
+    const own = values[this.#rows.findIndex(({ id }) => id === one)]
+    const [low, high] = [Math.min(...known), Math.max(...known)].map(formatLoss)
+    const parts = [
+      place === undefined ? 'Now' : `At ${where}`,
+      own === undefined || one === undefined ? '' : `${peerName(one, state.peers)} ${formatLoss(own)}`,
+      known.length === 1 ? (own === undefined ? low : '') : `${formatCount(known.length)} peers ${low} to ${high}`
+    ]
+    setText(this.#readout, parts.filter(Boolean).join(' · '))
+  }
+
+  #describe({ references }: NetworkState): void {
+    const axis = this.#against === 'inputs' ? 'inputs, on a logarithmic axis' : 'time'
+    const known = references.map(({ name, points }) => `${name} comes to ${formatLoss(points.at(-1)?.[1])}`)
+    const text = [`Progressive loss of ${this.#rows.length} peers against ${axis}`, ...known].join('; ')
+    setAttribute(this.#canvas, 'aria-label', `${text}. The table of peers has the numbers.`)
+  }
+
+  #drawLegend({ references, self, peers }: NetworkState): void {
+    const shown = peers.get(self ?? '') ?? this.#rows[0]
+    this.#legend.style.setProperty('--mark', markColour(shown?.group ?? 0))
+    const items = [
+      ...(self === undefined ? [] : [['own', 'this peer']]),
+      ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'others, in their predictor’s colour'],
+      ...references.map(({ name }) => [name, name === 'serial' ? 'one learner given every input' : 'each peer alone'])
+    ]
+    this.#legend.replaceChildren(
+      ...items.map(([kind, text]) => html('li', {}, html('span', { class: `stroke ${kind}` }), text))
+    )
+  }
+}
+
+/** The value at a place, or the last one before it. */
+function near(column: readonly (number | null)[], place = column.length - 1): number | undefined {
+  for (let at = place; at >= 0; at--) {
+    const value = column[at]
+    if (value !== null) return value
+  }
+  return undefined
+}
+
+function colourOf(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+}
+
+const resolved = (variable: string) => colourOf(variable.slice(4, -1))

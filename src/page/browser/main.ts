@@ -1,0 +1,164 @@
+/** The page, put together: what the stream brings is drawn, as often as that leaves time for other things. */
+import type { NetworkSnapshot, NetworkUpdate } from '../../view/types.js'
+import { formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
+import { NetworkState } from '../network-state.js'
+import { markColour, markLetter } from '../predictor-mark.js'
+import { describeNetwork } from '../sentences.js'
+import { totalsOf } from '../totals.js'
+import { Connection, type ConnectionState } from './connection.js'
+import { byId, html, keyed, setText } from './dom.js'
+import { EventLine } from './event-line.js'
+import { LossPlot } from './loss-plot.js'
+import { PeerTable } from './peer-table.js'
+import { TreeDrawing } from './tree.js'
+
+/** So many peers take the whole width for their tree. */
+const MANY = 16
+
+const state = new NetworkState()
+/** Server's clock minus this one's, in milliseconds. */
+let clockOffset = 0
+let chosen: string | undefined
+let isDue = false
+/** Least time until the next drawing, in milliseconds. */
+let pause = 0
+
+const tree = new TreeDrawing(byId('tree'), choose)
+const table = new PeerTable(byId('peers'), choose)
+const events = new EventLine(byId('events'), byId('announcer'))
+const plots = [new LossPlot(byId('plot-inputs'), 'inputs'), new LossPlot(byId('plot-time'), 'time')]
+
+const connection = new Connection(tokenOfAddress(), {
+  state: showConnection,
+  event: ({ event, data }) => {
+    if (event === 'snapshot') state.reset(JSON.parse(data) as NetworkSnapshot)
+    else if (event === 'update') state.apply(JSON.parse(data) as NetworkUpdate)
+    else return
+    clockOffset = state.at - Date.now()
+    redraw()
+  }
+})
+
+/** `#token=…` spares typing it; it is not sent anywhere as a part of the address, and goes from it at once. */
+function tokenOfAddress(): string | undefined {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? undefined
+  if (token !== undefined) history.replaceState(null, '', location.pathname)
+  return token
+}
+
+function choose(id: string): void {
+  chosen = chosen === id ? undefined : id
+  redraw()
+}
+
+function redraw(): void {
+  if (isDue) return
+  isDue = true
+  setTimeout(() => {
+    requestAnimationFrame(() => {
+      isDue = false
+      const start = performance.now()
+      draw()
+      // With a thousand peers the browser has other things to do as well.
+      pause = 4 * (performance.now() - start)
+    })
+  }, pause)
+}
+
+function draw(): void {
+  if (chosen !== undefined && !state.peers.has(chosen)) chosen = undefined
+  setText(byId('headline'), describeNetwork(state.rows))
+  setText(
+    byId('whose'),
+    state.self === undefined ? 'seen by an onlooker' : `seen by ${peerName(state.self, state.peers)}`
+  )
+  drawTotals()
+  drawMarks()
+  document.body.classList.toggle('many', state.peers.size > MANY)
+  tree.draw(state, chosen)
+  events.draw(state)
+  for (const plot of plots) plot.draw(state, chosen)
+  table.draw(state, chosen, Date.now() + clockOffset)
+}
+
+function drawTotals(): void {
+  const totals = totalsOf(state.rows)
+  const figures: readonly [string, string][] = [
+    ['Inputs', formatCount(totals.inputs)],
+    ['Inputs a second', formatRate(totals.inputsPerSecond)],
+    ['Updates', formatCount(totals.updates)],
+    ['Loss', formatLoss(totals.loss)],
+    ...(totals.accuracy === undefined ? [] : [['Accuracy', formatShare(totals.accuracy)] as [string, string]]),
+    ['Sent', formatBytes(totals.sent)]
+  ]
+  keyed(
+    byId('totals'),
+    figures,
+    ([name]) => name,
+    ([name]) => html('div', {}, html('dt', {}, name), html('dd')),
+    (element, [, value]) => setText(element.children[1], value)
+  )
+}
+
+function drawMarks(): void {
+  const fresh = state.rows.filter(row => row.fresh)
+  const groups = [...new Set(fresh.map(({ group }) => group))].sort((a, b) => a - b)
+  keyed(
+    byId('marks'),
+    groups,
+    String,
+    () => html('li', {}, html('span', { class: 'mark' }), html('span')),
+    (element, group) => {
+      const members = fresh.filter(row => row.group === group)
+      const updates = Math.max(...members.map(({ predictor }) => predictor.updates))
+      const [mark, text] = element.children as unknown as HTMLElement[]
+      mark.style.setProperty('--mark', markColour(group))
+      setText(mark, markLetter(group))
+      const who = members.length === 1 ? '1 peer' : `${formatCount(members.length)} peers`
+      setText(text, `${who}, ${formatCount(updates)} updates`)
+    }
+  )
+}
+
+function showConnection(now: ConnectionState): void {
+  const status = byId('connection')
+  status.dataset.state = now.kind
+  byId('token-form').hidden = now.kind !== 'token-wanted'
+  switch (now.kind) {
+    case 'live':
+      setText(status, 'Live')
+      break
+    case 'connecting':
+      setText(status, 'Connecting')
+      break
+    case 'broken':
+      setText(
+        status,
+        `The connection is broken; trying again in ${Math.round(now.retryMs / 1000)} s. What you see is from ${
+          state.at === 0 ? 'nowhere yet' : new Date(state.at).toLocaleTimeString()
+        }.`
+      )
+      break
+    case 'token-wanted':
+      setText(status, 'This peer wants a token')
+      break
+    default:
+      now satisfies never
+  }
+}
+
+byId<HTMLFormElement>('token-form').addEventListener('submit', event => {
+  event.preventDefault()
+  connection.token = byId<HTMLInputElement>('token').value.trim()
+  showConnection({ kind: 'connecting' })
+  void connection.open()
+})
+// By keyboard, what scrolls can be scrolled only where it takes the focus.
+for (const region of document.querySelectorAll<HTMLElement>('.scroll')) region.tabIndex = 0
+new ResizeObserver(redraw).observe(document.body)
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
+// Ages go on while nothing comes.
+setInterval(() => {
+  if (state.at > 0) redraw()
+}, 1000)
+void connection.open()

@@ -1,0 +1,140 @@
+/** The overlay as a drawing, whose nodes are buttons: one tab stop, arrow keys from node to node, Enter to choose. */
+import type { PeerRow } from '../../view/types.js'
+import { peerName } from '../format.js'
+import type { NetworkState } from '../network-state.js'
+import { markColour, markLetter } from '../predictor-mark.js'
+import { describePeer } from '../sentences.js'
+import { layOut } from '../tree-layout.js'
+import { keyed, setAttribute, setText, svg } from './dom.js'
+
+/** Sizes in pixels. */
+const RADIUS = 18
+const CROWDED_RADIUS = { most: 9, least: 2.5 }
+const LEVEL = 86
+const MARGIN = 44
+const TOP = 30
+/** Nodes closer than that have no room for letters and names. */
+const CROWDED = 40
+const LONGEST = 620
+
+export class TreeDrawing {
+  readonly #host: HTMLElement
+  readonly #edges = svg('g')
+  readonly #nodes = svg('g')
+  readonly #drawing = svg('svg', { role: 'group', 'aria-label': 'The overlay: a peer each, arrow keys lead on' })
+  readonly #onChoose: (id: string) => void
+  #focused: string | undefined
+
+  constructor(host: HTMLElement, onChoose: (id: string) => void) {
+    this.#host = host
+    this.#onChoose = onChoose
+    this.#drawing.append(this.#edges, this.#nodes)
+    host.append(this.#drawing)
+    // Not on the drawing: an SVG group that listens for these takes the focus itself.
+    host.addEventListener('keydown', event => this.#onKey(event))
+    host.addEventListener('click', event => {
+      const key = keyOf(event.target)
+      if (key !== undefined) this.#onChoose(key)
+    })
+    host.addEventListener('focusin', event => {
+      this.#focused = keyOf(event.target)
+    })
+  }
+
+  draw(state: NetworkState, chosen: string | undefined): void {
+    const peers = state.rows.filter(({ left }) => !left)
+    const layout = layOut(peers, state.self)
+    const width = Math.max(260, this.#host.clientWidth)
+    const step = layout.width === 0 ? 0 : Math.min(150, (width - 2 * MARGIN) / layout.width)
+    const isCrowded = layout.width > 0 && step < CROWDED
+    const { most, least } = CROWDED_RADIUS
+    const radius = isCrowded ? Math.min(most, Math.max(least, 0.42 * step)) : RADIUS
+    const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, LONGEST / layout.height))
+    const height = layout.height * level + TOP + (isCrowded ? 24 : 54)
+    const left = (width - layout.width * step) / 2
+    setAttribute(this.#drawing, 'viewBox', `0 0 ${width} ${height}`)
+    setAttribute(this.#drawing, 'width', String(width))
+    setAttribute(this.#drawing, 'height', String(height))
+    this.#drawing.classList.toggle('crowded', isCrowded)
+    const at = new Map(layout.places.map(({ id, x, y }) => [id, { x: left + x * step, y: TOP + y * level }]))
+    this.#drawEdges(layout.edges, at, state.peers)
+    const rows = layout.places.map(({ id }) => state.peers.get(id) as PeerRow)
+    const stop = rows.some(({ id }) => id === this.#focused) ? this.#focused : rows[0]?.id
+    const letters = Math.max(5, Math.floor(step / 7.2) || 30)
+    keyed(
+      this.#nodes,
+      rows,
+      row => row.id,
+      () => makeNode(),
+      (node, row) => {
+        const { x, y } = at.get(row.id) as { x: number; y: number }
+        node.style.transform = `translate(${x}px, ${y}px)`
+        node.style.setProperty('--mark', markColour(row.group))
+        node.classList.toggle('silent', !row.fresh)
+        node.classList.toggle('own', row.id === state.self)
+        node.classList.toggle('chosen', row.id === chosen)
+        const [ring, disc, letter, label] = node.children
+        setAttribute(disc, 'tabindex', row.id === stop ? '0' : '-1')
+        setAttribute(disc, 'aria-pressed', String(row.id === chosen))
+        setAttribute(disc, 'aria-label', describePeer(row, state.peers, state.self))
+        setAttribute(ring, 'r', String(radius + (isCrowded ? 3.5 : 5)))
+        setAttribute(disc, 'r', String(radius))
+        setText(letter, markLetter(row.group))
+        const name = row.id === state.self ? `${peerName(row.id, state.peers)} (this)` : peerName(row.id, state.peers)
+        setText(label, name.length > letters ? `${name.slice(0, letters - 1)}…` : name)
+      }
+    )
+  }
+
+  #drawEdges(
+    edges: readonly { readonly from: string; readonly to: string }[],
+    at: ReadonlyMap<string, { readonly x: number; readonly y: number }>,
+    peers: ReadonlyMap<string, PeerRow>
+  ): void {
+    keyed(
+      this.#edges,
+      edges,
+      ({ from, to }) => `${from} ${to}`,
+      () => svg('line', { class: 'edge' }),
+      (line, { from, to }) => {
+        const [a, b] = [at.get(from), at.get(to)]
+        if (a === undefined || b === undefined) return
+        for (const [name, value] of Object.entries({ x1: a.x, y1: a.y, x2: b.x, y2: b.y })) {
+          setAttribute(line, name, String(value))
+        }
+        const same = peers.get(from)?.group === peers.get(to)?.group
+        line.style.setProperty('--mark', same ? markColour(peers.get(from)?.group ?? 0) : 'var(--muted)')
+      }
+    )
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    const discs = [...this.#nodes.querySelectorAll<SVGCircleElement>('.disc')]
+    const place = discs.indexOf(event.target as SVGCircleElement)
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key]
+    if (event.key === 'Enter' || event.key === ' ') {
+      this.#onChoose(keyOf(discs[place]) as string)
+    } else if (step !== undefined) {
+      const next = discs[(place + step + discs.length) % discs.length]
+      for (const disc of discs) disc.setAttribute('tabindex', disc === next ? '0' : '-1')
+      next.focus()
+    } else return
+    event.preventDefault()
+  }
+}
+
+/** The peer whose node an event is about. */
+function keyOf(target: EventTarget | null): string | undefined {
+  return (target as Element).closest('[data-key]')?.getAttribute('data-key') ?? undefined
+}
+
+function makeNode(): SVGGElement {
+  return svg(
+    'g',
+    { class: 'node' },
+    svg('circle', { class: 'ring' }),
+    svg('circle', { class: 'disc', role: 'button' }),
+    svg('text', { class: 'letter', 'aria-hidden': 'true', dy: '0.36em' }),
+    svg('text', { class: 'label', 'aria-hidden': 'true', y: RADIUS + 19 })
+  )
+}

@@ -1,0 +1,58 @@
+/** Numbers, times and names as the page writes them. */
+import type { PeerRow } from '../view/types.js'
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+
+export const formatCount = (value: number): string => whole.format(value)
+
+/** Such as `0.3245`; a dash for what is not known. */
+export const formatLoss = (loss: number | undefined): string => (loss === undefined ? '–' : loss.toFixed(4))
+
+export const formatShare = (share: number | undefined): string =>
+  share === undefined ? '–' : `${(100 * share).toFixed(1)} %`
+
+/** A rate, with a decimal where it is small. */
+export const formatRate = (perSecond: number): string =>
+  perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : whole.format(perSecond)
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB']
+
+/** With three digits, a kB being 1000 bytes. */
+export function formatBytes(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000
+    unit++
+  }
+  return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toPrecision(3)} ${UNITS[unit]}`
+}
+
+/** How long ago, from milliseconds. */
+export function formatAge(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 3) return 'now'
+  if (seconds < 120) return `${seconds} s ago`
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`
+  return `${Math.round(seconds / 3600)} h ago`
+}
+
+/** Minutes and seconds, or hours and minutes: `0:05`, `12:30`, `3 h 05`. */
+export function formatDuration(seconds: number): string {
+  const two = (value: number) => String(Math.floor(value)).padStart(2, '0')
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}:${two(seconds % 60)}`
+  return `${Math.floor(seconds / 3600)} h ${two((seconds % 3600) / 60)}`
+}
+
+/** What its owner calls a peer, or the end of its id, which is what differs between ids. */
+export function peerName(id: string, peers: ReadonlyMap<string, Pick<PeerRow, 'name'>>): string {
+  return peers.get(id)?.name ?? `…${id.slice(-6)}`
+}
+
+/** `a`, `a and b`, `a, b and c`, or `a, b and 7 more`. */
+export function listOf(names: readonly string[], count = names.length): string {
+  const shown = count > 4 ? names.slice(0, 3) : names
+  const rest = count - shown.length
+  const parts = rest > 0 ? [...shown, `${formatCount(rest)} more`] : shown
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts[parts.length - 1]}`
+}

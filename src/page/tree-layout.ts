@@ -1,0 +1,88 @@
+/**
+ * Where the peers of the overlay are drawn: each component of the tree top down from its root, components side by side, in units of
+ * nodes and levels. Leaves stand next to each other and parents over the middle of their children, so nothing overlaps.
+ */
+import { edgesOf } from '../view/components.js'
+import type { PeerRow } from '../view/types.js'
+
+type Drawn = Pick<PeerRow, 'id' | 'neighbours' | 'fresh' | 'firstSeen'>
+
+export interface Place {
+  readonly id: string
+  readonly x: number
+  readonly y: number
+}
+
+export interface Edge {
+  readonly from: string
+  readonly to: string
+}
+
+export interface TreeLayout {
+  readonly places: readonly Place[]
+  readonly edges: readonly Edge[]
+  /** Largest x and y. */
+  readonly width: number
+  readonly height: number
+}
+
+/**
+ * An edge is drawn when both fresh ends tell of it: a silent peer's last words about its neighbours are old.
+ * @param self is the root of its component, else the peer that came first
+ */
+export function layOut(peers: readonly Drawn[], self: string | undefined): TreeLayout {
+  const rank = (peer: Drawn) => (peer.id === self ? -1 : peer.fresh ? peer.firstSeen : Number.MAX_SAFE_INTEGER)
+  const ordered = [...peers].sort((a, b) => rank(a) - rank(b) || (a.id < b.id ? -1 : 1))
+  const edges = edgesOf(ordered.filter(({ fresh }) => fresh))
+  const around = new Map(ordered.map(({ id }) => [id, [] as string[]]))
+  for (const { from, to } of edges) {
+    around.get(from)?.push(to)
+    around.get(to)?.push(from)
+  }
+  const places = new Map<string, Place>()
+  let right = 0
+  for (const { id } of ordered) {
+    if (!places.has(id)) right = place(id, right, around, places) + 1
+  }
+  const all = [...places.values()]
+  const largest = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0)
+  return { places: all, edges, width: largest(all.map(({ x }) => x)), height: largest(all.map(({ y }) => y)) }
+}
+
+/** Places a component from its root. @returns the x of its last leaf */
+function place(
+  root: string,
+  left: number,
+  around: ReadonlyMap<string, readonly string[]>,
+  places: Map<string, Place>
+): number {
+  // Breadth first, so that a cycle, which the overlay holds for a moment at most, is opened at its far end.
+  const levels = new Map([[root, 0]])
+  const order = [root]
+  const children = new Map<string, string[]>()
+  for (const id of order) {
+    const found = (around.get(id) ?? []).filter(other => !levels.has(other))
+    for (const other of found) levels.set(other, (levels.get(id) as number) + 1)
+    children.set(id, found)
+    order.push(...found)
+  }
+  let next = left
+  const xs = new Map<string, number>()
+  for (const id of leavesFirst(root, children)) {
+    const below = (children.get(id) as string[]).map(child => xs.get(child) as number)
+    xs.set(id, below.length === 0 ? next++ : (below[0] + below[below.length - 1]) / 2)
+  }
+  for (const id of order) places.set(id, { id, x: xs.get(id) as number, y: levels.get(id) as number })
+  return next - 1
+}
+
+/** Children before parents, left before right; without recursion, as a path may be a thousand peers long. */
+function leavesFirst(root: string, children: ReadonlyMap<string, readonly string[]>): string[] {
+  const order: string[] = []
+  const stack = [root]
+  for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
+    order.push(id)
+    stack.push(...(children.get(id) ?? []))
+  }
+  return order.reverse()
+}

@@ -1,0 +1,51 @@
+/**
+ * A progressive loss as it went, in a bounded number of points. The plots have a logarithmic axis of inputs and a linear one of
+ * time, so the point that goes is the one that is missed least on both.
+ */
+import type { CurvePoint } from './types.js'
+
+/** Points of a curve at most. */
+export const MAX_POINTS = 160
+
+export class Curve {
+  #points: CurvePoint[] = []
+
+  get points(): readonly CurvePoint[] {
+    return this.#points
+  }
+
+  /** Where the inputs go back, after a crash or a restart without state, the curve goes on from there. */
+  add(inputs: number, at: number, loss: number): void {
+    const last = this.#points.at(-1)
+    if (last && inputs < last[0]) this.#points = this.#points.filter(point => point[0] < inputs)
+    // While no input comes, the last point moves on in time.
+    if (last && inputs === last[0] && this.#points.at(-2)?.[0] === inputs) this.#points.pop()
+    if (inputs > 0) this.#points.push([inputs, at, loss])
+    if (this.#points.length > MAX_POINTS) this.#points.splice(leastMissed(this.#points), 1)
+  }
+}
+
+/** A curve that goes on from points that another had. */
+export function restoredCurve(points: readonly CurvePoint[]): Curve {
+  const curve = new Curve()
+  for (const [inputs, at, loss] of points) curve.add(inputs, at, loss)
+  return curve
+}
+
+/** The inner point whose neighbours are closest to each other, in the larger of the shares of the two axes. */
+function leastMissed(points: readonly CurvePoint[]): number {
+  const [first, last] = [points[0], points[points.length - 1]]
+  const inputs = Math.log(last[0] / first[0]) || 1
+  const time = last[1] - first[1] || 1
+  let least = 1
+  let smallest = Number.POSITIVE_INFINITY
+  for (let i = 1; i < points.length - 1; i++) {
+    const [before, after] = [points[i - 1], points[i + 1]]
+    const gap = Math.max(Math.log(after[0] / before[0]) / inputs, (after[1] - before[1]) / time)
+    if (gap < smallest) {
+      smallest = gap
+      least = i
+    }
+  }
+  return least
+}

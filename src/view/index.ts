@@ -1,0 +1,14 @@
+/** The network view: what a peer knows of all others. */
+export type { EventKind, NetworkEvent } from './event-log.js'
+export { NAME_PATTERN } from './name.js'
+export {
+  decodeStatus,
+  encodeStatus,
+  MAX_INTERVAL_MS,
+  MAX_NEIGHBOURS,
+  type NetworkStatus,
+  StatusError
+} from './status.js'
+export { type Held, Trail } from './trail.js'
+export type { CurvePoint, NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
+export { NetworkView } from './view.js'

@@ -1,0 +1,156 @@
+/**
+ * One peer's knowledge of the whole network, from the statuses that reach it: a table, an event line, curves. It is bounded
+ * whatever the others send, and has no clock: whoever feeds it tells the time (ms since the epoch, never going back).
+ */
+import { EventLog } from './event-log.js'
+import { Groups } from './groups.js'
+import { Sighting } from './sighting.js'
+import type { NetworkStatus } from './status.js'
+import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
+import { Whereabouts } from './whereabouts.js'
+
+/** Peers known at most; further ones are not taken in until others are forgotten. */
+export const MAX_PEERS = 1000
+/** A peer is forgotten so long after its last status, in milliseconds. */
+export const FORGET_MS = 5 * 60 * 1000
+/** Peers whose curves are part of a snapshot: more lines than that are no picture. */
+export const CURVES_SHOWN = 32
+
+export class NetworkView {
+  readonly self: string | undefined
+  readonly #sightings = new Map<string, Sighting>()
+  readonly #log = new EventLog()
+  readonly #groups = new Groups()
+  readonly #whereabouts = new Whereabouts(this.#log)
+  readonly #listeners = new Set<(update: NetworkUpdate) => void>()
+  /** Rows that the listeners have not got yet. */
+  readonly #changed = new Set<string>()
+  #gone: string[] = []
+  #references: readonly Reference[] = []
+  #referencesChanged = false
+  #at = 0
+
+  /** @param self whose knowledge it is; undefined for an onlooker's */
+  constructor(self?: string) {
+    this.self = self
+  }
+
+  /** How many peers are known, the silent ones included. */
+  get size(): number {
+    return this.#sightings.size
+  }
+
+  /** A peer's status, which that peer has signed. */
+  hear(id: string, status: NetworkStatus, now: number): void {
+    this.#at = Math.max(this.#at, now)
+    const known = this.#sightings.get(id)
+    if (known === undefined) {
+      if (this.#sightings.size >= MAX_PEERS || status.leaving) return
+      this.#sightings.set(id, new Sighting(id, status, now))
+      this.#log.add(now, 'joined', [id])
+    } else {
+      const before = known.status
+      if (status.incarnation < before.incarnation) return
+      const restarted = status.incarnation > before.incarnation || status.started !== before.started
+      // Gossip may bring what is older later.
+      if (!restarted && (known.left || status.uptime < before.uptime)) return
+      known.hear(status, now)
+      if (status.leaving) {
+        this.#whereabouts.forget(id)
+        this.#log.add(now, 'left', [id])
+      } else if (restarted) {
+        this.#whereabouts.forget(id)
+        this.#log.add(now, 'restarted', [id], String(status.incarnation))
+      } else if (!known.fresh) this.#whereabouts.back(id, now)
+    }
+    this.#changed.add(id)
+  }
+
+  /** A peer that this one does not learn with, or that does not want to. */
+  refused(id: string, reason: string, now: number): void {
+    this.#at = Math.max(this.#at, now)
+    this.#log.add(now, 'refused', id === '' ? [] : [id], reason.slice(0, 300))
+  }
+
+  /** What the inputs come to without a network, once somebody has found out. */
+  setReferences(references: readonly Reference[]): void {
+    this.#references = references
+    this.#referencesChanged = true
+  }
+
+  /** Draws conclusions, and tells the listeners what is new. To be called a few times a second. */
+  tick(now: number): void {
+    this.#at = Math.max(this.#at, now)
+    this.#lookAtFreshness(now)
+    const fresh = [...this.#sightings.values()].filter(sighting => sighting.fresh)
+    this.#whereabouts.look(fresh, now)
+    this.#regroup(now)
+    this.#tell()
+  }
+
+  snapshot(): NetworkSnapshot {
+    const sightings = [...this.#sightings.values()]
+    const own = sightings.filter(({ id }) => id === this.self)
+    const shown = [...own, ...sightings.filter(({ id }) => id !== this.self)].slice(0, CURVES_SHOWN)
+    return {
+      at: this.#at,
+      ...(this.self === undefined ? {} : { self: this.self }),
+      peers: sightings.map(sighting => this.#row(sighting)),
+      events: [...this.#log.events],
+      curves: Object.fromEntries(shown.map(({ id, curve }) => [id, [...curve.points]])),
+      references: this.#references
+    }
+  }
+
+  /** @returns ends the subscription */
+  subscribe(listener: (update: NetworkUpdate) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #row(sighting: Sighting): PeerRow {
+    return sighting.row(this.#groups.of(sighting.id) ?? 0)
+  }
+
+  #lookAtFreshness(now: number): void {
+    for (const sighting of this.#sightings.values()) {
+      const { id, fresh, lastSeen } = sighting
+      sighting.fresh = sighting.isFresh(now)
+      if (sighting.fresh !== fresh) this.#changed.add(id)
+      if (fresh && !sighting.fresh && !sighting.left) this.#whereabouts.silent(id, now)
+      if (now - lastSeen <= FORGET_MS) continue
+      this.#sightings.delete(id)
+      this.#groups.forget(id)
+      this.#whereabouts.forget(id)
+      this.#changed.delete(id)
+      this.#gone.push(id)
+    }
+  }
+
+  #regroup(now: number): void {
+    const current = [...this.#sightings.values()].filter(sighting => sighting.isCurrent(now))
+    const before = new Map(current.map(({ id }) => [id, this.#groups.of(id)]))
+    const followers = current.map(({ id, status, held }) => {
+      return { id, updates: status.predictor.updates, neighbours: status.neighbours, held }
+    })
+    const adoptions = this.#groups.assign(followers)
+    for (const [id, group] of before) if (this.#groups.of(id) !== group) this.#changed.add(id)
+    for (const { peers, group } of adoptions) {
+      const held = followers.find(({ id }) => !peers.includes(id) && this.#groups.of(id) === group)
+      this.#log.add(now, 'adopted', peers, held?.id)
+    }
+  }
+
+  #tell(): void {
+    const events = this.#log.take()
+    const rows = [...this.#changed].map(id => this.#row(this.#sightings.get(id) as Sighting))
+    const gone = this.#gone
+    const references = this.#referencesChanged ? { references: this.#references } : {}
+    this.#changed.clear()
+    this.#gone = []
+    this.#referencesChanged = false
+    if (rows.length + gone.length + events.length === 0 && !references.references) return
+    const update = { at: this.#at, peers: rows, gone, events, ...references }
+    for (const listener of this.#listeners) listener(update)
+  }
+}

@@ -1,0 +1,65 @@
+/** Chromium for the tests: found on this machine, or none, and then the tests that need it say so. */
+import { accessSync, constants } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { delimiter, join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
+
+/** `ADMB_CHROMIUM`, or the first on the PATH; undefined where there is none. */
+export function findChromium(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  const given = process.env.ADMB_CHROMIUM
+  const places = given ? [given] : NAMES.flatMap(name => folders.map(folder => join(folder, name)))
+  return places.find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function launch(executablePath: string): Promise<Browser> {
+  // Chromium's sandbox does not work for root, as which containers run.
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  return chromium.launch({ executablePath, args })
+}
+
+export interface OpenedPage {
+  readonly page: Page
+  /** What the page complained of on its console, CSP violations included. */
+  readonly complaints: string[]
+}
+
+export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<OpenedPage> {
+  const page = await (await browser.newContext(options)).newPage()
+  const complaints: string[] = []
+  page.on('pageerror', error => complaints.push(String(error)))
+  page.on('console', message => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  await page.goto(url)
+  return { page, complaints }
+}
+
+interface Violation {
+  readonly id: string
+  readonly impact: string
+  readonly help: string
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+/** What axe finds that is serious or critical, a line each. */
+export async function seriousProblems(page: Page): Promise<string[]> {
+  const file = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+  await page.evaluate(await readFile(file, 'utf8'))
+  const { violations } = (await page.evaluate('axe.run()')) as { violations: readonly Violation[] }
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes[0].html}`)
+}

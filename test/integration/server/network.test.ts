@@ -1,0 +1,183 @@
+/** What a peer serves of the whole network: the table, the stream of events, the page. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import { EventParser, type ServerEvent } from '../../../src/page/event-parser.js'
+import { NetworkState } from '../../../src/page/network-state.js'
+import { EventStream } from '../../../src/server/event-stream.js'
+import { NetworkView, type PeerRow } from '../../../src/view/index.js'
+import { A, PEERS, status } from '../../support/statuses.js'
+import { until } from '../peer/processes.js'
+import { Served } from './harness.js'
+import { Contract } from './openapi.js'
+
+const LISTEN = { listen: ['/ip4/127.0.0.1/tcp/0'] }
+
+/** A page's eyes: it follows the stream as the page does. */
+class Watcher {
+  readonly state = new NetworkState()
+  readonly seen: ServerEvent[] = []
+  readonly headers: Promise<Headers>
+  ended = false
+  readonly #abort = new AbortController()
+
+  constructor(url: string, headers: Record<string, string> = {}) {
+    const answer = fetch(`${url}/events`, { headers, signal: this.#abort.signal })
+    this.headers = answer.then(response => response.headers)
+    void answer
+      .then(async response => {
+        const parser = new EventParser()
+        const text = response.body?.pipeThrough(new TextDecoderStream()) ?? []
+        for await (const part of text) for (const event of parser.push(part)) this.#take(event)
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        this.ended = true
+      })
+  }
+
+  names(): (string | undefined)[] {
+    return this.state.rows.filter(row => row.fresh).map(({ name }) => name)
+  }
+
+  stop(): void {
+    this.#abort.abort()
+  }
+
+  #take(event: ServerEvent): void {
+    this.seen.push(event)
+    if (event.event === 'snapshot') this.state.reset(JSON.parse(event.data))
+    else this.state.apply(JSON.parse(event.data))
+  }
+}
+
+describe('the network over HTTP', function () {
+  this.timeout(60_000)
+  const started: { stop(): unknown }[] = []
+  async function start(...options: Parameters<typeof Served.start>): Promise<Served> {
+    const served = await Served.start(...options)
+    started.push(served)
+    return served
+  }
+  afterEach(async () => {
+    for (const one of started.splice(0).reverse()) await one.stop()
+  })
+
+  it('shows at each peer who else is there, who leaves, and who is refused', async () => {
+    const one = await start({}, { ...LISTEN, name: 'one' })
+    const watcher = new Watcher(one.url)
+    started.push(watcher)
+    const peers = [...one.peer.addresses]
+    const two = await start({}, { ...LISTEN, name: 'two', peers })
+    await until('the first sees both', () => watcher.names().length === 2)
+    assert.deepEqual(watcher.names(), ['one', 'two'])
+    await until('they are linked', () => watcher.state.rows.every(row => row.neighbours.length === 1))
+    const contract = await Contract.of(two.url)
+    const table = (await contract.hold('get', '/peers', await fetch(`${two.url}/peers`))) as { peers: PeerRow[] }
+    assert.deepEqual(table.peers.map(({ id }) => id).sort(), [one.peer.id, two.peer.id].sort())
+
+    const spec = { ...(await import('./harness.js')).SPEC, batch: 64 }
+    const other = await start({}, { ...LISTEN, name: 'other', spec, peers })
+    const kinds = () => watcher.state.events.map(({ kind }) => kind)
+    await until('the third is refused', () => kinds().includes('refused'))
+    const refusal = watcher.state.events.find(({ kind }) => kind === 'refused')
+    assert.match(refusal?.detail ?? '', /batch 64/)
+    assert.deepEqual(refusal?.peers, [other.peer.id])
+
+    await two.stop()
+    await until('the second has left', () => kinds().includes('left') || kinds().includes('lost'))
+    assert.equal(watcher.seen[0].event, 'snapshot')
+    assert.ok(watcher.seen.slice(1).every(({ event }) => event === 'update'))
+  })
+
+  it('ends the streams when the peer stops', async () => {
+    const served = await start()
+    const watcher = new Watcher(served.url)
+    await until('it has a snapshot', () => watcher.seen.length > 0)
+    await served.server.close()
+    await until('the stream has ended', () => watcher.ended)
+  })
+
+  it('takes so many readers and no more', async () => {
+    const served = await start()
+    const watchers = Array.from({ length: 64 }, () => new Watcher(served.url))
+    started.push(...watchers)
+    await until('all have a snapshot', () => watchers.every(({ seen }) => seen.length > 0))
+    const refused = await fetch(`${served.url}/events`)
+    assert.equal(refused.status, 503)
+    assert.equal(((await refused.json()) as { code: string }).code, 'ERR_TOO_MANY_READERS')
+    watchers[0].stop()
+    await until('there is room again', async () => {
+      const answer = await fetch(`${served.url}/events`)
+      await answer.body?.cancel()
+      return answer.status === 200
+    })
+  })
+
+  it('keeps nothing for a reader that does not read, who has all in the end', async () => {
+    const view = new NetworkView()
+    for (const id of PEERS) view.hear(id, status(), 1000)
+    const server = createServer((_request, response) => new EventStream(response, view))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    started.push({ stop: () => server.close() })
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    started.push({ stop: () => socket.destroy() })
+    let queued = 0
+    server.once('request', (_request, response) => {
+      const timer = setInterval(() => {
+        queued = Math.max(queued, response.writableLength)
+      }, 1)
+      response.on('close', () => clearInterval(timer))
+    })
+    socket.write('GET /events HTTP/1.1\r\nhost: x\r\n\r\n')
+    socket.pause()
+    for (let second = 0; second < 3000; second++) {
+      for (const id of PEERS) view.hear(id, status({ uptime: 2 + second, inputs: second }), 1000 + second)
+      view.tick(1000 + second)
+      if (second % 20 === 0) await new Promise(resolve => setImmediate(resolve))
+    }
+    await new Promise(resolve => setTimeout(resolve, 20))
+    assert.ok(queued < 200_000, `${queued} bytes wait`)
+    const state = new NetworkState()
+    const parser = new EventParser()
+    socket.setEncoding('utf8')
+    socket.on('data', (text: string) => {
+      // Of chunked encoding the lengths stand on lines of their own, which no field has.
+      for (const { event, data } of parser.push(text.replace(/\r\n[0-9a-f]+\r\n/g, ''))) {
+        if (event === 'snapshot') state.reset(JSON.parse(data))
+      }
+    })
+    socket.resume()
+    await until('the reader knows the last', () => state.peers.get(A)?.inputs === 2999)
+  })
+
+  it('serves a page that may load nothing from elsewhere, without the token that its data need', async function () {
+    if (!existsSync('dist/page/index.html')) {
+      console.log('      skipped: the page is not built (npm run build)')
+      this.skip()
+    }
+    const token = 'a token of some length'
+    const served = await start({ token })
+    const page = await fetch(`${served.url}/`)
+    assert.equal(page.status, 200)
+    assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/)
+    assert.equal(page.headers.get('x-content-type-options'), 'nosniff')
+    const text = await page.text()
+    const links = [...text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(match => match[1])
+    assert.equal(links.length, 3)
+    for (const link of links) {
+      assert.match(link, /^\.\/assets\//)
+      const asset = await fetch(new URL(link, `${served.url}/`))
+      assert.equal(asset.status, 200)
+      assert.match(asset.headers.get('cache-control') ?? '', /immutable/)
+    }
+    assert.equal((await fetch(`${served.url}/events`)).status, 401)
+    assert.equal((await fetch(`${served.url}/peers`)).status, 401)
+    const watcher = new Watcher(served.url, { authorization: `Bearer ${token}` })
+    started.push(watcher)
+    await until('the token opens the stream', () => watcher.seen.length > 0)
+    assert.equal((await watcher.headers).get('content-type'), 'text/event-stream; charset=utf-8')
+  })
+})

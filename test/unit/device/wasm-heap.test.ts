@@ -1,0 +1,37 @@
+/** Allocations that fail on the wasm heap are errors. */
+import assert from 'node:assert/strict'
+import { DeviceError } from '../../../src/device/index.js'
+import { guardHeap, type Heap } from '../../../src/device/wasm-heap.js'
+
+describe('the guard of the wasm heap', () => {
+  /** A heap that replaces `_malloc` at its first call, as the real one does. */
+  function heapOf(size: number, addresses: number[]): Heap & { readonly freed: number[] } {
+    const heap = {
+      freed: [] as number[],
+      HEAPU8: { length: size },
+      _malloc: (): number => {
+        heap._malloc = () => addresses.shift() ?? 0
+        return 16
+      },
+      _free: (address: number) => void heap.freed.push(address)
+    }
+    return heap
+  }
+
+  it('lets addresses through, and turns address 0 into an error', () => {
+    const heap = heapOf(2 ** 20, [64, 128])
+    guardHeap(heap)
+    guardHeap(heap)
+    assert.equal(heap._malloc(8), 64)
+    assert.equal(heap._malloc(8), 128)
+    assert.throws(() => heap._malloc(8), DeviceError)
+    assert.deepEqual(heap.freed, [16])
+  })
+
+  it('gives back what lies in a heap that has become too large', () => {
+    const heap = heapOf(3.5 * 2 ** 30, [64])
+    guardHeap(heap)
+    assert.throws(() => heap._malloc(8), /out of memory, its heap having 3584 MB/)
+    assert.deepEqual(heap.freed, [16, 64])
+  })
+})

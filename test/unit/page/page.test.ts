@@ -1,0 +1,237 @@
+/** The page's logic, without a page. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { EventParser } from '../../../src/page/event-parser.js'
+import { formatAge, formatBytes, formatDuration, formatRate, listOf } from '../../../src/page/format.js'
+import { logLabels, logTicks } from '../../../src/page/log-axis.js'
+import { NetworkState } from '../../../src/page/network-state.js'
+import { aligned, level } from '../../../src/page/plot-data.js'
+import { markLetter } from '../../../src/page/predictor-mark.js'
+import { describeEvent, describeNetwork, describePeer } from '../../../src/page/sentences.js'
+import { totalsOf } from '../../../src/page/totals.js'
+import { layOut } from '../../../src/page/tree-layout.js'
+import { NetworkView, type PeerRow } from '../../../src/view/index.js'
+import { A, B, C, status } from '../../support/statuses.js'
+
+function row(id: string, given: Partial<PeerRow> = {}): PeerRow {
+  const { version: _v, interval: _i, trail: _t, leaving: _l, ...told } = status()
+  return { id, ...told, firstSeen: 1, lastSeen: 1, fresh: true, left: false, group: 0, ...given }
+}
+
+const table = (...rows: PeerRow[]) => new Map(rows.map(one => [one.id, one]))
+
+describe('the page writes', () => {
+  it('bytes with three digits, rates and times as people do', () => {
+    assert.deepEqual([0, 999, 1000, 12_345, 999_600, 1.5e12].map(formatBytes), [
+      '0 B',
+      '999 B',
+      '1.00 kB',
+      '12.3 kB',
+      '1.00 MB',
+      '1.50 TB'
+    ])
+    assert.deepEqual([0, 0.25, 9.96, 1234].map(formatRate), ['0', '0.3', '10.0', '1,234'])
+    assert.deepEqual([0, 5000, 300_000, 9e6].map(formatAge), ['now', '5 s ago', '5 min ago', '3 h ago'])
+    assert.deepEqual([5, 750, 11_100].map(formatDuration), ['0:05', '12:30', '3 h 05'])
+  })
+
+  it('lists that stay short', () => {
+    assert.equal(listOf(['a']), 'a')
+    assert.equal(listOf(['a', 'b', 'c']), 'a, b and c')
+    assert.equal(listOf(['a', 'b', 'c', 'd'], 1000), 'a, b, c and 997 more')
+  })
+
+  it('what happened, to whom, by the names that the peers have', () => {
+    const peers = table(row(A, { name: 'cellar' }), row(B))
+    const at = { seq: 1, at: 0 }
+    assert.match(describeEvent({ ...at, kind: 'lost', peers: [A], count: 1 }, peers), /^cellar fell silent/)
+    assert.match(
+      describeEvent({ ...at, kind: 'partitioned', peers: [A, B], count: 2 }, peers),
+      /^…3KooWB and cellar are cut/
+    )
+    assert.match(
+      describeEvent({ ...at, kind: 'adopted', peers: [B], count: 1, detail: A }, peers),
+      /predictor that cellar holds$/
+    )
+    assert.match(
+      describeEvent({ ...at, kind: 'refused', peers: [], count: 0, detail: 'batch' }, peers),
+      /^a peer .*: batch$/
+    )
+  })
+
+  it('how things stand', () => {
+    assert.equal(describeNetwork([]), 'Nobody is here yet')
+    assert.equal(describeNetwork([row(A, { fresh: false, left: true })]), 'All peers have left')
+    assert.equal(describeNetwork([row(A), row(B)]), '2 peers follow one predictor')
+    assert.equal(
+      describeNetwork([row(A), row(B, { group: 1 }), row(C, { fresh: false })]),
+      '2 peers follow 2 predictors, 1 silent'
+    )
+    const text = describePeer(row(A, { neighbours: [B] }), table(row(A), row(B, { name: 'bee' })), A)
+    assert.match(
+      text,
+      /this peer, predictor A with 1 updates, 10 inputs, loss 0.5000, accuracy 75.0 %, linked with bee$/
+    )
+  })
+
+  it('sums and means over all inputs', () => {
+    const totals = totalsOf([
+      row(A, { inputs: 30, loss: 1 }),
+      row(B, { inputs: 10, loss: 3, fresh: false }),
+      row(C, { inputs: 0 })
+    ])
+    assert.deepEqual([totals.inputs, totals.loss, totals.inputsPerSecond], [40, 1.5, 20])
+    assert.equal(totalsOf([]).loss, undefined)
+  })
+
+  it('a letter for each predictor', () => {
+    assert.deepEqual([0, 25, 26, 700].map(markLetter), ['A', 'Z', 'A2', 'Y27'])
+  })
+})
+
+describe("the tree's layout", () => {
+  const random = fc.array(fc.record({ parent: fc.nat(30), fresh: fc.boolean(), extra: fc.boolean() }), {
+    maxLength: 30
+  })
+
+  /** A forest, with an edge too many here and there. */
+  function forest(nodes: readonly { parent: number; fresh: boolean; extra: boolean }[]): PeerRow[] {
+    const rows = nodes.map((node, place) => ({
+      ...row(`p${place}`, { fresh: node.fresh }),
+      neighbours: [] as string[]
+    }))
+    const link = (a: number, b: number) => {
+      if (a === b || !rows[a] || !rows[b]) return
+      rows[a].neighbours.push(`p${b}`)
+      rows[b].neighbours.push(`p${a}`)
+    }
+    for (const [place, node] of nodes.entries()) {
+      if (node.parent < place) link(place, node.parent)
+      if (node.extra) link(place, (node.parent * 7) % nodes.length)
+    }
+    return rows
+  }
+
+  it('has a place for every peer, none twice, and no two on top of each other', () => {
+    fc.assert(
+      fc.property(random, nodes => {
+        const rows = forest(nodes)
+        const { places, width, height, edges } = layOut(rows, 'p0')
+        assert.deepEqual(places.map(({ id }) => id).sort(), rows.map(({ id }) => id).sort())
+        for (const level of new Set(places.map(({ y }) => y))) {
+          const xs = places.flatMap(({ x, y }) => (y === level ? [x] : [])).sort((a, b) => a - b)
+          for (let i = 1; i < xs.length; i++) assert.ok(xs[i] - xs[i - 1] >= 1 - 1e-9, `level ${level}: ${xs}`)
+        }
+        for (const { x, y } of places) assert.ok(x >= 0 && x <= width && y >= 0 && y <= height)
+        for (const { from, to } of edges) assert.ok([from, to].every(id => rows.find(one => one.id === id)?.fresh))
+      })
+    )
+  })
+
+  it('stands a chain upright, with this peer on top, and silent peers apart', () => {
+    const rows = [
+      row(A, { neighbours: [B] }),
+      row(B, { neighbours: [A, C] }),
+      row(C, { neighbours: [B], fresh: false })
+    ]
+    const { places, edges } = layOut(rows, B)
+    assert.deepEqual(edges, [{ from: A, to: B }])
+    assert.deepEqual(
+      places.map(({ id, x, y }) => [id, x, y]),
+      [
+        [B, 0, 0],
+        [A, 0, 1],
+        [C, 1, 0]
+      ]
+    )
+  })
+
+  it('can draw a path of a thousand', () => {
+    const id = (i: number) => `p${String(i).padStart(4, '0')}`
+    const rows = Array.from({ length: 1000 }, (_, i) => row(id(i), { neighbours: [id(i - 1), id(i + 1)] }))
+    assert.equal(layOut(rows, id(0)).height, 999)
+  })
+})
+
+describe("the page's reading of events", () => {
+  it('does not depend on where the stream is cut', () => {
+    const text =
+      'retry: 2000\n\nevent: snapshot\nid: 7\ndata: {"a":1}\n\n: a comment\r\n\ndata: x\r\ndata: y\r\n\r\nevent: none\n\n'
+    fc.assert(
+      fc.property(fc.array(fc.nat(text.length), { maxLength: 8 }), cuts => {
+        const places = [0, ...cuts.sort((a, b) => a - b), text.length]
+        const parser = new EventParser()
+        const events = places.slice(1).flatMap((end, i) => parser.push(text.slice(places[i], end)))
+        assert.deepEqual(events, [
+          { event: 'snapshot', data: '{"a":1}' },
+          { event: 'message', data: 'x\ny' }
+        ])
+        assert.deepEqual([parser.lastId, parser.retry], ['7', 2000])
+      })
+    )
+  })
+
+  it('comes to what a snapshot says, curves included', () => {
+    const view = new NetworkView(A)
+    view.hear(A, status(), 1000)
+    const state = new NetworkState()
+    state.reset(view.snapshot())
+    view.subscribe(update => state.apply(JSON.parse(JSON.stringify(update))))
+    for (let second = 2; second < 300; second++) {
+      view.hear(A, status({ uptime: second, inputs: 10 * second, loss: 1 / second }), 1000 * second)
+      if (second === 5) view.hear(B, status(), 1000 * second)
+      view.tick(1000 * second)
+    }
+    const { peers, events, curves } = view.snapshot()
+    assert.deepEqual(state.rows, JSON.parse(JSON.stringify(peers)))
+    assert.deepEqual(
+      state.events.map(({ seq }) => seq),
+      events.map(({ seq }) => seq)
+    )
+    assert.deepEqual(state.curves.get(A)?.points.at(-1), curves[A].at(-1))
+    assert.deepEqual(state.curves.get(B)?.points, curves[B])
+  })
+})
+
+describe('plots', () => {
+  it('have round ticks, and labels that have room', () => {
+    assert.deepEqual(logTicks(80, 400), [80, 90, 100, 200, 300, 400])
+    assert.deepEqual(logLabels(logTicks(80, 400), 400), ['', '', '100', '200', '', ''])
+    assert.deepEqual(logLabels(logTicks(10, 1000), 200).filter(Boolean), ['10', '100', '1,000'])
+    assert.deepEqual(logTicks(1, 1), [1])
+  })
+
+  it('bring lines onto one column of x values, and lose no point', () => {
+    const point = fc.tuple(fc.nat(20), fc.nat(100))
+    const line = fc.uniqueArray(point, { selector: ([x]) => x, maxLength: 10 }).map(points => ({
+      points: points.sort((a, b) => a[0] - b[0])
+    }))
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 4 }), lines => {
+        const { x, ys } = aligned(lines)
+        for (let i = 1; i < x.length; i++) assert.ok(x[i] > x[i - 1])
+        for (const [place, { points }] of lines.entries()) {
+          const back = x.flatMap((value, i) => (ys[place][i] === null ? [] : [[value, ys[place][i]]]))
+          assert.deepEqual(back, points)
+        }
+      })
+    )
+    assert.deepEqual(
+      level(
+        {
+          name: 'serial',
+          points: [
+            [1, 2],
+            [9, 0.5]
+          ]
+        },
+        0,
+        60
+      ).points,
+      [
+        [0, 0.5],
+        [60, 0.5]
+      ]
+    )
+  })
+})

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { decodeStatus, encodeStatus, StatusError } from '../../../src/view/index.js'
+import { A, status } from '../../support/statuses.js'
+
+const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
+
+describe('a status', () => {
+  it('survives its encoding, and is small', () => {
+    const id = `12D3KooW${'x'.repeat(44)}`
+    const told = status({
+      name: 'the one in the cellar',
+      neighbours: [id, id, id, id],
+      predictor: { updates: 123_456, origin: id, incarnation: 7 },
+      trail: Array.from({ length: 32 }, (_, i) => i.toString(16).padStart(8, '0'))
+    })
+    assert.deepEqual(decodeStatus(encodeStatus(told)), told)
+    assert.ok(encodeStatus(told).length < 1200, `${encodeStatus(told).length} bytes`)
+  })
+
+  it('is refused when anything in it is not what it must be', () => {
+    const wrong: object[] = [
+      { version: 2 },
+      { name: '' },
+      { name: 'x'.repeat(41) },
+      { name: 'two\nlines' },
+      { name: 'turned \u202e around' },
+      { incarnation: -1 },
+      { inputs: 0.5 },
+      { inputs: 2 ** 60 },
+      { loss: null },
+      { loss: -1 },
+      { loss: 1e300 },
+      { accuracy: 1.1 },
+      { interval: 1 },
+      { interval: 3_600_000 },
+      { neighbours: Array(65).fill(A) },
+      { neighbours: ['<script>'] },
+      { neighbours: ['1'.repeat(65)] },
+      { predictor: { updates: 1, origin: '../..', incarnation: 1 } },
+      { predictor: undefined },
+      { trail: [] },
+      { trail: ['0000000g'] },
+      { trail: Array(33).fill('00000000') },
+      { ended: 'yes' }
+    ]
+    for (const part of wrong) {
+      assert.throws(() => decodeStatus(bytes({ ...status(), ...part })), StatusError, JSON.stringify(part))
+    }
+    for (const value of [null, 3, [], 'status', {}]) assert.throws(() => decodeStatus(bytes(value)), StatusError)
+    assert.throws(() => decodeStatus(Uint8Array.of(0xff, 0xfe)), StatusError)
+  })
+
+  it('may say more than is known here, which is left out', () => {
+    const { future, ...told } = decodeStatus(bytes({ ...status(), future: 1 })) as Record<string, unknown>
+    assert.equal(future, undefined)
+    assert.deepEqual(told, status())
+  })
+})
