@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { RARER } from '../../../src/cli/help.js'
 
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
 
@@ -246,12 +247,22 @@ describe('a command', function () {
       assert.equal(code, 0, stderr)
       assert.match(stdout, /Examples:\n {2}\S/, name)
       const lines = stdout.split('\n')
-      assert.ok(lines.length <= 75, `${name} --help has ${lines.length} lines`)
+      assert.ok(lines.length <= 66, `${name} --help has ${lines.length} lines`)
       for (const line of lines) assert.ok(line.length <= 80, `${name}: ${line}`)
     }
     const { code, stdout } = await admb(['--help'])
     assert.equal(code, 0)
     assert.match(stdout, /demo .*\n.*peer /)
+  })
+
+  it('shows options for rarer needs with --help-all', async () => {
+    const { stdout: short } = await admb(['peer', '--help'])
+    const { code, stdout: long } = await admb(['peer', '--help-all'])
+    assert.equal(code, 0)
+    const namesIn = (help: string) => [...help.matchAll(/^ {2}(?:-h, )?(--[\w-]+)/gm)].map(([, name]) => name)
+    const rarer = namesIn(long).filter(name => !namesIn(short).includes(name))
+    assert.deepEqual(new Set(rarer), new Set(RARER))
+    assert.match(short, new RegExp(`${rarer.length} options for rarer needs: admb peer --help-all`))
   })
 
   it('is completed by shells: words, options, and files where files are wanted', async () => {
@@ -260,7 +271,7 @@ describe('a command', function () {
     const names = (lines: string[]) => lines.slice(0, -1).map(line => line.split('\t')[0])
     assert.deepEqual(names(await offered('tr')), ['train'])
     assert.deepEqual(names(await offered('sim', 'com')), ['compare'])
-    assert.deepEqual(names(await offered('train', '--sca')), ['--scale'])
+    assert.deepEqual(names(await offered('train', '--micro')), ['--microbatch'])
     assert.deepEqual(names(await offered('train', '--scale', '')), ['none', 'standard'])
     assert.deepEqual(await offered('train', '--data', ''), [':0'])
     const script = await admb(['complete', 'bash'])
