@@ -23,7 +23,7 @@ import {
   withLearning,
   withPredictWith
 } from '../options.js'
-import { formatNumber, megabytes, ProgressLine, print, printJson } from '../output.js'
+import { formatNumber, megabytes, ProgressLine, print, printJson, timeLeft } from '../output.js'
 import { showOutcome } from '../plan-table.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
@@ -72,7 +72,7 @@ async function train(flags: Flags): Promise<void> {
     for await (const examples of stream) {
       trainer.learn(examples)
       log?.note(progressEntry(run, trainer.report()))
-      progress.show(() => describe(trainer.report(), start))
+      progress.show(() => describe(trainer.report(), start, stream.share))
     }
     progress.clear()
     const trained = trainer.finish()
@@ -153,10 +153,11 @@ async function keep(
   return name
 }
 
-function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number): string {
-  const rate = inputs / ((performance.now() - start) / 1000)
+function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number, share: number | undefined): string {
+  const seconds = (performance.now() - start) / 1000
   const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
-  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${formatNumber(rate)} inputs/s`
+  const rate = `${formatNumber(inputs / seconds)} inputs/s`
+  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${rate}${timeLeft(share, seconds)}`
 }
 
 interface Cost {

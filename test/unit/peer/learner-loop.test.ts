@@ -49,6 +49,7 @@ function streamOf(batches: readonly Rows[]): ExampleStream {
     hashBits: undefined,
     columns: undefined,
     skipped: 0,
+    share: undefined,
     async *[Symbol.asyncIterator]() {
       yield* batches
     }
