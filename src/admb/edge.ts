@@ -79,7 +79,7 @@ export class Edge {
   sumDue = false
   /** State of the node's sums when the last one was sent here. */
   sentVersion = -1
-  lastSum: { readonly sequence: number; readonly name: PredictorName; readonly empty: boolean } | undefined
+  lastSum: { readonly sequence: number; readonly empty: boolean } | undefined
   readonly sumBackoff = new Backoff()
 
   /** Highest sequence number received. */

@@ -7,18 +7,19 @@
  */
 import type { Blocks } from '../learner/types.js'
 import { Buffers } from './buffers.js'
-import { covered, runsBetween, union } from './coverage.js'
+import { covered, union } from './coverage.js'
 import { decodeFrame } from './decode.js'
 import { Edge } from './edge.js'
 import { encodeFrame } from './encode.js'
 import { DivergedError, FrameError } from './errors.js'
-import type { ReceivedFrame, ReceivedSum, SentFrame, SentSum, Shapes } from './frame.js'
+import type { ReceivedFrame, ReceivedSum, SentFrame, Shapes } from './frame.js'
 import { Holding, isFinitePredictor } from './holding.js'
 import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger } from './ledger.js'
 import { type PredictorName, prevails, sameName } from './name.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
+import { OutgoingSums } from './outgoing-sums.js'
 import { type Batch, type Header, nextPredictor, type Predictor } from './predictor.js'
 import { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
 import { Sums, total } from './sums.js'
@@ -35,10 +36,9 @@ export class AdmbNode {
   readonly #edges = new Map<number, Edge>()
   readonly #buffers: Buffers
   readonly #sums: Sums
+  readonly #outgoingSums: OutgoingSums
   #effects: Effect[] = []
   #period = 0
-  /** Counts every change of what sums are made of. */
-  #version = 0
   /** Where a frame's sum is put. */
   readonly #spare = () => this.#buffers.take()
 
@@ -60,6 +60,7 @@ export class AdmbNode {
     this.#buffers = new Buffers(layout)
     this.#ledger = new Ledger(this.#buffers, carry, this.#self, initial.name)
     this.#sums = new Sums(this.#self, this.#edges, this.#buffers)
+    this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
   }
 
   /** Layouts of parameters and rule state, as frames carry them. */
@@ -110,7 +111,7 @@ export class AdmbNode {
    */
   added(count: number): void {
     this.#ledger.added(count)
-    this.#version++
+    this.#outgoingSums.changed()
     this.#updateIfFull()
   }
 
@@ -150,7 +151,7 @@ export class AdmbNode {
         edge.pushBackoff.again(this.#period)
       }
       edge.ackDue = edge.owesAck
-      this.#markSum(edge)
+      if (this.#outbox.shares(edge) && this.#outgoingSums.isDue(edge, this.#period)) edge.sumDue = true
     }
   }
 
@@ -168,7 +169,7 @@ export class AdmbNode {
     if (gone === undefined) return
     this.#edges.delete(edge)
     this.#sums.dropped(gone)
-    this.#version++
+    this.#outgoingSums.changed()
   }
 
   /** Algorithm 5: a frame arrived. Never throws for bad bytes; it reports them as `refused` and changes nothing. */
@@ -252,7 +253,8 @@ export class AdmbNode {
     const sequence = edge.nextSequence(this.#period)
     const name = this.predictor.name
     const content = this.#outbox.content(edge, sequence, this.#period)
-    const sum = edge.sumDue && this.#outbox.shares(edge) ? this.#sum(edge, sequence) : undefined
+    const isSumSent = edge.sumDue && this.#outbox.shares(edge)
+    const sum = isSumSent ? this.#outgoingSums.sum(edge, sequence, this.#period) : undefined
     const frame: SentFrame = {
       session: edge.session,
       sequence,
@@ -302,7 +304,7 @@ export class AdmbNode {
     }
     edge.incoming.noteReceived(sequence, coverage, base)
     this.#sums.hold(edge, { sequence, count, coverage, sum })
-    this.#version++
+    this.#outgoingSums.changed()
   }
 
   #adopt(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined, from: string): void {
@@ -329,38 +331,12 @@ export class AdmbNode {
     this.#ledger.turn(predictor.name, this.#holding.lineage, this.#period)
     this.#sums.turn()
     for (const edge of this.#edges.values()) edge.turn()
-    this.#version++
+    this.#outgoingSums.changed()
   }
 
   /** Whether a neighbour's predictor is to be taken over. */
   #prevails(name: PredictorName, edge: Edge): boolean {
     const { precedence = 'origin', self } = this.#options
     return prevails(precedence, name, this.predictor.name, edge.peer, self)
-  }
-
-  #sum(edge: Edge, sequence: number): SentSum {
-    const sum = this.#buffers.take()
-    const { count, parts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen(edge))
-    const base = edge.outgoing.base()
-    const segments = edge.outgoing.segments(parts)
-    edge.outgoing.noteSent(sequence, segments)
-    edge.lastSum = { sequence, name: this.predictor.name, empty: count === 0 }
-    const version = this.#version - edge.changes
-    if (version !== edge.sentVersion) edge.sumBackoff.start(this.#period, edge.roundTrip)
-    edge.sentVersion = version
-    return { base: base.sequence, changes: runsBetween(base.segments, segments), count, sum }
-  }
-
-  /** A sum is due where something changed that the neighbour did not send itself, or where the last one seems lost. */
-  #markSum(edge: Edge): void {
-    if (!this.#outbox.shares(edge)) return
-    const last = edge.lastSum
-    if (edge.sentVersion !== this.#version - edge.changes) {
-      const empty = this.#ledger.count === 0 && this.#sums.isEmptyBut(edge)
-      if (!empty || (last && !last.empty)) edge.sumDue = true
-    } else if (last && last.sequence !== edge.outgoing.held && edge.sumBackoff.due(this.#period)) {
-      edge.sumBackoff.again(this.#period)
-      edge.sumDue = true
-    }
   }
 }

@@ -1,0 +1,52 @@
+/** Gradient sums to neighbours: when one is due, and what is in it: own gradients, and what came over the other edges. */
+import type { Buffers } from './buffers.js'
+import { runsBetween } from './coverage.js'
+import type { Edge } from './edge.js'
+import type { SentSum } from './frame.js'
+import type { Ledger } from './ledger.js'
+import { type Sums, total } from './sums.js'
+
+export class OutgoingSums {
+  readonly #ledger: Ledger
+  readonly #sums: Sums
+  readonly #buffers: Buffers
+  /** Counts every change of what sums are made of. */
+  #version = 0
+
+  constructor(ledger: Ledger, sums: Sums, buffers: Buffers) {
+    this.#ledger = ledger
+    this.#sums = sums
+    this.#buffers = buffers
+  }
+
+  /** Something has changed of what sums are made of. */
+  changed(): void {
+    this.#version++
+  }
+
+  /** Whether something changed that the neighbour did not send itself, or the last sum seems lost. Starts the next wait. */
+  isDue(edge: Edge, period: number): boolean {
+    const last = edge.lastSum
+    if (edge.sentVersion !== this.#version - edge.changes) {
+      const isEmpty = this.#ledger.count === 0 && this.#sums.isEmptyBut(edge)
+      return !isEmpty || (last !== undefined && !last.empty)
+    }
+    if (last === undefined || last.sequence === edge.outgoing.held || !edge.sumBackoff.due(period)) return false
+    edge.sumBackoff.again(period)
+    return true
+  }
+
+  /** The sum that goes with the frame of that sequence number, noted as sent. Its blocks are to be given back. */
+  sum(edge: Edge, sequence: number, period: number): SentSum {
+    const sum = this.#buffers.take()
+    const { count, parts } = total(sum, this.#ledger.close(period), this.#sums.chosen(edge))
+    const base = edge.outgoing.base()
+    const segments = edge.outgoing.segments(parts)
+    edge.outgoing.noteSent(sequence, segments)
+    edge.lastSum = { sequence, empty: count === 0 }
+    const version = this.#version - edge.changes
+    if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
+    edge.sentVersion = version
+    return { base: base.sequence, changes: runsBetween(base.segments, segments), count, sum }
+  }
+}
