@@ -1,6 +1,7 @@
 /** Where benchmarks find public data, which is not part of the repository, and what they use in its place. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 import { Random } from '../../src/streams/random.js'
 
 const FOLDER = new URL('../../../../shared/data/', import.meta.url)
@@ -11,6 +12,12 @@ export function publicData(name: string): string | undefined {
   if (existsSync(path)) return path
   process.stderr.write(`bench: skipped what needs ../shared/data/${name}: the file is not there\n`)
   return undefined
+}
+
+/** The text of tinyshakespeare, or undefined where it is missing. */
+export function shakespeare(): string | undefined {
+  const path = publicData('tinyshakespeare.txt.gz')
+  return path && gunzipSync(readFileSync(path)).toString('utf8')
 }
 
 /** The labels, −1 and 1, and feature numbers, 14 of 123 in ascending order, of rows shaped like those of a9a. */

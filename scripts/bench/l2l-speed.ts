@@ -81,7 +81,7 @@ async function* besideTorch(backend: string): AsyncGenerator<Row> {
 
 /** Plain training that keeps only each layer's input: everything is on the device, insides are computed again. */
 function trainWithCheckpoints(model: Model, host: BlocksHost, batch: DenseRows): void {
-  const stash = createStash('device')
+  const stash = createStash('device', 'float32')
   const meter = deviceMeter()
   const score = { loss: 0, hits: 0 }
   const keeps = new Set<number>()
@@ -91,6 +91,10 @@ function trainWithCheckpoints(model: Model, host: BlocksHost, batch: DenseRows):
     batch,
     microbatch: batch.size,
     step: 0,
+    firstMicrobatch: 0,
+    order: [...model.layers.keys()],
+    precision: 'float32',
+    resident: new Set(),
     meter,
     score,
     keeps,
@@ -102,15 +106,15 @@ function trainWithCheckpoints(model: Model, host: BlocksHost, batch: DenseRows):
     for (const [microbatch, rows] of microbatches(run).entries()) {
       const inputs = [batch.inputs(...rows)]
       for (const [l, layer] of model.layers.entries()) {
-        inputs.push(layer.forward(inputs[l], weights[l], trainingPass(0, l, microbatch)))
+        inputs.push(layer.forward(inputs[l], weights[l], trainingPass(run, l, microbatch)))
       }
       let dy = judge(model.head, run, rows, inputs.pop() as tf.Tensor)
       for (let l = model.layers.length - 1; l >= 0; l--) {
-        const { dx, dWeights } = model.layers[l].vjp(inputs[l], weights[l], dy, trainingPass(0, l, microbatch))
+        const { dx, dWeights } = model.layers[l].vjp(inputs[l], weights[l], dy, trainingPass(run, l, microbatch))
         tf.dispose([inputs[l], dy])
         const sum = new GradientSum()
         sum.add(dWeights)
-        sum.leave(host, l)
+        sum.leave(run, l)
         dy = dx ?? dy
       }
     }

@@ -30,6 +30,7 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* time(backend)
   yield* exposed(backend)
   yield* speed(backend)
+  yield* precision(backend)
 }
 
 interface Step {
@@ -188,5 +189,23 @@ function* exposed(backend: string): Generator<Row> {
       const share = (100 * exposedMs) / stepMs
       yield { name: `training, ${schedule}: waiting for Adam`, value: share, unit: '%', target: { most: 5 }, details }
     }
+  }
+}
+
+/** What brain floats leave of the stash, on the device and on the host. */
+function* precision(backend: string): Generator<Row> {
+  const model = gpt(16, MEMORY)
+  const { microbatch } = MEMORY
+  for (const stash of ['device', 'host'] as const) {
+    const way = { schedule: 'l2l-p', microbatch, stash } as const
+    const [wide, narrow] = (['float32', 'bf16'] as const).map(precision => step(model, MEMORY, { ...way, precision }))
+    const details = {
+      backend,
+      deviceBytes: [wide.deviceBytes, narrow.deviceBytes],
+      hostBytes: [wide.hostBytes, narrow.hostBytes],
+      gradientMaxDifference: difference(narrow.gradient, wide.gradient)
+    }
+    const share = stash === 'device' ? narrow.deviceBytes / wide.deviceBytes : narrow.hostBytes / wide.hostBytes
+    yield { name: `bf16, stash on the ${stash}: memory over float32`, value: share, unit: 'times', details }
   }
 }

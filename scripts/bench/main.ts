@@ -7,6 +7,9 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
   l2l: () => import('./l2l.js'),
+  'l2l-billion': () => import('./l2l-billion.js'),
+  'l2l-workers': () => import('./l2l-workers.js'),
+  'l2l-data': () => import('./l2l-data.js'),
   sim: () => import('./sim.js')
 }
 

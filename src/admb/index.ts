@@ -7,4 +7,4 @@ export { compareNames, nameKey, type Precedence, type PredictorName, sameName } 
 export { AdmbNode } from './node.js'
 export type { AdmbOptions, Effect } from './options.js'
 export { type Batch, type Header, nextPredictor, type Predictor, type Recipe, startingPredictor } from './predictor.js'
-export { decodeSaved, encodeSaved, type Saved } from './saved.js'
+export { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'

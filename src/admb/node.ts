@@ -20,7 +20,7 @@ import { type PredictorName, prevails, sameName } from './name.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { type Batch, type Header, nextPredictor, type Predictor } from './predictor.js'
-import { decodeSaved, encodeSaved, type Saved } from './saved.js'
+import { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
 import { Sums, total } from './sums.js'
 import { byteLength } from './vectors.js'
 
@@ -186,7 +186,10 @@ export class AdmbNode {
 
   /** A predictor that came outside the tree (`save` of another node). Adopts it if it is better. Throws FrameError. */
   offer(bytes: Uint8Array, from: string): void {
-    const saved = decodeSaved(bytes, this.#shapes, this.#table, this.#options.digest)
+    this.#offer(decodeSaved(bytes, this.#shapes, this.#table, this.#options.digest), from)
+  }
+
+  #offer(saved: Saved, from: string): void {
     if (this.#holding.compare(saved.predictor.name) > 0) {
       this.#adopt(saved.predictor, saved.lineage, undefined, from)
       this.#updateIfFull()
@@ -211,6 +214,19 @@ export class AdmbNode {
   /** Takes back what `save` gave in an earlier run, before any neighbour is there. */
   restore(bytes: Uint8Array): void {
     this.offer(bytes, this.#options.self)
+    this.#effects = []
+  }
+
+  /** The predictor in parts, for storage block by block. */
+  parts(): SavedParts {
+    return encodeParts(this.snapshot(), this.#table)
+  }
+
+  /** Takes back what `parts` gave in an earlier run, before any neighbour is there. Throws FrameError. */
+  restoreParts({ head, blocks }: { readonly head: Uint8Array; readonly blocks: readonly Uint8Array[] }): void {
+    const assembler = new Assembler(head, blocks.length, this.#shapes, this.#table)
+    for (const block of blocks) assembler.add(block)
+    this.#offer(assembler.finish(this.#options.digest), this.#options.self)
     this.#effects = []
   }
 

@@ -2,7 +2,8 @@
  * A predictor with its lineage as bytes that mean the same to everyone: for the database, for peers that fetch it from
  * whoever has it, and for files. The same frame format, with every contributor defined.
  */
-import type { Digest } from '../learner/types.js'
+import type { Blocks, Digest, Layout } from '../learner/types.js'
+import { blockBytes, Reader, Writer } from './bytes.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
 import { FrameError } from './errors.js'
@@ -51,4 +52,74 @@ export function decodeSaved(
     throw new FrameError('content does not match its digest')
   }
   return { predictor: { name: frame.name, parameters, average, state }, lineage: frame.headers }
+}
+
+/** The same in parts, none of which is as large as the model: one a block, a network's layers being blocks. */
+export interface SavedParts {
+  /** Name and lineage. */
+  readonly head: Uint8Array
+  /** Parameters, then the average unless it is the parameters themselves, then the rule's state. */
+  readonly blocks: Iterable<Uint8Array>
+}
+
+const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, state: { blocks: [] } }
+
+/** Its blocks are made as they are asked for. */
+export function encodeParts({ predictor, lineage }: Saved, table: ContributorTable): SavedParts {
+  const { parameters, average, state } = predictor
+  const bare = { name: predictor.name, parameters: [], average: [], state: [] }
+  const isAveraged = average.some((block, k) => block !== parameters[k])
+  const blocks = [...parameters, ...(isAveraged ? average : []), ...state]
+  return { head: encodeSaved({ predictor: bare, lineage }, NO_BLOCKS, table), blocks: encodeEach(blocks) }
+}
+
+function* encodeEach(blocks: Blocks): Generator<Uint8Array> {
+  for (const block of blocks) {
+    const out = new Writer(16 + blockBytes(block.length))
+    out.blocks([block])
+    yield out.finish()
+  }
+}
+
+/** Puts a predictor together again, from its parts in their order. */
+export class Assembler {
+  readonly #saved: Saved
+  readonly #layouts: Layout['blocks']
+  readonly #shapes: Shapes
+  readonly #blocks: Float32Array[] = []
+
+  /**
+   * @param parts how many blocks there are
+   * @throws FrameError, as all of it
+   */
+  constructor(head: Uint8Array, parts: number, shapes: Shapes, table: ContributorTable = new ContributorTable()) {
+    this.#saved = decodeSaved(head, NO_BLOCKS, table)
+    this.#shapes = shapes
+    const { parameters, state } = shapes
+    const bare = [...parameters.blocks, ...state.blocks]
+    this.#layouts = parts === bare.length ? bare : [...parameters.blocks, ...bare]
+    if (parts !== this.#layouts.length) throw new FrameError(`a saved predictor in ${parts} parts`)
+  }
+
+  add(bytes: Uint8Array): void {
+    const layout = this.#layouts[this.#blocks.length]
+    if (layout === undefined) throw new FrameError('a saved predictor with a part too many')
+    const input = new Reader(bytes)
+    this.#blocks.push(...input.blocks({ blocks: [layout] }))
+    input.finish()
+  }
+
+  finish(digest: Digest): Saved {
+    const { predictor, lineage } = this.#saved
+    const count = this.#shapes.parameters.blocks.length
+    const states = this.#layouts.length - this.#shapes.state.blocks.length
+    if (this.#blocks.length < this.#layouts.length) throw new FrameError('a saved predictor with a part too few')
+    const parameters = this.#blocks.slice(0, count)
+    const average = states === count ? parameters : this.#blocks.slice(count, states)
+    const state = this.#blocks.slice(states)
+    if (digest([parameters, average, state]) !== predictor.name.digest) {
+      throw new FrameError('content does not match its digest')
+    }
+    return { predictor: { name: predictor.name, parameters, average, state }, lineage }
+  }
 }

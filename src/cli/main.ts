@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { applyConfig } from './config.js'
 import { explain } from './errors.js'
+import { arrangeHelp, HELP_ALL } from './help.js'
 
 type Register = (program: Command) => Command
 
@@ -34,13 +35,16 @@ async function main(words: string[]): Promise<void> {
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .hook('preAction', (_program, action) => applyConfig(action))
+  // Shells complete every option.
+  arrangeHelp(program, words.includes(HELP_ALL) || words[0] === 'complete')
   const asked = words.find(word => Object.hasOwn(commands, word))
   const names = asked === undefined || words[0] === 'help' ? Object.keys(commands) : [asked]
   for (const name of names) (await commands[name]())(program)
   if (words[0] === 'complete' || asked === undefined) {
     if ((await import('./completion.js')).addCompletion(program, words)) return
   }
-  await program.parseAsync(words, { from: 'user' })
+  const plain = words.map(word => (word === HELP_ALL ? '--help' : word))
+  await program.parseAsync(plain, { from: 'user' })
 }
 
 /** Whoever read the output (`| head`) has had enough. */

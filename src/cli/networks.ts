@@ -7,7 +7,14 @@ import { DEVICE_NAMES, type DeviceName } from '../device/types.js'
 import type { NetworkSpec } from '../l2l/description.js'
 import type { Execution } from '../l2l/index.js'
 import { READY_MODELS } from '../l2l/models/names.js'
-import { SCHEDULES, type Schedule, STASH_PLACES, type StashPlace } from '../l2l/relay/types.js'
+import {
+  PRECISIONS,
+  type Precision,
+  SCHEDULES,
+  type Schedule,
+  STASH_PLACES,
+  type StashPlace
+} from '../l2l/relay/types.js'
 import { type ModelName, modelNames } from '../learner/index.js'
 import { UsageError } from './errors.js'
 import { bytes, choice, modelWord, whole } from './values.js'
@@ -19,6 +26,8 @@ export interface NetworkFlags {
   readonly microbatch?: number
   readonly stash?: StashPlace
   readonly deviceMemory?: number
+  readonly precision?: Precision
+  readonly workers?: number
 }
 
 /** Words after `--model`, files apart. */
@@ -38,34 +47,36 @@ export function linearModel(model: string | undefined): ModelName | undefined {
 
 /** How networks are executed; what is computed does not depend on it, but for rounding. */
 export function withExecution(command: Command, isShown = true): Command {
-  const stashes = `networks: ${STASH_PLACES.join(', ')} for layer outputs (default: device)`
+  const stashes = `${STASH_PLACES.join(', ')} for layer outputs (default: device)`
   return add(command, isShown, [
-    option('--backend <name>', 'networks: what executes layers')
+    option('--backend <name>', 'what executes layers')
       .choices(['auto', ...DEVICE_NAMES])
       .default('auto'),
-    option(
-      '--schedule <name>',
-      `networks: ${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`
-    ).argParser(choice([...SCHEDULES, 'auto'] as const)),
-    option('--microbatch <rows>', 'networks: rows at once on the device (default: the whole batch)').argParser(
-      whole(1)
+    option('--schedule <name>', `${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`).argParser(
+      choice([...SCHEDULES, 'auto'] as const)
     ),
+    option('--microbatch <rows>', 'rows at once on the device (default: the whole batch)').argParser(whole(1)),
     option('--stash <place>', stashes).argParser(choice(STASH_PLACES)),
-    option('--device-memory <bytes>', 'networks: most memory on the device, such as 256MB').argParser(bytes)
+    option('--device-memory <bytes>', 'most memory on the device, such as 256MB').argParser(bytes),
+    option(
+      '--precision <name>',
+      `${PRECISIONS.join(', ')} for what crosses to the device, and the stash (default: float32)`
+    ).argParser(choice(PRECISIONS)),
+    option('--workers <n>', 'devices that share each batch, in a thread each (default: 1)').argParser(whole(1, 64))
   ])
 }
 
 /** How text becomes rows. */
 export function withText(command: Command, isShown = true): Command {
   return add(command, isShown, [
-    option('--length <tokens>', 'networks that read text: tokens a row (default: 64)').argParser(whole(1)),
-    option('--tokenizer <file>', 'networks that read text: a tokenizer.json (default: a token a character)')
+    option('--length <tokens>', 'text: tokens a row (default: 64)').argParser(whole(1)),
+    option('--tokenizer <file>', 'text: a tokenizer.json (default: a token a character)')
   ])
 }
 
 /** What a network predicts. */
 export function withTarget(command: Command, isShown = true): Command {
-  const target = option('--target <kind>', 'networks: what is predicted').choices(['class', 'number']).default('class')
+  const target = option('--target <kind>', 'what is predicted').choices(['class', 'number']).default('class')
   return add(command, isShown, [target])
 }
 
@@ -75,12 +86,14 @@ function option(flags: string, description: string): Option {
 
 /** @param isShown whether the command's help lists them */
 function add(command: Command, isShown: boolean, options: readonly Option[]): Command {
+  command.optionsGroup('Networks:')
   for (const option of options) command.addOption(isShown ? option : option.hideHelp())
   return command
 }
 
-export function executionOf({ backend, schedule, microbatch, stash, deviceMemory }: NetworkFlags): Execution {
-  return { backend, schedule, microbatch, stash, deviceMemory }
+export function executionOf(flags: NetworkFlags): Execution {
+  const { backend, schedule, microbatch, stash, deviceMemory, precision, workers } = flags
+  return { backend, schedule, microbatch, stash, deviceMemory, precision, workers }
 }
 
 /** What the data, or the flags, tell of its rows. */

@@ -53,6 +53,7 @@ export interface LearningFlags extends NetworkFlags {
 /** `--json` and `--config`, which every command has. */
 export function withCommon(command: Command): Command {
   return command
+    .optionsGroup('Output and files:')
     .option('--json', 'print one JSON object as the last line on stdout')
     .option('--config <file>', 'YAML file of options by long name; flags win')
 }
@@ -60,6 +61,7 @@ export function withCommon(command: Command): Command {
 /** Where inputs come from and how they become features. */
 export function withData(command: Command): Command {
   return command
+    .optionsGroup('Inputs:')
     .option('--data <file>', 'inputs: a file, - for standard input, digits, digits:test or synthetic')
     .option('--format <name>', `${FORMATS.join(', ')} (default: guessed from the file's name)`, choice(FORMATS))
     .option('--label <column>', 'CSV column or JSON key of the label')
@@ -96,7 +98,8 @@ export function withFeatures(command: Command): Command {
  * @param showsNetworks whether the help lists what only networks take
  */
 export function withLearning(command: Command, batch: number, showsNetworks = true): Command {
-  return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
+  command
+    .optionsGroup('Learning:')
     .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by data)`, parseModelWord)
     .option(
       '--rule <name[,key=value]>',
@@ -110,8 +113,11 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     )
     .option('--batch <b>', `gradients an update (default: ${batch})`, whole(1))
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
+  return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
 }
 
 export function withPredictWith<T extends string>(command: Command, words: readonly T[]): Command {
-  return command.option('--predict-with <which>', `${words.join(', ')} (default: average)`, choice(words))
+  return command
+    .optionsGroup('Learning:')
+    .option('--predict-with <which>', `${words.join(', ')} (default: average)`, choice(words))
 }

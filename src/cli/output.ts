@@ -37,3 +37,17 @@ export class ProgressLine {
     if (process.stderr.isTTY === true && this.#next > 0) process.stderr.write('\r\x1b[2K')
   }
 }
+
+/** Such as `, 42 %, 7 s left`; nothing while it cannot be told. @param share of the work that is done, 0 to 1 */
+export function timeLeft(share: number | undefined, seconds: number): string {
+  if (share === undefined || share === 0) return ''
+  return `, ${Math.floor(100 * share)} %, ${formatDuration((seconds / share) * (1 - share))} left`
+}
+
+/** @param seconds rounded up */
+export function formatDuration(seconds: number): string {
+  const whole = Math.ceil(seconds)
+  if (whole < 60) return `${whole} s`
+  const minutes = Math.floor(whole / 60)
+  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}

@@ -5,7 +5,7 @@ import { megabytes, print } from './output.js'
 /** One line a layer, then the plan as a whole. */
 export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
   const isKeeping = plan.schedule.startsWith('baseline')
-  const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are']
+  const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are', 'weights are']
   const rows = layers.map((layer, l) => [
     layer.name,
     megabytes(layer.weightBytes),
@@ -13,7 +13,8 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
     megabytes(batch * layer.insideBytes),
     `${(batch * layer.forwardMs).toFixed(1)} ms`,
     `${(batch * layer.vjpMs).toFixed(1)} ms`,
-    isKeeping || plan.keeps.includes(l) ? 'kept' : l === layers.length - 1 ? 'kept (last)' : 'computed again'
+    isKeeping || plan.keeps.includes(l) ? 'kept' : l === layers.length - 1 ? 'kept (last)' : 'computed again',
+    isKeeping || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'kept' : 'loaded twice'
   ])
   const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
   for (const row of [head, ...rows])
@@ -42,6 +43,6 @@ function expected({ stepMs, deviceBytes, stashBytes }: Plan): string {
   return `${stepMs.toFixed(1)} ms a step, ${megabytes(deviceBytes)} on the device${stash}`
 }
 
-function kept({ keeps }: Plan): string {
-  return `${keeps.length} layers keep their insides`
+function kept({ keeps, resident }: Plan): string {
+  return `${keeps.length} layers keep their insides, ${resident.length} their weights`
 }

@@ -1,5 +1,5 @@
 /** A stored predictor with its model, for the commands that only read one. */
-import { decodeSaved, type Predictor } from '../admb/index.js'
+import { Assembler, type Predictor } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import { digest, type Learner } from '../learner/index.js'
 import { type LearningSpec, learningParts, parseSpec } from '../peer/agreement.js'
@@ -36,8 +36,9 @@ export async function loadStored(dir: string | undefined, execution: Execution):
     const scaling =
       spec.features.scale === 'standard' ? { moments: RunningMoments.restore(moments), frozen: true } : undefined
     try {
-      const { predictor } = decodeSaved(checkpoint.predictor, shapes, undefined, digest)
-      return { spec, learner, predictor, scaling }
+      const assembler = new Assembler(checkpoint.head, checkpoint.blocks, shapes)
+      for (let index = 0; index < checkpoint.blocks; index++) assembler.add(await store.block(index))
+      return { spec, learner, predictor: assembler.finish(digest).predictor, scaling }
     } catch (error) {
       throw new DamagedStateError(dir, (error as Error).message)
     }

@@ -15,5 +15,10 @@ export function layoutOf(model: Model): Layout {
 
 /** Fresh weights: the same for the same seed on every machine. */
 export function initialBlocks(model: Model, seed: number): Float32Array[] {
-  return layersWithBlocks(model).map((layer, index) => layer.initial(uniforms(forkSeed(seed, index))))
+  return [...eachInitialBlock(model, seed)]
+}
+
+/** The same one after the other, for models of which two copies would not fit. */
+export function* eachInitialBlock(model: Model, seed: number): Generator<Float32Array> {
+  for (const [index, layer] of layersWithBlocks(model).entries()) yield layer.initial(uniforms(forkSeed(seed, index)))
 }

@@ -8,4 +8,6 @@ export interface Execution extends Omit<RelayOptions, 'schedule' | 'keeps'> {
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner decides on what else is not given. Default `l2l`. */
   readonly schedule?: Schedule | 'auto'
+  /** Devices that share each minibatch, in a thread each; what is said of the device is meant of each. Default 1. */
+  readonly workers?: number
 }

@@ -31,5 +31,9 @@ export async function networkLearner(
   const model = networkModel(spec)
   if (execution === undefined) return new NetworkLearner(model, {})
   await deviceFor(execution)
-  return new NetworkLearner(model, planned(model, execution, batch).relay)
+  const { relay } = planned(model, execution, batch)
+  const learner = new NetworkLearner(model, relay)
+  const { workers = 1, backend } = execution
+  if (workers > 1) await learner.share(spec, backend, relay, workers)
+  return learner
 }

@@ -14,12 +14,15 @@ import {
   zeros
 } from '../learner/index.js'
 import { initialBlocks, layoutOf } from './blocks.js'
+import type { NetworkSpec } from './description.js'
+import type { Execution } from './execution-options.js'
 import { addToBlock, blockNumbers } from './parameters.js'
 import { Relay, type RelayOptions } from './relay/relay.js'
-import type { Batch, Host } from './relay/types.js'
+import type { Host } from './relay/types.js'
 import { DenseRows } from './rows.js'
 import { isFiniteBlock } from './training/block-step.js'
 import type { Model } from './types.js'
+import { DevicePool, WorkerFailedError } from './workers/pool.js'
 
 /** Seed of fresh weights: the same on every peer. */
 export const INITIAL_SEED = 20020564
@@ -45,6 +48,8 @@ export class BlocksHost implements Host {
   take(layer: number, gradients: readonly Float32Array[]): void {
     addToBlock(this.sum[this.#numbers[layer] as number], gradients)
   }
+
+  skip(): void {}
 }
 
 export class NetworkLearner implements Learner {
@@ -53,6 +58,7 @@ export class NetworkLearner implements Learner {
   readonly relay: Relay
   readonly #rows: DenseRows
   #scratch: Float32Array[] | undefined
+  #pool: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] } | undefined
 
   /** @throws OptionError for options that do not go together */
   constructor(
@@ -63,6 +69,24 @@ export class NetworkLearner implements Learner {
     this.classifies = model.head.classifies
     this.relay = new Relay(model, options)
     this.#rows = new DenseRows(model)
+  }
+
+  /**
+   * Starts worker threads that take parts of what gradients are asked for.
+   * @param workers devices in all, ≥ 2
+   * @throws DeviceError
+   */
+  async share(
+    network: NetworkSpec,
+    backend: Execution['backend'],
+    relay: RelayOptions,
+    workers: number
+  ): Promise<void> {
+    const weights = this.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
+    this.#pool = {
+      devices: await DevicePool.open({ network, backend, relay, weights: { blocks: weights }, workers }),
+      weights
+    }
   }
 
   initial(): Float32Array[] {
@@ -93,24 +117,39 @@ export class NetworkLearner implements Learner {
     }
   }
 
-  predict(parameters: Blocks, examples: Examples, row: number): Prediction {
-    this.#rows.clear()
-    this.#rows.appendUnlabelled(examples, row)
-    const all = this.relay.predict(new BlocksHost(this.model, parameters, []), this.#rows)
-    if (!this.classifies) return { label: all[0], scores: [all[0]] }
+  /** Some hundred rows at once, for each of which the whole model goes to the device once. */
+  predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
+    const host = new BlocksHost(this.model, parameters, [])
+    const predictions: Prediction[] = []
+    for (let first = from; first < to; first += SCORE_ROWS) {
+      const end = Math.min(to, first + SCORE_ROWS)
+      this.#rows.clear()
+      for (let row = first; row < end; row++) this.#rows.appendUnlabelled(examples, row)
+      const all = this.relay.predict(host, this.#rows)
+      const each = all.length / (end - first)
+      for (let at = 0; at < all.length; at += each) predictions.push(this.#predictionOf(all.subarray(at, at + each)))
+    }
+    return predictions
+  }
+
+  /** @param outputs the head's, of one row */
+  #predictionOf(outputs: Float32Array): Prediction {
+    if (!this.classifies) return { label: outputs[0], scores: [outputs[0]] }
     // Of a sequence, what comes after its last position.
-    const scores = Array.from(all.subarray(all.length - (this.model.head.input.at(-1) as number)))
+    const scores = Array.from(outputs.subarray(outputs.length - (this.model.head.input.at(-1) as number)))
     return { label: scores.indexOf(Math.max(...scores)), scores }
   }
 
   /** @returns whether the gradient was finite; if not, nothing was added */
-  #add(parameters: Blocks, batch: Batch, sum: Blocks): boolean {
+  #add(parameters: Blocks, batch: DenseRows, sum: Blocks): boolean {
     this.#scratch ??= zeros(this.layout)
     for (const block of this.#scratch) block.fill(0)
     try {
-      this.relay.train(new BlocksHost(this.model, parameters, this.#scratch), batch)
+      this.#train(new BlocksHost(this.model, parameters, this.#scratch), parameters, batch)
     } catch (error) {
       if (error instanceof DivergenceError) return false
+      // Nothing was added yet, and the pool goes on without the one that failed.
+      if (error instanceof WorkerFailedError) return this.#add(parameters, batch, sum)
       throw error
     }
     if (!this.#scratch.every(isFiniteBlock)) return false
@@ -118,8 +157,18 @@ export class NetworkLearner implements Learner {
     return true
   }
 
+  #train(host: Host, parameters: Blocks, batch: DenseRows): void {
+    if (this.#pool === undefined) {
+      this.relay.train(host, batch)
+      return
+    }
+    const { devices, weights } = this.#pool
+    for (const [k, block] of weights.entries()) block.set(parameters[k])
+    devices.train(this.relay, host, batch)
+  }
+
   /** @throws ExampleError for a row that does not fit, after those before it were taken: see `addGradient` */
-  #gather(examples: Examples, from: number, to: number): Batch {
+  #gather(examples: Examples, from: number, to: number): DenseRows {
     this.#rows.clear()
     for (let row = from; row < to; row++) this.#rows.append(examples, row)
     return this.#rows

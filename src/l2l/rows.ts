@@ -50,6 +50,22 @@ export class DenseRows implements Batch {
     this.size++
   }
 
+  /** Rows [from, to) as numbers, for `fill` elsewhere. */
+  copied(
+    from: number,
+    to: number
+  ): { readonly size: number; readonly values: Float32Array<ArrayBuffer>; readonly labels: Float32Array<ArrayBuffer> } {
+    const values = this.#values.slice(from * this.width, to * this.width)
+    return { size: to - from, values, labels: this.#labels.slice(from, to) }
+  }
+
+  /** Takes rows over that were checked before, in place of those that are there. */
+  fill(values: Float32Array<ArrayBuffer>, labels: Float32Array<ArrayBuffer>, size: number): void {
+    this.#values = values
+    this.#labels = labels
+    this.size = size
+  }
+
   inputs(from: number, to: number): tf.Tensor {
     const { kind, shape } = this.#model.sample
     const length = this.width - (this.#foretells ? 1 : 0)
@@ -90,6 +106,15 @@ export class DenseRows implements Batch {
     labels.set(this.#labels)
     this.#values = values
     this.#labels = labels
+  }
+}
+
+/** Rows [first, end) as a batch of their own. */
+export function partOf(rows: Batch, first: number, end: number): Batch {
+  return {
+    size: end - first,
+    inputs: (from, to) => rows.inputs(first + from, first + to),
+    targets: (from, to) => rows.targets(first + from, first + to)
   }
 }
 

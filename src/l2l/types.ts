@@ -44,6 +44,8 @@ export interface Layer {
   readonly insides: readonly (readonly number[])[]
   /** Multiplications with an addition that a sample's forward pass takes; its VJP takes twice as many, beside recomputation. */
   readonly multiplyAdds: number
+  /** Share of the training steps that leave the layer out, its output then being its input. Default 0. */
+  readonly skipRate?: number
   /** Fresh weights, as one block. @param random uniform in [0, 1) */
   initial(random: () => number): Float32Array
   /** @param x [microbatch, …input] @returns [microbatch, …output] */

@@ -1,5 +1,5 @@
 /**
- * Running averages of the predictors used. All three kinds are w̄ ← w̄ + γ·(w − w̄) with a weight γ that depends on the
+ * Running averages of the predictors used. All kinds but `none` are w̄ ← w̄ + γ·(w − w̄) with a weight γ that depends on the
  * number of updates only, computed with + − × ÷ alone so that every peer's average has equal bits.
  */
 import { OptionError } from './errors.js'
@@ -18,9 +18,11 @@ export type AveragingSpec =
    * 1/(1+decay) of all updates counts. `decay` is 15 by default; 0 is the plain mean. The default.
    */
   | { readonly name: 'tail'; readonly decay?: number }
+  /** No average: the newest predictor in its place, for models of which a copy would not fit. */
+  | { readonly name: 'none' }
 
 export type AveragingName = AveragingSpec['name']
-export const averagingNames: readonly AveragingName[] = ['uniform', 'exponential', 'tail']
+export const averagingNames: readonly AveragingName[] = ['uniform', 'exponential', 'tail', 'none']
 /** Chosen by measurement: best or close to it on still data, and much better than the plain mean on drifting data. */
 export const defaultAveraging: AveragingSpec = { name: 'tail' }
 
@@ -46,6 +48,9 @@ export function createAveraging(spec: AveragingSpec = defaultAveraging): Weighte
       const values = resolveNumbers('average tail', { decay: { preset: 15, least: 0 } } as const, spec)
       return weighted(spec.name, values, updates => (1 + values.decay) / (updates + 1 + values.decay))
     }
+    case 'none':
+      resolveNumbers('average none', {}, spec)
+      return { name: spec.name, description: 'none()', weight: () => 1, average: (_, parameters) => [...parameters] }
     default:
       throw new OptionError(
         `unknown average ${String((spec satisfies never as AveragingSpec).name)}: use one of ${averagingNames.join(', ')}`

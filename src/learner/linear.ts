@@ -55,6 +55,12 @@ export abstract class LinearLearner {
     return this.layout.blocks.map(block => new Float32Array(block.length))
   }
 
+  predict([weights]: Blocks, examples: Examples, from: number, to: number): Prediction[] {
+    return Array.from({ length: to - from }, (_, i) => this.predictRow(weights, examples, from + i))
+  }
+
+  protected abstract predictRow(weights: Float32Array, examples: Examples, row: number): Prediction
+
   /** Σx² of a row, after checking that its features exist. */
   protected squareOf({ indices, values, offsets }: Examples, row: number): number {
     let square = 0
@@ -112,7 +118,7 @@ class ScalarLearner extends LinearLearner implements Learner {
     addPenalty(weights, this.l2, to - from, sum)
   }
 
-  predict([weights]: Blocks, examples: Examples, row: number): Prediction {
+  protected predictRow(weights: Float32Array, examples: Examples, row: number): Prediction {
     const score = this.scoreOf(weights, examples, row)
     if (this.model === 'linear') return { label: score, scores: [score] }
     const p = probabilityOf(this.model, score)
@@ -170,7 +176,7 @@ class SoftmaxLearner extends LinearLearner implements Learner {
     addPenalty(weights, this.l2, to - from, sum)
   }
 
-  predict([weights]: Blocks, examples: Examples, row: number): Prediction {
+  protected predictRow(weights: Float32Array, examples: Examples, row: number): Prediction {
     const scores = this.#scoresOf(weights, examples, row)
     const norm = logSumExp(scores)
     return { label: largest(scores), scores: Array.from(scores, score => portableExp(score - norm)) }

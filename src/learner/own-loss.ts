@@ -63,7 +63,7 @@ class OwnLossLearner extends LinearLearner implements Learner {
     addPenalty(weights, this.l2, to - from, sum)
   }
 
-  predict([weights]: Blocks, examples: Examples, row: number): Prediction {
+  protected override predictRow(weights: Float32Array, examples: Examples, row: number): Prediction {
     const score = this.scoreOf(weights, examples, row)
     const isOne = score > 0
     if (!this.classifies) {

@@ -47,6 +47,7 @@ export abstract class SparseEngine implements Engine {
   protected readonly adagrad: AdagradValues
   protected readonly averaging: WeightedAveraging
   protected readonly servesAverage: boolean
+  readonly #averages: boolean
   readonly #fixed: boolean
   readonly #limit: number
   /** Features seen, or given. */
@@ -55,8 +56,10 @@ export abstract class SparseEngine implements Engine {
   constructor(options: SparseEngineOptions) {
     this.outputs = options.outputs
     this.adagrad = options.adagrad
-    this.servesAverage = options.predictWith === 'average'
-    this.averaging = options.averaging
+    this.#averages = options.averaging.name !== 'none'
+    this.servesAverage = options.predictWith === 'average' && this.#averages
+    // Without an average nobody looks at lags, and those that never shrink cost nothing.
+    this.averaging = this.#averages ? options.averaging : { ...options.averaging, weight: () => 0 }
     this.#fixed = options.dimension !== undefined
     this.#limit = options.dimension ?? options.dimensionLimit
     this.#dimension = options.dimension ?? 0
@@ -80,7 +83,7 @@ export abstract class SparseEngine implements Engine {
     const squares = new Float32Array(length)
     for (let i = 0; i < length; i++) {
       weights[i] = cells[CELL * i]
-      average[i] = cells[CELL * i] - retention * cells[CELL * i + LAG]
+      average[i] = cells[CELL * i] - (this.#averages ? retention * cells[CELL * i + LAG] : 0)
       squares[i] = cells[CELL * i + SQUARES]
     }
     return { dimension, parameters: [weights], average: [average], state: [squares], updates: this.updates }

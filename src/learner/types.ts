@@ -55,7 +55,8 @@ export interface Learner {
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void
   /** Adds the loss gradients (a sum, not a mean) of rows [from, to) at `parameters` into `sum`. */
   addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void
-  predict(parameters: Blocks, examples: Examples, row: number): Prediction
+  /** What it makes of rows [from, to), one prediction a row; labels are not looked at. */
+  predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[]
 }
 
 /** Parameters together with the state that the rule keeps for them (its layout is the rule's own affair). */

@@ -82,8 +82,7 @@ export class TrainedModel {
   predictAll(inputs: readonly Features[]): readonly Answer[] {
     const parsed = parse(this.spec, encodeInputs(inputs, undefined), true)
     const rows = this.#scaling === undefined ? parsed : scaled(parsed, this.#scaling)
-    return inputs.map((_, row) => {
-      const { label, scores } = this.#learner.predict(this.parameters, rows, row)
+    return this.#learner.predict(this.parameters, rows, 0, inputs.length).map(({ label, scores }) => {
       const name = this.#learner.classifies ? this.spec.features.classNames?.[label] : undefined
       return { label: name ?? label, scores }
     })

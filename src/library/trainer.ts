@@ -40,7 +40,9 @@ export async function trainerFor(
   if (isBlockwise(rule)) {
     const model = networkModel(spec.network)
     const { relay, plan } = planned(model, execution, batch)
-    const engine = new RelayEngine({ ...relay, model, rule, averaging, batch, predictWith })
+    const { workers, backend } = execution
+    const engine = new RelayEngine({ ...relay, model, rule, averaging, batch, predictWith, workers })
+    await engine.share(spec.network, backend)
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
     return { trainer, report: () => engine.report(), plan, device }
   }

@@ -8,10 +8,10 @@ import {
   type IdentityKey,
   type Network
 } from '../network/index.js'
-import type { Beginning, Store } from '../storage/index.js'
+import type { Beginning, Checkpoint, Store } from '../storage/index.js'
 import { agreementFields, learningParts, PROTOCOL_VERSION } from './agreement.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
-import type { LearnerInit, Progress } from './thread-messages.js'
+import type { LearnerInit, Progress, StoredPredictor } from './thread-messages.js'
 
 /** The stored identity; else the given or a new one, stored for good where there is a store. */
 export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
@@ -43,7 +43,8 @@ export async function openNetwork(options: PeerOptions, privateKey: IdentityKey)
 export async function learnerInit(
   options: PeerOptions,
   self: string,
-  begun: Beginning | undefined
+  begun: Beginning | undefined,
+  store: Store | undefined
 ): Promise<LearnerInit> {
   const { spec, execution, stream, rate, period = DEFAULT_PERIOD_MS, predictWith = 'average' } = options
   const { blocks } = (await learningParts(spec)).learner.layout
@@ -59,8 +60,14 @@ export async function learnerInit(
     predictWith,
     stream,
     rate,
-    saved: begun?.checkpoint?.predictor,
+    saved: store && begun?.checkpoint && (await storedPredictor(store, begun.checkpoint)),
     progress: begun?.checkpoint?.progress as Progress | undefined,
     durable: begun !== undefined
   }
+}
+
+async function storedPredictor(store: Store, { head, blocks }: Checkpoint): Promise<StoredPredictor> {
+  const all: Uint8Array[] = []
+  for (let index = 0; index < blocks; index++) all.push(await store.block(index))
+  return { head, blocks: all }
 }

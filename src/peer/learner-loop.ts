@@ -57,7 +57,7 @@ export class LearnerLoop {
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch: init.spec.batch, carry })
-    if (init.saved) this.#node.restore(init.saved)
+    if (init.saved) this.#node.restoreParts(init.saved)
     this.#tally = new Tally(init, learner.classifies)
     this.#heads = new HeadWatch(self)
     this.#warnings = new Warnings(reason => post({ kind: 'warning', reason }), now)
@@ -200,11 +200,13 @@ export class LearnerLoop {
     const { inputs } = this.#tally
     if (this.#stored?.inputs === inputs && this.#stored.updates === updates) return
     const start = this.#now()
-    const predictor = this.#node.save()
+    const { head, blocks: encoded } = this.#node.parts()
+    const blocks = [...encoded]
     this.#storing = true
     this.#stored = { inputs, updates }
     const progress = this.#tally.progress()
-    this.#post({ kind: 'checkpoint', predictor, progress }, [predictor.buffer as ArrayBuffer])
+    const buffers = [head, ...blocks].map(({ buffer }) => buffer as ArrayBuffer)
+    this.#post({ kind: 'checkpoint', head, blocks, progress }, buffers)
     this.#storeAfter = this.#now() + Math.max(CHECKPOINT_MS, 10 * (this.#now() - start))
   }
 

@@ -18,7 +18,15 @@ import { Herald } from './herald.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { loadPlugins } from './plugins.js'
-import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus, Progress } from './thread-messages.js'
+import type {
+  FromLearner,
+  InputAnswer,
+  InputRequest,
+  LearnerInit,
+  LearnerStatus,
+  Progress,
+  StoredPredictor
+} from './thread-messages.js'
 
 /** How long a peer may take to give its predictor, in milliseconds. */
 const FETCH_TIMEOUT_MS = 30_000
@@ -64,7 +72,7 @@ export class Peer extends EventEmitter {
       // Listening comes first: a port in use costs no incarnation.
       network = await openNetwork(options, key)
       const begun = await store?.begin(specText(options.spec))
-      const init = await learnerInit(options, network.id, begun)
+      const init = await learnerInit(options, network.id, begun, store)
       learner = new LearnerHandle(init)
       return new Peer(options, store, network, learner, init, await learner.ready)
     } catch (error) {
@@ -238,7 +246,7 @@ export class Peer extends EventEmitter {
         this.emit('status', this.status())
         break
       case 'checkpoint':
-        this.#storing = this.#keep(message.predictor, message.progress)
+        this.#storing = this.#keep(message, message.progress)
         break
       case 'head':
         this.#network.publish('head', encodeHead({ name: message.name, addresses: this.addresses }))
@@ -263,9 +271,9 @@ export class Peer extends EventEmitter {
   }
 
   /** A peer that cannot store must not go on: it would say what it cannot remember. */
-  async #keep(predictor: Uint8Array, progress: Progress): Promise<void> {
+  async #keep({ head, blocks }: StoredPredictor, progress: Progress): Promise<void> {
     try {
-      await this.#store?.save({ predictor, progress })
+      await this.#store?.save({ head, blocks, progress })
       this.#learner.post({ kind: 'stored' })
     } catch (error) {
       this.#fail(error as Error)

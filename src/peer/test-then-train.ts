@@ -20,6 +20,8 @@ export interface TestThenTrainOptions {
   readonly onUnfit: (reason: string) => void
 }
 
+type Named = InputAnswer['predictions'][number]
+
 export class TestThenTrain {
   /** Inputs that did not fit the model. */
   unfit = 0
@@ -65,14 +67,20 @@ export class TestThenTrain {
   answer(given: Rows, learn: boolean): InputAnswer['predictions'] {
     const { moments } = this.#tally
     const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
-    const predictions: { label: number | string; scores: readonly number[] }[] = []
+    if (!learn) return this.#predict(rows, 0, rows.size)
+    const predictions: Named[] = []
     for (let row = 0; row < rows.size; row++) {
-      const { label, scores } = this.#learner.predict(this.#serving, rows, row)
-      const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
-      predictions.push({ label: name ?? label, scores })
-      if (learn) this.#step(rows, row, row + 1)
+      predictions.push(...this.#predict(rows, row, row + 1))
+      this.#step(rows, row, row + 1)
     }
     return predictions
+  }
+
+  #predict(rows: Examples, from: number, to: number): Named[] {
+    return this.#learner.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
+      const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
+      return { label: name ?? label, scores }
+    })
   }
 
   /** Test, then train: rows [from, to), in pieces that no update falls into. A row that does not fit is left out. */

@@ -29,6 +29,12 @@ export interface Progress extends Sums {
   readonly moments?: SavedMoments
 }
 
+/** A predictor in parts, as `AdmbNode.parts` gives them. */
+export interface StoredPredictor {
+  readonly head: Uint8Array
+  readonly blocks: readonly Uint8Array[]
+}
+
 /** What a learner thread starts with. */
 export interface LearnerInit {
   readonly spec: LearningSpec
@@ -48,7 +54,7 @@ export interface LearnerInit {
   /** Inputs a second, undefined for as fast as they come. */
   readonly rate: number | undefined
   /** What an earlier run saved. */
-  readonly saved: Uint8Array | undefined
+  readonly saved: StoredPredictor | undefined
   readonly progress: Progress | undefined
   /** Whether checkpoints are wanted. */
   readonly durable: boolean
@@ -116,7 +122,7 @@ export type FromLearner =
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   /** `trail`: predictors held since the last status. */
   | { readonly kind: 'status'; readonly status: LearnerStatus; readonly trail: readonly Held[] }
-  | { readonly kind: 'checkpoint'; readonly predictor: Uint8Array; readonly progress: Progress }
+  | ({ readonly kind: 'checkpoint'; readonly progress: Progress } & StoredPredictor)
   /** Something to tell the user, seldom. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** The stream or the model cannot go on; the thread is at its end. */

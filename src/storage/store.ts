@@ -2,7 +2,7 @@
  * What must survive a peer's death, in one level database: who it is, how often it has started, what it learned. Every
  * write is one synced batch, so that kill -9 at any instant leaves either the state before or the state after, and the
  * incarnation is on the disk before the first message of a run can leave. A marker file beside the database tells a fresh
- * directory from one whose database was lost.
+ * directory from one whose database was lost. A predictor is stored block by block, which for a network is layer by layer.
  */
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,16 +24,34 @@ export interface Beginning {
 }
 
 export interface Checkpoint {
-  /** The predictor as `AdmbNode.save` gave it. */
-  readonly predictor: Bytes
+  /** Name and lineage of the predictor, as `AdmbNode.parts` gave them. */
+  readonly head: Bytes
+  /** How many blocks it has: read them with `block`. */
+  readonly blocks: number
   /** Counters and whatever else the writer needs to go on, as JSON. */
   readonly progress: unknown
 }
+
+/** A checkpoint to be stored. */
+export interface NewCheckpoint extends Omit<Checkpoint, 'blocks'> {
+  /** One after the other, so that they need not be in memory together. */
+  readonly blocks: Iterable<Bytes>
+}
+
+/** Which blocks on the disk are those of the checkpoint. */
+interface Generation {
+  readonly number: number
+  readonly blocks: number
+}
+
+/** Blocks are written as soon as there are so many bytes of them. */
+const BATCH_BYTES = 2 ** 26
 
 export class Store {
   readonly #directory: string
   readonly #database: Database
   #identity: Bytes | undefined
+  #generation: Generation = { number: 0, blocks: 0 }
 
   private constructor(directory: string, database: Database, identity: Bytes | undefined) {
     this.#directory = directory
@@ -105,6 +123,7 @@ export class Store {
       throw new DamagedStateError(this.#directory, `its incarnation reads ${stored}`)
     }
     const checkpoint = await this.checkpoint()
+    await this.#dropUnfinished()
     const incarnation = last + 1
     await this.#write([
       ['model', encode(model)],
@@ -115,40 +134,82 @@ export class Store {
 
   /** The last checkpoint. */
   async checkpoint(): Promise<Checkpoint | undefined> {
-    const [predictor, progress] = await guarded(this.#directory, () =>
-      this.#database.getMany(['predictor', 'progress'])
+    const [head, generation, progress] = await guarded(this.#directory, () =>
+      this.#database.getMany(['predictor', 'generation', 'progress'])
     )
-    if (predictor === undefined && progress === undefined) return undefined
-    if (predictor === undefined || progress === undefined) {
-      throw new DamagedStateError(this.#directory, 'its checkpoint is incomplete')
-    }
+    const found = [head, generation, progress].filter(record => record !== undefined).length
+    if (found === 0) return undefined
+    if (found < 3) throw new DamagedStateError(this.#directory, 'its checkpoint is incomplete')
     try {
-      return { predictor, progress: JSON.parse(text(progress) as string) }
+      this.#generation = JSON.parse(text(generation) as string) as Generation
+      return { head: head as Bytes, blocks: this.#generation.blocks, progress: JSON.parse(text(progress) as string) }
     } catch {
       throw new DamagedStateError(this.#directory, 'its progress record does not read as JSON')
     }
   }
 
-  /** Stores predictor and progress together, synced. */
-  async save(checkpoint: Checkpoint): Promise<void> {
-    await this.#write([
-      ['predictor', checkpoint.predictor],
-      ['progress', encode(JSON.stringify(checkpoint.progress))]
-    ])
+  /** A block of the last checkpoint, after `checkpoint` told how many there are. @throws DamagedStateError if it is lost */
+  async block(index: number): Promise<Bytes> {
+    const block = await guarded(this.#directory, () => this.#database.get(blockKey(this.#generation.number, index)))
+    if (block === undefined) throw new DamagedStateError(this.#directory, `block ${index} of its predictor is lost`)
+    return block
+  }
+
+  /**
+   * Stores predictor and progress, synced. A large predictor's blocks are written in several batches beside the old ones,
+   * and the last batch says that they count; a crash before it leaves the checkpoint before.
+   */
+  async save({ head, blocks, progress }: NewCheckpoint): Promise<void> {
+    const before = this.#generation
+    const number = before.number + 1
+    let batch: [string, Bytes][] = []
+    let bytes = 0
+    let count = 0
+    for (const block of blocks) {
+      batch.push([blockKey(number, count++), block])
+      bytes += block.length
+      if (bytes < BATCH_BYTES) continue
+      await this.#write(batch)
+      batch = []
+      bytes = 0
+    }
+    const generation: Generation = { number, blocks: count }
+    batch.push(['predictor', head], ['generation', encode(JSON.stringify(generation))])
+    batch.push(['progress', encode(JSON.stringify(progress))])
+    await this.#write(
+      batch,
+      Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index))
+    )
+    this.#generation = generation
   }
 
   async close(): Promise<void> {
     await this.#database.close()
   }
 
-  async #write(records: readonly (readonly [string, Bytes])[]): Promise<void> {
+  /** Blocks of a checkpoint that a crash kept from its end. */
+  async #dropUnfinished(): Promise<void> {
+    const keys = await guarded(this.#directory, () => this.#database.keys({ gt: 'block/', lt: 'block0' }).all())
+    const current = blockKey(this.#generation.number, 0).slice(0, -'00000000'.length)
+    await this.#write(
+      [],
+      keys.filter(key => !key.startsWith(current))
+    )
+  }
+
+  async #write(records: readonly (readonly [string, Bytes])[], dropped: readonly string[] = []): Promise<void> {
     try {
-      const batch = records.map(([key, value]) => ({ type: 'put' as const, key, value }))
-      await this.#database.batch(batch, { sync: true })
+      const puts = records.map(([key, value]) => ({ type: 'put' as const, key, value }))
+      const deletions = dropped.map(key => ({ type: 'del' as const, key }))
+      await this.#database.batch([...puts, ...deletions], { sync: true })
     } catch (error) {
       throw new StateWriteError(this.#directory, error)
     }
   }
+}
+
+function blockKey(generation: number, index: number): string {
+  return `block/${generation}/${String(index).padStart(8, '0')}`
 }
 
 async function readMarker(directory: string): Promise<object | undefined> {

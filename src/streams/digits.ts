@@ -9,6 +9,7 @@ import { addImage } from './image.js'
 import { Random } from './random.js'
 import type { Reader } from './reader.js'
 import { RowBuffer, type Rows } from './rows.js'
+import type { SourceOptions } from './source.js'
 
 const CLASSES = 10
 const PIXELS = 28 * 28
@@ -31,7 +32,12 @@ let loaded: Promise<Digits> | undefined
  * The digits are loaded when they are first read, not here: a look at dimension and classes costs nothing.
  * @param part `train`: 9,000 digits, in an order that `seed` and the pass tell; `test`: 1,000, always in the same order
  */
-export function openDigits(part: 'train' | 'test', seed: number, constant: boolean): Reader {
+export function openDigits(
+  part: 'train' | 'test',
+  seed: number,
+  constant: boolean,
+  onRead?: SourceOptions['onRead']
+): Reader {
   const random = new Random(seed)
   let train: Int32Array | undefined
   async function* pass(): AsyncGenerator<Rows> {
@@ -39,17 +45,22 @@ export function openDigits(part: 'train' | 'test', seed: number, constant: boole
     const digits = await loaded
     const split = digits.order.length - TEST_DIGITS
     if (part === 'test') {
-      yield* batches(digits, digits.order.subarray(split), constant)
+      yield* batches(digits, digits.order.subarray(split), constant, onRead)
       return
     }
     train ??= digits.order.slice(0, split)
     permute(train, random)
-    yield* batches(digits, train, constant)
+    yield* batches(digits, train, constant, onRead)
   }
   return { dimension: PIXELS + (constant ? 1 : 0), classes: CLASSES, skipped: 0, repeatable: true, pass }
 }
 
-async function* batches(digits: Digits, order: Int32Array, constant: boolean): AsyncGenerator<Rows> {
+async function* batches(
+  digits: Digits,
+  order: Int32Array,
+  constant: boolean,
+  onRead: SourceOptions['onRead']
+): AsyncGenerator<Rows> {
   const out = new RowBuffer()
   for (let from = 0; from < order.length; from += BATCH_ROWS) {
     out.clear()
@@ -58,6 +69,7 @@ async function* batches(digits: Digits, order: Int32Array, constant: boolean): A
       addImage(out, digits.pixels, digit * PIXELS, PIXELS, digits.labels[digit], constant)
     }
     yield out.view()
+    onRead?.(Math.min(1, (from + BATCH_ROWS) / order.length))
   }
 }
 

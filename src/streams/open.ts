@@ -5,6 +5,7 @@
 import { openDigits } from './digits.js'
 import { StreamOptionsError } from './errors.js'
 import { FORMATS, type Format, guessFormat } from './format.js'
+import { Headway } from './headway.js'
 import { type IdxOptions, openIdx } from './idx.js'
 import { checkInteger } from './options.js'
 import { isOwnFormat, type OwnFormat, openOwn } from './own.js'
@@ -55,7 +56,11 @@ const TEXT_ONLY = ['hashBits', 'label', 'ignore', 'categorical', 'classNames', '
  */
 export async function openStream(options: StreamOptions): Promise<ExampleStream> {
   checkStreamOptions(options)
-  const reader = await openReader(options)
+  const headway = new Headway(options.passes ?? 1, options.maxRows ?? Number.POSITIVE_INFINITY)
+  const onRead = (share: number) => {
+    headway.share = share
+  }
+  const reader = await openReader({ ...options, onRead })
   if ((options.passes ?? 1) !== 1 && !reader.repeatable) {
     throw new StreamOptionsError(`${sourceName(options.data)} can be read only once: leave passes at 1`)
   }
@@ -74,17 +79,20 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
     get skipped() {
       return reader.skipped
     },
+    get share() {
+      return headway.total
+    },
     [Symbol.asyncIterator]() {
       if (isTaken) throw new Error('a stream is iterated once: open another')
       isTaken = true
-      return compose(reader, options)
+      return compose(reader, options, headway)
     }
   }
 }
 
 async function openReader(options: StreamOptions): Promise<Reader> {
-  const { data, seed = 0, constant = false, tokens } = options
-  if (tokens !== undefined) return openTokens(tokens)
+  const { data, seed = 0, constant = false, tokens, onRead } = options
+  if (tokens !== undefined) return openTokens(tokens, onRead)
   if (isOwnFormat(options.format)) {
     refuse(options, [...TEXT_ONLY, 'labels', 'noise'], options.format)
     refuseScale(options, options.format)
@@ -95,7 +103,7 @@ async function openReader(options: StreamOptions): Promise<Reader> {
     case 'digits:test':
       refuse(options, [...TEXT_ONLY, 'labels', 'format', 'dimension', 'classes', 'noise'], data)
       refuseScale(options, data)
-      return openDigits(data === 'digits' ? 'train' : 'test', seed, constant)
+      return openDigits(data === 'digits' ? 'train' : 'test', seed, constant, onRead)
     case 'synthetic':
       refuse(options, [...TEXT_ONLY, 'labels', 'format', 'classes'], data)
       refuseScale(options, data)
@@ -157,22 +165,25 @@ function refuseScale({ scale }: StreamOptions, input: string): void {
   }
 }
 
-async function* compose(reader: Reader, options: StreamOptions): AsyncGenerator<Rows> {
-  let rows = readPasses(reader, options)
+async function* compose(reader: Reader, options: StreamOptions, headway: Headway): AsyncGenerator<Rows> {
+  let rows = readPasses(reader, options, headway)
   if (options.scale === 'standard') {
     rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
   }
   if (options.maxRows !== undefined) rows = takeRows(rows, options.maxRows)
   for await (const batch of rows) {
     options.signal?.throwIfAborted()
+    headway.rows += batch.size
     yield batch
   }
 }
 
-async function* readPasses(reader: Reader, options: StreamOptions): AsyncGenerator<Rows> {
+async function* readPasses(reader: Reader, options: StreamOptions, headway: Headway): AsyncGenerator<Rows> {
   const { shard, passes = 1, shuffleWindow, seed = 0 } = options
   const random = new Random(seed)
   for (let pass = 0; pass < passes; pass++) {
+    headway.passes = pass
+    if (headway.share !== undefined) headway.share = 0
     let rows = reader.pass()
     if (shard !== undefined) rows = takeShard(rows, shard)
     if (shuffleWindow !== undefined) rows = shuffle(rows, shuffleWindow, random)

@@ -20,6 +20,8 @@ export interface SourceOptions {
   readonly stdin?: Readable
   /** Ends a wait for input with the signal's reason. */
   readonly signal?: AbortSignal
+  /** Is told now and then what share of the input, from 0 to 1, has been dealt with; nothing where its size is not known. */
+  readonly onRead?: (share: number) => void
 }
 
 /** The name of an input in messages. */
@@ -62,7 +64,7 @@ function openFailure(path: string, cause: unknown): Error {
 }
 
 /** Reads a block ahead, so that the disk works while the parser does. */
-async function* fileBlocks(path: string, { signal }: SourceOptions): AsyncGenerator<Uint8Array> {
+async function* fileBlocks(path: string, { signal, onRead }: SourceOptions): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted()
   let file: FileHandle
   try {
@@ -74,12 +76,16 @@ async function* fileBlocks(path: string, { signal }: SourceOptions): AsyncGenera
   let next = new Uint8Array(BLOCK_BYTES)
   let pending = file.read(current, 0, BLOCK_BYTES)
   try {
+    const { size } = await file.stat()
+    let done = 0
     for (;;) {
       const { bytesRead } = await pending
       signal?.throwIfAborted()
       if (bytesRead === 0) return
       pending = file.read(next, 0, BLOCK_BYTES)
       yield current.subarray(0, bytesRead)
+      done += bytesRead
+      if (size > 0) onRead?.(Math.min(1, done / size))
       const spare = current
       current = next
       next = spare

@@ -1,6 +1,7 @@
 /** Rows of token numbers that are in memory already: text that somebody else has cut into tokens. */
 import type { Reader } from './reader.js'
 import { RowBuffer, type Rows } from './rows.js'
+import type { SourceOptions } from './source.js'
 
 /** Plain data, so that it can be handed to another thread. */
 export interface TokenRows {
@@ -16,17 +17,17 @@ export interface TokenRows {
 const BATCH_ROWS = 256
 
 /** A token is the value of the feature that its position is. Rows without labels have label 0. */
-export function openTokens(tokens: TokenRows): Reader {
+export function openTokens(tokens: TokenRows, onRead?: SourceOptions['onRead']): Reader {
   return {
     dimension: tokens.width,
     classes: tokens.classes,
     skipped: 0,
     repeatable: true,
-    pass: () => read(tokens)
+    pass: () => read(tokens, onRead)
   }
 }
 
-async function* read({ width, values, labels }: TokenRows): AsyncGenerator<Rows> {
+async function* read({ width, values, labels }: TokenRows, onRead: SourceOptions['onRead']): AsyncGenerator<Rows> {
   const out = new RowBuffer()
   const count = values.length / width
   for (let from = 0; from < count; from += BATCH_ROWS) {
@@ -42,5 +43,6 @@ async function* read({ width, values, labels }: TokenRows): AsyncGenerator<Rows>
       out.offsets[++out.size] = out.entries
     }
     yield out.view()
+    onRead?.(to / count)
   }
 }

@@ -31,4 +31,6 @@ export interface ExampleStream extends AsyncIterable<Rows> {
   readonly columns: readonly string[] | undefined
   /** Inputs skipped as malformed so far. */
   readonly skipped: number
+  /** Share of all passes, from 0 to 1, that has been dealt with; undefined where the end is not known. */
+  readonly share: number | undefined
 }

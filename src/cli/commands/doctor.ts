@@ -113,7 +113,7 @@ async function storage(): Promise<string> {
     const store = await Store.open(join(dir, 'state'))
     await store.create(Uint8Array.of(1))
     await store.begin('{}')
-    await store.save({ predictor: Uint8Array.of(2), progress: {} })
+    await store.save({ head: Uint8Array.of(2), blocks: [], progress: {} })
     await store.close()
     return 'a state directory can be written and synced'
   } finally {

@@ -5,7 +5,7 @@ import { openStream } from '../../streams/index.js'
 import { malformedLines } from '../malformed.js'
 import { executionOf, type NetworkFlags, withExecution } from '../networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options.js'
-import { formatNumber, print, printJson } from '../output.js'
+import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output.js'
 import { checkFits, streamFor } from '../specs.js'
 import { loadStored } from '../stored.js'
 import { moreText } from '../texts.js'
@@ -38,10 +38,17 @@ async function evaluate(flags: Flags): Promise<void> {
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const score: Score = { loss: 0, hits: 0 }
   let inputs = 0
+  const start = performance.now()
+  const progress = new ProgressLine()
   for await (const examples of stream) {
     learner.score(parameters, examples, 0, examples.size, score)
     inputs += examples.size
+    progress.show(() => {
+      const seconds = (performance.now() - start) / 1000
+      return `${formatNumber(inputs)} inputs, ${formatNumber(inputs / seconds)} inputs/s${timeLeft(stream.share, seconds)}`
+    })
   }
+  progress.clear()
   const loss = inputs === 0 ? 0 : score.loss / inputs
   const accuracy = learner.classifies ? (inputs === 0 ? 0 : score.hits / inputs) : undefined
   if (flags.json) {

@@ -41,12 +41,9 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
 }
 
 export function peerCommand(program: Command): Command {
-  const command = program.command('peer').description('start a peer: learn together with others (networks: see train)')
-  withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH, false), [
-    'average',
-    'current',
-    'ahead'
-  ] as const)
+  const command = program.command('peer').description('start a peer: learn together with others')
+  withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
+    .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: as fast as they come)', amount(true))
     .option('--period <ms>', 'T: least time between sums (default: 100)', whole(1))
     .option('--carry <periods>', 'S: how long unused gradients stay (default: 16)', whole(0, 100_000))

@@ -44,11 +44,10 @@ async function predict(flags: Flags): Promise<void> {
   const names = spec.features.classNames
   let inputs = 0
   for await (const examples of stream) {
-    for (let row = 0; row < examples.size; row++) {
-      const prediction = learner.predict(parameters, examples, row)
-      const label = learner.classifies ? (names?.[prediction.label] ?? prediction.label) : prediction.label
-      if (flags.json) printJson({ label, scores: prediction.scores })
-      else print(learner.classifies ? `${label} ${prediction.scores[prediction.label].toFixed(4)}` : String(label))
+    for (const { label: number, scores } of learner.predict(parameters, examples, 0, examples.size)) {
+      const label = learner.classifies ? (names?.[number] ?? number) : number
+      if (flags.json) printJson({ label, scores })
+      else print(learner.classifies ? `${label} ${scores[number].toFixed(4)}` : String(label))
     }
     inputs += examples.size
   }

@@ -25,7 +25,7 @@ export function regretCommand(program: Command): Command {
   const command = program
     .command('regret')
     .description('compare progressive losses with the best fixed predictor in hindsight')
-  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
+  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH, false), ['average', 'current'] as const)
     .option(
       '--log <file>',
       'what train or peer --log wrote, one for each peer (default: learn the data as train does)',

@@ -1,13 +1,13 @@
 /** `admb train`: one process, no network; what a serial learner makes of a stream. */
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { encodeSaved } from '../../admb/index.js'
+import { encodeParts } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
 import type { NetworkSpec, Plan, RelayReport } from '../../l2l/index.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { type RunningTrainer, trainerFor } from '../../library/trainer.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
-import { type LearningSpec, learningParts, specText } from '../../peer/agreement.js'
+import { type LearningSpec, specText } from '../../peer/agreement.js'
 import type { Progress } from '../../peer/thread-messages.js'
 import { Store } from '../../storage/index.js'
 import { type ExampleStream, openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
@@ -23,7 +23,7 @@ import {
   withLearning,
   withPredictWith
 } from '../options.js'
-import { formatNumber, megabytes, ProgressLine, print, printJson } from '../output.js'
+import { formatNumber, megabytes, ProgressLine, print, printJson, timeLeft } from '../output.js'
 import { showOutcome } from '../plan-table.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
@@ -72,7 +72,7 @@ async function train(flags: Flags): Promise<void> {
     for await (const examples of stream) {
       trainer.learn(examples)
       log?.note(progressEntry(run, trainer.report()))
-      progress.show(() => describe(trainer.report(), start))
+      progress.show(() => describe(trainer.report(), start, stream.share))
     }
     progress.clear()
     const trained = trainer.finish()
@@ -144,24 +144,20 @@ async function keep(
       ? { updates, origin, incarnation: 0, digest: content }
       : { updates, origin, incarnation, digest: content }
   if (store) {
-    const { learner, recipe } = await learningParts(spec)
-    const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
-    const predictor = encodeSaved(
-      { predictor: { name, parameters, average, state }, lineage: [] },
-      shapes,
-      new ContributorTable()
-    )
+    const predictor = { name, parameters, average, state }
+    const parts = encodeParts({ predictor, lineage: [] }, new ContributorTable())
     const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
     const progress: Progress = { inputs, loss: (averageLoss ?? 0) * inputs, hits, moments }
-    await store.save({ predictor, progress })
+    await store.save({ ...parts, progress })
   }
   return name
 }
 
-function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number): string {
-  const rate = inputs / ((performance.now() - start) / 1000)
+function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number, share: number | undefined): string {
+  const seconds = (performance.now() - start) / 1000
   const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
-  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${formatNumber(rate)} inputs/s`
+  const rate = `${formatNumber(inputs / seconds)} inputs/s`
+  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${rate}${timeLeft(share, seconds)}`
 }
 
 interface Cost {
@@ -206,11 +202,13 @@ function show(
   print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
   if (device !== undefined) print(`device          ${device}`)
   if (relay !== undefined) {
-    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped } = relay
+    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped, workers, lostSteps } = relay
     print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the param-server`)
     print(
       `memory          ${megabytes(devicePeakBytes)} on the device, ${megabytes(hostPeakBytes)} on the host, at most`
     )
+    if (workers > 1) print(`devices         ${workers} at the end, each with as much memory`)
+    if (lostSteps > 0) print(`lost            ${lostSteps} steps, which a device that failed ended`)
     if (plan) showOutcome(plan, relay)
     if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
   }

@@ -2,9 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Found } from '../../../sim/index.js'
-import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { formatDuration, formatNumber, ProgressLine, print, printJson } from '../output.js'
 import { fuzzInThreads } from './fuzz-threads.js'
-import { formatDuration } from './progress.js'
 
 export interface FuzzFlags {
   readonly runs: number

@@ -1,5 +1,5 @@
 /** How far runs are, in inputs, and how long the rest will take: one line on a terminal, nothing elsewhere. */
-import { ProgressLine } from '../output.js'
+import { formatDuration, ProgressLine } from '../output.js'
 
 const BAR = 24
 
@@ -27,12 +27,4 @@ export class InputProgress {
   clear(): void {
     this.#line.clear()
   }
-}
-
-/** @param seconds rounded up */
-export function formatDuration(seconds: number): string {
-  const whole = Math.ceil(seconds)
-  if (whole < 60) return `${whole} s`
-  const minutes = Math.floor(whole / 60)
-  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }

@@ -3,6 +3,7 @@
  * two-layer perceptron, each with layer norm, dropout and shortcut. Norm before: y = x + drop(f(norm(x))), as in GPT-2; after:
  * y = norm(x + drop(f(x))), as in BERT.
  */
+import { ModelError } from '../errors.js'
 import type { Layer } from '../types.js'
 import type { Activation } from './activation.js'
 import { type AttentionOptions, attention } from './attention.js'
@@ -19,6 +20,8 @@ export interface SurroundOptions {
   readonly hasShortcut: boolean
   /** Share of the output that is dropped in training; 0 for none. */
   readonly dropout: number
+  /** Share of the training steps that leave the layer out; needs the shortcut, and the norm not after it. Default 0. */
+  readonly skip?: number
 }
 
 export interface AttentionLayerOptions extends SurroundOptions, AttentionOptions {}
@@ -52,6 +55,9 @@ function surround(kind: string, name: string, core: readonly Layer[], options: S
   const norm = layerNorm({ name: 'norm', input, epsilon })
   const drops = options.dropout > 0 ? [dropout({ name: 'dropout', input, rate: options.dropout })] : []
   const inside = sequence({ kind, name, layers: [...(place === 'before' ? [norm] : []), ...core, ...drops] })
-  const whole = hasShortcut ? residual(inside) : inside
+  if (options.skip && (!hasShortcut || place === 'after')) {
+    throw new ModelError(`layer ${name} cannot be skipped: give it a shortcut, and no norm after it`)
+  }
+  const whole = hasShortcut ? residual(inside, options.skip) : inside
   return place === 'after' ? sequence({ kind, name, layers: [{ ...whole, name: '' }, norm] }) : whole
 }

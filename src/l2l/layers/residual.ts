@@ -3,29 +3,32 @@ import * as tf from '@tensorflow/tfjs-core'
 import { ModelError } from '../errors.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sameShape, shownShape } from '../shape.js'
-import type { Layer } from '../types.js'
+import type { Layer, Pass } from '../types.js'
 
-/** @throws ModelError if the layer's output has another shape than its input */
-export function residual(inner: Layer): Layer {
+/**
+ * @param skipRate share of the training steps that leave the layer out (stochastic depth: Huang et al., ECCV 2016); in the others
+ *   f counts 1/(1 − skipRate) times, so that at prediction it counts as often as on average
+ * @throws ModelError if the layer's output has another shape than its input
+ */
+export function residual(inner: Layer, skipRate = 0): Layer {
   if (!sameShape(inner.input, inner.output)) {
     const shapes = `${shownShape(inner.input)} becomes ${shownShape(inner.output)}`
     throw new ModelError(`layer ${inner.name} cannot have a shortcut: its ${shapes}`)
   }
+  const scaled = (y: tf.Tensor, { training }: Pass) => (training && skipRate > 0 ? tf.mul(y, 1 / (1 - skipRate)) : y)
+  const plus = (x: tf.Tensor, y: tf.Tensor, pass: Pass) => spend([y], () => tf.add(x, scaled(y, pass)))
   return {
     ...inner,
-    forward: (x, weights, pass) =>
-      tf.tidy(() => {
-        const y = inner.forward(x, weights, pass)
-        return spend([y], () => tf.add(x, y))
-      }),
+    skipRate,
+    forward: (x, weights, pass) => tf.tidy(() => plus(x, inner.forward(x, weights, pass), pass)),
     forwardKeeping: (x, weights, pass) =>
       keeping(() => {
         const { y, kept } = inner.forwardKeeping(x, weights, pass)
-        return { y: spend([y], () => tf.add(x, y)), kept }
+        return { y: plus(x, y, pass), kept }
       }),
     vjp: (x, weights, dy, pass, kept) =>
       pullback(() => {
-        const { dx, dWeights } = inner.vjp(x, weights, dy, pass, kept)
+        const { dx, dWeights } = inner.vjp(x, weights, scaled(dy, pass), pass, kept)
         const through = dx as tf.Tensor
         return { dx: spend([through], () => tf.add(dy, through)), dWeights }
       })

@@ -51,7 +51,7 @@ function convnet({ filters, size, hidden, dropout }: Ready<'convnet'>): LayerSpe
 }
 
 function transformer(
-  { width, layers, heads, inner = 4 * width, dropout }: Ready<'transformer'> | Ready<'gpt'>,
+  { width, layers, heads, inner = 4 * width, dropout, skip: most }: Ready<'transformer'> | Ready<'gpt'>,
   causal: boolean,
   norm: 'before' | 'after'
 ): LayerSpec[] {
@@ -60,8 +60,8 @@ function transformer(
   const epsilon = norm === 'after' ? 1e-12 : 1e-5
   const around = { norm, epsilon, shortcut: true, dropout, gain }
   const blocks = Array.from({ length: layers }, (_, i): LayerSpec[] => [
-    { kind: 'attention', name: `block${i}.attention`, heads, causal, ...around },
-    { kind: 'mlp', name: `block${i}.mlp`, inner, activation: 'gelu', ...around }
+    { kind: 'attention', name: `block${i}.attention`, heads, causal, ...around, skip: (most * (i + 1)) / layers },
+    { kind: 'mlp', name: `block${i}.mlp`, inner, activation: 'gelu', ...around, skip: (most * (i + 1)) / layers }
   ])
   const finalNorm: LayerSpec = { kind: 'layer-norm', name: 'norm', epsilon }
   return [

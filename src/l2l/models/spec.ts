@@ -25,6 +25,8 @@ const surround = {
   epsilon: z.number().positive().default(1e-5),
   shortcut: z.boolean().default(true),
   dropout: rate.default(0),
+  /** Share of the training steps that leave the layer out (stochastic depth). */
+  skip: rate.default(0),
   /** Factor of the fresh output kernel's numbers. */
   gain: z.number().positive().default(1)
 }
@@ -75,7 +77,9 @@ const transformer = {
   heads: count.default(4),
   /** Width inside the MLP layers. Default 4 × width. */
   inner: count.optional(),
-  dropout: rate.default(0)
+  dropout: rate.default(0),
+  /** Stochastic depth: how often training leaves out the last layer; those below it less, in proportion to their depth. */
+  skip: rate.default(0)
 }
 
 const schema = z.discriminatedUnion('model', [

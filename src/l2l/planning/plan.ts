@@ -1,10 +1,10 @@
 /**
  * The planner: of all ways to take a minibatch through a model within the device's memory, the fastest. For each microbatch
  * size and place of the stash, a dynamic programme along the layers decides which of them keep their insides instead of
- * computing them again. What is live while layer l is executed, in either direction: the kept insides and stashed outputs of the
- * layers below, and l's own work. (Times are added up: the backends at hand compute and copy on one thread.)
+ * computing them again, and which their weights instead of being loaded again. What is live while layer l is executed, in either
+ * direction: what the layers below keep, their stashed outputs, and l's own work. (Times are added up: the backends at hand compute and copy on one thread.)
  */
-import type { Schedule, StashPlace } from '../relay/types.js'
+import type { Precision, Schedule, StashPlace } from '../relay/types.js'
 import type { DeviceProfile, LayerProfile } from './profile.js'
 
 export interface Task {
@@ -15,6 +15,7 @@ export interface Task {
   readonly batch: number
   /** Most bytes on the device. */
   readonly deviceMemory: number
+  readonly precision: Precision
   /** What has been decided already. */
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashPlace }
 }
@@ -25,6 +26,8 @@ export interface Plan {
   readonly stash: StashPlace
   /** Numbers of the layers that keep their insides. */
   readonly keeps: readonly number[]
+  /** Numbers of the layers whose weights stay on the device from the forward to the backward pass. */
+  readonly resident: readonly number[]
   /** Expected: the most on the device, the most of stashed tensors on the host, and the time of a step. */
   readonly deviceBytes: number
   readonly stashBytes: number
@@ -96,7 +99,16 @@ function planResident({ profile, inputBytes, batch, deviceMemory }: Task, schedu
     insides += microbatch * outputBytes
     stepMs += batch * (forwardMs + keptVjpMs)
   }
-  const plan: Plan = { schedule, microbatch, stash: 'device', keeps: [], deviceBytes, stashBytes: 0, stepMs }
+  const plan: Plan = {
+    schedule,
+    microbatch,
+    stash: 'device',
+    keeps: [],
+    resident: [],
+    deviceBytes,
+    stashBytes: 0,
+    stepMs
+  }
   return deviceBytes <= deviceMemory ? plan : undefined
 }
 
@@ -104,72 +116,90 @@ interface State {
   readonly savedMs: number
   readonly keptBytes: number
   readonly keeps: readonly number[]
+  readonly resident: readonly number[]
   readonly peak: number
 }
 
+const NOTHING_KEPT: State = { savedMs: 0, keptBytes: 0, keeps: [], resident: [], peak: 0 }
+
 function planLayerwise(task: Task, schedule: Schedule, microbatch: number, stash: StashPlace): Plan | undefined {
-  const { profile, inputBytes, batch, deviceMemory } = task
+  const { profile, inputBytes, batch, deviceMemory, precision } = task
   const { layers, bytesPerMs } = profile
+  // Samples whose outputs at float32 would take what the minibatch's take in the stash.
+  const stashedBatch = precision === 'bf16' ? batch / 2 : batch
   const last = layers.length - 1
   const isSplit = microbatch < batch
   const part = Number.isFinite(deviceMemory) ? deviceMemory / PARTS : Number.POSITIVE_INFINITY
   // Best state by kept parts: the dynamic programme's row.
-  let states = new Map<number, State>([[0, { savedMs: 0, keptBytes: 0, keeps: [], peak: 0 }]])
+  let states = new Map<number, State>([[0, NOTHING_KEPT]])
   let stashed = 0
   let stashBytes = 0
   let stepMs = 0
   for (const [l, layer] of layers.entries()) {
-    const { weightBytes, outputBytes, insideBytes, forwardMs, vjpMs, keptVjpMs } = layer
-    const ahead = schedule === 'l2l-p' ? Math.max(layers[l - 1]?.weightBytes ?? 0, layers[l + 1]?.weightBytes ?? 0) : 0
+    const { weightBytes, outputBytes, insideBytes, forwardMs, vjpMs, keptVjpMs, forwardWork } = layer
+    const above = schedule === 'l2l-p' ? (layers[l + 1]?.weightBytes ?? 0) : 0
+    const below = schedule === 'l2l-p' ? (layers[l - 1]?.weightBytes ?? 0) : 0
     const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
-    // With the stash on the device, the gradients at this layer's outputs wait there too, for all microbatches.
-    const gradients = stash === 'device' && l < last ? batch * outputBytes : 0
-    const live = weightBytes + ahead + backwardBytes(layer, input, microbatch, isSplit) + stashed + gradients
-    states = extend(states, live, deviceMemory, part, {
-      layer: l,
-      bytes: batch * insideBytes,
-      // The last layer keeps its insides anyway, one microbatch at a time.
-      savedMs: l < last ? batch * (vjpMs - keptVjpMs) : 0
+    // With the stash on the device, this layer's outputs, and then the gradients there, wait there for all microbatches.
+    const waiting = stash === 'device' && l < last ? stashedBatch * outputBytes : 0
+    const forward = input + forwardWork.fixed + microbatch * forwardWork.sample
+    const backward = backwardBytes(layer, input, microbatch, isSplit)
+    states = extend(states, l, deviceMemory, part, {
+      // With what is loaded ahead; the layer below is not where it never left.
+      live: isBelowResident =>
+        weightBytes + stashed + waiting + Math.max(forward + above, backward + (isBelowResident ? 0 : below)),
+      insideBytes: batch * insideBytes,
+      // The last layer keeps its insides anyway, one microbatch at a time, and turns while its weights are there.
+      insideMs: l < last ? batch * (vjpMs - keptVjpMs) : 0,
+      weightBytes,
+      weightMs: l < last ? weightBytes / bytesPerMs : 0
     })
     if (states.size === 0) return undefined
     stepMs += ((l < last ? 3 : 2) * weightBytes) / bytesPerMs
     stepMs += batch * (l < last ? forwardMs + vjpMs : forwardMs + keptVjpMs)
-    if (l < last && stash === 'device') stashed += batch * outputBytes
+    if (l < last && stash === 'device') stashed += stashedBatch * outputBytes
     if (l < last && stash !== 'device') {
-      stashBytes += batch * outputBytes
+      stashBytes += stashedBatch * outputBytes
       stepMs += (5 * batch * outputBytes) / bytesPerMs
     }
   }
   const best = [...states.values()].reduce((a, b) => (b.savedMs > a.savedMs ? b : a))
-  const { keeps, peak } = best
-  return { schedule, microbatch, stash, keeps, deviceBytes: peak, stashBytes, stepMs: stepMs - best.savedMs }
+  const { keeps, resident, peak } = best
+  return { schedule, microbatch, stash, keeps, resident, deviceBytes: peak, stashBytes, stepMs: stepMs - best.savedMs }
 }
 
-/** One layer further: it keeps its insides or not, as far as that fits while it is executed. */
-function extend(
-  states: ReadonlyMap<number, State>,
-  live: number,
-  limit: number,
-  part: number,
-  own: { readonly layer: number; readonly bytes: number; readonly savedMs: number }
-): Map<number, State> {
+/** One layer, as the dynamic programme sees it. */
+interface Step {
+  /** Bytes in use while it is executed, beside what is kept. */
+  live(isBelowResident: boolean): number
+  /** What keeping its insides takes and saves, and what keeping its weights does. */
+  readonly insideBytes: number
+  readonly insideMs: number
+  readonly weightBytes: number
+  readonly weightMs: number
+}
+
+/** One layer further: it keeps its insides or not, and its weights or not, as far as that fits. */
+function extend(states: ReadonlyMap<number, State>, layer: number, limit: number, part: number, step: Step) {
   const next = new Map<number, State>()
-  const put = (state: State) => {
-    if (state.peak > limit) return
-    const place = Math.ceil(state.keptBytes / part)
-    const other = next.get(place)
-    if (other === undefined || other.savedMs < state.savedMs) next.set(place, state)
-  }
-  for (const { savedMs, keptBytes, keeps, peak } of states.values()) {
-    put({ savedMs, keptBytes, keeps, peak: Math.max(peak, keptBytes + live) })
-    if (own.savedMs <= 0) continue
-    const kept = keptBytes + own.bytes
-    put({
-      savedMs: savedMs + own.savedMs,
-      keptBytes: kept,
-      keeps: [...keeps, own.layer],
-      peak: Math.max(peak, kept + live)
-    })
+  for (const before of states.values()) {
+    const live = step.live(before.resident.at(-1) === layer - 1)
+    for (const keepsInsides of step.insideMs > 0 ? [false, true] : [false]) {
+      const during = before.keptBytes + (keepsInsides ? step.insideBytes : 0)
+      if (during + live > limit) continue
+      for (const isResident of step.weightMs > 0 ? [false, true] : [false]) {
+        const state: State = {
+          savedMs: before.savedMs + (keepsInsides ? step.insideMs : 0) + (isResident ? step.weightMs : 0),
+          keptBytes: during + (isResident ? step.weightBytes : 0),
+          keeps: keepsInsides ? [...before.keeps, layer] : before.keeps,
+          resident: isResident ? [...before.resident, layer] : before.resident,
+          peak: Math.max(before.peak, during + live)
+        }
+        const place = 2 * Math.ceil(state.keptBytes / part) + (isResident ? 1 : 0)
+        const other = next.get(place)
+        if (other === undefined || other.savedMs < state.savedMs) next.set(place, state)
+      }
+    }
   }
   return next
 }

@@ -17,17 +17,33 @@ export interface Planned {
  * @throws OverBudgetError naming the layer that needs the most, where nothing fits
  */
 export function planned(model: Model, execution: Execution, batch: number): Planned {
-  const { schedule, deviceMemory, microbatch, stash } = execution
-  if (schedule !== 'auto') return { relay: { ...execution, schedule }, plan: undefined }
-  const plan = planFor(model, profileModel(model), { deviceMemory, microbatch, stash }, batch)
-  return { relay: relayOptions(plan, deviceMemory), plan }
+  const { schedule, deviceMemory, microbatch, stash, precision } = execution
+  if (schedule !== 'auto') {
+    return { relay: { schedule, deviceMemory, microbatch, stash, precision }, plan: undefined }
+  }
+  const plan = planFor(model, profileModel(model), execution, batch)
+  return { relay: { ...relayOptions(plan, deviceMemory), precision }, plan }
 }
 
-/** @throws OverBudgetError */
+/** For one of the workers, each of which has its part of a minibatch. @throws OverBudgetError */
 export function planFor(model: Model, profile: DeviceProfile, execution: Execution, batch: number): Plan {
-  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
+  const {
+    schedule,
+    deviceMemory = Number.POSITIVE_INFINITY,
+    microbatch,
+    stash,
+    precision = 'float32',
+    workers = 1
+  } = execution
   const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
-  const plan = makePlan({ profile, inputBytes: inputBytes(model), batch, deviceMemory, fixed })
+  const plan = makePlan({
+    profile,
+    inputBytes: inputBytes(model),
+    batch: Math.ceil(batch / workers),
+    deviceMemory,
+    precision,
+    fixed
+  })
   if ('tooLarge' in plan)
     throw new OverBudgetError(`layer ${plan.tooLarge}`, plan.needsBytes, deviceMemory, adviceFor(plan))
   return plan
@@ -37,6 +53,14 @@ function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
   return `give --device-memory ${megabytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
 }
 
-function relayOptions({ schedule, microbatch, stash, keeps }: Plan, deviceMemory: number | undefined): RelayOptions {
-  return { schedule, microbatch: schedule === 'baseline' ? undefined : microbatch, stash, keeps, deviceMemory }
+function relayOptions({ schedule, microbatch, ...plan }: Plan, deviceMemory: number | undefined): RelayOptions {
+  const { stash, keeps, resident } = plan
+  return {
+    schedule,
+    microbatch: schedule === 'baseline' ? undefined : microbatch,
+    stash,
+    keeps,
+    resident,
+    deviceMemory
+  }
 }

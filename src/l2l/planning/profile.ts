@@ -21,7 +21,9 @@ export interface LayerProfile {
   readonly forwardMs: number
   readonly vjpMs: number
   readonly keptVjpMs: number
-  /** The most that a VJP has on the device beside what it is given: when it computes the insides again, and when not. */
+  /** The most that a forward pass has on the device beside what it is given, its output included. */
+  readonly forwardWork: Work
+  /** The same of a VJP: when it computes the insides again, and when not. */
   readonly work: Work
   readonly keptWork: Work
 }
@@ -58,7 +60,7 @@ export function profileModel(model: Model): DeviceProfile {
   return { bytesPerMs: bandwidth(), layers }
 }
 
-type Measured = Pick<LayerProfile, 'forwardMs' | 'vjpMs' | 'keptVjpMs' | 'work' | 'keptWork'>
+type Measured = Pick<LayerProfile, 'forwardMs' | 'vjpMs' | 'keptVjpMs' | 'forwardWork' | 'work' | 'keptWork'>
 
 const PASS = { training: true, seed: 1 }
 
@@ -77,8 +79,9 @@ function measure(layer: Layer, model: Model): Measured {
         vjpMs,
         time(() => used(layer.vjp(x, weights, dy, PASS, kept)))
       ),
-      work: workOf(layer, weights, model, false),
-      keptWork: workOf(layer, weights, model, true)
+      forwardWork: workOf(samples => forwardBytes(layer, weights, model, samples)),
+      work: workOf(samples => vjpBytes(layer, weights, model, samples, false)),
+      keptWork: workOf(samples => vjpBytes(layer, weights, model, samples, true))
     }
   })
   return measured as Measured
@@ -107,25 +110,36 @@ function used({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
   return dx ?? dWeights[0]
 }
 
-function workOf(layer: Layer, weights: readonly tf.Tensor[], model: Model, keeps: boolean): Work {
-  const one = vjpBytes(layer, weights, model, 1, keeps)
-  const sample = vjpBytes(layer, weights, model, 2, keeps) - one
+/** @param bytesOf the most for so many samples */
+function workOf(bytesOf: (samples: number) => number): Work {
+  const one = bytesOf(1)
+  const sample = bytesOf(2) - one
   return { fixed: one - sample, sample }
 }
 
+function forwardBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model, samples: number): number {
+  return tf.tidy(() => {
+    const x = inputOf(layer, model, samples)
+    return peakOf(() => layer.forward(x, weights, PASS))
+  })
+}
+
 function vjpBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model, samples: number, keeps: boolean): number {
-  const meter = deviceMeter()
-  let bytes = 0
-  tf.tidy(() => {
+  return tf.tidy(() => {
     const x = inputOf(layer, model, samples)
     const dy = tf.ones([samples, ...layer.output])
     const kept = keeps ? layer.forwardKeeping(x, weights, PASS).kept : undefined
-    meter.resetPeak()
-    const before = meter.bytes
-    layer.vjp(x, weights, dy, PASS, kept)
-    bytes = meter.peakBytes - before
+    return peakOf(() => layer.vjp(x, weights, dy, PASS, kept))
   })
-  return bytes
+}
+
+/** The most bytes that the work has on the device beside those that are there. */
+function peakOf(work: () => unknown): number {
+  const meter = deviceMeter()
+  meter.resetPeak()
+  const before = meter.bytes
+  work()
+  return meter.peakBytes - before
 }
 
 function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {

@@ -6,7 +6,7 @@ const STILL = { training: false, seed: 0 }
 
 /** @param use is given each microbatch's outputs, which it must not dispose of, and its rows */
 export function forwardLayers(
-  run: Pick<Run, 'model' | 'host' | 'batch' | 'microbatch' | 'meter' | 'outputs'>,
+  run: Pick<Run, 'model' | 'host' | 'batch' | 'microbatch' | 'meter' | 'outputs' | 'precision'>,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {
   const { model, batch, outputs } = run

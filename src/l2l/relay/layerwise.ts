@@ -6,31 +6,33 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Layer } from '../types.js'
-import { GradientSum, judge, load, microbatches, type Run, trainingPass } from './run.js'
+import { GradientSum, judge, load, microbatches, type Run, skipBetween, trainingPass } from './run.js'
 
 export function runLayerwise(run: Run, ahead: boolean): void {
-  const { layers } = run.model
-  const last = layers.length - 1
+  const { order } = run
+  const last = order.length - 1
   const loader = new Loader(run, ahead)
   const insides = new Map<string, readonly tf.Tensor[]>()
-  for (let l = 0; l < last; l++) {
-    const weights = loader.take(l, l + 1)
-    forward(run, l, weights, insides)
-    tf.dispose(weights)
+  for (let at = 0; at < last; at++) {
+    const weights = loader.take(order[at], order[at + 1])
+    forward(run, at, weights, insides)
+    loader.giveBack(order[at], weights)
   }
-  for (let l = last; l >= 0; l--) {
-    const weights = loader.take(l, l - 1)
+  for (let at = last; at >= 0; at--) {
+    const weights = loader.take(order[at], order[at - 1])
     const sum = new GradientSum()
-    if (l === last) turn(run, l, weights, sum)
-    else backward(run, l, weights, sum, insides)
+    if (at === last) turn(run, at, weights, sum)
+    else backward(run, at, weights, sum, insides)
     tf.dispose(weights)
-    sum.leave(run.host, l)
+    sum.leave(run, order[at])
+    skipBetween(run, order[at - 1] ?? -1, order[at])
   }
 }
 
 /** Loads layers in the order of execution. */
 class Loader {
   #loaded: { readonly layer: number; readonly weights: tf.Tensor[] } | undefined
+  readonly #resident = new Map<number, tf.Tensor[]>()
 
   constructor(
     private readonly run: Run,
@@ -38,69 +40,81 @@ class Loader {
   ) {}
 
   /** The layer's weights, the next one's being on their way. */
-  take(layer: number, next: number): tf.Tensor[] {
-    const weights = this.#loaded?.layer === layer ? this.#loaded.weights : load(this.run, layer)
+  take(layer: number, next: number | undefined): tf.Tensor[] {
+    const weights =
+      this.#resident.get(layer) ?? (this.#loaded?.layer === layer ? this.#loaded.weights : load(this.run, layer))
     this.#loaded = undefined
-    if (this.ahead && next >= 0) this.#loaded = { layer: next, weights: load(this.run, next) }
+    if (this.ahead && next !== undefined && !this.#resident.has(next)) {
+      this.#loaded = { layer: next, weights: load(this.run, next) }
+    }
     return weights
+  }
+
+  /** After the forward pass: they go, or stay for the backward pass, after which whoever took them disposes of them. */
+  giveBack(layer: number, weights: tf.Tensor[]): void {
+    if (this.run.resident.has(layer)) this.#resident.set(layer, weights)
+    else tf.dispose(weights)
   }
 }
 
-function forward(run: Run, l: number, weights: tf.Tensor[], insides: Map<string, readonly tf.Tensor[]>): void {
-  const { model, step, keeps, outputs } = run
-  const layer = busyWith(run, l)
+// Below, `at` is a layer's place in the step's order.
+
+function forward(run: Run, at: number, weights: tf.Tensor[], insides: Map<string, readonly tf.Tensor[]>): void {
+  const { order, keeps, outputs } = run
+  const layer = busyWith(run, at)
   for (const [microbatch, rows] of microbatches(run).entries()) {
-    const pass = trainingPass(step, l, microbatch)
-    const x = input(run, l, microbatch, rows)
-    if (keeps.has(l)) {
+    const pass = trainingPass(run, order[at], microbatch)
+    const x = input(run, at, microbatch, rows)
+    if (keeps.has(order[at])) {
       const { y, kept } = layer.forwardKeeping(x, weights, pass)
-      insides.set(`${l}/${microbatch}`, kept)
-      outputs.put(l + 1, microbatch, y)
-    } else outputs.put(l + 1, microbatch, model.layers[l].forward(x, weights, pass))
-    returned(run, l, x)
+      insides.set(`${at}/${microbatch}`, kept)
+      outputs.put(at + 1, microbatch, y)
+    } else outputs.put(at + 1, microbatch, layer.forward(x, weights, pass))
+    returned(run, at, x)
   }
 }
 
 /** Forward, loss and backward of the last layer. */
-function turn(run: Run, l: number, weights: tf.Tensor[], sum: GradientSum): void {
-  const { model, step } = run
-  const layer = busyWith(run, l)
+function turn(run: Run, at: number, weights: tf.Tensor[], sum: GradientSum): void {
+  const { model, order } = run
+  const layer = busyWith(run, at)
   for (const [microbatch, rows] of microbatches(run).entries()) {
-    const pass = trainingPass(step, l, microbatch)
-    const x = input(run, l, microbatch, rows)
+    const pass = trainingPass(run, order[at], microbatch)
+    const x = input(run, at, microbatch, rows)
     const { y, kept } = layer.forwardKeeping(x, weights, pass)
     const dy = judge(model.head, run, rows, y)
     y.dispose()
-    busyWith(run, l)
-    pulled(run, l, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
+    busyWith(run, at)
+    pulled(run, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
     tf.dispose([...kept])
   }
 }
 
 function backward(
   run: Run,
-  l: number,
+  at: number,
   weights: tf.Tensor[],
   sum: GradientSum,
   insides: Map<string, readonly tf.Tensor[]>
 ): void {
-  const { step, gradients } = run
-  const layer = busyWith(run, l)
+  const { order, gradients } = run
+  const layer = busyWith(run, at)
   for (const [microbatch, rows] of microbatches(run).entries()) {
-    const kept = insides.get(`${l}/${microbatch}`)
-    insides.delete(`${l}/${microbatch}`)
-    const x = input(run, l, microbatch, rows)
-    const dy = gradients.borrow(l, microbatch)
-    pulled(run, l, microbatch, x, dy, sum, layer.vjp(x, weights, dy, trainingPass(step, l, microbatch), kept))
-    gradients.drop(l, microbatch)
+    const kept = insides.get(`${at}/${microbatch}`)
+    insides.delete(`${at}/${microbatch}`)
+    const x = input(run, at, microbatch, rows)
+    const dy = gradients.borrow(at, microbatch)
+    const pass = trainingPass(run, order[at], microbatch)
+    pulled(run, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
+    gradients.drop(at, microbatch)
     if (kept) tf.dispose([...kept])
   }
 }
 
-/** Passes on what came back through layer l, and lets go of what it was made from. */
+/** Passes on what came back through a layer, and lets go of what it was made from. */
 function pulled(
   run: Run,
-  l: number,
+  at: number,
   microbatch: number,
   x: tf.Tensor,
   dy: tf.Tensor,
@@ -108,26 +122,27 @@ function pulled(
   { dx, dWeights }: ReturnType<Layer['vjp']>
 ): void {
   const { outputs, gradients } = run
-  returned(run, l, x)
-  if (l > 0) outputs.drop(l, microbatch)
-  if (l === run.model.layers.length - 1) dy.dispose()
+  returned(run, at, x)
+  if (at > 0) outputs.drop(at, microbatch)
+  if (at === run.order.length - 1) dy.dispose()
   else gradients.release(dy)
-  if (l > 0 && dx) gradients.put(l - 1, microbatch, dx)
+  if (at > 0 && dx) gradients.put(at - 1, microbatch, dx)
   else dx?.dispose()
   sum.add(dWeights)
 }
 
-function busyWith({ model, meter }: Run, l: number): Layer {
-  meter.busyWith = `layer ${model.layers[l].name}`
-  return model.layers[l]
+function busyWith({ model, order, meter }: Run, at: number): Layer {
+  const layer = model.layers[order[at]]
+  meter.busyWith = `layer ${layer.name}`
+  return layer
 }
 
-/** A microbatch's input to layer l: the first layer's comes from the host, which has it anyway. */
-function input({ batch, outputs }: Run, l: number, microbatch: number, rows: [number, number]): tf.Tensor {
-  return l === 0 ? batch.inputs(...rows) : outputs.borrow(l, microbatch)
+/** A microbatch's input to a layer: the first one's comes from the host, which has it anyway. */
+function input({ batch, outputs }: Run, at: number, microbatch: number, rows: [number, number]): tf.Tensor {
+  return at === 0 ? batch.inputs(...rows) : outputs.borrow(at, microbatch)
 }
 
-function returned({ outputs }: Run, l: number, x: tf.Tensor): void {
-  if (l === 0) x.dispose()
+function returned({ outputs }: Run, at: number, x: tf.Tensor): void {
+  if (at === 0) x.dispose()
   else outputs.release(x)
 }

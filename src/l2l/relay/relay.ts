@@ -1,14 +1,15 @@
 /** The relay: takes a minibatch through a model on the device, under one of the four schedules, within the device's memory. */
 import * as tf from '@tensorflow/tfjs-core'
+import { DeviceError } from '../../device/index.js'
 import { OptionError } from '../../learner/index.js'
 import type { Model } from '../types.js'
 import { forwardLayers } from './forward.js'
 import { runLayerwise } from './layerwise.js'
 import { type DeviceMeter, deviceMeter } from './meter.js'
 import { runResident } from './resident.js'
-import { addScore, type Run } from './run.js'
+import { addScore, orderOf, type Run } from './run.js'
 import { createStash, type Stash } from './stash.js'
-import type { Batch, Host, Schedule, StashPlace, StepScore } from './types.js'
+import type { Batch, Host, Precision, Schedule, StashPlace, StepScore } from './types.js'
 
 export interface RelayOptions {
   /** Default `l2l`. */
@@ -21,6 +22,16 @@ export interface RelayOptions {
   readonly deviceMemory?: number
   /** Numbers of layers that keep their insides instead of computing them again. For `l2l` and `l2l-p`. Default: none. */
   readonly keeps?: readonly number[]
+  /** Numbers of layers whose weights stay on the device from the forward to the backward pass. For `l2l` and `l2l-p`. Default: none. */
+  readonly resident?: readonly number[]
+  /** Default `float32`. */
+  readonly precision?: Precision
+}
+
+/** A batch's place among those of one step, where several devices share it. */
+export interface Part {
+  readonly step: number
+  readonly firstMicrobatch: number
 }
 
 export class Relay {
@@ -28,6 +39,7 @@ export class Relay {
   readonly meter: DeviceMeter
   /** Most bytes of stashed tensors in host memory so far. */
   stashPeakBytes = 0
+  readonly #precision: Precision
   readonly #outputs: Stash
   readonly #gradients: Stash
   #steps = 0
@@ -49,26 +61,32 @@ export class Relay {
     this.schedule = schedule
     this.meter = deviceMeter()
     this.meter.limit = deviceMemory ?? Number.POSITIVE_INFINITY
-    this.#outputs = createStash(stash)
-    this.#gradients = createStash(stash === 'device' ? 'device' : 'host')
+    this.#precision = options.precision ?? 'float32'
+    this.#outputs = createStash(stash, this.#precision)
+    this.#gradients = createStash(stash === 'device' ? 'device' : 'host', this.#precision)
   }
 
   /**
    * One minibatch forward and back: the host is given each layer's gradient sum, the last layer's first.
+   * @param part default: the whole of the next step
    * @returns summed loss and hits, of the pass with dropout on
-   * @throws OverBudgetError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
+   * @throws DeviceError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
    */
-  train(host: Host, batch: Batch): StepScore {
+  train(host: Host, batch: Batch, { step, firstMicrobatch }: Part = this.#next()): StepScore {
     const score = { loss: 0, hits: 0 }
     const run: Run = {
       model: this.model,
       host,
       batch,
+      order: orderOf(this.model, step),
+      precision: this.#precision,
       microbatch: this.#rows(batch),
-      step: this.#steps++,
+      step,
+      firstMicrobatch,
       meter: this.meter,
       score,
       keeps: new Set(this.options.keeps),
+      resident: new Set(this.options.resident),
       outputs: this.#outputs,
       gradients: this.#gradients
     }
@@ -96,16 +114,23 @@ export class Relay {
 
   /** What the head makes of each microbatch, one after the other, flat. */
   predict(host: Host, batch: Batch): Float32Array {
-    const parts: number[] = []
+    const parts: Float32Array[] = []
     const { head } = this.model
     this.#clean(() =>
       forwardLayers(this.#forwardRun(host, batch), y => {
         const predicted = head.predict(y)
-        for (const value of predicted.dataSync() as Float32Array) parts.push(value)
+        // A backend's own memory may be what is read.
+        parts.push(Float32Array.from(predicted.dataSync()))
         predicted.dispose()
       })
     )
-    return Float32Array.from(parts)
+    const all = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0))
+    let at = 0
+    for (const part of parts) {
+      all.set(part, at)
+      at += part.length
+    }
+    return all
   }
 
   close(): void {
@@ -115,11 +140,26 @@ export class Relay {
 
   #forwardRun(host: Host, batch: Batch) {
     const { model, meter } = this
-    return { model, host, batch, microbatch: this.#rows(batch), meter, outputs: this.#outputs }
+    const microbatch = this.#rows(batch)
+    return { model, host, batch, microbatch, meter, outputs: this.#outputs, precision: this.#precision }
+  }
+
+  #next(): Part {
+    return { step: this.#steps++, firstMicrobatch: 0 }
   }
 
   #rows({ size }: Batch): number {
     return Math.min(size, this.options.microbatch ?? size)
+  }
+
+  /** What backends throw when their memory ends, or they do; the second is WebAssembly's. */
+  #isFailure(error: unknown): boolean {
+    return error instanceof RangeError || (error as Error).name === 'RuntimeError'
+  }
+
+  #failed({ message }: Error): DeviceError {
+    const advice = 'use a smaller --microbatch, --stash host, or another --backend'
+    return new DeviceError(`the device failed at ${this.meter.busyWith} (${message.split('\n')[0]}): ${advice}`)
   }
 
   /** Leaves nothing on the device or in the stash, whatever happens. */
@@ -129,7 +169,7 @@ export class Relay {
     } catch (error) {
       this.#outputs.clear()
       this.#gradients.clear()
-      throw error
+      throw this.#isFailure(error) ? this.#failed(error as Error) : error
     } finally {
       this.stashPeakBytes = Math.max(this.stashPeakBytes, this.#outputs.peakBytes + this.#gradients.peakBytes)
     }

@@ -3,35 +3,39 @@
  * the device at once. With one microbatch it is the `baseline`, with several `baseline-ag`.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { GradientSum, judge, load, microbatches, type Run, trainingPass } from './run.js'
+import { GradientSum, judge, load, microbatches, type Run, skipBetween, trainingPass } from './run.js'
 
 export function runResident(run: Run): void {
-  const { model, host, batch, step, meter } = run
-  const { layers } = model
-  const weights = layers.map((_, layer) => load(run, layer))
+  const { model, order, batch, meter } = run
+  const layers = order.map(l => model.layers[l])
+  const weights = order.map(l => load(run, l))
   const sums = layers.map(() => new GradientSum())
   for (const [microbatch, rows] of microbatches(run).entries()) {
     const inputs = [batch.inputs(...rows)]
     const insides: (readonly tf.Tensor[])[] = []
-    for (const [l, layer] of layers.entries()) {
+    for (const [at, layer] of layers.entries()) {
       meter.busyWith = `layer ${layer.name}`
-      const { y, kept } = layer.forwardKeeping(inputs[l], weights[l], trainingPass(step, l, microbatch))
+      const pass = trainingPass(run, order[at], microbatch)
+      const { y, kept } = layer.forwardKeeping(inputs[at], weights[at], pass)
       inputs.push(y)
       insides.push(kept)
     }
     const y = inputs.pop() as tf.Tensor
     let dy: tf.Tensor | undefined = judge(model.head, run, rows, y)
     y.dispose()
-    for (let l = layers.length - 1; l >= 0; l--) {
-      meter.busyWith = `layer ${layers[l].name}`
-      const pass = trainingPass(step, l, microbatch)
-      const { dx, dWeights } = layers[l].vjp(inputs[l], weights[l], dy as tf.Tensor, pass, insides[l])
-      tf.dispose([inputs[l], dy as tf.Tensor, ...insides[l]])
+    for (let at = layers.length - 1; at >= 0; at--) {
+      meter.busyWith = `layer ${layers[at].name}`
+      const pass = trainingPass(run, order[at], microbatch)
+      const { dx, dWeights } = layers[at].vjp(inputs[at], weights[at], dy as tf.Tensor, pass, insides[at])
+      tf.dispose([inputs[at], dy as tf.Tensor, ...insides[at]])
       dy = dx
-      sums[l].add(dWeights)
+      sums[at].add(dWeights)
     }
     dy?.dispose()
   }
   tf.dispose(weights)
-  for (let l = layers.length - 1; l >= 0; l--) sums[l].leave(host, l)
+  for (let at = layers.length - 1; at >= 0; at--) {
+    sums[at].leave(run, order[at])
+    skipBetween(run, order[at - 1] ?? -1, order[at])
+  }
 }

@@ -1,28 +1,36 @@
 /** What all schedules share: one step's arguments, the seeds of its passes, sums of gradients, and the judgement of outputs. */
 import * as tf from '@tensorflow/tfjs-core'
 import { DivergenceError } from '../../learner/index.js'
+import { roundedToBf16 } from '../bf16.js'
 import { upload } from '../parameters.js'
-import { forkSeed } from '../random.js'
+import { forkSeed, randomBits } from '../random.js'
 import type { Head, HeadScore, Model, Pass } from '../types.js'
 import type { DeviceMeter } from './meter.js'
 import type { Stash } from './stash.js'
-import type { Batch, Host } from './types.js'
+import type { Batch, Host, Precision } from './types.js'
 
 export interface Run {
   readonly model: Model
   readonly host: Host
   readonly batch: Batch
+  /** Numbers of the layers that this step executes, in that order; the last one is the model's. */
+  readonly order: readonly number[]
+  readonly precision: Precision
   /** Rows of a microbatch; the last one may have fewer. */
   readonly microbatch: number
   /** Number of the step, from which dropout is drawn. */
   readonly step: number
+  /** Number of the batch's first microbatch: more than 0 where the batch is a part of what several devices share. */
+  readonly firstMicrobatch: number
   readonly meter: DeviceMeter
   readonly score: { loss: number; hits: number }
   /** Layers whose insides are kept on the device from the forward to the backward pass. */
   readonly keeps: ReadonlySet<number>
-  /** For layer outputs, by the number of the layer that reads them. */
+  /** Layers whose weights stay on the device from the forward to the backward pass. */
+  readonly resident: ReadonlySet<number>
+  /** For layer outputs, by the place in the order of the layer that reads them. */
   readonly outputs: Stash
-  /** For gradients at layer outputs, by the number of the layer that made the output. */
+  /** For gradients at layer outputs, by the place of the layer that made the output. */
   readonly gradients: Stash
 }
 
@@ -33,15 +41,33 @@ export function microbatches({ batch, microbatch }: Pick<Run, 'batch' | 'microba
   return parts
 }
 
-export function trainingPass(step: number, layer: number, microbatch: number): Pass {
-  return { training: true, seed: forkSeed(forkSeed(step, layer), microbatch) }
+export function trainingPass({ step, firstMicrobatch }: Run, layer: number, microbatch: number): Pass {
+  return { training: true, seed: forkSeed(forkSeed(step, layer), firstMicrobatch + microbatch) }
+}
+
+/** The layers that are not left out of that step: stochastic depth, drawn for the whole minibatch, so that they are not loaded either. */
+export function orderOf({ layers }: Model, step: number): number[] {
+  return [...layers.keys()].filter(l => {
+    const { skipRate = 0 } = layers[l]
+    return skipRate === 0 || randomBits(forkSeed(step, l), 0) >= skipRate * 2 ** 32
+  })
+}
+
+/** Tells the host of layers with weights between two places that the step leaves out, in descending order. */
+export function skipBetween({ model, host }: Run, below: number, above: number): void {
+  for (let l = above - 1; l > below; l--) if (model.layers[l].weights.length > 0) host.skip(l)
 }
 
 /** Uploads a layer's weights, and says so to the meter. */
-export function load({ model, host, meter }: Pick<Run, 'model' | 'host' | 'meter'>, layer: number): tf.Tensor[] {
+export function load(
+  { model, host, meter, precision }: Pick<Run, 'model' | 'host' | 'meter' | 'precision'>,
+  layer: number
+): tf.Tensor[] {
   const { name, weights } = model.layers[layer]
   meter.busyWith = `layer ${name}`
-  return weights.length === 0 ? [] : upload(model.layers[layer], host.weights(layer))
+  if (weights.length === 0) return []
+  const block = host.weights(layer)
+  return upload(model.layers[layer], precision === 'bf16' ? roundedToBf16(block) : block)
 }
 
 /** Gradients of one layer's weights, summed on the device in the order of the microbatches. */
@@ -62,14 +88,12 @@ export class GradientSum {
   }
 
   /** Hands the sum to the host and leaves the device. */
-  leave(host: Host, layer: number): void {
+  leave({ host, precision }: Run, layer: number): void {
     const sums = this.#sums ?? []
     this.#sums = undefined
     if (sums.length === 0) return
-    host.take(
-      layer,
-      sums.map(sum => sum.dataSync() as Float32Array)
-    )
+    const values = sums.map(sum => sum.dataSync() as Float32Array)
+    host.take(layer, precision === 'bf16' ? values.map(roundedToBf16) : values)
     tf.dispose(sums)
   }
 }

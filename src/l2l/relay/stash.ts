@@ -6,7 +6,8 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as tf from '@tensorflow/tfjs-core'
-import type { StashPlace } from './types.js'
+import { HalvedStash } from './halved-stash.js'
+import type { Precision, StashPlace } from './types.js'
 
 export interface Stash {
   /** Takes a tensor over. */
@@ -24,7 +25,12 @@ export interface Stash {
   close(): void
 }
 
-export function createStash(place: StashPlace): Stash {
+export function createStash(place: StashPlace, precision: Precision): Stash {
+  const stash = stashAt(place)
+  return precision === 'bf16' ? new HalvedStash(stash) : stash
+}
+
+function stashAt(place: StashPlace): Stash {
   switch (place) {
     case 'device':
       return new DeviceStash()
@@ -68,22 +74,29 @@ class DeviceStash implements Stash {
   }
 }
 
+interface HostTensor {
+  readonly values: Float32Array | Int32Array
+  readonly shape: number[]
+  readonly dtype: tf.DataType
+}
+
 class HostStash implements Stash {
   peakBytes = 0
   #bytes = 0
-  readonly #kept = new Map<string, { readonly values: Float32Array; readonly shape: number[] }>()
+  readonly #kept = new Map<string, HostTensor>()
 
   put(layer: number, microbatch: number, tensor: tf.Tensor): void {
-    const values = tensor.dataSync() as Float32Array
-    this.#kept.set(key(layer, microbatch), { values, shape: tensor.shape })
+    const { shape, dtype } = tensor
+    const values = tensor.dataSync() as Float32Array | Int32Array
+    this.#kept.set(key(layer, microbatch), { values, shape, dtype })
     this.#bytes += values.byteLength
     this.peakBytes = Math.max(this.peakBytes, this.#bytes)
     tensor.dispose()
   }
 
   borrow(layer: number, microbatch: number): tf.Tensor {
-    const { values, shape } = this.#kept.get(key(layer, microbatch)) as { values: Float32Array; shape: number[] }
-    return tf.tensor(values, shape)
+    const { values, shape, dtype } = this.#kept.get(key(layer, microbatch)) as HostTensor
+    return tf.tensor(values, shape, dtype)
   }
 
   release(tensor: tf.Tensor): void {
@@ -105,16 +118,22 @@ class HostStash implements Stash {
   }
 }
 
+interface FileTensor extends Omit<HostTensor, 'values'> {
+  readonly at: number
+  readonly bytes: number
+}
+
 /** One file for all; places that were dropped are used again for tensors of the same size. */
 class DiskStash implements Stash {
   readonly peakBytes = 0
   #opened: { readonly folder: string; readonly file: number } | undefined
-  readonly #kept = new Map<string, { readonly at: number; readonly bytes: number; readonly shape: number[] }>()
+  readonly #kept = new Map<string, FileTensor>()
   readonly #free = new Map<number, number[]>()
   #end = 0
 
   put(layer: number, microbatch: number, tensor: tf.Tensor): void {
-    const values = tensor.dataSync() as Float32Array
+    const { shape, dtype } = tensor
+    const values = tensor.dataSync() as Float32Array | Int32Array
     const bytes = values.byteLength
     let at = this.#free.get(bytes)?.pop()
     if (at === undefined) {
@@ -122,19 +141,15 @@ class DiskStash implements Stash {
       this.#end += bytes
     }
     writeSync(this.#file(), new Uint8Array(values.buffer, values.byteOffset, bytes), 0, bytes, at)
-    this.#kept.set(key(layer, microbatch), { at, bytes, shape: tensor.shape })
+    this.#kept.set(key(layer, microbatch), { at, bytes, shape, dtype })
     tensor.dispose()
   }
 
   borrow(layer: number, microbatch: number): tf.Tensor {
-    const { at, bytes, shape } = this.#kept.get(key(layer, microbatch)) as {
-      at: number
-      bytes: number
-      shape: number[]
-    }
-    const values = new Float32Array(bytes / 4)
-    readSync(this.#file(), new Uint8Array(values.buffer), 0, bytes, at)
-    return tf.tensor(values, shape)
+    const { at, bytes, shape, dtype } = this.#kept.get(key(layer, microbatch)) as FileTensor
+    const read = new Uint8Array(bytes)
+    readSync(this.#file(), read, 0, bytes, at)
+    return tf.tensor(dtype === 'int32' ? new Int32Array(read.buffer) : new Float32Array(read.buffer), shape, dtype)
   }
 
   release(tensor: tf.Tensor): void {

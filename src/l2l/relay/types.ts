@@ -17,12 +17,18 @@ export type Schedule = (typeof SCHEDULES)[number]
 export const STASH_PLACES = ['device', 'host', 'disk'] as const
 export type StashPlace = (typeof STASH_PLACES)[number]
 
+/** In what numbers layer outputs wait, and weights and gradients cross between host and device. Masters are float32. */
+export const PRECISIONS = ['float32', 'bf16'] as const
+export type Precision = (typeof PRECISIONS)[number]
+
 /** Keeper of weights and gradients. Layers are named by their number in the model. */
 export interface Host {
   /** The layer's block. It must not change until the layer's gradient was taken, or the step was given up. */
   weights(layer: number): Float32Array
-  /** The layer's gradients summed over the minibatch, one flat array a tensor, valid during the call. */
+  /** The layer's gradients summed over the minibatch: flat arrays that are its block one after the other, valid during the call. */
   take(layer: number, gradients: readonly Float32Array[]): void
+  /** The layer was left out of this step: its gradient is zero. */
+  skip(layer: number): void
 }
 
 /** A minibatch on the host. */

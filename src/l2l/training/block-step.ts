@@ -4,16 +4,19 @@ import type { Averaging, UpdateRule } from '../../learner/index.js'
 /** All that the host keeps of one layer. */
 export interface BlockMemory {
   readonly parameters: Float32Array
+  /** The same memory as the parameters where no average is kept. */
   readonly average: Float32Array
   /** The rule's state for this block alone. */
   readonly state: readonly Float32Array[]
-  /** Gradient sum over the minibatch. */
-  readonly gradient: Float32Array
 }
 
-/** @returns whether the gradient was finite; if not, nothing was changed */
+/**
+ * @param gradient sum over the minibatch
+ * @returns whether the gradient was finite; if not, nothing was changed
+ */
 export function stepBlock(
-  { parameters, average, state, gradient }: BlockMemory,
+  { parameters, average, state }: BlockMemory,
+  gradient: Float32Array,
   rule: UpdateRule,
   averaging: Averaging,
   count: number,
@@ -21,9 +24,8 @@ export function stepBlock(
 ): boolean {
   if (!isFiniteBlock(gradient)) return false
   const next = rule.step({ parameters: [parameters], state }, [gradient], count, updates)
-  const [averaged] = averaging.average([average], next.parameters, updates)
+  if (average !== parameters) average.set(averaging.average([average], next.parameters, updates)[0])
   parameters.set(next.parameters[0])
-  average.set(averaged)
   for (const [i, block] of state.entries()) block.set(next.state[i])
   return true
 }

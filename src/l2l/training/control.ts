@@ -9,6 +9,18 @@ const DROPPED = 1
 const FAILED = 2
 const FIXED = 3
 
+/** A layer's gradient that is to be stepped. */
+export interface Posted {
+  /** Which slot it is in. */
+  readonly slot: number
+  /** Inputs that it is the sum of. */
+  readonly count: number
+  readonly updates: number
+}
+
+/** @returns whether the gradient was finite */
+export type Step = (block: number, posted: Posted) => boolean
+
 export class Control {
   readonly #cells: Int32Array
   readonly #threads: number
@@ -18,7 +30,7 @@ export class Control {
   constructor(threads: number, blocks: number, shared?: SharedArrayBuffer) {
     this.#threads = threads
     this.#blocks = blocks
-    this.#cells = new Int32Array(shared ?? new SharedArrayBuffer(4 * (FIXED + threads + 4 * blocks)))
+    this.#cells = new Int32Array(shared ?? new SharedArrayBuffer(4 * (FIXED + threads + 5 * blocks)))
   }
 
   get shared(): SharedArrayBuffer {
@@ -34,10 +46,11 @@ export class Control {
     return Atomics.load(this.#cells, FAILED) !== 0
   }
 
-  /** The relay: a layer's gradient is there, of so many inputs, to be stepped after so many updates. */
-  post(block: number, count: number, updates: number): void {
+  /** The relay: a layer's gradient is there in a slot, of so many inputs, to be stepped after so many updates. */
+  post(block: number, { slot, count, updates }: Posted): void {
     Atomics.store(this.#cells, this.#at(2, block), count)
     Atomics.store(this.#cells, this.#at(3, block), updates)
+    Atomics.store(this.#cells, this.#at(4, block), slot)
     Atomics.add(this.#cells, this.#at(0, block), 1)
     this.#signal(block % this.#threads)
   }
@@ -58,7 +71,7 @@ export class Control {
   }
 
   /** A server thread: does `step` for each layer of its own that is posted, until `stop`. Blocks the thread. */
-  serve(thread: number, step: (block: number, count: number, updates: number) => boolean): void {
+  serve(thread: number, step: Step): void {
     const cells = this.#cells
     while (Atomics.load(cells, STOP) === 0) {
       const seen = Atomics.load(cells, FIXED + thread)
@@ -74,13 +87,13 @@ export class Control {
     Atomics.add(this.#cells, DROPPED, 1)
   }
 
-  #serveOne(block: number, step: (block: number, count: number, updates: number) => boolean): void {
+  #serveOne(block: number, step: Step): void {
     const cells = this.#cells
     const posted = Atomics.load(cells, this.#at(0, block))
     if (Atomics.load(cells, this.#at(1, block)) === posted) return
     try {
-      const count = Atomics.load(cells, this.#at(2, block))
-      if (!step(block, count, Atomics.load(cells, this.#at(3, block)))) this.drop()
+      const [count, updates, slot] = [2, 3, 4].map(field => Atomics.load(cells, this.#at(field, block)))
+      if (!step(block, { slot, count, updates })) this.drop()
     } catch (error) {
       Atomics.store(cells, FAILED, 1)
       throw error

@@ -9,11 +9,15 @@ import {
   type RuleSpec,
   type Trained
 } from '../../learner/index.js'
-import { initialBlocks } from '../blocks.js'
+import { eachInitialBlock } from '../blocks.js'
+import type { NetworkSpec } from '../description.js'
+import type { Execution } from '../execution-options.js'
 import { INITIAL_SEED } from '../network.js'
 import { Relay, type RelayOptions } from '../relay/relay.js'
+import type { StepScore } from '../relay/types.js'
 import { DenseRows, foretells } from '../rows.js'
 import type { Model } from '../types.js'
+import { DevicePool, WorkerFailedError } from '../workers/pool.js'
 import { ParamServer } from './param-server.js'
 
 export interface RelayEngineOptions extends RelayOptions {
@@ -27,6 +31,8 @@ export interface RelayEngineOptions extends RelayOptions {
   readonly predictWith: PredictWith
   /** Threads of the param-server. Default: one under `l2l-p`, else none. */
   readonly serverThreads?: number
+  /** Devices, each of which takes a part of the minibatch: see `share`. Default 1. */
+  readonly workers?: number
 }
 
 /** Where a run's time and memory went. */
@@ -43,6 +49,10 @@ export interface RelayReport {
   readonly hostPeakBytes: number
   /** Layers' gradients that were not finite, and were left out. */
   readonly dropped: number
+  /** Devices at the end of the run. */
+  readonly workers: number
+  /** Steps that a failed device ended. */
+  readonly lostSteps: number
 }
 
 export class RelayEngine implements Engine {
@@ -52,6 +62,9 @@ export class RelayEngine implements Engine {
   readonly #relay: Relay
   readonly #server: ParamServer
   readonly #rows: DenseRows
+  #pool: DevicePool | undefined
+  #devices = 1
+  #lostSteps = 0
   #firstMs = 0
   #totalMs = 0
   #firstWaitedMs = 0
@@ -59,13 +72,23 @@ export class RelayEngine implements Engine {
 
   /** @throws OptionError */
   constructor(options: RelayEngineOptions) {
-    const { model, rule, averaging } = options
+    const { model, rule, averaging, workers = 1 } = options
     this.#options = options
     this.#relay = new Relay(model, options)
     const threads = options.serverThreads ?? (this.#relay.schedule === 'l2l-p' ? 1 : 0)
-    this.#server = new ParamServer({ model, initial: initialBlocks(model, INITIAL_SEED), rule, averaging, threads })
+    const initial = eachInitialBlock(model, INITIAL_SEED)
+    this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1 })
     this.#rows = new DenseRows(model)
     this.#relay.meter.resetPeak()
+  }
+
+  /** Starts the workers that were asked for. @throws DeviceError */
+  async share(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
+    const { workers = 1 } = this.#options
+    if (workers === 1) return
+    const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision } = this.#options
+    const relay = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision }
+    this.#pool = await DevicePool.open({ network, backend, relay, weights: this.#server.shared, workers })
   }
 
   learn(examples: Examples): void {
@@ -85,6 +108,8 @@ export class RelayEngine implements Engine {
     const { parameters, average, state } = this.#server.collect()
     this.#server.close()
     this.#relay.close()
+    this.#devices = this.#pool?.size ?? 1
+    this.#pool?.close()
     return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
   }
 
@@ -99,7 +124,9 @@ export class RelayEngine implements Engine {
       devicePeakBytes: meter.peakBytes,
       deviceTakenBytes: openedDevice().peakBytes(),
       hostPeakBytes: this.#server.bytes + stashPeakBytes,
-      dropped: this.#server.dropped
+      dropped: this.#server.dropped,
+      workers: this.#devices,
+      lostSteps: this.#lostSteps
     }
   }
 
@@ -110,17 +137,32 @@ export class RelayEngine implements Engine {
     const before = predictWith === 'average' ? this.#relay.score(this.#server.averages, rows) : undefined
     this.#server.begin(rows.size, this.updates)
     const start = performance.now()
-    const { loss, hits } = this.#relay.train(this.#server, rows)
+    const trained = this.#train()
     this.#totalMs += performance.now() - start
     this.#waitedMs += this.#server.waitedMs - waited
     if (this.updates === 0) {
       this.#firstMs = this.#totalMs
       this.#firstWaitedMs = this.#waitedMs
     }
-    this.tally.loss += before?.loss ?? loss
-    this.tally.hits += before?.hits ?? hits
-    this.tally.inputs += rows.size
+    const score = trained && (before ?? trained)
+    if (score !== undefined) {
+      this.tally.loss += score.loss
+      this.tally.hits += score.hits
+      this.tally.inputs += rows.size
+    }
     this.updates++
     rows.clear()
+  }
+
+  /** @returns undefined if a worker failed: upper layers may have been stepped, the others are in the next step */
+  #train(): StepScore | undefined {
+    if (this.#pool === undefined) return this.#relay.train(this.#server, this.#rows)
+    try {
+      return this.#pool.train(this.#relay, this.#server, this.#rows)
+    } catch (error) {
+      if (!(error instanceof WorkerFailedError)) throw error
+      this.#lostSteps++
+      return undefined
+    }
   }
 }

@@ -19,18 +19,23 @@ import { layoutOf } from '../blocks.js'
 import { blockNumbers } from '../parameters.js'
 import type { Host } from '../relay/types.js'
 import type { Model } from '../types.js'
+import type { SharedWeights } from '../workers/messages.js'
 import { type BlockMemory, stepBlock } from './block-step.js'
 import { Control } from './control.js'
 import type { ServerThreadData } from './server-thread.js'
+import { GradientSlots } from './slots.js'
 
 export interface ParamServerOptions {
   readonly model: Model
-  readonly initial: Blocks
+  /** Fresh weights of each block, which are copied one after the other. */
+  readonly initial: Iterable<Float32Array>
   /** A blockwise one. */
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
   /** Server threads; 0: the relay's thread does it. */
   readonly threads: number
+  /** Whether other threads read the weights. Default: if there are server threads. */
+  readonly isShared?: boolean
 }
 
 export class ParamServer implements Host {
@@ -42,12 +47,13 @@ export class ParamServer implements Host {
   readonly #averaging: Averaging
   readonly #places: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
+  readonly #slots: GradientSlots
   readonly #control: Control
   readonly #workers: readonly Worker[]
   #count = 0
   #updates = 0
 
-  constructor({ model, initial, rule, averaging, threads }: ParamServerOptions) {
+  constructor({ model, initial, rule, averaging, threads, isShared = threads > 0 }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#numbers = blockNumbers(model)
     this.#rule = createRule(rule)
@@ -55,18 +61,22 @@ export class ParamServer implements Host {
     this.#places = statePlaces(this.#rule, this.#layout)
     const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
     const make = (length: number) =>
-      threads === 0 ? new Float32Array(length) : new Float32Array(new SharedArrayBuffer(4 * length))
+      isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
     const filled = (from: Float32Array) => {
       const block = make(from.length)
       block.set(from)
       return block
     }
-    this.#blocks = this.#layout.blocks.map(({ length }, k) => ({
-      parameters: filled(initial[k]),
-      average: filled(initial[k]),
-      state: this.#places[k].map(place => make(stateBlocks[place].length)),
-      gradient: make(length)
-    }))
+    const blocks: BlockMemory[] = []
+    for (const fresh of initial) {
+      const parameters = filled(fresh)
+      const average = averaging.name === 'none' ? parameters : filled(fresh)
+      const state = this.#places[blocks.length].map(place => make(stateBlocks[place].length))
+      blocks.push({ parameters, average, state })
+    }
+    this.#blocks = blocks
+    const lengths = this.#layout.blocks.map(({ length }) => length)
+    this.#slots = new GradientSlots(lengths, threads, make)
     this.#control = new Control(Math.max(1, threads), this.#blocks.length)
     this.#workers = Array.from({ length: threads }, (_, thread) => {
       const data: ServerThreadData = {
@@ -74,6 +84,7 @@ export class ParamServer implements Host {
         threads,
         control: this.#control.shared,
         blocks: this.#blocks,
+        gradients: this.#slots.memory,
         rule,
         averaging
       }
@@ -90,11 +101,17 @@ export class ParamServer implements Host {
 
   /** Bytes that the server keeps. */
   get bytes(): number {
-    return this.#blocks.reduce(
-      (sum, { parameters, state }) =>
-        sum + 3 * parameters.byteLength + state.reduce((bytes, block) => bytes + block.byteLength, 0),
-      0
+    const arrays = this.#blocks.flatMap(({ parameters, average, state }) =>
+      average === parameters ? [parameters, ...state] : [parameters, average, ...state]
     )
+    return [...arrays, ...this.#slots.memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  }
+
+  /** For workers that read the weights themselves. */
+  get shared(): SharedWeights {
+    const blocks = this.#blocks.map(({ parameters }) => parameters)
+    const threads = this.#workers.length
+    return { blocks, control: threads === 0 ? undefined : { shared: this.#control.shared, threads } }
   }
 
   weights(layer: number): Float32Array {
@@ -106,7 +123,8 @@ export class ParamServer implements Host {
     weights: layer => this.#own(this.#numbers[layer] as number).average,
     take: () => {
       throw new Error('no gradient is taken at the average')
-    }
+    },
+    skip: () => undefined
   }
 
   /** A minibatch of so many inputs comes, after so many updates. */
@@ -116,15 +134,30 @@ export class ParamServer implements Host {
   }
 
   take(layer: number, gradients: readonly Float32Array[]): void {
+    this.#step(layer, gradient => {
+      let at = 0
+      for (const part of gradients) {
+        gradient.set(part, at)
+        at += part.length
+      }
+    })
+  }
+
+  /** Steps it all the same, as a rule may move by what it remembers. */
+  skip(layer: number): void {
+    this.#step(layer, gradient => gradient.fill(0))
+  }
+
+  #step(layer: number, fill: (gradient: Float32Array) => void): void {
     const block = this.#numbers[layer] as number
     const memory = this.#own(block)
-    let at = 0
-    for (const part of gradients) {
-      memory.gradient.set(part, at)
-      at += part.length
-    }
-    if (this.#workers.length > 0) this.#control.post(block, this.#count, this.#updates)
-    else if (!stepBlock(memory, this.#rule, this.#averaging, this.#count, this.#updates)) this.#control.drop()
+    const slot = this.#slots.take(block, before => this.#own(before))
+    const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
+    fill(gradient)
+    const count = this.#count
+    const updates = this.#updates
+    if (this.#workers.length > 0) this.#control.post(block, { slot, count, updates })
+    else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#control.drop()
   }
 
   /** Everything, when all updates are made; the server's own memory. */

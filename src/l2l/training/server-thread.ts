@@ -9,13 +9,20 @@ export interface ServerThreadData {
   readonly threads: number
   readonly control: SharedArrayBuffer
   readonly blocks: readonly BlockMemory[]
+  readonly gradients: readonly Float32Array[]
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
 }
 
-const { thread, threads, control, blocks, ...specs } = workerData as ServerThreadData
+const { thread, threads, control, blocks, gradients, ...specs } = workerData as ServerThreadData
 const rule = createRule(specs.rule)
 const averaging = createAveraging(specs.averaging)
-new Control(threads, blocks.length, control).serve(thread, (block, count, updates) =>
-  stepBlock(blocks[block], rule, averaging, count, updates)
-)
+new Control(threads, blocks.length, control).serve(thread, (block, { slot, count, updates }) => {
+  const memory = sharing(blocks[block])
+  return stepBlock(memory, gradients[slot].subarray(0, memory.parameters.length), rule, averaging, count, updates)
+})
+
+/** Arrays over the same memory arrive as two. */
+function sharing({ parameters, average, state }: BlockMemory): BlockMemory {
+  return { parameters, average: average.buffer === parameters.buffer ? parameters : average, state }
+}

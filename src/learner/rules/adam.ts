@@ -49,9 +49,9 @@ export function adam(given: AdamOptions): UpdateRule {
       const state: Float32Array[] = []
       const [first, second] = corrections
       const parameters = previous.parameters.map((block, k) => {
-        const mean = Float32Array.from(previous.state[2 * k])
-        const square = Float32Array.from(previous.state[2 * k + 1])
-        const next = Float32Array.from(block)
+        const mean = previous.state[2 * k].slice()
+        const square = previous.state[2 * k + 1].slice()
+        const next = block.slice()
         const gradient = sum[k]
         for (let i = 0; i < next.length; i++) {
           const g = gradient[i] / count

@@ -5,11 +5,17 @@ import { isOwnName, type OwnRuleSpec, ownRule } from '../own.js'
 import type { UpdateRule } from '../types.js'
 import { type AdagradOptions, adagrad } from './adagrad.js'
 import { type AdamOptions, adam } from './adam.js'
+import { compact, isCompact, type Keeping } from './compact.js'
 import { dualAveraging } from './dual-averaging.js'
 import { type MirrorDescentOptions, mirrorDescent } from './mirror-descent.js'
 import { type MomentumOptions, momentum } from './momentum.js'
 import type { ScheduleOptions } from './schedule.js'
 import { type LambOptions, type LarsOptions, lamb, lars } from './trust.js'
+
+/** Of the rules for networks: bits a number of their state. Default 32; with 8 it takes a third of the memory. */
+interface BitsOption {
+  readonly bits?: 8 | 32
+}
 
 export type RuleSpec = BuiltInRuleSpec | OwnRuleSpec
 
@@ -17,10 +23,10 @@ type BuiltInRuleSpec =
   | ({ readonly name: 'adagrad' } & AdagradOptions)
   | ({ readonly name: 'dual-averaging' } & ScheduleOptions)
   | ({ readonly name: 'mirror-descent' } & MirrorDescentOptions)
-  | ({ readonly name: 'momentum' } & MomentumOptions)
-  | ({ readonly name: 'adam' } & AdamOptions)
-  | ({ readonly name: 'lamb' } & LambOptions)
-  | ({ readonly name: 'lars' } & LarsOptions)
+  | ({ readonly name: 'momentum' } & MomentumOptions & BitsOption)
+  | ({ readonly name: 'adam' } & AdamOptions & BitsOption)
+  | ({ readonly name: 'lamb' } & LambOptions & BitsOption)
+  | ({ readonly name: 'lars' } & LarsOptions & BitsOption)
 
 export type RuleName = BuiltInRuleSpec['name']
 export const ruleNames: readonly RuleName[] = [
@@ -54,18 +60,37 @@ export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
     case 'mirror-descent':
       return mirrorDescent(spec)
     case 'momentum':
-      return momentum(spec)
+      return withBits(spec, momentum)
     case 'adam':
-      return adam(spec)
+      return withBits(spec, adam)
     case 'lamb':
-      return lamb(spec)
+      return withBits(spec, lamb)
     case 'lars':
-      return lars(spec)
+      return withBits(spec, lars)
     default:
       throw new OptionError(
         `unknown rule ${String((spec satisfies never as RuleSpec).name)}: use one of ${ruleNames.join(', ')}`
       )
   }
+}
+
+function withBits<Options extends BitsOption & { readonly name: string }>(
+  { bits, ...options }: Options,
+  create: (options: Omit<Options, 'bits'>) => UpdateRule
+): UpdateRule {
+  const rule = create(options)
+  return isCompact(rule.name, { ...options, bits }) ? compact(rule, keepingOf, !isScaledToBlocks(options.name)) : rule
+}
+
+/** Whether a step's size depends on the block's. */
+function isScaledToBlocks(rule: string): boolean {
+  return rule === 'lamb' || rule === 'lars'
+}
+
+/** Means and velocities have signs, squares have none, and counters stay as they are. */
+function keepingOf(stateBlock: string): Keeping {
+  if (stateBlock.endsWith('.mean') || stateBlock.endsWith('.velocity')) return 'signed'
+  return stateBlock.endsWith('.square') ? 'squares' : 'plain'
 }
 
 export function isOwnRule(spec: RuleSpec): spec is OwnRuleSpec {

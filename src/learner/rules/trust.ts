@@ -89,8 +89,8 @@ export function lamb(given: LambOptions): UpdateRule {
       const [first, second] = corrections
       const state: Float32Array[] = []
       const parameters = previous.parameters.map((block, k) => {
-        const mean = Float32Array.from(previous.state[2 * k])
-        const square = Float32Array.from(previous.state[2 * k + 1])
+        const mean = previous.state[2 * k].slice()
+        const square = previous.state[2 * k + 1].slice()
         const direction = new Float32Array(block.length)
         for (let i = 0; i < block.length; i++) {
           const g = sum[k][i] / count

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { RARER } from '../../../src/cli/help.js'
 
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
 
@@ -69,7 +70,7 @@ describe('a command', function () {
       ['--shard', '3/2', /I\/N with I from 1 to N/],
       ['--rule', 'adagrat', /no rule adagrat; there are .*adagrad/],
       ['--rule', 'adagrad,rate', /adagrad,key=value/],
-      ['--average', 'none', /no average none; there are/],
+      ['--average', 'median', /no average median; there are/],
       ['--model', 'svm', /one of logistic, softmax/],
       ['--format', 'arff', /one of libsvm, vw/],
       ['--scale', 'robust', /Allowed choices are none, standard/]
@@ -221,18 +222,47 @@ describe('a command', function () {
     assert.ok(plan.deviceBytes > 0 && plan.deviceBytes <= 4 * 2 ** 20)
   })
 
+  it('trains what is large: state in eight bits, no average, brain floats, two devices; and scores what it stored', async () => {
+    const task = ['train', '--data', 'digits', '--model', 'mlp', '--limit', '400', '--batch', '16', '--microbatch', '4']
+    const large = ['--rule', 'adam,bits=8', '--average', 'none', '--precision', 'bf16', '--workers', '2']
+    const model = join(dir, 'large')
+    const trained = await admb([...task, ...large, '--predict-with', 'current', '--dir', model, '--json'])
+    assert.equal(trained.code, 0, trained.stderr)
+    const { relay, predictor, accuracy } = JSON.parse(trained.stdout)
+    assert.deepEqual([relay.workers, relay.lostSteps, relay.dropped], [2, 0, 0])
+    const scored = await admb(['eval', '--dir', model, '--data', 'digits', '--limit', '400', '--json'])
+    assert.equal(scored.code, 0, scored.stderr)
+    const after = JSON.parse(scored.stdout)
+    assert.deepEqual(after.predictor, predictor)
+    assert.ok(after.accuracy > accuracy)
+    await refuses([...task, '--rule', 'adam,bits=4'], 2, /rule adam: bits must be 8 or 32, not 4/)
+    await refuses([...task, '--rule', 'adam,bits=8,radius=1'], 2, /bits=8 and a radius do not go together/)
+    await refuses([...task, '--precision', 'half'], 2, /float32, bf16/)
+    await refuses([...task, '--workers', '0'], 2, /from 1 to 64/)
+  })
+
   it('explains itself within a screen, with examples', async () => {
     for (const name of ['demo', 'peer', 'train', 'plan', 'eval', 'predict', 'regret', 'status', 'keygen', 'doctor']) {
       const { code, stdout, stderr } = await admb([name, '--help'])
       assert.equal(code, 0, stderr)
       assert.match(stdout, /Examples:\n {2}\S/, name)
       const lines = stdout.split('\n')
-      assert.ok(lines.length <= 75, `${name} --help has ${lines.length} lines`)
+      assert.ok(lines.length <= 66, `${name} --help has ${lines.length} lines`)
       for (const line of lines) assert.ok(line.length <= 80, `${name}: ${line}`)
     }
     const { code, stdout } = await admb(['--help'])
     assert.equal(code, 0)
     assert.match(stdout, /demo .*\n.*peer /)
+  })
+
+  it('shows options for rarer needs with --help-all', async () => {
+    const { stdout: short } = await admb(['peer', '--help'])
+    const { code, stdout: long } = await admb(['peer', '--help-all'])
+    assert.equal(code, 0)
+    const namesIn = (help: string) => [...help.matchAll(/^ {2}(?:-h, )?(--[\w-]+)/gm)].map(([, name]) => name)
+    const rarer = namesIn(long).filter(name => !namesIn(short).includes(name))
+    assert.deepEqual(new Set(rarer), new Set(RARER))
+    assert.match(short, new RegExp(`${rarer.length} options for rarer needs: admb peer --help-all`))
   })
 
   it('is completed by shells: words, options, and files where files are wanted', async () => {
@@ -241,7 +271,7 @@ describe('a command', function () {
     const names = (lines: string[]) => lines.slice(0, -1).map(line => line.split('\t')[0])
     assert.deepEqual(names(await offered('tr')), ['train'])
     assert.deepEqual(names(await offered('sim', 'com')), ['compare'])
-    assert.deepEqual(names(await offered('train', '--sca')), ['--scale'])
+    assert.deepEqual(names(await offered('train', '--micro')), ['--microbatch'])
     assert.deepEqual(names(await offered('train', '--scale', '')), ['none', 'standard'])
     assert.deepEqual(await offered('train', '--data', ''), [':0'])
     const script = await admb(['complete', 'bash'])

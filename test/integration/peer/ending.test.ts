@@ -60,7 +60,8 @@ describe('a peer ends', function () {
     for (let run = 1; ; run++) {
       const peer = await processes.start(...args).up()
       assert.equal(peer.latest.incarnation, run)
-      assert.equal(peer.latest.inputs, before)
+      // It learns while HTTP starts.
+      assert.ok(peer.latest.inputs >= before, `${peer.latest.inputs} inputs after ${before}`)
       await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
       assert.equal(await peer.end(), 0, peer.stderr)
       before = peer.latest.inputs

@@ -21,9 +21,11 @@ describe('peers with a network', function () {
     const model = join(dir, 'small.yaml')
     await writeFile(model, 'model: mlp\nhidden: [32]\n')
     const task = ['--data', 'digits', '--model', model, '--rate', '400', '--batch', '64', '--limit', '1500']
-    const first = await processes.start(...task, '--shard', '1/2', '--schedule', 'l2l', '--dir', join(dir, 'a')).up()
+    task.push('--rule', 'adam,bits=8')
+    const shared = ['--schedule', 'l2l', '--microbatch', '8', '--workers', '2']
+    const first = await processes.start(...task, '--shard', '1/2', ...shared, '--dir', join(dir, 'a')).up()
     const second = await processes
-      .start(...task, '--shard', '2/2', '--schedule', 'baseline', '--peer', first.latest.addresses[0])
+      .start(...task, '--shard', '2/2', '--precision', 'bf16', '--peer', first.latest.addresses[0])
       .up()
     await until('both have learned all', () => [first, second].every(({ latest }) => latest.ended), 60_000)
     await until('both hold the same', () => agree([first, second]))

@@ -32,8 +32,12 @@ const activation = fc.constantFrom(...ACTIVATIONS)
 const surround = {
   norm: fc.constantFrom('before' as const, 'after' as const, 'none' as const),
   hasShortcut: fc.boolean(),
-  dropout: fc.constantFrom(0, 0.3)
+  dropout: fc.constantFrom(0, 0.3),
+  skip: fc.constantFrom(0, 0.4)
 }
+/** Not all layers can be skipped. */
+const skippable = <T extends { norm: string; hasShortcut: boolean; skip: number }>(options: T): T =>
+  options.hasShortcut && options.norm !== 'after' ? options : { ...options, skip: 0 }
 
 const layers: Record<string, fc.Arbitrary<Layer>> = {
   dense: fc
@@ -49,11 +53,11 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
     .record({ length: size, heads: fc.constantFrom(1, 2, 3), perHead: size, isCausal: fc.boolean(), ...surround })
     // A norm over few numbers is almost constant, its slope almost 0.
     .map(({ heads, perHead, ...options }) =>
-      attentionLayer({ name: 'attention', heads, width: heads * (perHead + 3), ...options })
+      attentionLayer({ name: 'attention', heads, width: heads * (perHead + 3), ...skippable(options) })
     ),
   mlp: fc
     .record({ length: size, width: fc.integer({ min: 4, max: 8 }), inner: size, activation, ...surround })
-    .map(options => perceptronLayer({ name: 'mlp', ...options })),
+    .map(options => perceptronLayer({ name: 'mlp', ...skippable(options) })),
   dropout: fc
     .record({ input: fc.array(size, { minLength: 1, maxLength: 2 }), rate: fc.constantFrom(0, 0.1, 0.5) })
     .map(options => dropout({ name: 'dropout', ...options })),

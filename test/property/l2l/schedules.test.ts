@@ -1,5 +1,5 @@
 /** All schedules compute the same gradients, and leave nothing behind. */
-import { deepEqual, equal, notDeepEqual, ok } from 'node:assert/strict'
+import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
@@ -9,7 +9,7 @@ import { BlocksHost } from '../../../src/l2l/network.js'
 import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
 import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
 import { DenseRows } from '../../../src/l2l/rows.js'
-import type { Model } from '../../../src/l2l/types.js'
+import type { Layer, Model } from '../../../src/l2l/types.js'
 import { zeros } from '../../../src/learner/index.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { BACKENDS, useBackend } from '../../support/l2l/layers.js'
@@ -46,7 +46,8 @@ const cases = fc.record({
   rows: fc.integer({ min: 1, max: 13 }),
   microbatch: fc.integer({ min: 1, max: 13 }),
   stash: fc.constantFrom(...STASH_PLACES),
-  keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
+  keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
+  resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
 })
 
 for (const device of BACKENDS) {
@@ -55,11 +56,11 @@ for (const device of BACKENDS) {
 
     it('layer to layer gives the bits of accumulated gradients, wherever the stash is', () => {
       fc.assert(
-        fc.property(cases, ({ hidden, rows, microbatch, stash, keeps }) => {
+        fc.property(cases, ({ hidden, rows, microbatch, stash, keeps, resident }) => {
           const model = denseModel(6, hidden, 3)
           const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch }, rows)
           for (const schedule of ['l2l', 'l2l-p'] as const) {
-            deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps }, rows), accumulated)
+            deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps, resident }, rows), accumulated)
           }
         }),
         { numRuns: 40 }
@@ -79,6 +80,31 @@ for (const device of BACKENDS) {
         kind: 'next-token'
       })
       notDeepEqual(gradientsOf(undropped, { schedule: 'l2l', microbatch: 2 }, 5).loss, accumulated.loss)
+    })
+
+    it('a device that fails is told with the layer, and nothing is left on it', () => {
+      const sound = denseModel(6, [5, 4], 3)
+      let fails = true
+      const [first, second, third] = sound.layers
+      const brittle: Layer = {
+        ...second,
+        vjp: (...given) => {
+          if (!fails) return second.vjp(...given)
+          tf.zeros([8])
+          throw new RangeError('Array buffer allocation failed')
+        }
+      }
+      const model = { ...sound, layers: [first, brittle, third] }
+      const relay = new Relay(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
+      const batch = new DenseRows(model)
+      for (let row = 0; row < 5; row++) batch.append(randomRows(model, 5), row)
+      const host = new BlocksHost(model, initialBlocks(model, 1), zeros(layoutOf(model)))
+      const before = tf.memory().numTensors
+      const told = /the device failed at layer dense1 \(Array buffer allocation failed\): use a smaller --microbatch/
+      throws(() => relay.train(host, batch), { name: 'DeviceError', message: told })
+      equal(tf.memory().numTensors, before)
+      fails = false
+      ok(relay.train(host, batch).loss > 0)
     })
 
     it('a whole minibatch at once gives the same but for rounding', () => {

@@ -2,11 +2,15 @@
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { NetworkLearner } from '../../../src/l2l/network.js'
+import { initialBlocks } from '../../../src/l2l/blocks.js'
+import { BlocksHost, NetworkLearner } from '../../../src/l2l/network.js'
+import { Relay } from '../../../src/l2l/relay/relay.js'
 import { SCHEDULES, type Schedule } from '../../../src/l2l/relay/types.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
 import { stepBlock } from '../../../src/l2l/training/block-step.js'
 import { RelayEngine } from '../../../src/l2l/training/engine.js'
 import {
+  type AveragingSpec,
   BatchEngine,
   createAveraging,
   createRule,
@@ -18,11 +22,18 @@ import {
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 const model = denseModel(5, [7, 6], 3)
-const averaging = { name: 'tail' } as const
-const rules: readonly RuleSpec[] = [{ name: 'adam' }, { name: 'momentum' }, { name: 'lamb' }, { name: 'lars' }]
+const rules: readonly RuleSpec[] = [
+  { name: 'adam' },
+  { name: 'momentum' },
+  { name: 'lamb' },
+  { name: 'lars' },
+  { name: 'adam', bits: 8 },
+  { name: 'lars', bits: 8 }
+]
 
 interface Case {
   readonly rule: RuleSpec
+  readonly averaging: AveragingSpec
   readonly batch: number
   readonly rows: number
   readonly predictWith: PredictWith
@@ -30,6 +41,7 @@ interface Case {
 
 const cases = fc.record({
   rule: fc.constantFrom(...rules),
+  averaging: fc.constantFrom({ name: 'tail' } as const, { name: 'none' } as const),
   batch: fc.integer({ min: 1, max: 9 }),
   rows: fc.integer({ min: 1, max: 40 }),
   predictWith: fc.constantFrom('average' as const, 'current' as const)
@@ -59,7 +71,11 @@ function trained(engine: Engine, rows: number, chunk = 7) {
 
 const copies = (blocks: readonly Float32Array[]) => blocks.map(block => Float32Array.from(block))
 
-function relayed({ rule, batch, predictWith }: Case, schedule: Schedule, serverThreads: number): RelayEngine {
+function relayed(
+  { rule, averaging, batch, predictWith }: Case,
+  schedule: Schedule,
+  serverThreads: number
+): RelayEngine {
   const microbatch = schedule === 'baseline' ? undefined : 3
   return new RelayEngine({ model, rule, averaging, batch, predictWith, schedule, microbatch, serverThreads })
 }
@@ -73,7 +89,7 @@ describe('training a network', () => {
         const { rule, batch, rows } = given
         const learner = new NetworkLearner(model, { schedule: 'l2l', microbatch: 3 })
         const options = { batch, predictWith: given.predictWith, dimension: 5, dimensionLimit: 5 }
-        const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging(averaging) }
+        const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging(given.averaging) }
         const plain = trained(new BatchEngine({ ...options, ...parts }), rows, rows)
         const relay = trained(relayed(given, 'l2l', 0), rows, rows)
         deepEqual(relay.parameters, plain.parameters)
@@ -98,7 +114,7 @@ describe('training a network', () => {
   for (const schedule of SCHEDULES) {
     it(`learns under ${schedule}`, () => {
       const engine = relayed(
-        { rule: { name: 'adam', step: 0.02 }, batch: 8, rows: 0, predictWith: 'current' },
+        { rule: { name: 'adam', step: 0.02 }, averaging: { name: 'tail' }, batch: 8, rows: 0, predictWith: 'current' },
         schedule,
         0
       )
@@ -114,11 +130,62 @@ describe('training a network', () => {
     })
   }
 
+  it('comes as far with the rule’s state in eight bits', () => {
+    const ends = ([8, 32] as const).map(bits => {
+      const rule = { name: 'adam', step: 0.01, bits } as const
+      const given = { rule, averaging: { name: 'none' }, batch: 8, rows: 0, predictWith: 'current' } as const
+      const engine = relayed(given, 'l2l', 0)
+      const examples = randomRows(model, 64)
+      for (let pass = 0; pass < 40; pass++) engine.learn(examples)
+      const before = engine.tally.loss
+      engine.learn(examples)
+      engine.finish()
+      return engine.tally.loss - before
+    })
+    ok(Math.abs(ends[0] / ends[1] - 1) < 0.1, `${ends}`)
+  })
+
   it('stops where the loss leaves all bounds, with the state as it was', () => {
-    const engine = relayed({ rule: { name: 'adam' }, batch: 2, rows: 0, predictWith: 'current' }, 'l2l', 0)
+    const engine = relayed(
+      { rule: { name: 'adam' }, averaging: { name: 'tail' }, batch: 2, rows: 0, predictWith: 'current' },
+      'l2l',
+      0
+    )
     const examples = randomRows(model, 2)
     examples.values.fill(3e38)
     throws(() => engine.learn(examples), { name: 'DivergenceError' })
+  })
+})
+
+describe('predictions', () => {
+  before(() => openDevice('cpu'))
+
+  it('are those of each row alone', () => {
+    const learner = new NetworkLearner(model, { microbatch: 4 })
+    const examples = randomRows(model, 11)
+    const parameters = learner.initial()
+    const alone = Array.from({ length: 9 }, (_, i) => learner.predict(parameters, examples, i + 1, i + 2)[0])
+    deepEqual(learner.predict(parameters, examples, 1, 10), alone)
+    const { label, scores } = alone[3]
+    equal(label, scores.indexOf(Math.max(...scores)))
+  })
+
+  it('take the model to the device once for all rows', () => {
+    const rows = new DenseRows(model)
+    const examples = randomRows(model, 9)
+    for (let row = 0; row < 9; row++) rows.append(examples, row)
+    const loads: number[] = []
+    const host = new BlocksHost(model, initialBlocks(model, 1), [])
+    const counting = {
+      weights: (layer: number) => {
+        loads.push(layer)
+        return host.weights(layer)
+      },
+      take: () => undefined,
+      skip: () => undefined
+    }
+    equal(new Relay(model, { microbatch: 2 }).predict(counting, rows).length, 9 * 3)
+    deepEqual(loads, [0, 1, 2])
   })
 })
 
@@ -141,14 +208,15 @@ describe('gradients that are not finite', () => {
     const memory = {
       parameters: Float32Array.of(1, 2),
       average: Float32Array.of(1, 2),
-      state: [Float32Array.of(0, 0)],
-      gradient: Float32Array.of(1, Number.NaN)
+      state: [Float32Array.of(0, 0)]
     }
+    const gradient = Float32Array.of(1, Number.NaN)
+    const [rule, average] = [createRule({ name: 'momentum' }), createAveraging()]
     const before = structuredClone(memory)
-    equal(stepBlock(memory, createRule({ name: 'momentum' }), createAveraging(averaging), 1, 0), false)
+    equal(stepBlock(memory, gradient, rule, average, 1, 0), false)
     deepEqual(memory, before)
-    memory.gradient.fill(1)
-    equal(stepBlock(memory, createRule({ name: 'momentum' }), createAveraging(averaging), 1, 0), true)
+    gradient.fill(1)
+    equal(stepBlock(memory, gradient, rule, average, 1, 0), true)
     ok(memory.parameters[0] < before.parameters[0])
   })
 })

@@ -64,7 +64,7 @@ for (const model of ['logistic', 'softmax', 'linear', 'hinge'] as const) {
       const learner = createLearner({ model, dimension, classes })
       fc.assert(
         fc.property(caseOf(model), ([rows, weights]) => {
-          const { label, scores } = learner.predict([weights], examplesOf(rows), 0)
+          const [{ label, scores }] = learner.predict([weights], examplesOf(rows), 0, 1)
           if (model === 'linear') return assert.deepEqual(scores, [label])
           assert.ok(Math.abs(scores.reduce((a, b) => a + b) - 1) < 1e-12)
           assert.ok(scores.every(p => p >= 0 && p <= scores[label] + 1e-12))

@@ -4,7 +4,16 @@ import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { Reader, Writer } from '../../../src/admb/bytes.js'
 import { checksum } from '../../../src/admb/checksum.js'
-import { AdmbNode, decodeSaved, FrameError, nameKey, startingPredictor } from '../../../src/admb/index.js'
+import {
+  AdmbNode,
+  Assembler,
+  decodeSaved,
+  encodeParts,
+  FrameError,
+  nameKey,
+  startingPredictor
+} from '../../../src/admb/index.js'
+import { ContributorTable } from '../../../src/admb/keys.js'
 import { World } from '../../support/admb-network.js'
 import { toy, toyLayout } from '../../support/toy.js'
 
@@ -76,6 +85,54 @@ describe('frames', () => {
       assert.throws(() => decodeSaved(damaged, node.shapes), FrameError)
       assert.throws(() => decodeSaved(bytes.subarray(0, i), node.shapes), FrameError)
     }
+  })
+
+  it('bring one back from its parts, and refuse damaged, missing and surplus ones', () => {
+    const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9 })
+    world.connect(0, 1)
+    for (let i = 0; i < 30; i++) {
+      world.input(i % 2)
+      if (i % 3 === 0) world.round()
+    }
+    const { node } = world.hosts[0]
+    const { head, blocks } = node.parts()
+    const parts = [...blocks]
+    const assembled = (given: readonly Uint8Array[], count = given.length) => {
+      const assembler = new Assembler(head, count, node.shapes)
+      for (const part of given) assembler.add(part)
+      return assembler.finish(toy.digest)
+    }
+    assert.deepEqual(assembled(parts).predictor, node.predictor)
+    assert.equal(assembled(parts).lineage.length, node.lineage.length)
+    for (const [i, part] of parts.entries()) {
+      const damaged = part.slice()
+      damaged[Math.floor(part.length / 2)] ^= 4
+      assert.throws(() => assembled(parts.with(i, damaged)), FrameError)
+      assert.throws(() => assembled(parts.toSpliced(i, 1)), FrameError)
+      assert.throws(() => assembled(parts.toSpliced(i, 1), parts.length), FrameError)
+      assert.throws(() => assembled([...parts, part], parts.length), FrameError)
+    }
+    const { name, parameters, state } = node.predictor
+    const bare = encodeParts(
+      {
+        predictor: {
+          name: { ...name, digest: toy.digest([parameters, parameters, state]) },
+          parameters,
+          average: parameters,
+          state
+        },
+        lineage: []
+      },
+      new ContributorTable()
+    )
+    const fewer = [...bare.blocks]
+    assert.equal(fewer.length, parts.length - parameters.length)
+    const assembler = new Assembler(bare.head, fewer.length, node.shapes)
+    for (const part of fewer) assembler.add(part)
+    assert.equal(
+      assembler.finish(toy.digest).predictor.average[0],
+      assembler.finish(toy.digest).predictor.parameters[0]
+    )
   })
 
   it(`change nothing and raise no error in ${FUZZ} mutations`, function () {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../sim/index.js'
 import { FinishedRuns } from '../../../src/cli/sim/finished.js'
 import { gridOf } from '../../../src/cli/sim/grid.js'
-import { formatDuration } from '../../../src/cli/sim/progress.js'
+import { formatDuration } from '../../../src/cli/output.js'
 import { commandLine } from '../../../src/cli/sim/report.js'
 
 const grid = (...words: string[]) => gridOf(undefined, {}, words)

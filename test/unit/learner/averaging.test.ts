@@ -45,6 +45,10 @@ describe('averaging', () => {
     assertClose(averaged({ name: 'exponential', halfLife: 1e6 }), weighed(lineage.map(() => 1)))
   })
 
+  it('none is the newest predictor itself', () => {
+    assert.deepEqual(averaged({ name: 'none' }), lineage[lineage.length - 1])
+  })
+
   it('leaves its arguments alone and forgets the initial parameters', () => {
     for (const name of ['uniform', 'exponential', 'tail'] as const) {
       const [before, now] = [Float32Array.of(5), Float32Array.of(7)]

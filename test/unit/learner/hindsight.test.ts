@@ -133,12 +133,13 @@ describe('the hindsight optimum', () => {
     fc.assert(
       fc.property(rowsOf(fc.integer({ min: 0, max: 1 }), 1), rows => {
         const examples = examplesOf(rows)
-        const { outcome, weights } = hindsightOptimum('hinge', examples)
+        const { outcome, weights, weightNorm } = hindsightOptimum('hinge', examples)
         assert.equal(outcome, 'minimum')
         const learner = createLearner({ model: 'hinge', dimension: 3 })
         const sum = learner.initial()
         learner.addGradient([Float32Array.from(weights)], examples, 0, examples.size, sum)
-        for (const g of sum[0]) assert.ok(Math.abs(g) / rows.length < 1e-5)
+        // The learner's weights are float32, so scores, and with them slopes, are off in proportion to the weights.
+        for (const g of sum[0]) assert.ok(Math.abs(g) / rows.length < 1e-5 + 1e-6 * weightNorm)
       })
     )
   })

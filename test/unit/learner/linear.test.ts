@@ -40,7 +40,8 @@ describe('linear learners', () => {
   })
 
   it('give the probability under which a hinge score is best', () => {
-    const { scores } = createLearner({ model: 'hinge', dimension: 1 }).predict([Float32Array.of(0.5)], one(1), 0)
+    const learner = createLearner({ model: 'hinge', dimension: 1 })
+    const [{ scores }] = learner.predict([Float32Array.of(0.5)], one(1), 0, 1)
     assert.ok(Math.abs(scores[1] - 2 / 3) < 1e-15)
   })
 

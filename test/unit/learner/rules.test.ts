@@ -56,6 +56,8 @@ const scaled = new Set<RuleSpec['name']>(['lamb', 'lars'])
 const specs: readonly RuleSpec[] = [
   ...ruleNames.map(name => ({ name })),
   { name: 'mirror-descent', geometry: 'entropic' },
+  { name: 'adam', bits: 8 },
+  { name: 'lamb', bits: 8 },
   ...ruleNames.filter(name => !scaled.has(name)).map(name => ({ name, radius: 0.01 }) as RuleSpec)
 ]
 

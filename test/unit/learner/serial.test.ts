@@ -45,7 +45,8 @@ const models: readonly [ModelName, number][] = [
 const averages: readonly AveragingSpec[] = [
   { name: 'uniform' },
   { name: 'exponential', halfLife: 0.5 },
-  { name: 'tail' }
+  { name: 'tail' },
+  { name: 'none' }
 ]
 
 describe('SerialTrainer', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type LinearSpec, linearParts } from '../../../src/peer/agreement.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
-import type { FromLearner, LearnerInit, Progress } from '../../../src/peer/thread-messages.js'
+import type { FromLearner, LearnerInit, Progress, StoredPredictor } from '../../../src/peer/thread-messages.js'
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const
@@ -49,6 +49,7 @@ function streamOf(batches: readonly Rows[]): ExampleStream {
     hashBits: undefined,
     columns: undefined,
     skipped: 0,
+    share: undefined,
     async *[Symbol.asyncIterator]() {
       yield* batches
     }
@@ -108,7 +109,8 @@ describe('LearnerLoop', () => {
     const first = new Bench()
     await first.run(rows(0, 12))
     first.loop.checkpoint()
-    const [{ predictor, progress }] = first.of('checkpoint')
+    const [{ head, blocks, progress }] = first.of('checkpoint')
+    const predictor = { head, blocks }
     const second = new Bench({ incarnation: 2, saved: predictor, progress })
     await second.run(rows(0, 12), rows(12, 30))
     second.loop.checkpoint()
@@ -133,14 +135,14 @@ describe('LearnerLoop', () => {
     const [expected] = whole.of('checkpoint')
 
     let progress: Progress | undefined
-    let saved: Uint8Array | undefined
+    let saved: StoredPredictor | undefined
     for (const [incarnation, to] of [7, 8, 40].entries()) {
       const bench = new Bench({ spec, progress, saved, incarnation: incarnation + 1 })
       await bench.run(rows(0, to))
       bench.loop.checkpoint()
       const [stored] = bench.of('checkpoint')
       progress = JSON.parse(JSON.stringify(stored.progress)) as Progress
-      saved = stored.predictor
+      saved = stored
     }
     assert.deepEqual(progress?.moments, expected.progress.moments)
     assert.equal(expected.progress.moments?.[0][1], 40)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, rm, truncate, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Level } from 'level'
 import {
   DamagedStateError,
   ModelMismatchError,
@@ -30,7 +31,7 @@ describe('Store', () => {
     await store.create(bytes(1, 2, 3))
     await store.begin(model)
     for (let i = 0; i < 300; i++)
-      await store.save({ predictor: new Uint8Array(20_000).fill(i), progress: { inputs: i } })
+      await store.save({ head: bytes(i), blocks: [new Uint8Array(20_000).fill(i)], progress: { inputs: i } })
     await store.close()
   }
 
@@ -46,12 +47,46 @@ describe('Store', () => {
       assert.equal(incarnation, run)
       if (run === 1) assert.equal(checkpoint, undefined)
       else {
-        assert.deepEqual(Buffer.from(checkpoint?.predictor as Uint8Array), Buffer.from([run - 1]))
+        assert.deepEqual(Buffer.from(checkpoint?.head as Uint8Array), Buffer.from([run - 1]))
+        assert.equal(checkpoint?.blocks, run - 1)
+        for (let i = 0; i < run - 1; i++) {
+          assert.deepEqual(Buffer.from(await store.block(i)), Buffer.from([run - 1, i]))
+        }
         assert.deepEqual(checkpoint?.progress, { inputs: run - 1 })
       }
-      await store.save({ predictor: bytes(run), progress: { inputs: run } })
+      const blocks = Array.from({ length: run }, (_, i) => bytes(run, i))
+      await store.save({ head: bytes(run), blocks, progress: { inputs: run } })
       await store.close()
     }
+  })
+
+  it('keeps the checkpoint before when one is cut off between its blocks, and forgets what was written of it', async () => {
+    const block = (value: number) => new Uint8Array(2 ** 25).fill(value)
+    const first = await Store.open(directory)
+    await first.create(bytes(1))
+    await first.begin(model)
+    await first.save({ head: bytes(1), blocks: [block(1), block(2)], progress: 'first' })
+    const cut = function* () {
+      for (const value of [3, 4, 5]) yield block(value)
+      throw new Error('cut off')
+    }
+    await assert.rejects(first.save({ head: bytes(2), blocks: cut(), progress: 'second' }), /cut off/)
+    await first.close()
+
+    const again = await Store.open(directory)
+    const { checkpoint } = await again.begin(model)
+    assert.deepEqual([checkpoint?.blocks, checkpoint?.progress], [2, 'first'])
+    for (const index of [0, 1]) assert.equal((await again.block(index))[7], index + 1)
+    await again.save({ head: bytes(3), blocks: [bytes(9)], progress: 'third' })
+    assert.equal((await again.checkpoint())?.blocks, 1)
+    assert.deepEqual(Buffer.from(await again.block(0)), Buffer.from([9]))
+    await assert.rejects(again.block(1), DamagedStateError)
+    await again.close()
+
+    const raw = new Level(join(directory, 'db'))
+    const keys = await raw.keys({ gt: 'block/', lt: 'block0' }).all()
+    assert.deepEqual(keys, ['block/2/00000000'])
+    await raw.close()
   })
 
   it('refuses a second process with the same directory', async () => {

@@ -197,4 +197,33 @@ describe('collect', () => {
     assert.deepEqual(rows, again)
     assert.equal((await collect(await openStream({ data: 'synthetic', maxRows: 5 }), 10)).size, 5)
   })
+
+  it('tells how much of it has been dealt with, where its end is known', async () => {
+    const shares = async (options: StreamOptions) => {
+      const stream = await openStream(options)
+      const told: (number | undefined)[] = []
+      for await (const _ of stream) told.push(stream.share)
+      return [...told, stream.share]
+    }
+    await withFiles(async write => {
+      const data = await write('a.libsvm', lines(400_000))
+      const gzip = await write('b.libsvm', gzipSync(lines(1000)))
+      for (const options of [
+        { data, passes: 3 },
+        { data: gzip, passes: 2 },
+        { data: 'digits' },
+        { data, maxRows: 700 }
+      ]) {
+        const told = (await shares(options)).filter(share => share !== undefined)
+        for (const [i, share] of told.entries()) assert.ok(share >= (told[i - 1] ?? 0) && share <= 1, `${told}`)
+        assert.equal(told.at(-1), 1)
+      }
+      const many = await shares({ data, passes: 3 })
+      assert.ok(many.filter(share => share !== undefined && share > 0.1 && share < 0.9).length > 3)
+      assert.deepEqual(await shares({ data: 'synthetic', maxRows: 300 }).then(told => told.at(-1)), 1)
+    })
+    const endless = await openStream({ data: 'synthetic' })
+    for await (const _ of endless) break
+    assert.equal(endless.share, undefined)
+  })
 })

@@ -1,0 +1,25 @@
+/**
+ * Brain floats: the upper half of a float32, as many exponents and eight bits of precision. What crosses between host and
+ * device, and what waits there, takes half the memory; masters stay float32.
+ */
+
+/** The nearest brain floats, of two equally near ones the even one; their bits. Of NaN a NaN. */
+export function toBf16(values: Float32Array, into = new Uint16Array(values.length)): Uint16Array {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  for (let i = 0; i < bits.length; i++) {
+    const word = bits[i]
+    into[i] = (word & 0x7fffffff) > 0x7f800000 ? (word >>> 16) | 0x40 : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16
+  }
+  return into
+}
+
+export function fromBf16(halves: Uint16Array): Float32Array {
+  const bits = new Uint32Array(halves.length)
+  for (let i = 0; i < halves.length; i++) bits[i] = halves[i] << 16
+  return new Float32Array(bits.buffer)
+}
+
+/** A copy, of numbers that brain floats can hold. */
+export function roundedToBf16(values: Float32Array): Float32Array {
+  return fromBf16(toBf16(values))
+}

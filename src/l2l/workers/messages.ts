@@ -1,0 +1,52 @@
+/** What a step's parties say to each other: through ports that are read synchronously, with a shared integer to wait on. */
+import type { MessagePort } from 'node:worker_threads'
+import type { NetworkSpec } from '../description.js'
+import type { Execution } from '../execution-options.js'
+import type { RelayOptions } from '../relay/relay.js'
+
+/** What a worker starts with. */
+export interface WorkerInit {
+  readonly network: NetworkSpec
+  readonly backend: Execution['backend']
+  readonly relay: RelayOptions
+  readonly weights: SharedWeights
+  readonly cells: SharedArrayBuffer
+  /** Number of this worker, from 0. */
+  readonly worker: number
+  readonly port: MessagePort
+}
+
+/** A model's weights in memory that all workers see. */
+export interface SharedWeights {
+  /** In shared memory. */
+  readonly blocks: readonly Float32Array[]
+  /** Where threads of the param-server step them: how to wait until they have. */
+  readonly control?: { readonly shared: SharedArrayBuffer; readonly threads: number }
+}
+
+/** A worker's part of a minibatch. */
+export interface PartTask {
+  readonly step: number
+  readonly firstMicrobatch: number
+  readonly size: number
+  readonly values: Float32Array<ArrayBuffer>
+  readonly labels: Float32Array<ArrayBuffer>
+}
+
+export type FromWorker =
+  /** A layer's gradients, flat; in the order of the step. */
+  | { readonly kind: 'gradient'; readonly gradient: Float32Array }
+  /** The part is done, in so many milliseconds without waiting. */
+  | { readonly kind: 'done'; readonly loss: number; readonly hits: number; readonly ms: number }
+  /** The part could not be done. */
+  | { readonly kind: 'failed'; readonly name: string; readonly reason: string }
+
+/** Shared integers: gradients that were reduced in this step, the step that was given up, and for each worker what it was sent and what it has sent. */
+export const REDUCED = 0
+export const GIVEN_UP = 1
+const FIXED = 2
+export const cellsFor = (workers: number) => FIXED + 2 * workers
+export const tasksCell = (worker: number) => FIXED + 2 * worker
+export const answersCell = (worker: number) => FIXED + 2 * worker + 1
+/** Gradients that a worker may be ahead of the reduction. */
+export const MOST_AHEAD = 4

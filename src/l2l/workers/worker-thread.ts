@@ -1,0 +1,106 @@
+/** Entry of a device worker: takes its part of each minibatch through the model, on a TensorFlow.js of its own. */
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { deviceFor, networkModel } from '../execution.js'
+import { blockNumbers } from '../parameters.js'
+import { Relay } from '../relay/relay.js'
+import type { Host } from '../relay/types.js'
+import { DenseRows } from '../rows.js'
+import { Control } from '../training/control.js'
+import {
+  answersCell,
+  type FromWorker,
+  GIVEN_UP,
+  MOST_AHEAD,
+  type PartTask,
+  REDUCED,
+  tasksCell,
+  type WorkerInit
+} from './messages.js'
+
+const { network, backend, relay: options, weights, worker, port, ...init } = workerData as WorkerInit
+const cells = new Int32Array(init.cells)
+
+await deviceFor({ backend, deviceMemory: options.deviceMemory })
+const model = networkModel(network)
+const relay = new Relay(model, options)
+const numbers = blockNumbers(model)
+const control = weights.control && new Control(weights.control.threads, weights.blocks.length, weights.control.shared)
+const rows = new DenseRows(model)
+
+function answer(message: FromWorker, transfer: readonly ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer)
+  Atomics.add(cells, answersCell(worker), 1)
+  Atomics.notify(cells, answersCell(worker))
+}
+
+/** Milliseconds waited in this step. */
+let waitedMs = 0
+
+/** Lends shared weights, and sends gradients away. */
+class WorkerHost implements Host {
+  #sent = 0
+
+  constructor(private readonly step: number) {}
+
+  weights(layer: number): Float32Array {
+    const start = performance.now()
+    control?.wait(numbers[layer] as number)
+    waitedMs += performance.now() - start
+    return weights.blocks[numbers[layer] as number]
+  }
+
+  take(layer: number, gradients: readonly Float32Array[]): void {
+    const start = performance.now()
+    this.#waitForRoom()
+    waitedMs += performance.now() - start
+    const gradient = new Float32Array(weights.blocks[numbers[layer] as number].length)
+    let at = 0
+    for (const part of gradients) {
+      gradient.set(part, at)
+      at += part.length
+    }
+    this.#sent++
+    answer({ kind: 'gradient', gradient }, [gradient.buffer])
+  }
+
+  /** All workers leave out the same layers: the one that reduces says so. */
+  skip(): void {}
+
+  #waitForRoom(): void {
+    for (;;) {
+      if (Atomics.load(cells, GIVEN_UP) === this.step) throw new Error('the step was given up')
+      const reduced = Atomics.load(cells, REDUCED)
+      if (reduced > this.#sent - MOST_AHEAD) return
+      Atomics.wait(cells, REDUCED, reduced)
+    }
+  }
+}
+
+function work({ step, firstMicrobatch, size, values, labels }: PartTask): void {
+  const start = performance.now()
+  waitedMs = 0
+  try {
+    rows.fill(values, labels, size)
+    const { loss, hits } = relay.train(new WorkerHost(step), rows, { step, firstMicrobatch })
+    answer({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
+  } catch (error) {
+    const { name, message } = error as Error
+    answer({ kind: 'failed', name, reason: message })
+  }
+}
+
+const ready = parentPort as MessagePort
+ready.postMessage('ready')
+let seen = 0
+for (;;) {
+  Atomics.wait(cells, tasksCell(worker), seen)
+  const message = receiveMessageOnPort(port)?.message as PartTask | 'stop' | undefined
+  if (message === undefined) {
+    seen = Atomics.load(cells, tasksCell(worker))
+    continue
+  }
+  if (message === 'stop') break
+  work(message)
+}
+relay.close()
+port.close()

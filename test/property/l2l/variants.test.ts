@@ -1,0 +1,219 @@
+/** Layers that change between steps, and brain floats between host and device. */
+import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import { fromBf16, toBf16 } from '../../../src/l2l/bf16.js'
+import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import { createModel } from '../../../src/l2l/models/create.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import { BlocksHost, NetworkLearner } from '../../../src/l2l/network.js'
+import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
+import { orderOf } from '../../../src/l2l/relay/run.js'
+import { PRECISIONS, STASH_PLACES } from '../../../src/l2l/relay/types.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
+import { RelayEngine } from '../../../src/l2l/training/engine.js'
+import type { Layer, Model } from '../../../src/l2l/types.js'
+import { BatchEngine, createAveraging, createRule, defaultAveraging, zeros } from '../../../src/learner/index.js'
+import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { arraysOf, difference, numbersOf, withTensors } from '../../support/l2l/layers.js'
+
+function gpt(options: object): Model {
+  const spec = parseModel({ model: 'gpt', width: 8, heads: 2, ...options }, 'test')
+  return createModel(spec, { kind: 'tokens', shape: [5], vocabulary: 7 }, { kind: 'next-token' })
+}
+
+function rowsOf(model: Model, size: number): DenseRows {
+  const batch = new DenseRows(model)
+  const examples = randomRows(model, size)
+  for (let row = 0; row < size; row++) batch.append(examples, row)
+  return batch
+}
+
+interface Told {
+  readonly losses: number[]
+  readonly sums: Float32Array[][]
+  /** Layers whose weights were asked for, step by step. */
+  readonly loaded: number[][]
+  readonly deviceBytes: number
+}
+
+/** Some steps at the same weights. */
+function stepsOf(model: Model, options: RelayOptions, steps = 6): Told {
+  const relay = new Relay(model, options)
+  const parameters = initialBlocks(model, 1)
+  const batch = rowsOf(model, 5)
+  const told: Told = { losses: [], sums: [], loaded: [], deviceBytes: 0 }
+  const before = relay.meter.bytes
+  relay.meter.resetPeak()
+  for (let step = 0; step < steps; step++) {
+    const sum = zeros(layoutOf(model))
+    const host = new BlocksHost(model, parameters, sum)
+    const loaded = new Set<number>()
+    const spying = {
+      weights: (layer: number) => {
+        loaded.add(layer)
+        return host.weights(layer)
+      },
+      take: (layer: number, gradients: readonly Float32Array[]) => host.take(layer, gradients),
+      skip: () => host.skip()
+    }
+    told.losses.push(relay.train(spying, batch).loss)
+    told.sums.push(sum)
+    told.loaded.push([...loaded].sort((a, b) => a - b))
+  }
+  equal(relay.meter.bytes, before)
+  relay.close()
+  return { ...told, deviceBytes: relay.meter.peakBytes - before }
+}
+
+for (const device of ['cpu', 'wasm'] as const) {
+  describe(`stochastic depth on ${device}`, () => {
+    before(() => openDevice(device))
+    const model = gpt({ layers: 3, skip: 0.6, dropout: 0.2 })
+
+    it('leaves out the same layers under every schedule, which are then not loaded', () => {
+      const expected = stepsOf(model, { schedule: 'baseline-ag', microbatch: 2 })
+      for (const schedule of ['l2l', 'l2l-p'] as const) {
+        for (const stash of STASH_PLACES) {
+          const told = stepsOf(model, { schedule, microbatch: 2, stash, keeps: [3] })
+          deepEqual({ ...told, deviceBytes: 0 }, { ...expected, deviceBytes: 0 })
+        }
+      }
+      const names = layersWithBlocks(model).map(({ name }) => name)
+      for (const [step, order] of expected.loaded.entries()) {
+        deepEqual(
+          order,
+          orderOf(model, step).filter(l => model.layers[l].weights.length > 0)
+        )
+        for (const [k, block] of expected.sums[step].entries()) {
+          const isLoaded = order.some(l => model.layers[l].name === names[k])
+          equal(
+            block.some(v => v !== 0),
+            isLoaded,
+            names[k]
+          )
+        }
+      }
+      notDeepEqual(expected.loaded[0], expected.loaded[1])
+    })
+
+    it('predicts with all layers, which is the mean of what training sees', () => {
+      const layer = gpt({ layers: 1, skip: 0.25 }).layers.find(({ kind }) => kind === 'mlp') as Layer
+      const at = { layer, batch: 2, pass: { training: true, seed: 1 }, seed: 3 }
+      const arrays = arraysOf(at)
+      const [trained, still] = [true, false].map(training =>
+        withTensors(at, arrays, (x, weights) => {
+          const y = layer.forward(x, weights, { training, seed: 1 })
+          const numbers = numbersOf(y)
+          y.dispose()
+          return numbers
+        })
+      )
+      const mean = trained.map((y, i) => 0.75 * y + 0.25 * arrays.x[i])
+      ok(difference([mean], [still]) < 1e-6)
+    })
+  })
+}
+
+describe('stochastic depth', () => {
+  before(() => openDevice('cpu'))
+
+  it('leaves a layer out as often as asked, the deeper the more often', () => {
+    const model = gpt({ layers: 4, skip: 0.4 })
+    const steps = 4000
+    const counts = model.layers.map(() => 0)
+    for (let step = 0; step < steps; step++) for (const l of orderOf(model, step)) counts[l]++
+    model.layers.forEach(({ skipRate = 0, name }, l) => {
+      ok(Math.abs(1 - counts[l] / steps - skipRate) < 0.04, `${name}: ${counts[l]} of ${steps}`)
+    })
+    const rates = model.layers.filter(({ kind }) => kind === 'attention').map(({ skipRate }) => skipRate)
+    deepEqual(rates, [0.1, 0.2, 0.30000000000000004, 0.4])
+  })
+
+  it('steps layers that were left out by a gradient of zero, as plain batches do', () => {
+    const model = gpt({ layers: 2, skip: 0.5 })
+    const examples = randomRows(model, 12)
+    const rule = { name: 'adam' } as const
+    const common = { batch: 3, predictWith: 'current' } as const
+    const learner = new NetworkLearner(model, { schedule: 'l2l' })
+    const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging() }
+    const [plain, relayed] = [
+      new BatchEngine({ ...common, ...parts, dimension: 6, dimensionLimit: 6 }),
+      new RelayEngine({ ...common, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
+    ].map(engine => {
+      engine.learn(examples)
+      const { parameters, state } = engine.finish()
+      return [...parameters, ...state].map(block => [...block])
+    })
+    deepEqual(relayed, plain)
+  })
+
+  it('needs a shortcut, and no norm after it', () => {
+    const of = (layer: object) => ({
+      layers: [
+        { kind: 'embedding', width: 4 },
+        { kind: 'mlp', inner: 4, ...layer }
+      ]
+    })
+    const sample = { kind: 'tokens', shape: [3], vocabulary: 5 } as const
+    for (const bad of [{ shortcut: false }, { norm: 'after' }]) {
+      const spec = parseModel(of({ ...bad, skip: 0.5 }), 'test')
+      throws(
+        () => createModel(spec, sample, { kind: 'next-token' }),
+        /layer mlp1 cannot be skipped: give it a shortcut/
+      )
+    }
+  })
+})
+
+describe('brain floats', () => {
+  before(() => openDevice('cpu'))
+
+  it('are the nearest there are, the even one of two, and NaN stays NaN', () => {
+    fc.assert(
+      fc.property(fc.float({ noNaN: true, noDefaultInfinity: true }), value => {
+        const [near] = fromBf16(toBf16(Float32Array.of(value)))
+        // Their precision is 2^-9 of a number, but for the smallest.
+        ok(!Number.isFinite(near) || Math.abs(near - value) <= Math.max(Math.abs(value) * 2 ** -8, 1e-40))
+        deepEqual(fromBf16(toBf16(Float32Array.of(near))), Float32Array.of(near))
+      })
+    )
+    deepEqual(
+      [...fromBf16(toBf16(Float32Array.of(1 + 2 ** -8, 1 + 3 * 2 ** -8, Number.NaN, -0)))],
+      [1, 1 + 2 ** -6, Number.NaN, -0]
+    )
+  })
+
+  it('halve the stash and change gradients by little, the same wherever the stash is', () => {
+    const model = gpt({ layers: 3, width: 32 })
+    const way = { schedule: 'l2l-p', microbatch: 1, stash: 'device' } as const
+    const [wide, narrow] = PRECISIONS.map(precision => stepsOf(model, { ...way, precision }, 1))
+    for (const stash of STASH_PLACES) {
+      deepEqual(stepsOf(model, { ...way, stash, precision: 'bf16' }, 1).sums, narrow.sums)
+    }
+    const constant = stepsOf(model, { ...way, stash: 'host' }, 1).deviceBytes
+    const share = (narrow.deviceBytes - constant) / (wide.deviceBytes - constant)
+    ok(share > 0.4 && share < 0.6, `${share} of the stash`)
+    for (const [k, block] of wide.sums[0].entries()) {
+      const length = Math.hypot(...block)
+      const off = Math.hypot(...block.map((v, i) => v - narrow.sums[0][k][i]))
+      ok(off > 0 && off < 0.05 * length, `${off} of ${length}`)
+    }
+  })
+
+  it('learn as far as float32', () => {
+    const ends = PRECISIONS.map(precision => {
+      const model = denseModel(5, [12, 12], 3)
+      const rule = { name: 'adam', step: 0.01 } as const
+      const options = { model, rule, averaging: { name: 'tail' }, batch: 8, predictWith: 'current' } as const
+      const engine = new RelayEngine({ ...options, schedule: 'l2l', microbatch: 4, precision })
+      const examples = randomRows(model, 64)
+      for (let pass = 0; pass < 30; pass++) engine.learn(examples)
+      const before = engine.tally.loss
+      engine.learn(examples)
+      engine.finish()
+      return engine.tally.loss - before
+    })
+    ok(Math.abs(ends[1] / ends[0] - 1) < 0.1, `${ends}`)
+  })
+})

@@ -1,0 +1,174 @@
+/** Several devices on one param-server give what one gives, and outlive each other. */
+import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import type { NetworkSpec } from '../../../src/l2l/description.js'
+import { networkLearner, networkModel } from '../../../src/l2l/execution.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import { BlocksHost, NetworkLearner } from '../../../src/l2l/network.js'
+import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
+import { RelayEngine } from '../../../src/l2l/training/engine.js'
+import { DevicePool, WorkerFailedError } from '../../../src/l2l/workers/pool.js'
+import { Shares } from '../../../src/l2l/workers/shares.js'
+import { type Examples, zeros } from '../../../src/learner/index.js'
+import { randomRows } from '../../support/l2l/dense-model.js'
+
+const gpt: NetworkSpec = {
+  layers: parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2, dropout: 0.2, skip: 0.3 }, 'test'),
+  sample: { kind: 'tokens', shape: [5], vocabulary: 7 },
+  target: { kind: 'next-token' }
+}
+const mlp: NetworkSpec = {
+  layers: parseModel({ model: 'mlp', hidden: [16, 16] }, 'test'),
+  sample: { kind: 'features', shape: [6] },
+  target: { kind: 'class', classes: 3 }
+}
+
+function rowsOf(network: NetworkSpec, examples: Examples): DenseRows {
+  const rows = new DenseRows(networkModel(network))
+  for (let row = 0; row < examples.size; row++) rows.append(examples, row)
+  return rows
+}
+
+function close(actual: readonly Float32Array[], expected: readonly Float32Array[], share = 1e-5): void {
+  const largest = Math.max(...expected.map(block => block.reduce((most, v) => Math.max(most, Math.abs(v)), 0)))
+  for (const [k, block] of expected.entries()) {
+    block.forEach((v, i) => {
+      ok(Math.abs(v - actual[k][i]) <= share * largest, `${actual[k][i]} against ${v}`)
+    })
+  }
+}
+
+describe('several device workers', function () {
+  this.timeout(60_000)
+  before(() => openDevice('cpu'))
+
+  for (const workers of [2, 3]) {
+    it(`${workers} train like one, dropout and skipped layers too`, async () => {
+      const examples = randomRows(networkModel(gpt), 40)
+      const run = async (count: number, serverThreads: number) => {
+        const engine = new RelayEngine({
+          model: networkModel(gpt),
+          rule: { name: 'momentum' },
+          averaging: { name: 'tail' },
+          batch: 8,
+          predictWith: 'current',
+          schedule: 'l2l-p',
+          microbatch: 2,
+          serverThreads,
+          workers: count
+        })
+        await engine.share(gpt, 'cpu')
+        engine.learn(examples)
+        const { parameters } = engine.finish()
+        equal(engine.report().workers, count)
+        return { parameters, loss: engine.tally.loss, hits: engine.tally.hits }
+      }
+      const alone = await run(1, 0)
+      for (const threads of [0, 2]) {
+        const shared = await run(workers, threads)
+        close(shared.parameters, alone.parameters, 1e-4)
+        ok(Math.abs(shared.loss / alone.loss - 1) < 1e-4)
+      }
+    })
+  }
+
+  it('add up the gradients that a peer asks for', async () => {
+    const examples = randomRows(networkModel(mlp), 11)
+    const shared = await networkLearner(mlp, 11, { backend: 'cpu', microbatch: 2, workers: 2 })
+    const alone = new NetworkLearner(networkModel(mlp), { microbatch: 2 })
+    const parameters = alone.initial()
+    const [sum, expected] = [zeros(alone.layout), zeros(alone.layout)]
+    for (let time = 0; time < 3; time++) {
+      shared.addGradient(parameters, examples, 0, 11, sum)
+      alone.addGradient(parameters, examples, 0, 11, expected)
+    }
+    close(sum, expected)
+  })
+
+  it('end a step in which one fails, and go on without it', async () => {
+    const relay: RelayOptions = { schedule: 'l2l', microbatch: 1 }
+    const { device, pool, host, rows } = await opened(relay, 3)
+    // Enough for the one microbatch that this thread takes, not for the stash of the worker's two.
+    const alone = new Relay(networkModel(mlp), relay)
+    const one = rowsOf(mlp, randomRows(networkModel(mlp), 1))
+    device.meter.resetPeak()
+    alone.train(host, one)
+    const deviceMemory = device.meter.peakBytes + 4
+    const tight = await opened({ ...relay, deviceMemory }, 3)
+    tight.device.meter.limit = deviceMemory
+    throws(() => tight.pool.train(tight.device, tight.host, tight.rows), WorkerFailedError)
+    equal(tight.pool.size, 1)
+    tight.device.meter.limit = Number.POSITIVE_INFINITY
+    const { loss } = tight.pool.train(tight.device, tight.host, tight.rows)
+    ok(Math.abs(loss - pool.train(device, host, rows).loss) < 1e-4 * loss)
+    pool.close()
+  })
+
+  it('tell of a loss without bounds in any part, and are all still there', async () => {
+    for (const bad of [0, 5]) {
+      const { device, pool, host } = await opened({ schedule: 'l2l-p', microbatch: 1 }, 6)
+      const examples = randomRows(networkModel(mlp), 6)
+      const good = rowsOf(mlp, examples)
+      examples.values.fill(3e38, 6 * bad, 6 * (bad + 1))
+      throws(() => pool.train(device, host, rowsOf(mlp, examples)), { name: 'DivergenceError' })
+      equal(pool.size, 2)
+      ok(pool.train(device, host, good).loss > 0)
+      pool.close()
+    }
+  })
+
+  it('do not start on a device that is not there', async () => {
+    await rejects(opened({ schedule: 'l2l' }, 2, 'none' as 'cpu'), { name: 'DeviceError' })
+  })
+})
+
+async function opened(relay: RelayOptions, size: number, backend: 'cpu' = 'cpu') {
+  const model = networkModel(mlp)
+  const learner = new NetworkLearner(model, {})
+  const weights = learner.initial().map(block => {
+    const shared = new Float32Array(new SharedArrayBuffer(4 * block.length))
+    shared.set(block)
+    return shared
+  })
+  const pool = await DevicePool.open({ network: mlp, backend, relay, weights: { blocks: weights }, workers: 2 })
+  const host = new BlocksHost(model, weights, zeros(learner.layout))
+  return { pool, host, device: new Relay(model, relay), rows: rowsOf(mlp, randomRows(model, size)) }
+}
+
+describe('shares of a minibatch', () => {
+  const counts = fc.integer({ min: 1, max: 60 })
+
+  it('are of all microbatches, as many as the speed says', () => {
+    fc.assert(
+      fc.property(counts, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 5 }), (count, costs) => {
+        const shares = new Shares(costs.length)
+        for (const [worker, cost] of costs.entries()) shares.measured(worker, 10, 10 * cost)
+        const given = shares.of(count)
+        equal(
+          given.reduce((a, b) => a + b, 0),
+          count
+        )
+        // Nobody who has more than one would leave another done by more than a microbatch earlier.
+        for (const [a, share] of given.entries()) {
+          for (const [b, other] of given.entries()) {
+            if (share > 1) ok(share * costs[a] <= (other + 1) * costs[b] + 1e-9, `${given} at ${costs}`)
+          }
+        }
+      })
+    )
+  })
+
+  it('stay as they are for a small gain', () => {
+    const shares = new Shares(2)
+    deepEqual(shares.of(10), [5, 5])
+    shares.measured(0, 5, 50)
+    shares.measured(1, 5, 52)
+    deepEqual(shares.of(10), [5, 5])
+    for (let i = 0; i < 20; i++) shares.measured(1, 5, 200)
+    ok(shares.of(10)[0] >= 7)
+    shares.without(1)
+    deepEqual(shares.of(10), [10])
+  })
+})

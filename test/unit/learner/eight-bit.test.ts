@@ -1,0 +1,97 @@
+/** State in eight bits: how near it stays, and that it is the same everywhere. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { digest } from '../../../src/learner/digest.js'
+import { OptionError } from '../../../src/learner/errors.js'
+import { PACK_STRIDE, pack, packedLength, type Signs, unpack } from '../../../src/learner/rules/eight-bit.js'
+import { createRule } from '../../../src/learner/rules/index.js'
+import { randomFrom } from '../../support/learner/rows.js'
+
+function packed(values: Float32Array, signs: Signs): Float32Array {
+  const into = new Float32Array(packedLength(values.length))
+  pack(values, signs, into, values.length, 0)
+  return into
+}
+
+function there(values: Float32Array, signs: Signs): Float32Array {
+  return unpack(packed(values, signs), signs, values.length, 0, values.length)
+}
+
+const floats = fc.float({ min: Math.fround(-1e30), max: Math.fround(1e30), noNaN: true })
+const vectors = fc.float32Array({ minLength: 1, maxLength: 40, noNaN: true, noDefaultInfinity: true })
+
+describe('eight-bit numbers', () => {
+  it('keep zeros, signs and the largest, and are off by a part of what they are', () => {
+    fc.assert(
+      fc.property(vectors, values => {
+        const back = there(values, 'signed')
+        const most = values.reduce((max, value) => Math.max(max, Math.abs(value)), 0)
+        values.forEach((value, i) => {
+          if (value === 0) assert.equal(back[i], 0)
+          if (value === most) assert.equal(back[i], value)
+          if (Math.abs(value) > 1e-6 * most && most > 1e-30) {
+            assert.equal(Math.sign(back[i]), Math.sign(value))
+            // Half the distance between neighbours: a decade of 2^k parts, k falling from 6 to 0.
+            const decade = Math.min(6, Math.floor(-Math.log10(Math.abs(value) / most)))
+            const apart = (0.9 * 10 ** -decade) / 2 ** (6 - decade)
+            assert.ok(Math.abs(back[i] - value) <= 0.76 * apart * most, `${value} of ${most}: ${back[i]}`)
+          }
+        })
+      })
+    )
+  })
+
+  it('never make zero of what is not, for it may be divided by', () => {
+    const values = Float32Array.of(1, 1e-20, 0, 3e-9)
+    assert.deepEqual([...there(values, 'unsigned')].map(Math.sign), [1, 1, 0, 1])
+    assert.deepEqual([...there(Float32Array.of(-1, -1e-20, 1e-20), 'signed')].map(Math.sign), [-1, -1, 1])
+  })
+
+  it('are whole numbers below 2^24 and finite scales, in a third of the memory', () => {
+    fc.assert(
+      fc.property(fc.array(floats, { minLength: 1, maxLength: 50 }), numbers => {
+        const block = packed(Float32Array.from(numbers), 'signed')
+        assert.ok(block.every(Number.isFinite))
+        const cells = Math.ceil(numbers.length / 3)
+        assert.ok(block.subarray(0, cells).every(cell => Number.isInteger(cell) && cell >= 0 && cell < 2 ** 24))
+      })
+    )
+    assert.ok(packedLength(1e6) < 1e6 / 2.99 + 500)
+  })
+
+  it('are the same whether packed whole or in parts', () => {
+    const random = randomFrom(4)
+    const values = Float32Array.from({ length: 2 * PACK_STRIDE + 1000 }, () => random() - 0.5)
+    const parts = new Float32Array(packedLength(values.length))
+    for (let at = 0; at < values.length; at += PACK_STRIDE) {
+      pack(values.subarray(at, at + PACK_STRIDE), 'signed', parts, values.length, at)
+    }
+    assert.deepEqual(parts, packed(values, 'signed'))
+    const tail = unpack(parts, 'signed', values.length, PACK_STRIDE, values.length)
+    assert.deepEqual(tail, there(values, 'signed').subarray(PACK_STRIDE))
+  })
+
+  it('make the rule give the bits that are written here, on every machine', () => {
+    const rule = createRule({ name: 'adam', bits: 8 })
+    const length = 5000
+    const layout = { blocks: [{ name: 'a', length }] }
+    let now = rule.step(
+      {
+        parameters: [new Float32Array(length)],
+        state: rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
+      },
+      [Float32Array.from({ length }, (_, i) => ((i * 7919) % 1009) / 512 - 1)],
+      3,
+      0
+    )
+    now = rule.step(now, [Float32Array.from({ length }, (_, i) => ((i * 104729) % 2003) / 1024 - 1)], 5, 1)
+    assert.equal(digest([now.parameters, now.state]), '2b7cb1bb5efd42489c39cafe5d9821f0')
+    assert.equal(rule.description, 'adam(step=0.001,beta1=0.9,beta2=0.999,epsilon=1e-8,bits=8)')
+  })
+
+  it('are for eight bits or 32, and not beside a radius', () => {
+    assert.throws(() => createRule({ name: 'adam', bits: 4 as 8 }), OptionError)
+    assert.throws(() => createRule({ name: 'momentum', bits: 8, radius: 1 }), OptionError)
+    assert.equal(createRule({ name: 'lars', bits: 32 }).description, createRule({ name: 'lars' }).description)
+  })
+})
