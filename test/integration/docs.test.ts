@@ -1,9 +1,10 @@
 /**
- * The commands of the README and of the pages on the simulator, regret and HTTP, run as they stand there: blocks marked `run` one after another. A page
+ * The commands of the README and of the pages on the network's page, the simulator, regret and HTTP, run as they stand there: blocks marked `run` one after another. A page
  * that promises what does not work costs a new user more than no page.
  */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { blocks } from '../support/documents.js'
 import { hasCurl, httpPort, Workplace } from '../support/workplace.js'
 
@@ -23,6 +24,22 @@ describe('the documents', function () {
     const accuracies = [...printed.matchAll(/accuracy +([\d.]+) %/g)].map(match => Number(match[1]))
     assert.equal(accuracies.length, 3)
     assert.ok(Math.min(...accuracies) > 70, printed)
+  })
+
+  it('lead to two peers that find each other: the README', async () => {
+    const [first, second] = blocks('peers')[0].split('\n')
+    const address = /--peer (\S+)/.exec(await place.start(first))?.[1] as string
+    // Its folder on this machine is the first one's.
+    const port = httpPort(await place.start(second.replace(/\/ip4\S+/, address).replace('--dir state', '--dir state2')))
+    while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+    await place.interrupt()
+  })
+
+  it('have commands that work as written: the page', async function () {
+    if (!hasCurl()) this.skip()
+    const port = httpPort(await place.start(`${blocks('page peer', 'docs/page.md')[0]} --http 0`))
+    const events = blocks('page events', 'docs/page.md')[0].replace(':7280', `:${port}`)
+    assert.match(run(`${events} -s | head -n 4`), /event: snapshot/)
   })
 
   it('have commands that work as written: the simulator', () => {
