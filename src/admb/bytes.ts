@@ -47,6 +47,8 @@ const floatBits = new Int32Array(float.buffer)
 
 /** Blocks up to that many elements are copied element by element, which is quicker than making a view for them. */
 const SHORT = 64
+/** Bytes of a frame for which the same holds. */
+const SHORT_FRAME = 256
 
 export class Writer {
   #bytes: Uint8Array<ArrayBuffer>
@@ -171,13 +173,13 @@ export class Writer {
   /** Appends the checksum and returns the frame, in a buffer of its own unless `allocate` gives another. */
   finish(allocate?: Allocate): Uint8Array {
     this.#word(checksum(this.#bytes, this.#length))
-    const frame = this.#bytes.subarray(0, this.#length)
-    if (allocate !== undefined) {
-      const copy = allocate(this.#length)
-      copy.set(frame)
-      return copy
+    if (allocate === undefined) {
+      return this.#shared ? this.#bytes.slice(0, this.#length) : this.#bytes.subarray(0, this.#length)
     }
-    return this.#shared ? frame.slice() : frame
+    const copy = allocate(this.#length)
+    if (this.#length > SHORT_FRAME) copy.set(this.#bytes.subarray(0, this.#length))
+    else for (let i = 0; i < this.#length; i++) copy[i] = this.#bytes[i]
+    return copy
   }
 }
 

@@ -117,51 +117,62 @@ function readMaker(input: Reader, updates: number, table: ContributorTable, inco
 function readCoverage(input: Reader, incoming: Incoming): Coverage {
   const contributors: number[] = []
   const segments: number[] = []
-  readRuns(input, incoming, (place, covered) => {
+  let place = 0
+  for (let runs = runsIn(input); runs > 0; runs--) {
+    place += input.integer(LIMITS.contributors)
+    const end = place + input.integer(LIMITS.contributors)
+    const covered = readChange(input, place, end, incoming)
     if (covered < 0) throw new FrameError(`a coverage of ${covered} segments`)
-    contributors.push(incoming.contributor(place))
-    segments.push(covered)
-  })
+    for (; place < end; place++) {
+      contributors.push(incoming.contributor(place))
+      segments.push(covered)
+    }
+  }
   return { contributors, segments }
 }
 
 function readSum(input: Reader, shapes: Shapes, incoming: Incoming, spare: () => Float32Array[]): ReceivedSum {
   const base = input.integer()
-  const segments = incoming.segments(base)
-  if (segments === undefined) readRuns(input, incoming, () => undefined)
-  else {
-    readRuns(input, incoming, (theirs, change) => {
+  const known = incoming.segments(base)
+  const segments = known ?? []
+  let theirs = 0
+  for (let runs = runsIn(input); runs > 0; runs--) {
+    theirs += input.integer(LIMITS.contributors)
+    const end = theirs + input.integer(LIMITS.contributors)
+    const change = readChange(input, theirs, end, incoming)
+    for (; theirs < end; theirs++) {
       const place = incoming.place(theirs)
       while (segments.length <= place) segments.push(0)
       const covered = segments[place] + change
-      if (covered < 0 || covered > MOST_SEGMENTS) throw new FrameError(`a coverage of ${covered} segments`)
+      // Against an unknown base nothing can be said.
+      if (known !== undefined && (covered < 0 || covered > MOST_SEGMENTS)) {
+        throw new FrameError(`a coverage of ${covered} segments`)
+      }
       segments[place] = covered
-    })
+    }
   }
   const count = input.integer()
   const sum = spare()
   input.blocks(shapes.parameters, sum)
-  if (segments === undefined) return { base, count, sum, coverage: undefined }
+  if (known === undefined) return { base, count, sum, coverage: undefined }
   if (isCovering(segments) !== count > 0) {
     throw new FrameError(`a sum of ${count} gradients whose coverage says otherwise`)
   }
   return { base, count, sum, coverage: { contributors: incoming.contributors, segments } }
 }
 
-/** Changes at places of the neighbour's list, in ascending order. */
-function readRuns(input: Reader, incoming: Incoming, take: (place: number, change: number) => void): void {
-  // A run is of three bytes at least.
-  const count = input.integer(Math.min(LIMITS.contributors, Math.floor(input.left / 3)))
-  let place = 0
-  for (let i = 0; i < count; i++) {
-    place += input.integer(LIMITS.contributors)
-    const end = place + input.integer(LIMITS.contributors)
-    const change = input.step()
-    if (end === place || change === 0) throw new FrameError('a change of nothing')
-    if (change > MOST_SEGMENTS) throw new FrameError(`a change by ${change} segments`)
-    if (end > incoming.length) throw new FrameError(`contributor ${end - 1} was never defined`)
-    for (; place < end; place++) take(place, change)
-  }
+/** The number of runs that follow, of three bytes at least. */
+function runsIn(input: Reader): number {
+  return input.integer(Math.min(LIMITS.contributors, Math.floor(input.left / 3)))
+}
+
+/** By how much the places from `start` to `end` of the neighbour's list change. */
+function readChange(input: Reader, start: number, end: number, incoming: Incoming): number {
+  const change = input.step()
+  if (end === start || change === 0) throw new FrameError('a change of nothing')
+  if (change > MOST_SEGMENTS) throw new FrameError(`a change by ${change} segments`)
+  if (end > incoming.length) throw new FrameError(`contributor ${end - 1} was never defined`)
+  return change
 }
 
 function isCovering(segments: readonly number[]): boolean {

@@ -17,10 +17,11 @@ export function encodeFrame(
 ): Uint8Array {
   // Everybody whom the frame mentions must have a place before the list is written.
   placeOfMaker(frame.name, table, outgoing)
-  const coverages = frame.headers.map(({ parent, coverage }) => {
+  const coverages: Runs[] = []
+  for (const { parent, coverage } of frame.headers) {
     placeOfMaker(parent, table, outgoing)
-    return runsBetween(NONE, outgoing.segments([coverage]))
-  })
+    coverages.push(runsBetween(NONE, outgoing.segments([coverage])))
+  }
   const { from, contributors } = outgoing.definitions(frame.sequence)
   const dense = (frame.sum ? 1 : 0) + (frame.content?.kind === 'whole' ? 2 : frame.content ? 1 : 0)
   let capacity = 512 + contributors.length * 64
@@ -51,11 +52,12 @@ export function encodeFrame(
   writeName(out, frame.name, table, outgoing)
   if (frame.content) {
     out.integer(frame.headers.length)
-    frame.headers.forEach(({ count, parent }, i) => {
+    for (let i = 0; i < coverages.length; i++) {
+      const { count, parent } = frame.headers[i]
       out.integer(count)
       writeRuns(out, coverages[i])
       writeName(out, parent, table, outgoing)
-    })
+    }
     if (frame.content.kind === 'whole') {
       out.blocks(frame.content.parameters)
       out.blocks(frame.content.average)

@@ -28,7 +28,9 @@ export class Outgoing {
   #unconfirmed: { readonly sequence: number; readonly length: number }[] = []
   /** The sum that the neighbour holds, as it last said. */
   #held = 0
-  #sent = new Recent<readonly number[]>(BASES)
+  #sent = this.#bases()
+  /** Lists that are of no use as bases any more, to be written over. */
+  #spare: number[][] = []
 
   /** Places taken. */
   get length(): number {
@@ -51,7 +53,9 @@ export class Outgoing {
 
   /** The union of pairwise disjoint coverages by place. */
   segments(parts: readonly Coverage[]): number[] {
-    const result: number[] = new Array(this.#list.length).fill(0)
+    const result = this.#spare.pop() ?? []
+    for (let i = 0; i < result.length; i++) result[i] = 0
+    while (result.length < this.#list.length) result.push(0)
     for (const { contributors, segments } of parts) {
       for (let i = 0; i < segments.length; i++) {
         if (segments[i] === 0) continue
@@ -86,7 +90,8 @@ export class Outgoing {
     this.#places = []
     this.#confirmed = 0
     this.#unconfirmed = []
-    this.#sent = new Recent(BASES)
+    this.#sent = this.#bases()
+    this.#spare = []
   }
 
   /** The last sum of this epoch that the neighbour holds. */
@@ -95,7 +100,8 @@ export class Outgoing {
     return segments === undefined ? NO_BASE : { sequence: this.#held, segments }
   }
 
-  noteSent(sequence: number, segments: readonly number[]): void {
+  /** @param segments of the sum sent; given away */
+  noteSent(sequence: number, segments: number[]): void {
     this.#sent.add(sequence, segments)
   }
 
@@ -103,6 +109,10 @@ export class Outgoing {
     if (sequence === this.#held) return
     this.#held = sequence
     this.#sent.dropBefore(sequence)
+  }
+
+  #bases(): Recent<number[]> {
+    return new Recent(BASES, segments => this.#spare.push(segments))
   }
 }
 

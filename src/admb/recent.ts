@@ -2,18 +2,23 @@
 
 export class Recent<T> {
   readonly #most: number
-  #sequences: number[] = []
-  #items: T[] = []
+  readonly #sequences: number[] = []
+  readonly #items: T[] = []
+  readonly #dropped: (item: T) => void
 
-  /** @param most how many are kept; the oldest go */
-  constructor(most: number) {
+  /**
+   * @param most how many are kept; the oldest go
+   * @param dropped is told what goes
+   */
+  constructor(most: number, dropped: (item: T) => void = () => undefined) {
     this.#most = most
+    this.#dropped = dropped
   }
 
   add(sequence: number, item: T): void {
     this.#sequences.push(sequence)
     this.#items.push(item)
-    if (this.#items.length > this.#most) this.#dropFirst(1)
+    if (this.#items.length > this.#most) this.#dropFirst()
   }
 
   get(sequence: number): T | undefined {
@@ -22,13 +27,11 @@ export class Recent<T> {
   }
 
   dropBefore(sequence: number): void {
-    let older = 0
-    while (older < this.#sequences.length && this.#sequences[older] < sequence) older++
-    if (older > 0) this.#dropFirst(older)
+    while (this.#sequences.length > 0 && this.#sequences[0] < sequence) this.#dropFirst()
   }
 
-  #dropFirst(count: number): void {
-    this.#sequences = this.#sequences.slice(count)
-    this.#items = this.#items.slice(count)
+  #dropFirst(): void {
+    this.#sequences.shift()
+    this.#dropped(this.#items.shift() as T)
   }
 }

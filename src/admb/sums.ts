@@ -93,8 +93,11 @@ export class Sums {
    * @param except the edge whose own sum is left out, because the total goes there
    */
   chosen(except?: Edge): HeldSum[] {
-    const held: HeldSum[] = []
-    for (const edge of this.#edges.values()) if (edge !== except && edge.held) held.push(edge.held)
+    // Of the right length at once: an array that grows takes room for sixteen.
+    const held: HeldSum[] = new Array(this.#edges.size)
+    let count = 0
+    for (const edge of this.#edges.values()) if (edge !== except && edge.held) held[count++] = edge.held
+    held.length = count
     if (this.#apart) return held
     held.sort((a, b) => b.count - a.count)
     const chosen: HeldSum[] = []
@@ -144,11 +147,12 @@ export function total(
 ): { readonly count: number; readonly parts: readonly Coverage[] } {
   for (let b = 0; b < sum.length; b++) sum[b].set(own.sum[b])
   let count = own.count
-  const parts = [own.coverage]
-  for (const held of others) {
-    addInto(sum, held.sum)
-    count += held.count
-    parts.push(held.coverage)
+  const parts: Coverage[] = new Array(others.length + 1)
+  parts[0] = own.coverage
+  for (let i = 0; i < others.length; i++) {
+    addInto(sum, others[i].sum)
+    count += others[i].count
+    parts[i + 1] = others[i].coverage
   }
   return { count, parts }
 }
