@@ -1,0 +1,39 @@
+/**
+ * The picture of the page in the README: `admb demo` while its network is cut in two, in Chromium, into `docs/images/page.png`. It is made
+ * when the page has changed, and looked at before it is committed: `npm run picture`.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findChromium, launch, open } from '../test/e2e/browser.js'
+
+const FILE = 'docs/images/page.png'
+const SIZE = { width: 1120, height: 1225 }
+/** After the cut: both sides have made predictors of their own, and the events are told. */
+const WAIT_MS = 6000
+
+const executable = findChromium()
+if (executable === undefined)
+  throw new Error('no Chromium found: apt-get install chromium, or say where with ADMB_CHROMIUM')
+const demo = spawn(process.execPath, ['dist/src/cli/main.js', 'demo', '--http', '0'], {
+  stdio: ['ignore', 'pipe', 'inherit']
+})
+const browser = await launch(executable)
+try {
+  let page: Awaited<ReturnType<typeof open>>['page'] | undefined
+  for await (const line of createInterface({ input: demo.stdout })) {
+    const url = /^watch it at (\S+)/.exec(line)?.[1]
+    if (url) page = (await open(browser, url, { viewport: SIZE, colorScheme: 'light' })).page
+    if (!line.includes('are cut off from')) continue
+    await sleep(WAIT_MS)
+    await page?.screenshot({ path: FILE })
+    console.log(`wrote ${FILE}`)
+    break
+  }
+} finally {
+  await browser.close()
+  const ended = once(demo, 'exit')
+  demo.kill('SIGTERM')
+  await ended
+}

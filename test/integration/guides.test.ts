@@ -1,0 +1,93 @@
+/**
+ * The guides, followed as a new user would: the tutorial's two peers, both on this machine; choosing, with shorter runs; operating. Only addresses and ports
+ * are this machine's own.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { blocks, read } from '../support/documents.js'
+import { hasCurl, httpPort, Workplace } from '../support/workplace.js'
+import { Served } from './server/harness.js'
+
+const TUTORIAL = 'docs/tutorial.md'
+const OPERATING = 'docs/operating.md'
+
+describe('the guides', function () {
+  this.timeout(300_000)
+  let place: Workplace
+  beforeEach(() => {
+    place = new Workplace()
+  })
+  afterEach(() => place.remove())
+
+  it('lead to two peers that learn together and predict: the tutorial', async function () {
+    if (!hasCurl()) this.skip()
+    const block = (name: string) => blocks(`tutorial ${name}`, TUTORIAL)[0]
+    place.run(block('data'))
+    assert.match(place.run(block('try')), /accuracy +[78]/)
+    place.run(block('keys'))
+    // Port 4280 may be another's: a peer takes a free one where it is not asked for any.
+    const first = await place.start(block('first').replace('0.0.0.0:7280', '0.0.0.0:0'))
+    const address = /--peer (\S+)/.exec(first)?.[1] as string
+    await place.start(block('second').replace(/\/ip4\/192\.0\.2\.7\S+/, address))
+    const here = (commands: string) => commands.replaceAll('192.0.2.7:7280', `127.0.0.1:${httpPort(first)}`)
+    const status = () => place.run(`npx admb status --http 127.0.0.1:${httpPort(first)} --http-token-file http.token`)
+    while (!/neighbours +12D3KooW/.test(status()) || !/adopted +[1-9]/.test(status())) await sleep(100)
+    const said = JSON.parse(place.run(here(block('ask')))) as { predictions: { label: string }[] }
+    assert.match(said.predictions[0].label, /^(yes|no)$/)
+    assert.match(place.run(here(block('learn'))), /"predictor":\{"updates":[1-9]/)
+    const refused = here(block('ask')).replace('$(cat http.token)', 'guessed')
+    assert.match(place.run(refused), /ERR_HTTP_TOKEN/)
+    assert.match(place.run(`npx admb doctor --peer ${address} --network-key net.key`), /ok +model/)
+    await place.interrupt()
+    assert.match(place.run(block('after')), /accuracy +[5-9]/)
+  })
+
+  it('have commands that work as written: choosing', () => {
+    const sweeps = blocks('run', 'docs/choosing.md').map(text =>
+      place.run(text.replaceAll('inputs=50000', 'inputs=2000'))
+    )
+    assert.equal(sweeps.length, 4)
+    for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, kept in/s)
+    const rules = place.run(blocks('choosing rule', 'docs/choosing.md')[0])
+    assert.equal(rules.match(/accuracy/g)?.length, 3)
+  })
+
+  it('have commands that work as written: operating', async () => {
+    place.run(blocks('operating config', OPERATING)[0])
+    place.run(blocks('operating keys', OPERATING)[0])
+    assert.match(readFileSync(join(place.folder, 'allowed.txt'), 'utf8'), /^12D3KooW\w+\n$/)
+    const port = httpPort(await place.start(`${blocks('operating peer', OPERATING)[0]} --http 0`))
+    const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200
+    while (!(await ready())) await sleep(100)
+    await place.interrupt()
+    place.run(blocks('operating backup', OPERATING)[0])
+    assert.match(place.run(blocks('operating restore', OPERATING)[0]), /accuracy +[5-9]/)
+  })
+
+  it('name metrics that a peer has: operating, and the dashboard', async () => {
+    const served = await Served.start()
+    try {
+      await fetch(`${served.url}/status`)
+      const metrics = await (await fetch(`${served.url}/metrics`)).text()
+      const known = new Set([...metrics.matchAll(/^(\w+?)(?:\{| )/gm)].map(match => match[1]))
+      for (const [, name] of metrics.matchAll(/^# TYPE (\w+)/gm)) known.add(name)
+      const dashboard = read('docs/grafana/admb.json')
+      const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] }
+      assert.ok(panels.length > 10 && panels.every(({ targets }) => targets.every(({ expr }) => expr.length > 0)))
+      const names = (text: string) =>
+        [...text.matchAll(/\b(?:admb|process|nodejs)_[a-z0-9_]*[a-z0-9]\b/g)].map(match => match[0])
+      const guide = names(read(OPERATING))
+      const unknown = [...guide, ...names(dashboard)].filter(name => !known.has(name))
+      assert.deepEqual(unknown, [])
+      const own = [...known].filter(name => name.startsWith('admb_') && !/_(bucket|sum|count)$/.test(name))
+      assert.deepEqual(
+        own.filter(name => !guide.includes(name)),
+        []
+      )
+    } finally {
+      await served.stop()
+    }
+  })
+})

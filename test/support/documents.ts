@@ -1,0 +1,35 @@
+/** The project's documents as the tests read them: README, CHANGELOG and all of `docs/`. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Paths of all pages, from the repository's root. */
+export function pages(): string[] {
+  const docs = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.md'))
+  return ['README.md', 'CHANGELOG.md', ...docs.map(name => join('docs', name)).sort()]
+}
+
+export function read(page: string): string {
+  return readFileSync(page, 'utf8')
+}
+
+/** Commands of a page's blocks with that mark, in order. */
+export function blocks(mark: string, page = 'README.md'): string[] {
+  const pattern = new RegExp(`<!-- ${mark} -->\\n+\`\`\`sh\\n(.*?)\`\`\``, 'gs')
+  const found = [...read(page).matchAll(pattern)].map(match => match[1].trim())
+  assert.notEqual(found.length, 0, `${page} has no block marked ${mark}`)
+  return found
+}
+
+/** A page without its fenced blocks. */
+export function prose(page: string): string {
+  return read(page).replace(/^ *```.*?^ *```/gms, '')
+}
+
+/** Every `admb …` that a page tells its reader to type: lines of its shell blocks, and code in its sentences. */
+export function commandLines(page: string): string[] {
+  const shell = [...read(page).matchAll(/^ *```sh\n(.*?)```/gms)].map(match => match[1].replace(/\\\n\s*/g, ' '))
+  const inline = [...prose(page).matchAll(/`([^`]+)`/g)].map(match => match[1].replace(/\s+/g, ' '))
+  const lines = [...shell.flatMap(text => text.split('\n')), ...inline]
+  return lines.flatMap(line => [...line.matchAll(/(?:^|[\s(])admb ([a-z][^|>&;)]*)/g)].map(match => match[1].trim()))
+}

@@ -1,0 +1,99 @@
+/** A folder in which the documents' commands run as they stand there: with data, and with `npx admb` as the command built here. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export class Workplace {
+  readonly folder = mkdtempSync(join(tmpdir(), 'admb-docs-'))
+  readonly #env: NodeJS.ProcessEnv
+  readonly #started: ChildProcess[] = []
+
+  constructor() {
+    writeFileSync(join(this.folder, 'mine.csv'), customers(2000, 1))
+    writeFileSync(join(this.folder, 'other.csv'), customers(2000, 2))
+    // `npx admb` finds the built command at once, without asking npm.
+    const bin = join(this.folder, 'bin')
+    mkdirSync(bin)
+    const main = resolve('dist/src/cli/main.js')
+    writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 })
+    this.#env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` }
+  }
+
+  /** @returns what the commands print; throws if one of them fails */
+  run(commands: string): string {
+    const options = { cwd: this.folder, env: this.#env, encoding: 'utf8', timeout: 200_000 } as const
+    return execFileSync('bash', ['-euc', commands], options)
+  }
+
+  /** Starts a command that stays. @returns what it prints until it serves HTTP */
+  async start(command: string): Promise<string> {
+    const stdio = ['ignore', 'pipe', 'ignore'] as const
+    const peer = spawn('bash', ['-c', `exec ${command}`], { cwd: this.folder, env: this.#env, stdio: [...stdio] })
+    this.#started.push(peer)
+    let printed = ''
+    peer.stdout?.on('data', (text: Buffer) => {
+      printed += text.toString()
+    })
+    while (!printed.includes('status at')) {
+      assert.equal(peer.exitCode, null, `${command} ended`)
+      await sleep(20)
+    }
+    return printed
+  }
+
+  /** Ctrl-C for all that were started, which must end well. */
+  async interrupt(): Promise<void> {
+    for (const peer of this.#started.splice(0)) {
+      const ended = once(peer, 'exit')
+      peer.kill('SIGINT')
+      assert.deepEqual(await ended, [0, null])
+    }
+  }
+
+  kill(): void {
+    for (const peer of this.#started.splice(0)) peer.kill('SIGKILL')
+  }
+
+  remove(): void {
+    this.kill()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+/** Port at which a peer that printed this serves HTTP. */
+export function httpPort(printed: string): number {
+  return Number(/status at http:\/\/[^:]+:(\d+)/.exec(printed)?.[1])
+}
+
+/** Whether this machine has curl; says so where it has not. */
+export function hasCurl(): boolean {
+  try {
+    execFileSync('curl', ['--version'])
+    return true
+  } catch {
+    console.log('      curl is not installed: skipped')
+    return false
+  }
+}
+
+/** Rows that a logistic model can learn something from; the same for the same seed. */
+function customers(rows: number, seed: number): string {
+  let state = seed
+  const random = () => {
+    state = (state * 16807) % 2147483647
+    return state / 2147483647
+  }
+  const lines = ['age,income,region,bought']
+  for (let row = 0; row < rows; row++) {
+    const age = 18 + Math.floor(random() * 60)
+    const income = 1000 + Math.floor(random() * 5000)
+    const region = ['north', 'south', 'east'][Math.floor(random() * 3)]
+    const score = (age - 45) / 10 + (income - 3500) / 1000 + (region === 'east' ? 1 : 0)
+    lines.push([age, income, region, random() < 1 / (1 + Math.exp(-score)) ? 'yes' : 'no'].join(','))
+  }
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,65 @@
+/**
+ * docs/security.md against the code, on what it says a malicious peer can do: whoever mends one of these has a page to mend. What such a peer
+ * cannot do is the affair of the property tests.
+ */
+import assert from 'node:assert/strict'
+import { AdmbNode, encodeSaved, startingPredictor } from '../../../src/admb/index.js'
+import { ContributorTable } from '../../../src/admb/keys.js'
+import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
+
+const LEARNER = createLearner({ model: 'logistic', dimension: 4 })
+const RECIPE = { rule: createRule({ name: 'adagrad' }), averaging: createAveraging({ name: 'tail' }), digest }
+const SHAPES = { parameters: LEARNER.layout, state: RECIPE.rule.stateLayout(LEARNER.layout) }
+const BATCH = 2
+
+function createNode(self: string): AdmbNode {
+  const initial = startingPredictor(LEARNER.initial(), RECIPE)
+  return new AdmbNode({ ...RECIPE, self, incarnation: 1, layout: LEARNER.layout, initial, batch: BATCH, carry: 16 })
+}
+
+/** A predictor that nobody has learned, in somebody else's name. */
+function forged(updates: number): Uint8Array {
+  const parameters = [Float32Array.of(7, 7, 7, 7)]
+  const state = SHAPES.state.blocks.map(({ length }) => new Float32Array(length))
+  const name = { updates, origin: 'honest', incarnation: 1, digest: digest([parameters, parameters, state]) }
+  const predictor = { name, parameters, average: parameters, state }
+  return encodeSaved({ predictor, lineage: [] }, SHAPES, new ContributorTable())
+}
+
+/** Learns an input whose gradient is 1 in its first place, or as large as said. */
+function learn(node: AdmbNode, gradient = 1): void {
+  node.accumulator[0][0] += gradient
+  node.added(1)
+}
+
+describe('docs/security.md', () => {
+  it('is right that a predictor with more updates replaces any other, whoever made it up', () => {
+    const node = createNode('victim')
+    for (let input = 0; input < 5 * BATCH; input++) learn(node)
+    assert.equal(node.predictor.name.updates, 5)
+    node.offer(forged(1_000_000), 'mallory')
+    assert.equal(node.predictor.name.origin, 'honest')
+    assert.equal(node.predictor.parameters[0][0], 7)
+  })
+
+  it('is right that a number of updates near the largest ends learning', () => {
+    const node = createNode('victim')
+    node.offer(forged(Number.MAX_SAFE_INTEGER), 'mallory')
+    for (let input = 0; input < BATCH; input++) learn(node)
+    assert.throws(() => createNode('restarted').restore(node.save()), { code: 'ERR_BAD_FRAME' })
+  })
+
+  it('is right that enormous gradients stop who would use them', () => {
+    const [mallory, victim] = [createNode('mallory'), createNode('victim')]
+    mallory.connect(1, 0, 'victim')
+    victim.connect(1, 0, 'mallory')
+    learn(mallory, 1e30)
+    for (let round = 0; round < 8; round++) {
+      for (const node of [mallory, victim]) node.tick()
+      const [there, back] = [mallory.frame(1), victim.frame(1)]
+      if (there) victim.receive(1, there)
+      if (back) mallory.receive(1, back)
+    }
+    assert.throws(() => learn(victim), { code: 'ERR_DIVERGED' })
+  })
+})
