@@ -5,6 +5,7 @@
 
 import { FrameError } from './errors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
+import type { Contributor } from './keys.js'
 import { HeaderMemory } from './lineage.js'
 import { compareNames, equivocates, type PredictorName, sameName } from './name.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
@@ -65,6 +66,12 @@ export class Holding {
     return compareNames(name, this.#predictor.name)
   }
 
+  /** The predictor that an update with that batch would make; undefined if it is not finite. */
+  next(batch: Batch, maker: Contributor): Predictor | undefined {
+    const predictor = nextPredictor(this.#predictor, batch, maker, this.#recipe)
+    return isFinitePredictor(predictor) ? predictor : undefined
+  }
+
   /** Takes up another predictor. @param chain its header and those of ancestors, newest first */
   turn(predictor: Predictor, chain: readonly Header[], step: Batch | undefined): void {
     const lineage = this.#headers.extend(chain)
@@ -118,6 +125,6 @@ export class Holding {
   }
 }
 
-export function isFinitePredictor({ parameters, average, state }: Predictor): boolean {
+function isFinitePredictor({ parameters, average, state }: Predictor): boolean {
   return isFinite32(parameters) && isFinite32(average) && isFinite32(state)
 }

@@ -13,14 +13,14 @@ import { Edge } from './edge.js'
 import { encodeFrame } from './encode.js'
 import { DivergedError, FrameError } from './errors.js'
 import type { ReceivedFrame, ReceivedSum, SentFrame, Shapes } from './frame.js'
-import { Holding, isFinitePredictor } from './holding.js'
+import { Holding } from './holding.js'
 import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger } from './ledger.js'
-import { type PredictorName, prevails, sameName } from './name.js'
+import { type PredictorName, sameName } from './name.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
-import { type Batch, type Header, nextPredictor, type Predictor } from './predictor.js'
+import type { Batch, Header, Predictor } from './predictor.js'
 import { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
 import { Sums, total } from './sums.js'
 import { byteLength } from './vectors.js'
@@ -32,6 +32,7 @@ export class AdmbNode {
   readonly #outbox: Outbox
   readonly #table = new ContributorTable()
   readonly #self: number
+  readonly #maker: Contributor
   readonly #ledger: Ledger
   readonly #edges = new Map<number, Edge>()
   readonly #buffers: Buffers
@@ -57,6 +58,7 @@ export class AdmbNode {
     this.#holding = new Holding(initial, options, batch, carry === 0 ? 1 : lineage, known)
     this.#outbox = new Outbox(this.#holding, { self, precedence, pushBytes, wholeBytes })
     this.#self = this.#table.number(self, incarnation)
+    this.#maker = { origin: self, incarnation }
     this.#buffers = new Buffers(layout)
     this.#ledger = new Ledger(this.#buffers, carry, this.#self, initial.name)
     this.#sums = new Sums(this.#self, this.#edges, this.#buffers)
@@ -107,7 +109,8 @@ export class AdmbNode {
 
   /**
    * Algorithm 3: `count` own gradients were added to the accumulator. May update.
-   * @throws DivergedError if the update's result is not finite; the node must not be used any further
+   * @throws DivergedError if the update's result is not finite, others' sums that would make it so apart; the node must not be
+   *   used any further
    */
   added(count: number): void {
     this.#ledger.added(count)
@@ -134,22 +137,7 @@ export class AdmbNode {
   tick(): void {
     this.#period++
     for (const edge of this.#edges.values()) {
-      const theirs = edge.peerHolds
-      if (theirs === undefined) {
-        // Neither end may have heard of the other: then somebody must speak again.
-        if (edge.greetBackoff.due(this.#period)) {
-          edge.greetBackoff.again(this.#period)
-          edge.urgent = true
-        }
-      } else if (this.#prevails(theirs, edge)) {
-        if (edge.askBackoff.due(this.#period)) {
-          edge.askBackoff.again(this.#period)
-          edge.ask = true
-        }
-      } else if (this.#outbox.lacks(edge) && edge.pushBackoff.due(this.#period)) {
-        edge.repush = true
-        edge.pushBackoff.again(this.#period)
-      }
+      this.#outbox.remind(edge, this.#period)
       edge.ackDue = edge.owesAck
       if (this.#outbox.shares(edge) && this.#outgoingSums.isDue(edge, this.#period)) edge.sumDue = true
     }
@@ -274,7 +262,7 @@ export class AdmbNode {
 
   #accept(edge: Edge, frame: ReceivedFrame): void {
     const comparison = this.#holding.compare(frame.name)
-    const better = this.#prevails(frame.name, edge)
+    const better = this.#outbox.isBetter(frame.name, edge)
     const adopted = better && frame.content ? this.#holding.receive(frame) : undefined
     edge.received = frame.sequence
     edge.confirm(frame.received, this.#period)
@@ -315,15 +303,31 @@ export class AdmbNode {
   /** Algorithm 6, when b gradients are there. */
   #updateIfFull(): void {
     if (this.gradients < this.#options.batch) return
-    const { self, incarnation } = this.#options
     const sum = this.#buffers.take()
     const { count, parts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen())
     const batch = { sum, count }
-    const predictor = nextPredictor(this.predictor, batch, { origin: self, incarnation }, this.#options)
-    if (!isFinitePredictor(predictor)) throw new DivergedError(predictor.name.updates)
+    const predictor = this.#holding.next(batch, this.#maker)
+    if (predictor === undefined) {
+      if (!this.#refuseExcess()) throw new DivergedError(this.predictor.name.updates + 1)
+      this.#updateIfFull()
+      return
+    }
     const header: Header = { name: predictor.name, parent: this.predictor.name, count, coverage: union(parts) }
     this.#turn(predictor, [header], batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
+  }
+
+  /** Drops sums with which alone an update would not be finite: somebody's fault or malice. @returns whether there was one */
+  #refuseExcess(): boolean {
+    let isFound = false
+    for (const [number, edge] of this.#edges) {
+      if (!edge.held?.count || this.#holding.next(edge.held, this.#maker)) continue
+      this.#sums.refuse(edge)
+      this.#outgoingSums.changed()
+      this.#effects.push({ kind: 'refused', edge: number, reason: 'gradients that no update with them would survive' })
+      isFound = true
+    }
+    return isFound
   }
 
   #turn(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined): void {
@@ -332,11 +336,5 @@ export class AdmbNode {
     this.#sums.turn()
     for (const edge of this.#edges.values()) edge.turn()
     this.#outgoingSums.changed()
-  }
-
-  /** Whether a neighbour's predictor is to be taken over. */
-  #prevails(name: PredictorName, edge: Edge): boolean {
-    const { precedence = 'origin', self } = this.#options
-    return prevails(precedence, name, this.predictor.name, edge.peer, self)
   }
 }

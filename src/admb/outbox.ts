@@ -34,6 +34,12 @@ export class Outbox {
     return edge.peerHolds !== undefined && prevails(precedence, this.#name, edge.peerHolds, self, edge.peer)
   }
 
+  /** Whether a neighbour's predictor is to be taken over. */
+  isBetter(name: PredictorName, edge: Edge): boolean {
+    const { self, precedence } = this.#options
+    return prevails(precedence, name, this.#name, edge.peer, self)
+  }
+
   /** Whether the neighbour holds this node's predictor, or will once the last frame has reached it. */
   shares(edge: Edge): boolean {
     if (edge.peerHolds && sameName(edge.peerHolds, this.#name)) return true
@@ -43,6 +49,26 @@ export class Outbox {
   /** Whether the predictor is to be sent, or sent again, without having been asked for. */
   mustPush(edge: Edge): boolean {
     return this.lacks(edge) && (edge.repush || !this.#wentOut(edge))
+  }
+
+  /** Repeats greetings, requests and predictors that seem lost, each when its wait is over. */
+  remind(edge: Edge, period: number): void {
+    const theirs = edge.peerHolds
+    if (theirs === undefined) {
+      // Neither end may have heard of the other: then somebody must speak again.
+      if (edge.greetBackoff.due(period)) {
+        edge.greetBackoff.again(period)
+        edge.urgent = true
+      }
+    } else if (this.isBetter(theirs, edge)) {
+      if (edge.askBackoff.due(period)) {
+        edge.askBackoff.again(period)
+        edge.ask = true
+      }
+    } else if (this.lacks(edge) && edge.pushBackoff.due(period)) {
+      edge.repush = true
+      edge.pushBackoff.again(period)
+    }
   }
 
   /** Whether the predictor went out and the neighbour has not yet said anything that came after its arrival. */

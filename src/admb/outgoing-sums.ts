@@ -5,6 +5,7 @@ import type { Edge } from './edge.js'
 import type { SentSum } from './frame.js'
 import type { Ledger } from './ledger.js'
 import { type Sums, total } from './sums.js'
+import { isFinite32 } from './vectors.js'
 
 export class OutgoingSums {
   readonly #ledger: Ledger
@@ -36,10 +37,17 @@ export class OutgoingSums {
     return true
   }
 
-  /** The sum that goes with the frame of that sequence number, noted as sent. Its blocks are to be given back. */
-  sum(edge: Edge, sequence: number, period: number): SentSum {
+  /**
+   * The sum that goes with the frame of that sequence number, noted as sent. Its blocks are to be given back.
+   * @returns undefined if it is not finite, which no neighbour would take
+   */
+  sum(edge: Edge, sequence: number, period: number): SentSum | undefined {
     const sum = this.#buffers.take()
     const { count, parts } = total(sum, this.#ledger.close(period), this.#sums.chosen(edge))
+    if (!isFinite32(sum)) {
+      this.#buffers.give(sum)
+      return undefined
+    }
     const base = edge.outgoing.base()
     const segments = edge.outgoing.segments(parts)
     edge.outgoing.noteSent(sequence, segments)

@@ -51,6 +51,15 @@ export class Sums {
     this.#recount()
   }
 
+  /** Drops a neighbour's sum, though the edge stays. */
+  refuse(edge: Edge): void {
+    if (edge.held === undefined) return
+    this.#buffers.give(edge.held.sum)
+    edge.held = undefined
+    edge.changes++
+    this.#recount()
+  }
+
   /** An edge has gone. */
   dropped(edge: Edge): void {
     if (edge.held) this.#buffers.give(edge.held.sum)

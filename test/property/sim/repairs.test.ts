@@ -108,7 +108,7 @@ const REPAIRS: readonly Mutant[] = [
 const DEFECTS: readonly Mutant[] = [
   {
     without: 'a second greeting where the first was lost',
-    changes: [{ file: 'src/admb/node.js', from: 'if (edge.greetBackoff.due(this.#period))', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.greetBackoff.due(period))', to: 'if (false)' }],
     breaks: ['quiescence']
   },
   {
@@ -127,8 +127,8 @@ const DEFECTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/node.js',
-        from: 'nextPredictor(this.predictor, batch,',
-        to: 'nextPredictor(this.predictor, { sum: batch.sum, count: batch.count + 1 },'
+        from: 'this.#holding.next(batch,',
+        to: 'this.#holding.next({ sum: batch.sum, count: batch.count + 1 },'
       }
     ],
     breaks: ['lineage']

@@ -49,17 +49,41 @@ describe('docs/security.md', () => {
     assert.throws(() => createNode('restarted').restore(node.save()), { code: 'ERR_BAD_FRAME' })
   })
 
-  it('is right that enormous gradients stop who would use them', () => {
-    const [mallory, victim] = [createNode('mallory'), createNode('victim')]
+  it('is right that enormous gradients cost their sender the session and stop nobody', () => {
+    const [mallory, victim, friend] = [createNode('mallory'), createNode('victim'), createNode('friend')]
     mallory.connect(1, 0, 'victim')
     victim.connect(1, 0, 'mallory')
-    learn(mallory, 1e30)
+    victim.connect(2, 0, 'friend')
+    friend.connect(1, 0, 'victim')
+    learn(mallory, 3e38)
     for (let round = 0; round < 8; round++) {
-      for (const node of [mallory, victim]) node.tick()
-      const [there, back] = [mallory.frame(1), victim.frame(1)]
-      if (there) victim.receive(1, there)
-      if (back) mallory.receive(1, back)
+      for (const node of [mallory, victim, friend]) node.tick()
+      const frames = [mallory.frame(1), victim.frame(1), victim.frame(2), friend.frame(1)]
+      if (frames[0]) victim.receive(1, frames[0])
+      if (frames[1]) mallory.receive(1, frames[1])
+      if (frames[2]) friend.receive(1, frames[2])
+      if (frames[3]) victim.receive(2, frames[3])
     }
-    assert.throws(() => learn(victim), { code: 'ERR_DIVERGED' })
+    assert.ok(victim.held(1))
+    for (let input = 1; input < BATCH; input++) learn(victim)
+    const refused = victim.takeEffects().filter(({ kind }) => kind === 'refused')
+    assert.deepEqual(
+      refused.map(effect => 'edge' in effect && effect.edge),
+      [1]
+    )
+    assert.equal(victim.held(1), undefined)
+    learn(victim)
+    assert.equal(victim.predictor.name.updates, 1)
+    assert.ok(Number.isFinite(victim.predictor.parameters[0][0]))
+  })
+
+  it('is right that own gradients that are too large do stop a peer', () => {
+    const node = createNode('reckless')
+    assert.throws(
+      () => {
+        for (let input = 0; input < BATCH; input++) learn(node, 3e38)
+      },
+      { code: 'ERR_DIVERGED' }
+    )
   })
 })
