@@ -1,6 +1,6 @@
 /** From what was asked for to how it will be executed: a schedule `auto` is planned, everything else is left as it is. */
 import type { Execution } from '../execution-options.js'
-import { megabytes, OverBudgetError } from '../relay/meter.js'
+import { formatBytes, OverBudgetError } from '../relay/meter.js'
 import type { RelayOptions } from '../relay/relay.js'
 import type { Model } from '../types.js'
 import { makePlan, type Plan } from './plan.js'
@@ -50,7 +50,7 @@ export function planFor(model: Model, profile: DeviceProfile, execution: Executi
 }
 
 function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
-  return `give --device-memory ${megabytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
+  return `give --device-memory ${formatBytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
 }
 
 function relayOptions({ schedule, microbatch, ...plan }: Plan, deviceMemory: number | undefined): RelayOptions {

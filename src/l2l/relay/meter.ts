@@ -44,7 +44,7 @@ export class OverBudgetError extends DeviceError {
     advice = 'use a smaller --microbatch, --stash host, or --schedule l2l'
   ) {
     super(
-      `${what} needs at least ${megabytes(bytes)} on the device, --device-memory allows ${megabytes(limit)}: ${advice}`
+      `${what} needs at least ${formatBytes(bytes)} on the device, --device-memory allows ${formatBytes(limit)}: ${advice}`
     )
   }
 }
@@ -74,7 +74,7 @@ export function deviceMeter(): DeviceMeter {
   return meter
 }
 
-/** Bytes for people: `12.3 MB`, a megabyte being 2^20 bytes. */
-export function megabytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MB`
+/** Bytes for people, as `--device-memory` takes them: `12.3 MB`, or `96.0 kB` below a megabyte, which is 2^20 bytes. */
+export function formatBytes(bytes: number): string {
+  return bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(1)} kB` : `${(bytes / 2 ** 20).toFixed(1)} MB`
 }

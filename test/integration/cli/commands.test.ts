@@ -209,9 +209,9 @@ describe('a command', function () {
     await refuses(
       ['train', '--model', 'mlp', ...small],
       1,
-      /layer hidden0 needs at least .* --device-memory allows 0\.1 MB/
+      /layer hidden0 needs at least .* --device-memory allows 100\.0 kB/
     )
-    await refuses(['plan', 'mlp', ...small], 1, /layer hidden0 needs at least .*give --device-memory [\d.]+MB or more/)
+    await refuses(['plan', 'mlp', ...small], 1, /layer hidden0 needs at least .*give --device-memory [\d.]+kB or more/)
     await refuses(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
     await refuses(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
     const baseline = ['--schedule', 'baseline', '--microbatch', '4']
