@@ -145,7 +145,8 @@ describe('what is expected of the device', () => {
 
   it('names the layer that is too large, and what would fit', () => {
     const model = denseModel(20, [200, 10], 5)
-    const told = /layer dense0 needs at least .* --device-memory allows [\d.]+ kB: give --device-memory [\d.]+kB or more/
+    const told =
+      /layer dense0 needs at least .* --device-memory allows [\d.]+ kB: give --device-memory [\d.]+kB or more/
     throws(() => planFor(model, profileModel(model), { schedule: 'auto', deviceMemory: 20_000 }, 16), told)
   })
 })
