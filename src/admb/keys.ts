@@ -17,9 +17,6 @@ export class ContributorTable {
   readonly #numbers = new Map<string, Map<number, number>>()
   readonly #contributors: Contributor[] = []
   readonly #limit: number
-  /** When each number was last mentioned, by the count of lists. */
-  readonly #mentioned: number[] = []
-  #lists = 0
   /** The number asked for last: a frame mentions its predictor's maker several times. */
   #last = -1
   /** The name whose maker was asked for last, and its maker's number. */
@@ -62,18 +59,6 @@ export class ContributorTable {
       this.#maker = name.updates > 0 ? this.number(name.origin, name.incarnation) : -1
     }
     return this.#maker
-  }
-
-  /** A list that may mention each contributor once begins. */
-  beginList(): void {
-    this.#lists++
-  }
-
-  /** Whether the list has not mentioned the contributor before; notes that it has now. */
-  isFirst(number: number): boolean {
-    if (this.#mentioned[number] === this.#lists) return false
-    this.#mentioned[number] = this.#lists
-    return true
   }
 
   contributor(number: number): Contributor {

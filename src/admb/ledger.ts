@@ -156,10 +156,11 @@ export class Ledger {
     const [nearest, used] = this.#nearest(lineage)
     // Off the known lineage whatever was taken at a predictor older than its oldest may have been used, and counts as used.
     const known = lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
-    for (let e = Math.max(nearest, 0); e < this.#epochs.length; e++) {
+    const first = Math.max(nearest, 0)
+    for (let e = first; e < this.#epochs.length; e++) {
       const { segments, carried } = this.#epochs[e]
-      const isFirst = e === Math.max(nearest, 0)
-      for (let i = isFirst ? 0 : carried; i < segments.length; i++) {
+      // What was carried into a later epoch stands on an earlier list.
+      for (let i = e === first ? 0 : carried; i < segments.length; i++) {
         const segment = segments[i]
         segment.used = e === nearest ? i < used : nearest < 0 && segment.born < known
         if (!segment.used) unused.push(segment)

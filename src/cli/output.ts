@@ -17,11 +17,6 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
 }
 
-/** Such as `12.3 MB`, a megabyte being 2^20 bytes. */
-export function megabytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MB`
-}
-
 /** A line on stderr that is written over, a few times a second; nothing unless stderr is a terminal. */
 export class ProgressLine {
   readonly #every = 200

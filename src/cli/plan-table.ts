@@ -1,6 +1,7 @@
 /** The planner's table, and what came of it. */
+import { formatBytes } from '../l2l/format-bytes.js'
 import type { LayerProfile, Plan, RelayReport } from '../l2l/index.js'
-import { megabytes, print } from './output.js'
+import { print } from './output.js'
 
 /** One line a layer, then the plan as a whole. */
 export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
@@ -8,9 +9,9 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
   const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are', 'weights are']
   const rows = layers.map((layer, l) => [
     layer.name,
-    megabytes(layer.weightBytes),
-    megabytes(batch * layer.outputBytes),
-    megabytes(batch * layer.insideBytes),
+    formatBytes(layer.weightBytes),
+    formatBytes(batch * layer.outputBytes),
+    formatBytes(batch * layer.insideBytes),
     `${(batch * layer.forwardMs).toFixed(1)} ms`,
     `${(batch * layer.vjpMs).toFixed(1)} ms`,
     isKeeping || plan.keeps.includes(l) ? 'kept' : l === layers.length - 1 ? 'kept (last)' : 'computed again',
@@ -35,12 +36,12 @@ export function showOutcome(plan: Plan, { stepMs, devicePeakBytes }: RelayReport
     `plan            ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}, ${kept(plan)}`
   )
   print(`expected        ${expected(plan)}`)
-  print(`measured        ${stepMs.toFixed(1)} ms a step, ${megabytes(devicePeakBytes)} on the device`)
+  print(`measured        ${stepMs.toFixed(1)} ms a step, ${formatBytes(devicePeakBytes)} on the device`)
 }
 
 function expected({ stepMs, deviceBytes, stashBytes }: Plan): string {
-  const stash = stashBytes > 0 ? `, ${megabytes(stashBytes)} of stash on the host` : ''
-  return `${stepMs.toFixed(1)} ms a step, ${megabytes(deviceBytes)} on the device${stash}`
+  const stash = stashBytes > 0 ? `, ${formatBytes(stashBytes)} of stash on the host` : ''
+  return `${stepMs.toFixed(1)} ms a step, ${formatBytes(deviceBytes)} on the device${stash}`
 }
 
 function kept({ keeps, resident }: Plan): string {

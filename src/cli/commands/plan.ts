@@ -1,10 +1,12 @@
 /** `admb plan`: how a network would be executed within a device's memory, and what that is expected to take. */
+
 import type { Command } from 'commander'
+import { formatBytes } from '../../l2l/format-bytes.js'
 import { openStream } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
 import { executionOf, isNetwork, networkOf, parseModelWord, withExecution, withTarget, withText } from '../networks.js'
 import { type DataFlags, withCommon, withData, withFeatures } from '../options.js'
-import { megabytes, print, printJson } from '../output.js'
+import { print, printJson } from '../output.js'
 import { showPlan } from '../plan-table.js'
 import { streamOptions } from '../specs.js'
 import { type TextFlags, textTask } from '../texts.js'
@@ -52,7 +54,7 @@ async function plan(model: string, flags: Flags): Promise<void> {
     printJson({ command: 'plan', device: device.name, profile, plan: chosen })
     return
   }
-  print(`device        ${device.why}, ${megabytes(1000 * profile.bytesPerMs)} a second to it and back`)
+  print(`device        ${device.why}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
   showPlan(profile.layers, chosen, flags.batch)
 }
 

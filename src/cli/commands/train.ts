@@ -1,8 +1,10 @@
 /** `admb train`: one process, no network; what a serial learner makes of a stream. */
+
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { encodeParts } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/keys.js'
+import { formatBytes } from '../../l2l/format-bytes.js'
 import type { NetworkSpec, Plan, RelayReport } from '../../l2l/index.js'
 import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
 import { type RunningTrainer, trainerFor } from '../../library/trainer.js'
@@ -23,7 +25,7 @@ import {
   withLearning,
   withPredictWith
 } from '../options.js'
-import { formatNumber, megabytes, ProgressLine, print, printJson, timeLeft } from '../output.js'
+import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output.js'
 import { showOutcome } from '../plan-table.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
@@ -205,7 +207,7 @@ function show(
     const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped, workers, lostSteps } = relay
     print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the param-server`)
     print(
-      `memory          ${megabytes(devicePeakBytes)} on the device, ${megabytes(hostPeakBytes)} on the host, at most`
+      `memory          ${formatBytes(devicePeakBytes)} on the device, ${formatBytes(hostPeakBytes)} on the host, at most`
     )
     if (workers > 1) print(`devices         ${workers} at the end, each with as much memory`)
     if (lostSteps > 0) print(`lost            ${lostSteps} steps, which a device that failed ended`)

@@ -1,6 +1,7 @@
 /** From what was asked for to how it will be executed: a schedule `auto` is planned, everything else is left as it is. */
 import type { Execution } from '../execution-options.js'
-import { formatBytes, OverBudgetError } from '../relay/meter.js'
+import { formatBytes } from '../format-bytes.js'
+import { OverBudgetError } from '../relay/meter.js'
 import type { RelayOptions } from '../relay/relay.js'
 import type { Model } from '../types.js'
 import { makePlan, type Plan } from './plan.js'

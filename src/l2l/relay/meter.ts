@@ -4,6 +4,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { DeviceError } from '../../device/index.js'
+import { formatBytes } from '../format-bytes.js'
 
 /** The parts of the engine that see all buffers come and go. */
 interface Engine {
@@ -72,9 +73,4 @@ export function deviceMeter(): DeviceMeter {
   counted.bytes = engine.state.numBytes
   meter = counted
   return meter
-}
-
-/** Bytes for people, as `--device-memory` takes them: `12.3 MB`, or `96.0 kB` below a megabyte, which is 2^20 bytes. */
-export function formatBytes(bytes: number): string {
-  return bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(1)} kB` : `${(bytes / 2 ** 20).toFixed(1)} MB`
 }
