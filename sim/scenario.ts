@@ -81,6 +81,11 @@ const schema = z.strictObject({
   reorder: share.default(0),
   /** S of ADMB's carry-over, in periods. */
   carry: z.int().min(0).default(16),
+  /** Frames of ADMB with vectors of more bytes go in parts of about that many. */
+  partBytes: z
+    .int()
+    .min(0)
+    .default(1 << 20),
   /** Periods between two checkpoints of an ADMB node. */
   checkpoint: count.default(8),
   /** Virtual milliseconds until a checkpoint is on the disk. */

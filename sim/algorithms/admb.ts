@@ -2,7 +2,7 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { nameKey, type Precedence, type Predictor, type PredictorName } from '../../src/admb/index.js'
+import { isPart, nameKey, type Precedence, type Predictor, type PredictorName } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { Slab } from '../engine/slab.js'
 import { Disk } from '../faults/disk.js'
@@ -62,6 +62,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       batch,
       carry,
       precedence,
+      partBytes: scenario.partBytes,
       known: world.sharesPredictors ? name => shared.get(name) : undefined,
       allocate: length => slab.allocate(length)
     })
@@ -79,14 +80,17 @@ function run(world: World, precedence: Precedence): Algorithm {
   /** Says the newest once the link can take it. */
   const speak = (index: number, neighbour: number) => {
     const { node, waiting } = sites[index]
-    const free = world.freeAt(index, neighbour)
-    if (free > world.now) {
-      if (!waiting.has(neighbour)) world.after(free - world.now, index, neighbour)
-      waiting.add(neighbour)
-      return
-    }
-    const frame = node.frame(neighbour)
-    if (frame) world.send(index, neighbour, frame, frame.length)
+    let frame: Uint8Array | undefined
+    do {
+      const free = world.freeAt(index, neighbour)
+      if (free > world.now) {
+        if (!waiting.has(neighbour)) world.after(free - world.now, index, neighbour)
+        waiting.add(neighbour)
+        return
+      }
+      frame = node.frame(neighbour)
+      if (frame) world.send(index, neighbour, frame, frame.length)
+    } while (frame && isPart(frame))
   }
   const settle = (index: number) => {
     const { node, neighbours } = sites[index]

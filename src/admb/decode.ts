@@ -1,4 +1,5 @@
 /** Bytes into frames, trusting nothing: whatever an honest sender would not write is refused. */
+import type { Layout } from '../learner/types.js'
 import { hexOf, Reader } from './bytes.js'
 import type { Coverage } from './coverage.js'
 import { FrameError } from './errors.js'
@@ -15,6 +16,7 @@ import {
 import type { Incoming } from './incoming.js'
 import type { Contributor, ContributorTable } from './keys.js'
 import type { PredictorName } from './name.js'
+import { VECTORS, type Vector } from './parts.js'
 import type { Header } from './predictor.js'
 
 const MOST_SEGMENTS = 0x7fffffff
@@ -25,12 +27,14 @@ export interface Receiving {
   readonly incoming: Incoming
   /** Whether a frame of that session and sequence number is to be read at all. */
   isCurrent(session: number, sequence: number): boolean
+  /** Parts of that frame are missing: it is to be decoded again when another has come. */
+  defer(sequence: number, frame: Uint8Array): undefined
 }
 
 /**
  * Strict: throws FrameError for anything that no honest sender writes.
  * @param spare where the sum is put; for the caller to keep if a sum came
- * @returns undefined for a frame that is not current: what an earlier session defined is not known any more
+ * @returns undefined for a frame that is not current (what an earlier session defined is not known any more), or has to wait
  */
 export function decodeFrame(
   bytes: Uint8Array,
@@ -44,7 +48,7 @@ export function decodeFrame(
   const version = input.byte()
   if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version} instead of ${FRAME_VERSION}`)
   const flags = input.byte()
-  if (flags > 31 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
+  if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
     throw new FrameError(`unknown flags ${flags}`)
   const session = input.integer()
   const sequence = input.integer()
@@ -52,6 +56,10 @@ export function decodeFrame(
   if (!edge.isCurrent(session, sequence)) return undefined
   const received = input.integer()
   const heldSum = input.integer()
+  const transfer = flags & FLAGS.apart ? input.integer() : 0
+  if (flags & FLAGS.apart && (transfer < 1 || !(flags & (FLAGS.whole | FLAGS.step | FLAGS.sum)))) {
+    throw new FrameError('parts of nothing')
+  }
   if (flags & FLAGS.definitions) {
     const from = input.integer(LIMITS.contributors)
     const count = input.integer(LIMITS.contributors - from)
@@ -80,14 +88,14 @@ export function decodeFrame(
     // A predictor may have lost its lineage, but a step means nothing without its parent.
     if (count === 0 && flags & FLAGS.step) throw new FrameError('a step without its header')
     if (count > 0 && name.updates === 0) throw new FrameError('a header of the starting predictor')
-    if (flags & FLAGS.whole) {
-      const parameters = input.blocks(shapes.parameters)
-      const average = input.blocks(shapes.parameters)
-      content = { kind: 'whole', parameters, average, state: input.blocks(shapes.state) }
-    } else content = { kind: 'step', sum: input.blocks(shapes.parameters) }
+    content =
+      flags & FLAGS.whole ? readWhole(input, shapes, incoming, transfer) : readStep(input, shapes, incoming, transfer)
+    if (content === undefined) return edge.defer(sequence, bytes)
   }
-  const sum = flags & FLAGS.sum ? readSum(input, shapes, incoming, spare) : undefined
+  const sum = flags & FLAGS.sum ? readSum(input, shapes, incoming, transfer, spare) : undefined
+  if (flags & FLAGS.sum && sum === undefined) return edge.defer(sequence, bytes)
   input.finish()
+  if (transfer > 0) incoming.parts.done(transfer)
   return { session, sequence, received, heldSum, name, ask: (flags & FLAGS.ask) !== 0, headers, content, sum }
 }
 
@@ -131,7 +139,43 @@ function readCoverage(input: Reader, incoming: Incoming): Coverage {
   return { contributors, segments }
 }
 
-function readSum(input: Reader, shapes: Shapes, incoming: Incoming, spare: () => Float32Array[]): ReceivedSum {
+/**
+ * A vector of the frame, or what came of it ahead.
+ * @param transfer that of its parts, 0 if it is in the frame
+ * @param into where it is put if it is in the frame; default new blocks
+ * @returns undefined if parts are missing
+ */
+function readVector(
+  input: Reader,
+  layout: Layout,
+  vector: Vector,
+  { parts }: Incoming,
+  transfer: number,
+  into?: () => Float32Array[]
+): Float32Array[] | undefined {
+  return transfer > 0 ? parts.vector(transfer, vector, layout.blocks.length) : input.blocks(layout, into?.())
+}
+
+function readWhole(input: Reader, shapes: Shapes, incoming: Incoming, transfer: number): Whole | undefined {
+  const parameters = readVector(input, shapes.parameters, VECTORS.parameters, incoming, transfer)
+  const average = readVector(input, shapes.parameters, VECTORS.average, incoming, transfer)
+  const state = readVector(input, shapes.state, VECTORS.state, incoming, transfer)
+  return parameters && average && state && { kind: 'whole', parameters, average, state }
+}
+
+function readStep(input: Reader, shapes: Shapes, incoming: Incoming, transfer: number): Step | undefined {
+  const sum = readVector(input, shapes.parameters, VECTORS.step, incoming, transfer)
+  return sum && { kind: 'step', sum }
+}
+
+/** @returns undefined if parts are missing */
+function readSum(
+  input: Reader,
+  shapes: Shapes,
+  incoming: Incoming,
+  transfer: number,
+  spare: () => Float32Array[]
+): ReceivedSum | undefined {
   const base = input.integer()
   const known = incoming.segments(base)
   const segments = known ?? []
@@ -152,8 +196,8 @@ function readSum(input: Reader, shapes: Shapes, incoming: Incoming, spare: () =>
     }
   }
   const count = input.integer()
-  const sum = spare()
-  input.blocks(shapes.parameters, sum)
+  const sum = readVector(input, shapes.parameters, VECTORS.sum, incoming, transfer, spare)
+  if (sum === undefined) return undefined
   if (known === undefined) return { base, count, sum, coverage: undefined }
   if (isCovering(segments) !== count > 0) {
     throw new FrameError(`a sum of ${count} gradients whose coverage says otherwise`)

@@ -7,6 +7,7 @@ import type { Coverage } from './coverage.js'
 import { Incoming } from './incoming.js'
 import type { PredictorName } from './name.js'
 import { Outgoing } from './outgoing.js'
+import type { Transfer } from './transfer.js'
 
 /** A neighbour's gradients for the predictor held now. */
 export interface HeldSum {
@@ -84,6 +85,8 @@ export class Edge {
 
   /** Highest sequence number received. */
   received = 0
+  /** A frame that waits for parts. */
+  deferred: Uint8Array | undefined
   /** Whether the neighbour has sent content since the last frame to it. */
   owesAck = false
   /** Whether a frame should leave for the acknowledgement alone. */
@@ -95,6 +98,11 @@ export class Edge {
   listed = 0
   /** Periods from a frame to its acknowledgement, as last measured. */
   roundTrip = 0
+
+  /** The frame that is on its way in parts, before which nothing else leaves. */
+  transfer: Transfer | undefined
+  #transfers = 0
+  #deferredSequence = 0
 
   #timed: { readonly sequence: number; readonly period: number } | undefined
 
@@ -110,6 +118,11 @@ export class Edge {
     return this.sent
   }
 
+  /** Number of the next transfer. */
+  nextTransfer(): number {
+    return ++this.#transfers
+  }
+
   /** The neighbour says that this is the newest frame it received. Older ones may have been lost. */
   confirm(sequence: number, period: number): void {
     if (sequence <= this.acknowledged) return
@@ -122,7 +135,13 @@ export class Edge {
   }
 
   isCurrent(session: number, sequence: number): boolean {
-    return session === this.session && sequence > this.received
+    return session === this.session && sequence > this.received && sequence >= this.#deferredSequence
+  }
+
+  /** A frame came before the last of its parts. The newest one waits. */
+  defer(sequence: number, frame: Uint8Array): undefined {
+    this.deferred = frame
+    this.#deferredSequence = sequence
   }
 
   /** A new epoch at this end: sums of the old one mean nothing any more. */

@@ -1,19 +1,21 @@
 /** Frames into bytes. */
 import { type Allocate, blockBytes, Writer } from './bytes.js'
 import { type Runs, runsBetween } from './coverage.js'
-import { FLAGS, FRAME_VERSION, type SentFrame, type Shapes } from './frame.js'
+import { FLAGS, FRAME_VERSION, type SentFrame, type Shapes, type Step, type Whole } from './frame.js'
 import type { ContributorTable } from './keys.js'
 import type { PredictorName } from './name.js'
 import type { Outgoing } from './outgoing.js'
 
 const NONE: readonly number[] = []
 
+/** @param transfer that in which the frame's vectors go ahead of it, in parts; 0: they are in the frame */
 export function encodeFrame(
   frame: SentFrame,
   shapes: Shapes,
   table: ContributorTable,
   outgoing: Outgoing,
-  allocate?: Allocate
+  allocate?: Allocate,
+  transfer = 0
 ): Uint8Array {
   // Everybody whom the frame mentions must have a place before the list is written.
   placeOfMaker(frame.name, table, outgoing)
@@ -23,23 +25,22 @@ export function encodeFrame(
     coverages.push(runsBetween(NONE, outgoing.segments([coverage])))
   }
   const { from, contributors } = outgoing.definitions(frame.sequence)
-  const dense = (frame.sum ? 1 : 0) + (frame.content?.kind === 'whole' ? 2 : frame.content ? 1 : 0)
-  let capacity = 512 + contributors.length * 64
-  for (const block of shapes.parameters.blocks) capacity += dense * blockBytes(block.length)
-  if (frame.content?.kind === 'whole') for (const block of shapes.state.blocks) capacity += blockBytes(block.length)
-  const out = new Writer(capacity)
+  const vectors = transfer === 0 ? vectorBytes(frame, shapes) : 0
+  const out = new Writer(512 + contributors.length * 64 + vectors)
   out.byte(FRAME_VERSION)
   out.byte(
     (frame.ask ? FLAGS.ask : 0) |
       (frame.content?.kind === 'whole' ? FLAGS.whole : 0) |
       (frame.content?.kind === 'step' ? FLAGS.step : 0) |
       (frame.sum ? FLAGS.sum : 0) |
-      (contributors.length > 0 ? FLAGS.definitions : 0)
+      (contributors.length > 0 ? FLAGS.definitions : 0) |
+      (transfer > 0 ? FLAGS.apart : 0)
   )
   out.integer(frame.session)
   out.integer(frame.sequence)
   out.integer(frame.received)
   out.integer(frame.heldSum)
+  if (transfer > 0) out.integer(transfer)
   if (contributors.length > 0) {
     out.integer(from)
     out.integer(contributors.length)
@@ -58,19 +59,32 @@ export function encodeFrame(
       writeRuns(out, coverages[i])
       writeName(out, parent, table, outgoing)
     }
-    if (frame.content.kind === 'whole') {
-      out.blocks(frame.content.parameters)
-      out.blocks(frame.content.average)
-      out.blocks(frame.content.state)
-    } else out.blocks(frame.content.sum)
+    if (transfer === 0) writeContent(out, frame.content)
   }
   if (frame.sum) {
     out.integer(frame.sum.base)
     writeRuns(out, frame.sum.changes)
     out.integer(frame.sum.count)
-    out.blocks(frame.sum.sum)
+    if (transfer === 0) out.blocks(frame.sum.sum)
   }
   return out.finish(allocate)
+}
+
+function writeContent(out: Writer, content: Whole | Step): void {
+  if (content.kind === 'whole') {
+    out.blocks(content.parameters)
+    out.blocks(content.average)
+    out.blocks(content.state)
+  } else out.blocks(content.sum)
+}
+
+/** Most bytes that a frame's vectors take. */
+export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number {
+  const dense = (sum ? 1 : 0) + (content?.kind === 'whole' ? 2 : content ? 1 : 0)
+  let bytes = 0
+  if (dense > 0) for (const block of shapes.parameters.blocks) bytes += dense * blockBytes(block.length)
+  if (content?.kind === 'whole') for (const block of shapes.state.blocks) bytes += blockBytes(block.length)
+  return bytes
 }
 
 /** The place of a predictor's maker; −1 for the starting predictor's. */

@@ -14,7 +14,7 @@ import type { Header } from './predictor.js'
 export const FRAME_VERSION = 1
 
 /** Bits of the byte that says what a frame carries. */
-export const FLAGS = { ask: 1, whole: 2, step: 4, sum: 8, definitions: 16 } as const
+export const FLAGS = { ask: 1, whole: 2, step: 4, sum: 8, definitions: 16, apart: 32, part: 64 } as const
 
 /** Limits on what a frame may claim, checked before anything is allocated for it. */
 export const LIMITS = {

@@ -6,9 +6,12 @@ import type { Coverage } from './coverage.js'
 import { FrameError } from './errors.js'
 import type { PredictorName } from './name.js'
 import { BASES } from './outgoing.js'
+import { Parts } from './parts.js'
 import { Recent } from './recent.js'
 
 export class Incoming {
+  /** Vectors that came ahead of their frame. */
+  readonly parts = new Parts()
   /** Contributors of the sums received, in the order in which they were first mentioned; shared by their coverages. */
   contributors: number[] = []
   /** The name in the last frame, and the bytes of its digest: most frames repeat it. */

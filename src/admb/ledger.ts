@@ -98,6 +98,14 @@ export class Ledger {
     return { sum, count: this.count, coverage: this.#coverage }
   }
 
+  /** One block of that total. */
+  ownBlock(block: number): Float32Array {
+    const sum = this.#sum[block].slice()
+    const open = this.#open[block]
+    for (let i = 0; i < sum.length; i++) sum[i] += open[i]
+    return sum
+  }
+
   /** Closes the open segment and returns the epoch's sum. The blocks are the ledger's own: read them at once. */
   close(period: number): OwnSum {
     if (this.#openCount > 0) {

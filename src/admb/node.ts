@@ -9,8 +9,9 @@ import type { Blocks } from '../learner/types.js'
 import { Buffers } from './buffers.js'
 import { covered, union } from './coverage.js'
 import { decodeFrame } from './decode.js'
+import { Early, type EarlyPart } from './early.js'
 import { Edge } from './edge.js'
-import { encodeFrame } from './encode.js'
+import { encodeFrame, vectorBytes } from './encode.js'
 import { DivergedError, FrameError } from './errors.js'
 import type { ReceivedFrame, ReceivedSum, SentFrame, Shapes } from './frame.js'
 import { Holding } from './holding.js'
@@ -20,9 +21,11 @@ import { type PredictorName, sameName } from './name.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
+import { isPart } from './parts.js'
 import type { Batch, Header, Predictor } from './predictor.js'
 import { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
 import { Sums, total } from './sums.js'
+import { piecesOf, Transfer } from './transfer.js'
 import { byteLength } from './vectors.js'
 
 export class AdmbNode {
@@ -40,6 +43,7 @@ export class AdmbNode {
   readonly #outgoingSums: OutgoingSums
   #effects: Effect[] = []
   #period = 0
+  #early: Early | undefined
   /** Where a frame's sum is put. */
   readonly #spare = () => this.#buffers.take()
 
@@ -113,9 +117,56 @@ export class AdmbNode {
    *   used any further
    */
   added(count: number): void {
+    const early = this.#early
+    const version = this.#outgoingSums.version
+    this.#early = undefined
     this.#ledger.added(count)
     this.#outgoingSums.changed()
-    this.#updateIfFull()
+    const isMade = this.#updateIfFull()
+    if (early && early.isStep === isMade) this.#conclude(early, count, version)
+  }
+
+  /**
+   * For gradients that come block by block: says that those of `count` inputs will now be added to the accumulator, no more than
+   * b is short of. `ready` follows for each block, then `added`, all before anything else happens to the node; or `revoked`.
+   * @param edges that can take a frame
+   * @param isPeriodOver whether a period will have passed before all is added, so that sums are due
+   */
+  begin(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
+    const { batch, partBytes = Number.POSITIVE_INFINITY } = this.#options
+    this.#early = undefined
+    const { blocks } = this.#shapes.parameters
+    if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= partBytes) return
+    const isStep = this.gradients + count >= batch
+    const early = new Early(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger)
+    for (const number of edges) {
+      const edge = this.#edges.get(number)
+      if (edge === undefined || edge.transfer || edge.answer || !this.#outbox.agrees(edge)) continue
+      if (isStep) early.add(number, edge, this.#sums.chosen())
+      else if (isPeriodOver || edge.sumDue) early.add(number, edge, this.#sums.chosen(edge))
+    }
+    if (!early.isEmpty) this.#early = early
+  }
+
+  /** A block of the accumulator holds all that was announced with `begin`. @returns parts that can leave at once */
+  ready(block: number): EarlyPart[] {
+    return this.#early?.ready(block) ?? []
+  }
+
+  /** What was announced with `begin` will not be added as it stood in the accumulator when its blocks were ready. */
+  revoked(): void {
+    this.#early = undefined
+  }
+
+  /** Sums that went ahead in parts are followed by their frames. */
+  #conclude(early: Early, count: number, version: number): void {
+    for (const { edge, transfer } of early.outcome(count, version)) {
+      if (!early.isStep) edge.sumDue = true
+      const frame = this.#compose(edge)
+      const isAsForeseen = early.isStep ? frame.content?.kind === 'step' : frame.sum && !frame.content
+      const bytes = this.#send(edge, frame, isAsForeseen ? transfer : undefined)
+      if (bytes !== undefined) edge.transfer = new Transfer(edge.session, transfer, [], bytes)
+    }
   }
 
   /**
@@ -165,8 +216,10 @@ export class AdmbNode {
     const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
     try {
-      const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, this.#spare)
-      if (frame) this.#accept(edge, frame)
+      if (!isPart(bytes)) this.#decode(edge, bytes)
+      else if (edge.incoming.parts.receive(bytes, edge.session, this.#shapes) && edge.deferred) {
+        this.#decode(edge, edge.deferred)
+      }
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })
@@ -230,34 +283,81 @@ export class AdmbNode {
     const edge = this.#edges.get(edgeNumber)
     return (
       edge !== undefined &&
-      (edge.urgent || edge.ask || edge.answer || edge.sumDue || edge.ackDue || this.#outbox.mustPush(edge))
+      (edge.transfer !== undefined ||
+        edge.urgent ||
+        edge.ask ||
+        edge.answer ||
+        edge.sumDue ||
+        edge.ackDue ||
+        this.#outbox.mustPush(edge))
     )
   }
 
-  /** The next frame for that neighbour, newest state, or undefined if there is nothing to say. Call when it can be sent. */
+  /**
+   * The next frame for that neighbour, newest state, or undefined if there is nothing to say; large ones in parts, so that more
+   * may follow at once. Call when it can be sent.
+   */
   frame(edgeNumber: number): Uint8Array | undefined {
     const edge = this.#edges.get(edgeNumber)
-    if (edge === undefined || !this.hasFrame(edgeNumber)) return undefined
+    if (edge === undefined) return undefined
+    if (edge.transfer === undefined) {
+      if (!this.hasFrame(edgeNumber)) return undefined
+      const bytes = this.#send(edge, this.#compose(edge))
+      if (bytes !== undefined) return bytes
+    }
+    return this.#nextPart(edge)
+  }
+
+  #nextPart(edge: Edge): Uint8Array | undefined {
+    const { transfer } = edge
+    if (transfer?.isAtFrame) edge.transfer = undefined
+    return transfer?.next()
+  }
+
+  /** What is to be said to a neighbour now, noted as said. */
+  #compose(edge: Edge): SentFrame {
     const sequence = edge.nextSequence(this.#period)
-    const name = this.predictor.name
     const content = this.#outbox.content(edge, sequence, this.#period)
     const isSumSent = edge.sumDue && this.#outbox.shares(edge)
-    const sum = isSumSent ? this.#outgoingSums.sum(edge, sequence, this.#period) : undefined
     const frame: SentFrame = {
       session: edge.session,
       sequence,
       received: edge.received,
       heldSum: edge.held?.sequence ?? 0,
-      name,
+      name: this.predictor.name,
       ask: edge.ask,
       headers: content ? this.#outbox.headers(edge) : [],
       content,
-      sum
+      sum: isSumSent ? this.#outgoingSums.sum(edge, sequence, this.#period) : undefined
     }
     edge.urgent = edge.ask = edge.answer = edge.sumDue = edge.owesAck = edge.ackDue = false
-    const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, this.#options.allocate)
-    if (sum) this.#buffers.give(sum.sum)
-    return bytes
+    return frame
+  }
+
+  /**
+   * Encodes a frame; if it is large, it is put on its way in parts.
+   * @param ahead the transfer in which its vectors have gone already
+   * @returns the frame's bytes, unless it goes in parts
+   */
+  #send(edge: Edge, frame: SentFrame, ahead?: number): Uint8Array | undefined {
+    const { partBytes = Number.POSITIVE_INFINITY, allocate } = this.#options
+    if (ahead === undefined && vectorBytes(frame, this.#shapes) <= partBytes) {
+      const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, allocate)
+      if (frame.sum) this.#buffers.give(frame.sum.sum)
+      return bytes
+    }
+    const pieces = ahead === undefined ? piecesOf(frame, partBytes) : []
+    const transfer = ahead ?? edge.nextTransfer()
+    const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, undefined, transfer)
+    edge.transfer = new Transfer(edge.session, transfer, pieces, bytes)
+    return undefined
+  }
+
+  #decode(edge: Edge, bytes: Uint8Array): void {
+    const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, this.#spare)
+    if (frame === undefined) return
+    edge.deferred = undefined
+    this.#accept(edge, frame)
   }
 
   #accept(edge: Edge, frame: ReceivedFrame): void {
@@ -300,9 +400,9 @@ export class AdmbNode {
     this.#effects.push({ kind: 'adopted', predictor, from })
   }
 
-  /** Algorithm 6, when b gradients are there. */
-  #updateIfFull(): void {
-    if (this.gradients < this.#options.batch) return
+  /** Algorithm 6, when b gradients are there. @returns whether an update was made, with all sums that were held */
+  #updateIfFull(): boolean {
+    if (this.gradients < this.#options.batch) return false
     const sum = this.#buffers.take()
     const { count, parts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen())
     const batch = { sum, count }
@@ -310,11 +410,12 @@ export class AdmbNode {
     if (predictor === undefined) {
       if (!this.#refuseExcess()) throw new DivergedError(this.predictor.name.updates + 1)
       this.#updateIfFull()
-      return
+      return false
     }
     const header: Header = { name: predictor.name, parent: this.predictor.name, count, coverage: union(parts) }
     this.#turn(predictor, [header], batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
+    return true
   }
 
   /** Drops sums with which alone an update would not be finite: somebody's fault or malice. @returns whether there was one */

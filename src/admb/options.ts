@@ -23,6 +23,8 @@ export interface AdmbOptions extends Recipe {
   readonly precedence?: Precedence
   /** Whole predictors up to that many bytes are sent unasked to a neighbour that lacks them. Default 65536. */
   readonly pushBytes?: number
+  /** A frame's vectors go in parts of about that many bytes if they take more. Default: they always go in the frame. */
+  readonly partBytes?: number
   /** Predictors that are in this memory already and need not be made again. Default none. */
   readonly known?: Known
   /** Where finished frames are put. Default a buffer of its own for each, which may be transferred. */

@@ -40,9 +40,14 @@ export class Outbox {
     return prevails(precedence, name, this.#name, edge.peer, self)
   }
 
+  /** Whether the neighbour is known to hold this node's predictor. */
+  agrees(edge: Edge): boolean {
+    return edge.peerHolds !== undefined && sameName(edge.peerHolds, this.#name)
+  }
+
   /** Whether the neighbour holds this node's predictor, or will once the last frame has reached it. */
   shares(edge: Edge): boolean {
-    if (edge.peerHolds && sameName(edge.peerHolds, this.#name)) return true
+    if (this.agrees(edge)) return true
     return edge.push !== undefined && edge.push.kind !== 'offer' && this.#wentOut(edge)
   }
 

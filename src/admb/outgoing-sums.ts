@@ -20,6 +20,10 @@ export class OutgoingSums {
     this.#buffers = buffers
   }
 
+  get version(): number {
+    return this.#version
+  }
+
   /** Something has changed of what sums are made of. */
   changed(): void {
     this.#version++

@@ -45,7 +45,13 @@ export function decodeSaved(
   table: ContributorTable = new ContributorTable(),
   digest?: Digest
 ): Saved {
-  const frame = decodeFrame(bytes, shapes, table, { incoming: new Incoming(), isCurrent: () => true }, () => [])
+  const frame = decodeFrame(
+    bytes,
+    shapes,
+    table,
+    { incoming: new Incoming(), isCurrent: () => true, defer: () => undefined },
+    () => []
+  )
   if (frame?.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
   const { parameters, average, state } = frame.content
   if (digest && digest([parameters, average, state]) !== frame.name.digest) {

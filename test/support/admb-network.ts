@@ -12,10 +12,9 @@ import {
   type Header,
   nameKey,
   type Precedence,
-  type Predictor,
-  startingPredictor
+  type Predictor
 } from '../../src/admb/index.js'
-import { toy, toyLayout } from './toy.js'
+import { addToyGradient, assertBelongTogether, toy, toyLayout, toyStart } from './toy.js'
 
 export interface Link {
   readonly number: number
@@ -44,7 +43,12 @@ export interface WorldOptions {
   readonly inputs?: number
   readonly pushBytes?: number
   readonly precedence?: Precedence
+  /** Frames whose vectors are larger go in parts. */
+  readonly partBytes?: number
 }
+
+/** How an input's gradient comes: all of it at once, block by block, or block by block and then otherwise after all. */
+export type Coming = 'whole' | 'blocks' | 'revoked'
 
 export class World {
   readonly hosts: Host[]
@@ -66,7 +70,7 @@ export class World {
   constructor(options: WorldOptions) {
     this.#options = options
     this.#inputs = options.inputs ?? 256
-    this.start = startingPredictor([new Float32Array(this.#inputs)], toy)
+    this.start = toyStart(this.#inputs)
     this.predictors.set(nameKey(this.start.name), this.start)
     this.hosts = options.origins.map(origin => {
       const node = this.#node(origin, 1)
@@ -75,21 +79,49 @@ export class World {
   }
 
   #node(self: string, incarnation: number): AdmbNode {
-    const { batch, carry, pushBytes, precedence } = this.#options
+    const { inputs: _inputs, origins: _origins, ...options } = this.#options
     const layout = toyLayout(this.#inputs)
-    return new AdmbNode({ ...toy, self, incarnation, layout, initial: this.start, batch, carry, pushBytes, precedence })
+    return new AdmbNode({ ...toy, self, incarnation, layout, initial: this.start, ...options })
   }
 
   /** One own input at a host; nothing when the toy model is used up. */
-  input(h: number): void {
+  input(h: number, coming: Coming = 'whole', isPeriodOver = true): void {
     const host = this.hosts[h]
     const i = this.taken.length
     if (i >= this.#inputs) return
     const at = nameKey(host.node.predictor.name)
     this.taken.push({ host: h, incarnation: host.incarnation, at, period: host.period })
-    host.node.accumulator[0][i] += 1
+    if (coming !== 'whole') host.node.begin(1, this.#linksOf(h).keys(), isPeriodOver)
+    if (coming === 'revoked') this.#revoke(h, i)
+    addToyGradient(host.node.accumulator, i)
+    if (coming === 'blocks') this.#leaveEarly(h)
     host.node.added(1)
     this.#observe(h)
+  }
+
+  /** Blocks leave as they come, the last one first. */
+  #leaveEarly(h: number): void {
+    const { node } = this.hosts[h]
+    for (const block of [2, 1, 0]) {
+      for (const { edge, bytes } of node.ready(block)) {
+        const link = this.links.get(edge) as Link
+        link.bags[link.ends[0] === h ? 1 : 0].push(bytes)
+      }
+    }
+  }
+
+  /** Another gradient leaves than the one that counts in the end. */
+  #revoke(h: number, i: number): void {
+    const { node } = this.hosts[h]
+    const before = node.accumulator.map(block => block.slice())
+    addToyGradient(node.accumulator, (i + 1) % this.#inputs)
+    this.#leaveEarly(h)
+    node.revoked()
+    for (const [k, block] of before.entries()) node.accumulator[k].set(block)
+  }
+
+  #linksOf(h: number): Map<number, Link> {
+    return new Map([...this.links].filter(([, { ends, up }]) => ends.some((end, side) => end === h && up[side])))
   }
 
   tick(h: number): void {
@@ -211,10 +243,16 @@ export class World {
     for (const link of this.links.values()) {
       const held = host.node.held(link.number)
       if (held === undefined) continue
+      // Nothing that was taken back, nor what nobody ever took.
+      assert.ok(
+        held.sum[0].findLastIndex(uses => uses !== 0) < this.taken.length,
+        'a sum holds an input that nobody took'
+      )
       // Property 5: no echo.
       const own = held.contributors.some(c => c.origin === host.origin && c.incarnation === host.incarnation)
       assert.ok(!own, 'a held sum contains own gradients')
       assert.equal(total(held.sum[0]), held.count, 'a held sum states another count')
+      assertBelongTogether(held.sum)
     }
   }
 
@@ -229,6 +267,7 @@ export class World {
     if (known)
       for (const part of ['parameters', 'average', 'state'] as const) assert.deepEqual(predictor[part], known[part])
     this.predictors.set(key, predictor)
+    assertBelongTogether(predictor.parameters)
     if (effect.kind === 'updated') this.#checkBatch(h, effect.header, effect.batch)
     // Property 3: each input at most once on any lineage.
     for (const uses of predictor.parameters[0]) assert.ok(uses <= 1, `an input was used ${uses} times on one lineage`)

@@ -1,13 +1,50 @@
 /**
  * An exact learner for checking who used which gradient: input i's gradient is the unit vector e_i and the rule adds sums to
- * the parameters, so a predictor's parameters count how often each input was used on its lineage.
+ * the parameters, so a predictor's parameters count how often each input was used on its lineage. Two more blocks hold the same
+ * counts added up, by which blocks that do not belong together give themselves away.
  */
+import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import type { Recipe } from '../../src/admb/index.js'
-import type { Averaging, Digest, Layout, UpdateRule } from '../../src/learner/types.js'
+import { type Predictor, type Recipe, startingPredictor } from '../../src/admb/index.js'
+import type { Averaging, Blocks, Digest, Layout, UpdateRule } from '../../src/learner/types.js'
+
+const SEVEN = 7
 
 export function toyLayout(inputs: number): Layout {
-  return { blocks: [{ name: 'uses', length: inputs }] }
+  return {
+    blocks: [
+      { name: 'uses', length: inputs },
+      { name: 'uses of every seventh', length: SEVEN },
+      { name: 'all uses', length: 1 }
+    ]
+  }
+}
+
+/** The starting predictor: nothing was used yet. */
+export function toyStart(inputs: number): Predictor {
+  return startingPredictor(
+    toyLayout(inputs).blocks.map(({ length }) => new Float32Array(length)),
+    toy
+  )
+}
+
+/** Adds input i's gradient. */
+export function addToyGradient(sum: Blocks, i: number): void {
+  sum[0][i] += 1
+  sum[1][i % SEVEN] += 1
+  sum[2][0] += 1
+}
+
+/** Whether the blocks were made from the same gradients. */
+export function assertBelongTogether([uses, sevenths, all]: Blocks): void {
+  const counted = new Float32Array(SEVEN)
+  for (const [i, used] of uses.entries()) counted[i % SEVEN] += used
+  assert.deepEqual(sevenths, counted, 'the second block has other gradients than the first')
+  assert.equal(
+    all[0],
+    counted.reduce((a, b) => a + b),
+    'the third block has other gradients than the first'
+  )
 }
 
 const rule: UpdateRule = {

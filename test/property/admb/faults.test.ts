@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { compareNames, nameKey, nextPredictor } from '../../../src/admb/index.js'
-import { type Link, total, World } from '../../support/admb-network.js'
+import { type Coming, type Link, total, World } from '../../support/admb-network.js'
 import { toy } from '../../support/toy.js'
 
+const COMING: readonly Coming[] = ['whole', 'blocks', 'blocks', 'revoked']
 const RUNS = Number(process.env.ADMB_RUNS ?? 6000)
 
 type Action = readonly [kind: Kind, x: number, y: number]
@@ -19,6 +20,7 @@ const kinds = [
   'twice',
   'drop',
   'exchange',
+  'catch up',
   'connect',
   'cut',
   'crash',
@@ -30,6 +32,7 @@ const action = fc.tuple(
   fc.oneof(
     { weight: 30, arbitrary: fc.constant<Kind>('input') },
     { weight: 30, arbitrary: fc.constant<Kind>('exchange') },
+    { weight: 10, arbitrary: fc.constant<Kind>('catch up') },
     { weight: 6, arbitrary: fc.constant<Kind>('tick') },
     { weight: 10, arbitrary: fc.constant<Kind>('send') },
     { weight: 10, arbitrary: fc.constant<Kind>('deliver') },
@@ -50,6 +53,7 @@ const scenario = fc.record({
   batch: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 10, max: 60 })),
   carry: fc.constantFrom(0, 0, 1, 5, 25),
   pushBytes: fc.constantFrom(0, 65536),
+  partBytes: fc.constantFrom(undefined, undefined, 0, 60, 1100),
   schedule: fc.array(action, { minLength: 20, maxLength: 400 })
 })
 
@@ -60,7 +64,7 @@ function perform(world: World, [kind, x, y]: Action): void {
   const side = (y % 2) as 0 | 1
   switch (kind) {
     case 'input':
-      world.input(x % n)
+      world.input(x % n, COMING[y % COMING.length])
       return
     case 'tick':
       world.tick(x % n)
@@ -76,6 +80,9 @@ function perform(world: World, [kind, x, y]: Action): void {
       return
     case 'exchange':
       if (link) exchange(world, link, side)
+      return
+    case 'catch up':
+      if (link) catchUp(world, link, side)
       return
     case 'send':
       if (link) world.send(link, side)
@@ -105,6 +112,13 @@ function exchange(world: World, link: Link, side: 0 | 1): void {
   world.deliver(link, other, link.bags[other].length - 1, false)
 }
 
+/** One end says all that it has to say, and everything on its way arrives in order. */
+function catchUp(world: World, link: Link, side: 0 | 1): void {
+  while (world.send(link, side)) {}
+  const other = (1 - side) as 0 | 1
+  while (link.bags[other].length > 0) world.deliver(link, other, 0, false)
+}
+
 /** Faults end: all links go, a tree in the order of the hosts comes up. */
 function heal(world: World): void {
   for (const link of [...world.links.values()]) for (const side of [0, 1] as const) world.cut(link, side)
@@ -116,8 +130,8 @@ describe('ADMB under generated faults', () => {
   it(`keeps its properties in ${RUNS} schedules and agrees once faults stop`, function () {
     this.timeout(300_000)
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes })
+      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, partBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, partBytes })
         const names = world.hosts.map(host => ({ incarnation: host.incarnation, name: host.node.predictor.name }))
         for (const step of schedule) {
           perform(world, step)
@@ -165,8 +179,8 @@ describe('ADMB under generated faults', () => {
     this.timeout(300_000)
     const standing: readonly Kind[] = ['connect', 'cut', 'crash']
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes })
+      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, partBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, partBytes })
         for (let h = 1; h < nodes; h++) world.connect(h, (h * labels[0].charCodeAt(0)) % h)
         const counts = new Map<string, number>()
         for (const step of schedule) {
@@ -189,8 +203,8 @@ describe('ADMB under generated faults', () => {
   it('wastes no gradient with unlimited carry-over while nobody crashes', function () {
     this.timeout(300_000)
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, pushBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry: 1e6, pushBytes })
+      fc.property(scenario, ({ nodes, labels, batch, pushBytes, partBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry: 1e6, pushBytes, partBytes })
         for (const step of schedule) if (step[0] !== 'crash') perform(world, step)
         heal(world)
         const { node } = world.hosts[0]

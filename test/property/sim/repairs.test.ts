@@ -101,6 +101,16 @@ const REPAIRS: readonly Mutant[] = [
     without: 'the prefix of segments that a lineage has used',
     changes: [{ file: 'src/admb/ledger.js', from: 'i < used', to: 'i < 0' }],
     breaks: ['purity', 'conservation']
+  },
+  {
+    without: 'transfers (parts of one frame are taken for those of another)',
+    changes: [{ file: 'src/admb/parts.js', from: 'if (transfer > this.#transfer)', to: 'if (false)' }],
+    breaks: ['acceptance', 'purity']
+  },
+  {
+    without: 'the wait of a frame for its parts',
+    changes: [{ file: 'src/admb/edge.js', from: 'this.deferred = frame;', to: '' }],
+    breaks: ['quiescence', 'idempotence']
   }
 ]
 

@@ -4,18 +4,10 @@ import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { Reader, Writer } from '../../../src/admb/bytes.js'
 import { checksum } from '../../../src/admb/checksum.js'
-import {
-  AdmbNode,
-  Assembler,
-  decodeSaved,
-  encodeParts,
-  FrameError,
-  nameKey,
-  startingPredictor
-} from '../../../src/admb/index.js'
+import { AdmbNode, Assembler, decodeSaved, encodeParts, FrameError, nameKey } from '../../../src/admb/index.js'
 import { ContributorTable } from '../../../src/admb/keys.js'
 import { World } from '../../support/admb-network.js'
-import { toy, toyLayout } from '../../support/toy.js'
+import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const FUZZ = Number(process.env.ADMB_FUZZ ?? 100_000)
 
@@ -135,45 +127,53 @@ describe('frames', () => {
     )
   })
 
-  it(`change nothing and raise no error in ${FUZZ} mutations`, function () {
-    this.timeout(240_000)
-    const world = new World({ origins: ['a', 'b', 'c'], batch: 40, carry: 9, inputs: 64 })
-    const links = [world.connect(0, 1), world.connect(1, 2)]
-    const frames: Uint8Array[] = []
-    for (let r = 0; r < 20; r++) {
-      for (let h = 0; h < 3; h++) world.input(h)
-      for (let h = 0; h < 3; h++) world.tick(h)
-      for (const side of [0, 1] as const) if (world.send(links[0], side)) frames.push(links[0].bags[1 - side][0])
-      world.flush()
-    }
-    const victim = world.hosts[1].node
-    const state = () => [nameKey(victim.predictor.name), victim.gradients, victim.held(1)?.count, victim.held(2)?.count]
-    const before = state()
-    let seed = 1
-    const random = (n: number) => {
-      seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff
-      return seed % n
-    }
-    let refused = 0
-    for (let run = 0; run < FUZZ; run++) {
-      const original = frames[random(frames.length)]
-      const mutated = original.slice(0, run % 5 === 0 ? random(original.length + 1) : original.length)
-      for (let m = random(4) + 1; m > 0 && mutated.length > 0; m--) mutated[random(mutated.length)] = random(256)
-      if (Buffer.compare(mutated, original) === 0) continue
-      // Every other frame gets a fitting checksum, so that what lies behind it is reached.
-      const sealed = run % 2 === 0 && mutated.length > 4 ? seal(mutated) : mutated
-      const stranger = run % 2 === 0
-      const target = stranger ? fresh() : victim
-      target.receive(1, sealed)
-      for (const effect of target.takeEffects()) if (effect.kind === 'refused') refused++
-      if (!stranger) assert.deepEqual(state(), before, `run ${run}`)
-    }
-    assert.ok(refused > FUZZ / 2, `only ${refused} were refused`)
-  })
+  for (const partBytes of [undefined, 0])
+    it(`change nothing and raise no error in ${FUZZ} mutations, ${partBytes === undefined ? 'whole' : 'in parts'}`, function () {
+      this.timeout(240_000)
+      const world = new World({ origins: ['a', 'b', 'c'], batch: 40, carry: 9, inputs: 64, partBytes })
+      const links = [world.connect(0, 1), world.connect(1, 2)]
+      const frames: Uint8Array[] = []
+      for (let r = 0; r < 20; r++) {
+        for (let h = 0; h < 3; h++) world.input(h)
+        for (let h = 0; h < 3; h++) world.tick(h)
+        for (const side of [0, 1] as const) {
+          while (world.send(links[0], side)) frames.push(links[0].bags[1 - side].at(-1) as Uint8Array)
+        }
+        world.flush()
+      }
+      const victim = world.hosts[1].node
+      const state = () => [
+        nameKey(victim.predictor.name),
+        victim.gradients,
+        victim.held(1)?.count,
+        victim.held(2)?.count
+      ]
+      const before = state()
+      let seed = 1
+      const random = (n: number) => {
+        seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff
+        return seed % n
+      }
+      let refused = 0
+      for (let run = 0; run < FUZZ; run++) {
+        const original = frames[random(frames.length)]
+        const mutated = original.slice(0, run % 5 === 0 ? random(original.length + 1) : original.length)
+        for (let m = random(4) + 1; m > 0 && mutated.length > 0; m--) mutated[random(mutated.length)] = random(256)
+        if (Buffer.compare(mutated, original) === 0) continue
+        // Every other frame gets a fitting checksum, so that what lies behind it is reached.
+        const sealed = run % 2 === 0 && mutated.length > 4 ? seal(mutated) : mutated
+        const stranger = run % 2 === 0
+        const target = stranger ? fresh() : victim
+        target.receive(1, sealed)
+        for (const effect of target.takeEffects()) if (effect.kind === 'refused') refused++
+        if (!stranger) assert.deepEqual(state(), before, `run ${run}`)
+      }
+      assert.ok(refused > FUZZ / 2, `only ${refused} were refused`)
+    })
 })
 
 const layout = toyLayout(64)
-const initial = startingPredictor([new Float32Array(64)], toy)
+const initial = toyStart(64)
 
 /** A node that may be changed by a frame that happens to be valid. */
 function fresh(): AdmbNode {

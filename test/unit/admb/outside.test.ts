@@ -1,11 +1,11 @@
 /** What comes outside the tree (a fetched predictor), and what is looked at but never shared (look-ahead). */
 import assert from 'node:assert/strict'
-import { AdmbNode, FrameError, startingPredictor } from '../../../src/admb/index.js'
-import { toy, toyLayout } from '../../support/toy.js'
+import { AdmbNode, FrameError } from '../../../src/admb/index.js'
+import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 32
 const layout = toyLayout(INPUTS)
-const initial = startingPredictor([new Float32Array(INPUTS)], toy)
+const initial = toyStart(INPUTS)
 const node = (self: string, batch = 4, carry = 9) =>
   new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch, carry })
 

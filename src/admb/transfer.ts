@@ -1,0 +1,56 @@
+/** A frame on its way in parts: first its vectors, some blocks at a time, each encoded when it can leave; then the frame itself. */
+import type { Blocks } from '../learner/types.js'
+import { blockBytes } from './bytes.js'
+import type { SentFrame } from './frame.js'
+import { encodePart, type Piece, VECTORS, type Vector } from './parts.js'
+
+export class Transfer {
+  readonly #session: number
+  readonly #number: number
+  readonly #pieces: Piece[]
+  readonly #frame: Uint8Array
+
+  /**
+   * @param pieces what has not left yet
+   * @param frame the encoded frame, its vectors left out
+   */
+  constructor(session: number, number: number, pieces: readonly Piece[], frame: Uint8Array) {
+    this.#session = session
+    this.#number = number
+    this.#pieces = [...pieces]
+    this.#frame = frame
+  }
+
+  /** Whether nothing but the frame itself is left. */
+  get isAtFrame(): boolean {
+    return this.#pieces.length === 0
+  }
+
+  /** What leaves next. The frame is the last. */
+  next(): Uint8Array {
+    const piece = this.#pieces.shift()
+    return piece === undefined ? this.#frame : encodePart(this.#session, this.#number, piece)
+  }
+}
+
+/** A frame's vectors in pieces of about that many bytes, of one block at least. */
+export function piecesOf({ content, sum }: SentFrame, bytes: number): Piece[] {
+  const vectors: [Vector, Blocks][] = []
+  if (content?.kind === 'whole') {
+    const { parameters, average, state } = content
+    vectors.push([VECTORS.parameters, parameters], [VECTORS.average, average], [VECTORS.state, state])
+  } else if (content !== undefined) vectors.push([VECTORS.step, content.sum])
+  if (sum !== undefined) vectors.push([VECTORS.sum, sum.sum])
+  return vectors.flatMap(([vector, blocks]) => cut(vector, blocks, bytes))
+}
+
+function cut(vector: Vector, blocks: Blocks, bytes: number): Piece[] {
+  const pieces: Piece[] = []
+  for (let first = 0, end = 0; first < blocks.length; first = end) {
+    let taken = blockBytes(blocks[end++].length)
+    while (end < blocks.length && taken + blockBytes(blocks[end].length) <= bytes)
+      taken += blockBytes(blocks[end++].length)
+    pieces.push({ vector, first, blocks: blocks.slice(first, end) })
+  }
+  return pieces
+}
