@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os'
 import * as tf from '@tensorflow/tfjs-core'
 import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
-import { BlocksHost } from '../../src/l2l/network.js'
+import { BlocksHost } from '../../src/l2l/hosts.js'
 import { deviceMeter } from '../../src/l2l/relay/meter.js'
 import { Relay, type RelayOptions } from '../../src/l2l/relay/relay.js'
 import { GradientSum, judge, load, microbatches, type Run, trainingPass } from '../../src/l2l/relay/run.js'

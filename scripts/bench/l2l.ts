@@ -5,7 +5,7 @@
  */
 import { openDevice } from '../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
-import { BlocksHost } from '../../src/l2l/network.js'
+import { BlocksHost } from '../../src/l2l/hosts.js'
 import { Relay, type RelayOptions } from '../../src/l2l/relay/relay.js'
 import { DenseRows } from '../../src/l2l/rows.js'
 import { RelayEngine } from '../../src/l2l/training/engine.js'

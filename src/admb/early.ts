@@ -31,10 +31,12 @@ export class Early {
   readonly #version: number
   readonly #blocks: number
   readonly #ready = new Set<number>()
+  /** Neighbours to whom parts have gone. */
+  readonly #touched = new Set<Edge>()
   #destinations: Destination[] = []
 
   /**
-   * @param version state of what sums are made of: see `outcome`
+   * @param version state of what sums are made of: see `isComplete`
    * @param blocks how many there are
    */
   constructor(count: number, isStep: boolean, version: number, blocks: number, ledger: Ledger) {
@@ -65,7 +67,11 @@ export class Early {
       total.set(own)
       // The order of `total` in sums.ts, for equal bits.
       for (const { sum } of others) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
-      if (!isFiniteBlock(total)) return false
+      if (!isFiniteBlock(total)) {
+        giveUp(edge)
+        return false
+      }
+      this.#touched.add(edge)
       const bytes = encodePart(edge.session, transfer, { vector, first: block, blocks: [total] })
       parts.push({ edge: number, bytes })
       return true
@@ -73,9 +79,22 @@ export class Early {
     return parts
   }
 
-  /** @returns where everything went, if it still is what would be sent to them: nothing else happened meanwhile */
-  outcome(count: number, version: number): readonly Destination[] {
-    const isWhole = this.#ready.size === this.#blocks && count === this.count && version === this.#version
-    return isWhole ? this.#destinations : []
+  /** Whether everything went, and still is what would be sent: nothing else happened meanwhile. */
+  isComplete(count: number, version: number): boolean {
+    return this.#ready.size === this.#blocks && count === this.count && version === this.#version
   }
+
+  get destinations(): readonly Destination[] {
+    return this.#destinations
+  }
+
+  /** What has left comes to nothing. */
+  abandon(): void {
+    for (const edge of this.#touched) giveUp(edge)
+  }
+}
+
+/** A frame ends what the neighbour has to keep for the parts: until then no others are sent. */
+function giveUp(edge: Edge): void {
+  edge.urgent = true
 }

@@ -79,10 +79,10 @@ export interface Shapes {
   readonly state: Layout
 }
 
-/** An upper bound on the bytes of any valid frame for a model of these shapes. */
+/** An upper bound on the bytes of any valid frame for a model of these shapes, or of its parts and those of a sum that came to nothing. */
 export function maximumFrameBytes(shapes: Shapes): number {
   let vectors = 0
-  for (const block of shapes.parameters.blocks) vectors += 3 * blockBytes(block.length)
+  for (const block of shapes.parameters.blocks) vectors += 4 * blockBytes(block.length)
   for (const block of shapes.state.blocks) vectors += blockBytes(block.length)
   return vectors + (1 << 24)
 }

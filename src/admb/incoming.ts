@@ -78,7 +78,14 @@ export class Incoming {
     if (sequence === 0) return []
     const coverage = this.#received.get(sequence)
     if (coverage === undefined) return undefined
-    if (coverage.contributors === this.contributors) return coverage.segments.slice()
+    const { segments } = this.current(coverage)
+    return segments === coverage.segments ? segments.slice() : segments
+  }
+
+  /** A coverage received here in the order of `contributors`, which may have been renewed since. */
+  current(coverage: Coverage): { readonly contributors: number[]; readonly segments: number[] } {
+    const { contributors } = this
+    if (coverage.contributors === contributors) return { contributors, segments: coverage.segments as number[] }
     const segments: number[] = []
     coverage.segments.forEach((covered, i) => {
       if (covered === 0) return
@@ -86,7 +93,7 @@ export class Incoming {
       while (segments.length <= place) segments.push(0)
       segments[place] = covered
     })
-    return segments
+    return { contributors, segments }
   }
 
   /** @param base sequence number of the sum against which it was given: older ones are not needed any more */

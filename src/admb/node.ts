@@ -123,7 +123,8 @@ export class AdmbNode {
     this.#ledger.added(count)
     this.#outgoingSums.changed()
     const isMade = this.#updateIfFull()
-    if (early && early.isStep === isMade) this.#conclude(early, count, version)
+    if (early?.isStep === isMade && early.isComplete(count, version)) this.#conclude(early)
+    else early?.abandon()
   }
 
   /**
@@ -134,14 +135,14 @@ export class AdmbNode {
    */
   begin(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
     const { batch, partBytes = Number.POSITIVE_INFINITY } = this.#options
-    this.#early = undefined
+    this.revoked()
     const { blocks } = this.#shapes.parameters
     if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= partBytes) return
     const isStep = this.gradients + count >= batch
     const early = new Early(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger)
     for (const number of edges) {
       const edge = this.#edges.get(number)
-      if (edge === undefined || edge.transfer || edge.answer || !this.#outbox.agrees(edge)) continue
+      if (edge === undefined || edge.transfer || edge.answer || edge.urgent || !this.#outbox.agrees(edge)) continue
       if (isStep) early.add(number, edge, this.#sums.chosen())
       else if (isPeriodOver || edge.sumDue) early.add(number, edge, this.#sums.chosen(edge))
     }
@@ -155,15 +156,16 @@ export class AdmbNode {
 
   /** What was announced with `begin` will not be added as it stood in the accumulator when its blocks were ready. */
   revoked(): void {
+    this.#early?.abandon()
     this.#early = undefined
   }
 
   /** Sums that went ahead in parts are followed by their frames. */
-  #conclude(early: Early, count: number, version: number): void {
-    for (const { edge, transfer } of early.outcome(count, version)) {
-      if (!early.isStep) edge.sumDue = true
+  #conclude({ isStep, destinations }: Early): void {
+    for (const { edge, transfer } of destinations) {
+      if (!isStep) edge.sumDue = true
       const frame = this.#compose(edge)
-      const isAsForeseen = early.isStep ? frame.content?.kind === 'step' : frame.sum && !frame.content
+      const isAsForeseen = isStep ? frame.content?.kind === 'step' : frame.sum && !frame.content
       const bytes = this.#send(edge, frame, isAsForeseen ? transfer : undefined)
       if (bytes !== undefined) edge.transfer = new Transfer(edge.session, transfer, [], bytes)
     }
@@ -390,8 +392,10 @@ export class AdmbNode {
       this.#buffers.give(sum)
       return
     }
-    edge.incoming.noteReceived(sequence, coverage, base)
-    this.#sums.hold(edge, { sequence, count, coverage, sum })
+    // The very frame may have brought the predictor with which lists begin anew.
+    const current = edge.incoming.current(coverage)
+    edge.incoming.noteReceived(sequence, current, base)
+    this.#sums.hold(edge, { sequence, count, coverage: current, sum })
     this.#outgoingSums.changed()
   }
 

@@ -7,6 +7,7 @@ import {
   DivergenceError,
   ExampleError,
   type Examples,
+  type GradientProgress,
   type Layout,
   type Learner,
   type Prediction,
@@ -16,11 +17,10 @@ import {
 import { initialBlocks, layoutOf } from './blocks.js'
 import type { NetworkSpec } from './description.js'
 import type { Execution } from './execution-options.js'
-import { addToBlock, blockNumbers } from './parameters.js'
+import { BlocksHost, CarefulHost } from './hosts.js'
 import { Relay, type RelayOptions } from './relay/relay.js'
 import type { Host } from './relay/types.js'
 import { DenseRows } from './rows.js'
-import { isFiniteBlock } from './training/block-step.js'
 import type { Model } from './types.js'
 import { DevicePool, WorkerFailedError } from './workers/pool.js'
 
@@ -29,35 +29,13 @@ export const INITIAL_SEED = 20020564
 /** Rows scored at once: outputs of two layers of them are stashed. */
 const SCORE_ROWS = 256
 
-/** Lends blocks, and adds gradients to others. */
-export class BlocksHost implements Host {
-  readonly #numbers: readonly (number | undefined)[]
-
-  constructor(
-    model: Model,
-    private readonly parameters: Blocks,
-    private readonly sum: Blocks
-  ) {
-    this.#numbers = blockNumbers(model)
-  }
-
-  weights(layer: number): Float32Array {
-    return this.parameters[this.#numbers[layer] as number]
-  }
-
-  take(layer: number, gradients: readonly Float32Array[]): void {
-    addToBlock(this.sum[this.#numbers[layer] as number], gradients)
-  }
-
-  skip(): void {}
-}
-
 export class NetworkLearner implements Learner {
   readonly layout: Layout
   readonly classifies: boolean
   readonly relay: Relay
   readonly #rows: DenseRows
-  #scratch: Float32Array[] | undefined
+  /** What blocks of sums held before a gradient was added, to be taken back. */
+  #before: Float32Array[] | undefined
   #pool: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] } | undefined
 
   /** @throws OptionError for options that do not go together */
@@ -106,10 +84,17 @@ export class NetworkLearner implements Learner {
    * A gradient that is not finite is never added: the rows are then taken one by one, as far as the one to blame.
    * @throws ExampleError naming the first row that does not fit or has no finite gradient; rows before it have been added
    */
-  addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void {
+  addGradient(
+    parameters: Blocks,
+    examples: Examples,
+    from: number,
+    to: number,
+    sum: Blocks,
+    progress?: GradientProgress
+  ): void {
     if (from === to) return
     const batch = this.#gather(examples, from, to)
-    if (this.#add(parameters, batch, sum)) return
+    if (this.#add(parameters, batch, sum, progress)) return
     for (let row = from; row < to; row++) {
       if (!this.#add(parameters, this.#gather(examples, row, row + 1), sum)) {
         throw new ExampleError(row, 'the gradient is not a finite number: scale the features, or use a smaller step')
@@ -141,20 +126,19 @@ export class NetworkLearner implements Learner {
   }
 
   /** @returns whether the gradient was finite; if not, nothing was added */
-  #add(parameters: Blocks, batch: DenseRows, sum: Blocks): boolean {
-    this.#scratch ??= zeros(this.layout)
-    for (const block of this.#scratch) block.fill(0)
+  #add(parameters: Blocks, batch: DenseRows, sum: Blocks, progress?: GradientProgress): boolean {
+    this.#before ??= zeros(this.layout)
+    const host = new CarefulHost(this.model, parameters, sum, this.#before, progress)
     try {
-      this.#train(new BlocksHost(this.model, parameters, this.#scratch), parameters, batch)
+      this.#train(host, parameters, batch)
+      return true
     } catch (error) {
+      host.takeBack()
       if (error instanceof DivergenceError) return false
-      // Nothing was added yet, and the pool goes on without the one that failed.
+      // The pool goes on without the one that failed.
       if (error instanceof WorkerFailedError) return this.#add(parameters, batch, sum)
       throw error
     }
-    if (!this.#scratch.every(isFiniteBlock)) return false
-    for (const [k, block] of this.#scratch.entries()) addToBlock(sum[k], [block])
-    return true
   }
 
   #train(host: Host, parameters: Blocks, batch: DenseRows): void {

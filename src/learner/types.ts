@@ -41,6 +41,14 @@ export interface Score {
   hits: number
 }
 
+/** Hears how far a gradient has come whose blocks come one after the other. */
+export interface GradientProgress {
+  /** The sum's block of that number is final, unless `revoked` follows. */
+  ready(block: number): void
+  /** What was added was taken back: blocks that were ready are as they were before. */
+  revoked(): void
+}
+
 /**
  * A model and its loss. Stateless: parameters are arguments, so that the same learner serves w, the running average and
  * anything a neighbour sent.
@@ -53,8 +61,18 @@ export interface Learner {
   initial(): Float32Array[]
   /** Scores rows [from, to) with `parameters`, adding to `into`. Unlabelled rows are not allowed. */
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void
-  /** Adds the loss gradients (a sum, not a mean) of rows [from, to) at `parameters` into `sum`. */
-  addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void
+  /**
+   * Adds the loss gradients (a sum, not a mean) of rows [from, to) at `parameters` into `sum`.
+   * @param progress hears of blocks that are done before others, where there are such
+   */
+  addGradient(
+    parameters: Blocks,
+    examples: Examples,
+    from: number,
+    to: number,
+    sum: Blocks,
+    progress?: GradientProgress
+  ): void
   /** What it makes of rows [from, to), one prediction a row; labels are not looked at. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[]
 }

@@ -4,7 +4,7 @@
  */
 import type { Stream } from '@libp2p/interface'
 import { ChunkWriter } from './chunk-writer.js'
-import { ChunkDecoder, ChunkKind, type ChunkSink, encodeChunk } from './chunks.js'
+import { ChunkDecoder, ChunkKind, type ChunkSink, encodeChunk, type FrameKind } from './chunks.js'
 import { ProtocolViolationError } from './errors.js'
 import { printable } from './hello.js'
 import { maxReasonBytes } from './limits.js'
@@ -75,8 +75,9 @@ export class ChunkChannel {
     this.#writer.send(kind, payload)
   }
 
-  sendFrame(parts: readonly Uint8Array[]): void {
-    this.#writer.sendFrame(parts)
+  /** @param onHandedOver called when the transport has taken the last of it */
+  sendFrame(kind: FrameKind, pieces: readonly Uint8Array[], onHandedOver?: () => void): void {
+    this.#writer.sendFrame(kind, pieces, onHandedOver)
   }
 
   /** Ends the channel: tells the other end why, drops what is not yet sent, and releases the stream. */

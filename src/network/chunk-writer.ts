@@ -1,19 +1,30 @@
 /**
- * The sending half of a stream: small chunks first, in order, and between them one frame in data chunks, each handed over
- * only when the transport can take it. So a control message waits for one data chunk at most, and an unread frame stays in
- * the sender's own memory.
+ * The sending half of a stream: small chunks first, in order, and between them frames, and parts of them, in data chunks, each
+ * handed over only when the transport can take it. So a control message waits for one data chunk at most, and an unread frame
+ * stays in the sender's own memory.
  */
 import type { Stream } from '@libp2p/interface'
 import { Uint8ArrayList } from 'uint8arraylist'
-import { ChunkKind, encodeChunk, encodeFrameStart, writeHeader } from './chunks.js'
+import { ChunkKind, encodeChunk, encodeFrameStart, type FrameKind, writeHeader } from './chunks.js'
 import { dataBytes, headerBytes, maxQueuedControlBytes } from './limits.js'
+
+interface Outgoing {
+  readonly kind: FrameKind
+  readonly pieces: readonly Uint8Array[]
+  readonly onHandedOver: (() => void) | undefined
+  isAnnounced: boolean
+  /** Where it goes on: which piece, and where in it. */
+  piece: number
+  offset: number
+  remaining: number
+}
 
 export class ChunkWriter {
   readonly #stream: Stream
   readonly #onError: (error: Error) => void
   readonly #queue: Uint8Array[] = []
   #queuedBytes = 0
-  #frame: { parts: readonly Uint8Array[]; part: number; offset: number; remaining: number } | undefined
+  readonly #frames: Outgoing[] = []
   #stopped = false
 
   /** @param onError called once if the stream cannot be written to any more, or what is queued is too much */
@@ -26,7 +37,7 @@ export class ChunkWriter {
 
   /** Whether a frame is still on its way into the transport. */
   get sendingFrame(): boolean {
-    return this.#frame !== undefined
+    return this.#frames.length > 0
   }
 
   /** Queues a small chunk. @throws RangeError if its payload is not what its kind allows */
@@ -35,11 +46,14 @@ export class ChunkWriter {
     this.#pump()
   }
 
-  /** Begins a frame, the concatenation of `parts`. They must not change until the other end has it. One at a time. */
-  sendFrame(parts: readonly Uint8Array[]): void {
-    const remaining = parts.reduce((sum, part) => sum + part.length, 0)
-    this.#enqueue(encodeFrameStart(remaining))
-    if (remaining > 0) this.#frame = { parts, part: 0, offset: 0, remaining }
+  /**
+   * Sends a frame, or a part that goes ahead of one, after those that are on their way.
+   * @param pieces what it is the concatenation of; they must not change until the other end has it
+   * @param onHandedOver called when the transport has taken the last of it
+   */
+  sendFrame(kind: FrameKind, pieces: readonly Uint8Array[], onHandedOver?: () => void): void {
+    const remaining = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    this.#frames.push({ kind, pieces, onHandedOver, isAnnounced: false, piece: 0, offset: 0, remaining })
     this.#pump()
   }
 
@@ -47,7 +61,7 @@ export class ChunkWriter {
   stop(): void {
     this.#stopped = true
     this.#queue.length = 0
-    this.#frame = undefined
+    this.#frames.length = 0
   }
 
   #enqueue(chunk: Uint8Array): void {
@@ -71,28 +85,39 @@ export class ChunkWriter {
     }
   }
 
-  /** Header and slices of the frame, not copied: encryption does that. */
-  #nextData(): Uint8ArrayList | undefined {
-    const frame = this.#frame
+  /** A frame's announcement, or the next of its data: header and slices, not copied: encryption does that. */
+  #nextData(): Uint8Array | Uint8ArrayList | undefined {
+    const frame = this.#frames[0]
     if (frame === undefined) return undefined
+    if (!frame.isAnnounced) {
+      frame.isAnnounced = true
+      const start = encodeFrameStart(frame.kind, frame.remaining)
+      if (frame.remaining === 0) this.#next()
+      return start
+    }
     const length = Math.min(dataBytes, frame.remaining)
     const header = new Uint8Array(headerBytes)
     writeHeader(header, 0, ChunkKind.data, length)
     const chunk = new Uint8ArrayList(header)
     let missing = length
     while (missing > 0) {
-      const part = frame.parts[frame.part]
-      const slice = part.subarray(frame.offset, frame.offset + missing)
+      const piece = frame.pieces[frame.piece]
+      const slice = piece.subarray(frame.offset, frame.offset + missing)
       chunk.append(slice as Uint8Array<ArrayBuffer>)
       missing -= slice.length
       frame.offset += slice.length
-      if (frame.offset === part.length) {
-        frame.part++
+      if (frame.offset === piece.length) {
+        frame.piece++
         frame.offset = 0
       }
     }
     frame.remaining -= length
-    if (frame.remaining === 0) this.#frame = undefined
+    if (frame.remaining === 0) this.#next()
     return chunk
+  }
+
+  #next(): void {
+    const done = this.#frames.shift()
+    if (done?.onHandedOver) queueMicrotask(done.onHandedOver)
   }
 }

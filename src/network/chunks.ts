@@ -6,8 +6,9 @@ import { ProtocolViolationError } from './errors.js'
 import { headerBytes, maxControlBytes, maxDataBytes, maxHelloBytes, maxReasonBytes } from './limits.js'
 
 /** Chunk kinds as they stand on the wire. */
-export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6 } as const
+export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6, part: 7 } as const
 export type ChunkKind = (typeof ChunkKind)[keyof typeof ChunkKind]
+export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.part
 
 /** Smallest and largest payload of each kind, in bytes. */
 const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
@@ -16,7 +17,8 @@ const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
   [ChunkKind.frame]: [8, 8],
   [ChunkKind.data]: [1, maxDataBytes],
   [ChunkKind.consumed]: [0, 0],
-  [ChunkKind.close]: [0, maxReasonBytes]
+  [ChunkKind.close]: [0, maxReasonBytes],
+  [ChunkKind.part]: [8, 8]
 }
 
 /** Writes a chunk header to `into` at `offset`: kind (u8), three zero bytes, payload length (u32, little-endian). */
@@ -41,14 +43,14 @@ export function encodeChunk(kind: ChunkKind, payload: Uint8Array): Uint8Array {
   return chunk
 }
 
-/** Announces a frame: its length in bytes as u64, little-endian. */
-export function encodeFrameStart(length: number): Uint8Array {
+/** Announces a frame, or a part that goes ahead of one: its length in bytes as u64, little-endian. */
+export function encodeFrameStart(kind: FrameKind, length: number): Uint8Array {
   const payload = new Uint8Array(8)
   new DataView(payload.buffer).setBigUint64(0, BigInt(length), true)
-  return encodeChunk(ChunkKind.frame, payload)
+  return encodeChunk(kind, payload)
 }
 
-/** The length that a `frame` chunk announces, in bytes; beyond 2^53 it loses its last bits but stays too large. */
+/** The length that such a chunk announces, in bytes; beyond 2^53 it loses its last bits but stays too large. */
 export function decodeFrameStart(payload: Uint8Array): number {
   return Number(new DataView(payload.buffer, payload.byteOffset, 8).getBigUint64(0, true))
 }

@@ -71,7 +71,7 @@ export function answer(
     const bytes = parts?.reduce((sum, part) => sum + part.length, 0) ?? 0
     if (parts === undefined) channel.close('nothing found')
     else if (bytes > maxBytes) channel.close(`the answer has ${bytes} bytes, ${maxBytes} is the most`)
-    else channel.sendFrame(parts)
+    else channel.sendFrame(ChunkKind.frame, parts)
   }
   channel.receive({
     chunk: (kind, payload) => {

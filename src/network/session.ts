@@ -1,10 +1,11 @@
 /**
  * One edge between two peers that have agreed to learn together: ordered control messages, and frames of any size of which
  * one at a time is on its way in each direction. The receiver grants the next frame when it is done with the last, so a
- * slow learner holds its neighbour's frames back but never its heartbeats.
+ * slow learner holds its neighbour's frames back but never its heartbeats. Parts may go ahead of a frame, under the same grant:
+ * all that one grant covers is no more than the largest frame.
  */
 import type { ChannelUser, ChunkChannel } from './chunk-channel.js'
-import { ChunkKind, decodeFrameStart } from './chunks.js'
+import { ChunkKind, decodeFrameStart, type FrameKind } from './chunks.js'
 import { ProtocolViolationError, SessionClosedError } from './errors.js'
 import { FrameAssembler } from './frame-assembler.js'
 import { maxControlBytes } from './limits.js'
@@ -13,6 +14,8 @@ import type { RateLimiter } from './rate-limiter.js'
 export interface SessionHandlers {
   /** A control message; the bytes are the handler's own. An exception costs the peer the session. */
   control(message: Uint8Array): void
+  /** What goes ahead of a frame that is still to come; it owns its whole ArrayBuffer. */
+  part(part: Uint8Array): void
   /**
    * A frame; it owns its whole ArrayBuffer. The next one is granted when the handler is done (when its promise resolves).
    * An exception or rejection means that the frame is invalid, and costs the peer the session.
@@ -41,6 +44,8 @@ export class Session {
   readonly outbound: boolean
   readonly #options: SessionOptions
   readonly #channel: ChunkChannel
+  /** Parts that the transport has not taken yet. */
+  readonly #parts = new Set<(error: Error) => void>()
   #handlers: SessionHandlers | undefined
   #sending: { resolve: () => void; reject: (error: Error) => void } | undefined
   #ended: string | undefined
@@ -93,7 +98,26 @@ export class Session {
       return Promise.reject(new Error('a frame is on its way: wait until it is consumed'))
     return new Promise((resolve, reject) => {
       this.#sending = { resolve, reject }
-      this.#channel.sendFrame(parts instanceof Uint8Array ? [parts] : parts)
+      this.#channel.sendFrame(ChunkKind.frame, parts instanceof Uint8Array ? [parts] : parts)
+    })
+  }
+
+  /**
+   * Sends what goes ahead of the next frame; it must not change before the promise settles, which resolves when the transport
+   * has taken it. Others, and the frame, may be sent before that.
+   * @throws SessionClosedError (rejection) if the session ends first
+   * @throws Error (rejection) if a frame is on its way
+   */
+  sendPart(part: Uint8Array): Promise<void> {
+    if (this.#ended !== undefined) return Promise.reject(new SessionClosedError(this.peer, this.#ended))
+    if (this.#sending !== undefined)
+      return Promise.reject(new Error('a frame is on its way: wait until it is consumed'))
+    return new Promise((resolve, reject) => {
+      this.#parts.add(reject)
+      this.#channel.sendFrame(ChunkKind.part, [part], () => {
+        this.#parts.delete(reject)
+        resolve()
+      })
     })
   }
 
@@ -106,7 +130,9 @@ export class Session {
   #end(reason: string): void {
     if (this.#ended !== undefined) return
     this.#ended = reason
-    this.#sending?.reject(new SessionClosedError(this.peer, reason))
+    const closed = new SessionClosedError(this.peer, reason)
+    for (const reject of this.#parts) reject(closed)
+    this.#sending?.reject(closed)
     this.#sending = undefined
     this.#options.onClosed(reason)
     this.#handlers?.close(reason)
@@ -115,8 +141,30 @@ export class Session {
   #user(handlers: SessionHandlers): ChannelUser {
     const assembler = new FrameAssembler(this.#options.maxFrameBytes)
     let consuming = false
-    const consume = (frame: Uint8Array | undefined) => {
-      if (frame === undefined) return
+    let arriving: FrameKind = ChunkKind.frame
+    /** Bytes of parts since the last frame. */
+    let ahead = 0
+    const begin = (kind: FrameKind, length: number) => {
+      if (consuming) throw new ProtocolViolationError('a frame that was not granted')
+      if (ahead > 0 && ahead + length > this.#options.maxFrameBytes) {
+        throw new ProtocolViolationError(
+          `${ahead} bytes of parts and ${length} more, ${this.#options.maxFrameBytes} is the most`
+        )
+      }
+      arriving = kind
+      take(assembler.begin(length))
+    }
+    const take = (complete: Uint8Array | undefined) => {
+      if (complete === undefined) return
+      if (arriving === ChunkKind.frame) {
+        ahead = 0
+        consume(complete)
+        return
+      }
+      ahead += complete.length
+      handlers.part(complete)
+    }
+    const consume = (frame: Uint8Array) => {
       consuming = true
       void (async () => handlers.frame(frame))().then(
         () => {
@@ -136,8 +184,8 @@ export class Session {
             this.#control(handlers, payload)
             return
           case ChunkKind.frame:
-            if (consuming) throw new ProtocolViolationError('a frame that was not granted')
-            consume(assembler.begin(decodeFrameStart(payload)))
+          case ChunkKind.part:
+            begin(kind, decodeFrameStart(payload))
             return
           case ChunkKind.consumed:
             this.#consumed()
@@ -150,7 +198,7 @@ export class Session {
             kind satisfies never
         }
       },
-      data: bytes => consume(assembler.append(bytes)),
+      data: bytes => take(assembler.append(bytes)),
       closed: (reason, violation) => {
         if (violation) this.#options.onViolation(reason)
         this.#end(reason)

@@ -18,6 +18,8 @@ export interface EdgeHandlers {
   down(edge: number, peer: string, reason: string): void
   /** The peer answers, but it and this one do not learn together. */
   refused(peer: string, reason: string): void
+  /** What goes ahead of a frame that is still to come. */
+  part(edge: number, bytes: Uint8Array): void
   /** Resolves when the frame is consumed and the next may come. */
   frame(edge: number, bytes: Uint8Array): Promise<void>
 }
@@ -89,6 +91,12 @@ export class Edges {
     return held ? held.session.sendFrame(bytes) : Promise.reject(new Error('the edge is gone'))
   }
 
+  /** Sends what goes ahead of the next frame. Rejects when the session ends before the transport has taken it. */
+  sendPart(edge: number, bytes: Uint8Array): Promise<void> {
+    const held = this.#sessions.get(edge)
+    return held ? held.session.sendPart(bytes) : Promise.reject(new Error('the edge is gone'))
+  }
+
   /** The other end sent something invalid: the session ends and the peer is left alone for a while. */
   penalise(edge: number, reason: string): void {
     const held = this.#sessions.get(edge)
@@ -126,6 +134,9 @@ export class Edges {
       control: bytes => {
         this.#overlay.receive(this.#now(), number, decodeMessage(bytes))
         this.#after()
+      },
+      part: bytes => {
+        if (held.up) this.#options.handlers.part(number, bytes)
       },
       // A frame may still arrive after this end has given the edge up.
       frame: async bytes => {

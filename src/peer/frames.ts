@@ -1,4 +1,5 @@
 /** Frames on their way between the tree edges and the learner: one at a time on each edge, each way, and counted. */
+import { isPart } from '../admb/index.js'
 import type { Edges } from './edges.js'
 import type { LearnerHandle } from './learner-handle.js'
 
@@ -13,15 +14,23 @@ export class Frames {
     this.#learner = learner
   }
 
-  /** A frame of the learner's; it hears when the edge can take another. */
+  /** A frame of the learner's, or a part that goes ahead of one; it hears when that is out of the way. */
   send(edges: Edges, edge: number, bytes: Uint8Array): void {
     this.sent.messages++
     this.sent.bytes += bytes.length
-    edges.send(edge, bytes).then(
+    const sent = isPart(bytes) ? edges.sendPart(edge, bytes) : edges.send(edge, bytes)
+    sent.then(
       () => this.#learner.post({ kind: 'writable', edge }),
       // The session has ended, of which the overlay tells.
       () => undefined
     )
+  }
+
+  /** What goes ahead of a neighbour's frame: the session bounds how much, so that it need not be held back. */
+  takePart(edge: number, bytes: Uint8Array): void {
+    this.received.messages++
+    this.received.bytes += bytes.length
+    this.#learner.post({ kind: 'part', edge, bytes }, [bytes.buffer as ArrayBuffer])
   }
 
   /** A neighbour's frame. Resolves when the learner has taken it in. */

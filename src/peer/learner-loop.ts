@@ -7,7 +7,9 @@ import { AdmbNode, type Effect, FrameError, type PredictorName, startingPredicto
 import type { ExampleStream, Rows } from '../streams/index.js'
 import { Trail } from '../view/index.js'
 import type { LearningParts } from './agreement.js'
+import { EarlySums } from './early-sums.js'
 import { HeadWatch } from './head-watch.js'
+import { Outlets } from './outlets.js'
 import { Pace } from './pace.js'
 import { Tally } from './tally.js'
 import { TestThenTrain } from './test-then-train.js'
@@ -19,6 +21,8 @@ const SLICE_ROWS = 64
 /** Milliseconds of learning between two looks at the mailbox. */
 const SLICE_MS = 4
 const STATUS_MS = 250
+/** Vectors of a frame that take more bytes go ahead of it in parts of about so many. */
+const PART_BYTES = 1 << 20
 /** Checkpoints take at most a tenth of the time, and come at least that often otherwise, in milliseconds. */
 const CHECKPOINT_MS = 500
 
@@ -29,7 +33,7 @@ export class LearnerLoop {
   readonly #post: Post
   readonly #now: () => number
   readonly #node: AdmbNode
-  readonly #edges = new Map<number, { free: boolean }>()
+  readonly #outlets: Outlets
   readonly #tally: Tally
   readonly #training: TestThenTrain
   readonly #heads: HeadWatch
@@ -56,7 +60,10 @@ export class LearnerLoop {
     const { self, incarnation, carry } = init
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
-    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch: init.spec.batch, carry })
+    const { batch } = init.spec
+    const partBytes = PART_BYTES
+    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch, carry, partBytes })
+    this.#outlets = new Outlets((edge, bytes) => post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer]))
     if (init.saved) this.#node.restoreParts(init.saved)
     this.#tally = new Tally(init, learner.classifies)
     this.#heads = new HeadWatch(self)
@@ -66,6 +73,7 @@ export class LearnerLoop {
       learner,
       node: this.#node,
       tally: this.#tally,
+      early: new EarlySums(this.#node, this.#outlets, init.period, now),
       onLearned: () => this.#takeEffects(),
       onUnfit: reason => this.warn(reason)
     })
@@ -127,23 +135,24 @@ export class LearnerLoop {
   receive(message: ToLearner): void {
     switch (message.kind) {
       case 'connect':
-        this.#edges.set(message.edge, { free: true })
+        this.#outlets.open(message.edge)
         // A stream is a session of its own, so late frames of another cannot arrive on it.
         this.#node.connect(message.edge, 0, message.peer)
         break
       case 'disconnect':
-        this.#edges.delete(message.edge)
+        this.#outlets.close(message.edge)
         this.#node.disconnect(message.edge)
         break
       case 'frame':
         this.#node.receive(message.edge, message.bytes)
         this.#post({ kind: 'consumed', edge: message.edge })
         break
-      case 'writable': {
-        const edge = this.#edges.get(message.edge)
-        if (edge) edge.free = true
+      case 'part':
+        this.#node.receive(message.edge, message.bytes)
         break
-      }
+      case 'writable':
+        this.#outlets.cleared(message.edge)
+        break
       case 'head':
         if (this.#wants(message.name)) this.#heads.hear(message, this.#now())
         break
@@ -244,13 +253,7 @@ export class LearnerLoop {
   /** After every event: what it led to, and frames for the edges that can take one. */
   #settle(): void {
     this.#takeEffects()
-    for (const [number, edge] of this.#edges) {
-      if (!edge.free) continue
-      const bytes = this.#node.frame(number)
-      if (bytes === undefined) continue
-      edge.free = false
-      this.#post({ kind: 'frame', edge: number, bytes }, [bytes.buffer as ArrayBuffer])
-    }
+    this.#outlets.fill(edge => this.#node.frame(edge))
   }
 
   #wants(name: PredictorName): boolean {

@@ -117,6 +117,7 @@ export class Peer extends EventEmitter {
           this.emit('neighbour', { peer, isLinked: false, reason })
         },
         refused: (peer, reason) => this.#herald.refused(peer, reason),
+        part: (edge, bytes) => this.#frames.takePart(edge, bytes),
         frame: (edge, bytes) => this.#frames.take(edge, bytes)
       }
     })

@@ -6,6 +6,7 @@ import type { AdmbNode } from '../admb/index.js'
 import { type Blocks, ExampleError, type Examples, type Learner } from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from './agreement.js'
+import type { EarlySums } from './early-sums.js'
 import type { Tally } from './tally.js'
 import type { InputAnswer, LearnerInit, PredictWith } from './thread-messages.js'
 
@@ -14,6 +15,7 @@ export interface TestThenTrainOptions {
   readonly learner: Learner
   readonly node: AdmbNode
   readonly tally: Tally
+  readonly early: EarlySums
   /** Gradients were added, and perhaps an update made: the node has effects to be taken. */
   readonly onLearned: () => void
   /** An input did not fit the model, and was left out. */
@@ -30,17 +32,19 @@ export class TestThenTrain {
   readonly #learner: Learner
   readonly #node: AdmbNode
   readonly #tally: Tally
+  readonly #early: EarlySums
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
   readonly #slice = new RowBuffer()
   #serving: Blocks
 
-  constructor({ init, learner, node, tally, onLearned, onUnfit }: TestThenTrainOptions) {
+  constructor({ init, learner, node, tally, early, onLearned, onUnfit }: TestThenTrainOptions) {
     this.#spec = init.spec
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
     this.#tally = tally
+    this.#early = early
     this.#onLearned = onLearned
     this.#onUnfit = onUnfit
     this.#serving = this.#servingNow()
@@ -100,15 +104,18 @@ export class TestThenTrain {
 
   /** @returns the first row that does not fit, nothing of which was added, or `to` */
   #addGradients(examples: Examples, from: number, to: number): number {
+    const { predictor, accumulator } = this.#node
+    this.#early.begin(to - from)
     try {
-      const { predictor, accumulator } = this.#node
-      this.#learner.addGradient(predictor.parameters, examples, from, to, accumulator)
+      this.#learner.addGradient(predictor.parameters, examples, from, to, accumulator, this.#early)
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
       this.unfit++
       this.#onUnfit(error.message)
       return error.row
+    } finally {
+      this.#early.end()
     }
   }
 

@@ -97,7 +97,9 @@ export type ToLearner =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
   | { readonly kind: 'disconnect'; readonly edge: number }
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
-  /** The last frame for that edge has been consumed at its other end. */
+  /** What goes ahead of a frame that is still to come. */
+  | { readonly kind: 'part'; readonly edge: number; readonly bytes: Uint8Array }
+  /** The oldest frame for that edge has been consumed at its other end, or the oldest part has left. */
   | { readonly kind: 'writable'; readonly edge: number }
   /** Somebody announces a predictor. */
   | { readonly kind: 'head'; readonly name: PredictorName; readonly from: string }

@@ -10,6 +10,7 @@ import {
   compareNames,
   type Effect,
   type Header,
+  isPart,
   nameKey,
   type Precedence,
   type Predictor
@@ -23,6 +24,8 @@ export interface Link {
   readonly up: [boolean, boolean]
   /** Frames on their way to each end. */
   readonly bags: [Uint8Array[], Uint8Array[]]
+  /** Parts sent to each end since the last frame. */
+  readonly ahead: [number, number]
 }
 
 interface Host {
@@ -105,7 +108,7 @@ export class World {
     for (const block of [2, 1, 0]) {
       for (const { edge, bytes } of node.ready(block)) {
         const link = this.links.get(edge) as Link
-        link.bags[link.ends[0] === h ? 1 : 0].push(bytes)
+        this.#sent(link, link.ends[0] === h ? 1 : 0, bytes)
       }
     }
   }
@@ -150,7 +153,7 @@ export class World {
 
   connect(a: number, b: number): Link {
     const number = ++this.#sessions
-    const link: Link = { number, ends: [a, b], up: [true, true], bags: [[], []] }
+    const link: Link = { number, ends: [a, b], up: [true, true], bags: [[], []], ahead: [0, 0] }
     this.links.set(number, link)
     this.#keepsOwn(a, () => this.hosts[a].node.connect(number, number, this.hosts[b].origin))
     this.#keepsOwn(b, () => this.hosts[b].node.connect(number, number, this.hosts[a].origin))
@@ -172,8 +175,15 @@ export class World {
     if (!link.up[side]) return false
     const frame = this.hosts[link.ends[side]].node.frame(link.number)
     if (frame === undefined) return false
-    link.bags[1 - side].push(frame)
+    this.#sent(link, (1 - side) as 0 | 1, frame)
     return true
+  }
+
+  #sent(link: Link, to: 0 | 1, frame: Uint8Array): void {
+    link.bags[to].push(frame)
+    link.ahead[to] = isPart(frame) ? link.ahead[to] + 1 : 0
+    // Of the three blocks of w, four times, and the one of the state: see maximumFrameBytes.
+    assert.ok(link.ahead[to] <= 13, `${link.ahead[to]} parts without a frame`)
   }
 
   /** Delivers one of the frames on the way to that end, perhaps twice. */

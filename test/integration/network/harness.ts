@@ -52,6 +52,7 @@ export async function openSession(from: Network, to: Network): Promise<[Session,
 /** Handlers that record everything and wait for nothing. */
 export class Recorder implements SessionHandlers {
   readonly controls: Uint8Array[] = []
+  readonly parts: Uint8Array[] = []
   readonly frames: Uint8Array[] = []
   readonly closed: Promise<string>
   close!: (reason: string) => void
@@ -64,6 +65,10 @@ export class Recorder implements SessionHandlers {
 
   control(message: Uint8Array): void {
     this.controls.push(message)
+  }
+
+  part(part: Uint8Array): void {
+    this.parts.push(part)
   }
 
   frame(frame: Uint8Array): void | Promise<void> {

@@ -68,6 +68,62 @@ describe('a session between two peers', () => {
     assert.equal(a.writable, true)
   })
 
+  it('takes parts ahead of a frame as they come, in order, under the grant of that frame', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    const atB = new Recorder()
+    let done = () => {}
+    atB.frame = frame => {
+      atB.frames.push(frame)
+      return new Promise<void>(resolve => (done = resolve))
+    }
+    a.start(new Recorder())
+    b.start(atB)
+    const parts = [1_500_000, 0, 1, 3_000_000].map((length, i) => pattern(length, i + 1))
+    await a.sendPart(parts[0])
+    await until(() => atB.parts.length === 1)
+    const rest = parts.slice(1).map(part => a.sendPart(part))
+    let consumed = false
+    const sent = a.sendFrame(Uint8Array.of(9)).then(() => {
+      consumed = true
+    })
+    await Promise.all(rest)
+    await until(() => atB.frames.length === 1)
+    for (const [i, part] of parts.entries()) assert.ok(Buffer.from(part).equals(atB.parts[i]), `part ${i}`)
+    assert.equal(consumed, false)
+    await assert.rejects(a.sendPart(new Uint8Array(1)), /a frame is on its way/)
+    done()
+    await sent
+    await a.sendPart(new Uint8Array(1))
+    b.close('enough')
+    await assert.rejects(a.sendPart(pattern(40_000_000, 7)), SessionClosedError)
+  })
+
+  it('ends when parts and their frame come to more than a frame may have', async () => {
+    for (const lengths of [
+      [600, 401],
+      [600, 400, 1]
+    ]) {
+      const [one, two] = [await peers.start(), await peers.start({ maxFrameBytes: 1000 })]
+      const [a, b] = await openSession(one, two)
+      const atB = new Recorder()
+      a.start(new Recorder())
+      b.start(atB)
+      await a.sendPart(new Uint8Array(lengths[0]))
+      // That it was sent says nothing of whether it was taken.
+      for (const length of lengths.slice(1, -1)) await a.sendPart(new Uint8Array(length))
+      await assert.rejects(a.sendFrame(new Uint8Array(lengths.at(-1) as number)), SessionClosedError)
+      assert.match(await atB.closed, /bytes of parts and \d+ more, 1000 is the most/)
+    }
+    const [a, b] = await openSession(await peers.start(), await peers.start({ maxFrameBytes: 1000 }))
+    a.start(new Recorder())
+    b.start(new Recorder())
+    for (let frame = 0; frame < 3; frame++) {
+      await a.sendPart(new Uint8Array(600))
+      await a.sendFrame(new Uint8Array(400))
+    }
+    assert.equal(a.ended, undefined)
+  })
+
   it('holds everything back at the sender until it is started, and loses nothing', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     a.start(new Recorder())

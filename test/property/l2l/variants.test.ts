@@ -4,9 +4,10 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { fromBf16, toBf16 } from '../../../src/l2l/bf16.js'
 import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import { BlocksHost } from '../../../src/l2l/hosts.js'
 import { createModel } from '../../../src/l2l/models/create.js'
 import { parseModel } from '../../../src/l2l/models/spec.js'
-import { BlocksHost, NetworkLearner } from '../../../src/l2l/network.js'
+import { NetworkLearner } from '../../../src/l2l/network.js'
 import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
 import { orderOf } from '../../../src/l2l/relay/run.js'
 import { PRECISIONS, STASH_PLACES } from '../../../src/l2l/relay/types.js'
@@ -55,7 +56,7 @@ function stepsOf(model: Model, options: RelayOptions, steps = 6): Told {
         return host.weights(layer)
       },
       take: (layer: number, gradients: readonly Float32Array[]) => host.take(layer, gradients),
-      skip: () => host.skip()
+      skip: (layer: number) => host.skip(layer)
     }
     told.losses.push(relay.train(spying, batch).loss)
     told.sums.push(sum)

@@ -70,7 +70,10 @@ describe('chunk framing', () => {
 
   it('is laid out as documented', () => {
     assert.deepEqual([...encodeChunk(ChunkKind.control, Uint8Array.of(7, 8))], [2, 0, 0, 0, 2, 0, 0, 0, 7, 8])
-    assert.deepEqual([...encodeFrameStart(0x1_0203_0405)], [3, 0, 0, 0, 8, 0, 0, 0, 5, 4, 3, 2, 1, 0, 0, 0])
+    assert.deepEqual(
+      [...encodeFrameStart(ChunkKind.frame, 0x1_0203_0405)],
+      [3, 0, 0, 0, 8, 0, 0, 0, 5, 4, 3, 2, 1, 0, 0, 0]
+    )
     assert.equal(decodeFrameStart(Uint8Array.of(5, 4, 3, 2, 1, 0, 0, 0)), 0x1_0203_0405)
   })
 
@@ -85,7 +88,7 @@ describe('chunk framing', () => {
     assert.throws(() => decode([header(ChunkKind.data, maxDataBytes + 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.consumed, 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.control | 0x100, 0)]), /unknown chunk header 0201/)
-    assert.throws(() => decode([header(7, 0)]), /unknown chunk header/)
+    assert.throws(() => decode([header(8, 0)]), /unknown chunk header/)
     assert.throws(() => encodeChunk(ChunkKind.control, new Uint8Array(maxControlBytes + 1)), RangeError)
   })
 

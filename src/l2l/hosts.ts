@@ -1,0 +1,69 @@
+/** Keepers of weights and gradients that are plain blocks, owned by whoever asks for a gradient. */
+import { type Blocks, DivergenceError, type GradientProgress } from '../learner/index.js'
+import { addToBlock, blockNumbers } from './parameters.js'
+import type { Host } from './relay/types.js'
+import { isFiniteBlock } from './training/block-step.js'
+import type { Model } from './types.js'
+
+/** Lends blocks, and adds gradients to others. */
+export class BlocksHost implements Host {
+  protected readonly sum: Blocks
+  readonly #parameters: Blocks
+  readonly #numbers: readonly (number | undefined)[]
+
+  /** @param sum may be empty for forward passes */
+  constructor(model: Model, parameters: Blocks, sum: Blocks) {
+    this.#parameters = parameters
+    this.sum = sum
+    this.#numbers = blockNumbers(model)
+  }
+
+  weights(layer: number): Float32Array {
+    return this.#parameters[this.block(layer)]
+  }
+
+  take(layer: number, gradients: readonly Float32Array[]): void {
+    addToBlock(this.sum[this.block(layer)], gradients)
+  }
+
+  skip(_layer: number): void {}
+
+  /** Number of a layer's block. */
+  protected block(layer: number): number {
+    return this.#numbers[layer] as number
+  }
+}
+
+/** Adds all gradients of a minibatch, or none, and tells of each block that is done. */
+export class CarefulHost extends BlocksHost {
+  readonly #before: Blocks
+  readonly #progress: GradientProgress | undefined
+  readonly #added: number[] = []
+
+  /** @param before where the sum's blocks are kept as they were; of the same layout */
+  constructor(model: Model, parameters: Blocks, sum: Blocks, before: Blocks, progress?: GradientProgress) {
+    super(model, parameters, sum)
+    this.#before = before
+    this.#progress = progress
+  }
+
+  /** @throws DivergenceError if the gradient is not finite; it was not added then */
+  override take(layer: number, gradients: readonly Float32Array[]): void {
+    if (!gradients.every(isFiniteBlock)) throw new DivergenceError('the gradient is not a finite number')
+    const block = this.block(layer)
+    this.#before[block].set(this.sum[block])
+    this.#added.push(block)
+    super.take(layer, gradients)
+    this.#progress?.ready(block)
+  }
+
+  override skip(layer: number): void {
+    this.#progress?.ready(this.block(layer))
+  }
+
+  /** Makes the sum what it was. */
+  takeBack(): void {
+    for (const block of this.#added.splice(0)) this.sum[block].set(this.#before[block])
+    this.#progress?.revoked()
+  }
+}

@@ -1,0 +1,46 @@
+/** Cycles, as there are while a tree is rewired: gradients that reach a node in two ways count once. */
+import assert from 'node:assert/strict'
+import { total, World } from '../../support/admb-network.js'
+
+describe('on a cycle', () => {
+  it('a gradient counts once, also if it comes with the very frame that brings the predictor', () => {
+    const world = new World({ origins: ['x', 'y', 'z'], batch: 3, carry: 9 })
+    const [xy, xz, yz] = [world.connect(0, 1), world.connect(0, 2), world.connect(1, 2)]
+    world.flush()
+    // At x the sums of both neighbours have y's gradient.
+    world.input(1)
+    for (let r = 0; r < 3; r++) world.round()
+    assert.equal(world.hosts[0].node.gradients, 1)
+    // y updates, and its frames are lost; so when it says it again, there is a gradient for the new predictor as well.
+    for (let i = 0; i < 3; i++) world.input(1)
+    for (const link of [xy, yz]) {
+      const side = link.ends.indexOf(1) as 0 | 1
+      world.send(link, side)
+      link.bags[1 - side].pop()
+    }
+    for (let period = 0; period < 20; period++) world.tick(1)
+    for (const link of [xy, yz]) {
+      const side = link.ends.indexOf(1) as 0 | 1
+      world.send(link, side)
+      world.deliver(link, (1 - side) as 0 | 1, 0, false)
+    }
+    assert.deepEqual(
+      world.hosts.map(({ node }) => [node.predictor.name.updates, node.gradients]),
+      [
+        [1, 1],
+        [1, 1],
+        [1, 1]
+      ]
+    )
+    for (let r = 0; r < 3; r++) world.round()
+    assert.deepEqual(
+      world.hosts.map(({ node }) => node.gradients),
+      [1, 1, 1]
+    )
+    for (let i = 0; i < 2; i++) world.input(0)
+    const [x] = world.hosts
+    assert.equal(x.node.predictor.name.updates, 2)
+    assert.equal(total(x.node.predictor.parameters[0]), 6)
+    assert.equal(xz.up[0], true)
+  })
+})
