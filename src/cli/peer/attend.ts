@@ -23,8 +23,6 @@ export function peerObject(peer: Peer, url: string | undefined): PeerObject {
  * @param failed aborts when the peer has stopped itself; its reason is thrown
  */
 export async function attend(peer: Peer, json: boolean, url: string | undefined, failed: AbortSignal): Promise<void> {
-  if (json) printJson(peerObject(peer, url))
-  else announce(peer, url)
   const line = new ProgressLine()
   const report = () => (json ? printJson(peerObject(peer, url)) : line.show(() => describe(peer)))
   const timer = setInterval(report, REPORT_MS)
@@ -37,6 +35,9 @@ export async function attend(peer: Peer, json: boolean, url: string | undefined,
       // A demonstration's child ends with its parent.
       process.once('disconnect', () => resolve())
       if (process.send) obey(peer)
+      // Whoever reads this may send a signal at once.
+      if (json) printJson(peerObject(peer, url))
+      else announce(peer, url)
     })
   } finally {
     clearInterval(timer)

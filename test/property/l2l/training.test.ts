@@ -190,8 +190,55 @@ describe('predictions', () => {
   })
 })
 
+describe('gradients', () => {
+  before(() => openDevice('cpu'))
+
+  it('are told layer by layer, the last one first, while those below are still to come', () => {
+    for (const schedule of ['l2l', 'l2l-p'] as const) {
+      const learner = new NetworkLearner(model, { schedule, microbatch: 2 })
+      const examples = randomRows(model, 8)
+      const parameters = learner.initial()
+      const sum = zeros(learner.layout)
+      const seen: { readonly block: number; readonly sum: Float32Array[] }[] = []
+      const progress = {
+        ready: (block: number) => void seen.push({ block, sum: sum.map(values => values.slice()) }),
+        revoked: () => throws(() => undefined)
+      }
+      learner.addGradient(parameters, examples, 0, 8, sum, progress)
+      deepEqual(
+        seen.map(({ block }) => block),
+        [2, 1, 0]
+      )
+      for (const { block, sum: then } of seen) {
+        for (const [k, values] of then.entries()) {
+          if (k >= block) deepEqual(values, sum[k])
+          else ok(values.every(value => value === 0))
+        }
+      }
+    }
+  })
+})
+
 describe('gradients that are not finite', () => {
   before(() => openDevice('cpu'))
+
+  it('leave nothing behind that was added before they were met, and say so', () => {
+    const learner = new NetworkLearner(model, {})
+    const examples = randomRows(model, 4)
+    const parameters = learner.initial()
+    // Only the lowest layer's gradient overflows, x·dy: those above it are there before.
+    parameters[0].fill(0).fill(0.1, 5 * 7)
+    for (const block of parameters.slice(1)) for (const [i, weight] of block.entries()) block[i] = 1000 * weight
+    examples.values.fill(3e38)
+    const sum = zeros(learner.layout)
+    for (const block of sum) block.fill(0.25)
+    const before = sum.map(block => block.slice())
+    const told: string[] = []
+    const progress = { ready: (block: number) => told.push(`${block}`), revoked: () => told.push('revoked') }
+    throws(() => learner.addGradient(parameters, examples, 0, 4, sum, progress), { name: 'ExampleError', row: 0 })
+    deepEqual(sum, before)
+    deepEqual(told, ['2', '1', 'revoked'])
+  })
 
   it('are never added: the row is named, and those before it are in the sum', () => {
     const learner = new NetworkLearner(model, {})

@@ -1,6 +1,8 @@
 /** The learner's loop by itself: messages go to a list, time stands where the test puts it. */
 import assert from 'node:assert/strict'
-import { type LinearSpec, linearParts } from '../../../src/peer/agreement.js'
+import { isPart } from '../../../src/admb/index.js'
+import { type Learner, zeros } from '../../../src/learner/index.js'
+import { type LearningParts, type LinearSpec, linearParts } from '../../../src/peer/agreement.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit, Progress, StoredPredictor } from '../../../src/peer/thread-messages.js'
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
@@ -62,10 +64,10 @@ class Bench {
   now = 0
   pauses = 0
 
-  constructor(options: Partial<LearnerInit> = {}) {
+  constructor(options: Partial<LearnerInit> = {}, parts = linearParts((options.spec ?? spec) as LinearSpec)) {
     this.loop = new LearnerLoop(
       init(options),
-      linearParts((options.spec ?? spec) as LinearSpec),
+      parts,
       message => this.said.push(message),
       () => this.now
     )
@@ -81,6 +83,27 @@ class Bench {
   of<K extends FromLearner['kind']>(kind: K): Extract<FromLearner, { kind: K }>[] {
     return this.said.filter((message): message is Extract<FromLearner, { kind: K }> => message.kind === kind)
   }
+}
+
+/** A model of three large layers whose gradient takes a while for each, the last one first; the gradient is 1 everywhere. */
+function layered(passes: (ms: number) => void, sees: () => void): LearningParts {
+  const layout = { blocks: [0, 1, 2].map(k => ({ name: `layer ${k}`, length: 400_000 })) }
+  const learner: Learner = {
+    layout,
+    classifies: false,
+    initial: () => zeros(layout),
+    score: () => undefined,
+    predict: () => [],
+    addGradient(_parameters, _examples, from, to, sum, progress) {
+      for (const block of [2, 1, 0]) {
+        passes(30)
+        sees()
+        for (let i = 0; i < sum[block].length; i++) sum[block][i] += to - from
+        progress?.ready(block)
+      }
+    }
+  }
+  return { learner, recipe: linearParts(spec).recipe }
 }
 
 describe('LearnerLoop', () => {
@@ -197,6 +220,64 @@ describe('LearnerLoop', () => {
     b.loop.receive({ kind: 'frame', edge: 1, bytes: a.of('frame')[1].bytes })
     assert.deepEqual(b.loop.status().predictor, a.loop.status().predictor)
     assert.equal(b.loop.status().predictor.updates, 2)
+  })
+
+  it('sends a large model’s sums and steps layer by layer while the lower layers are still computed', () => {
+    const sent: Record<'a' | 'b', number[]> = { a: [], b: [] }
+    const [a, b]: Bench[] = (['a', 'b'] as const).map(
+      self =>
+        new Bench(
+          { self },
+          layered(
+            ms => (bench[self].now += ms),
+            () => sent[self].push(bench[self].of('frame').length)
+          )
+        )
+    )
+    const bench = { a, b }
+    const taken = { a: 0, b: 0 }
+    /** What each has said reaches the other, in order. */
+    const exchange = () => {
+      for (let more = true; more; ) {
+        more = false
+        for (const [from, to] of [
+          ['a', 'b'],
+          ['b', 'a']
+        ] as const) {
+          for (const { bytes } of bench[from].of('frame').slice(taken[from])) {
+            taken[from]++
+            more = true
+            bench[to].loop.receive({ kind: isPart(bytes) ? 'part' : 'frame', edge: 1, bytes })
+            bench[from].loop.receive({ kind: 'writable', edge: 1 })
+          }
+        }
+      }
+    }
+    a.loop.receive({ kind: 'connect', edge: 1, peer: 'b' })
+    b.loop.receive({ kind: 'connect', edge: 1, peer: 'a' })
+    exchange()
+    // The first gradient shows that one takes longer than a period.
+    a.loop.answer(rows(0, 1), true)
+    exchange()
+    assert.deepEqual(sent.a, [1, 1, 1])
+    a.loop.tick()
+    exchange()
+    const before = a.of('frame').length
+    a.loop.answer(rows(1, 2), true)
+    assert.deepEqual(sent.a.slice(3), [before, before + 1, before + 2], 'a sum leaves as its layers come')
+    assert.equal(a.of('frame').length, before + 4)
+    exchange()
+    // Two gradients at a; with two of b's own it updates, and the step leaves likewise.
+    b.loop.answer(rows(2, 3), true)
+    exchange()
+    const earlier = b.of('frame').length
+    b.loop.answer(rows(3, 4), true)
+    assert.deepEqual(sent.b.slice(3), [earlier, earlier + 1, earlier + 2], 'a step leaves as its layers come')
+    assert.equal(b.loop.status().predictor.updates, 1)
+    assert.equal(a.loop.status().predictor.updates, 0)
+    exchange()
+    assert.deepEqual(a.loop.status().predictor, b.loop.status().predictor)
+    assert.equal(a.of('refused').length + b.of('refused').length, 0)
   })
 
   it('stops between slices', async () => {
