@@ -37,6 +37,23 @@ describe('peers with a network', function () {
     assert.equal(predictor.digest, first.latest.predictor.digest)
   })
 
+  it('exchange one that is larger than a part, and give it to a peer that comes late', async () => {
+    const dir = await processes.scratch()
+    const model = join(dir, 'wide.yaml')
+    await writeFile(model, 'model: mlp\nhidden: [512, 512]\n')
+    const task = ['--data', 'digits', '--model', model, '--rate', '200', '--batch', '128', '--limit', '900']
+    const first = await processes.start(...task, '--shard', '1/2').up()
+    const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).up()
+    await until('both have learned all', () => [first, second].every(({ latest }) => latest.ended), 60_000)
+    await until('both hold the same', () => agree([first, second]))
+    assert.ok(first.latest.predictor.updates >= 5)
+    const late = await processes.start(...task, '--peer', first.latest.addresses[0]).up()
+    await until('the late one has caught up', () => late.latest.predictor.updates >= first.latest.predictor.updates)
+    await until('all hold the same', () => agree([first, second, late]), 60_000)
+    assert.deepEqual(processes.equivocations, [])
+    for (const peer of [first, second, late]) assert.equal(await peer.end(), 0, peer.stderr)
+  })
+
   it('refuse a peer with another network', async () => {
     const dir = await processes.scratch()
     const model = join(dir, 'other.yaml')
