@@ -11,7 +11,7 @@ import { covered, union } from './coverage.js'
 import { decodeFrame } from './decode.js'
 import { Early, type EarlyPart } from './early.js'
 import { Edge } from './edge.js'
-import { encodeFrame, vectorBytes } from './encode.js'
+import { encodeFrame } from './encode.js'
 import { DivergedError, FrameError } from './errors.js'
 import type { ReceivedFrame, ReceivedSum, SentFrame, Shapes } from './frame.js'
 import { Holding } from './holding.js'
@@ -343,12 +343,12 @@ export class AdmbNode {
    */
   #send(edge: Edge, frame: SentFrame, ahead?: number): Uint8Array | undefined {
     const { partBytes = Number.POSITIVE_INFINITY, allocate } = this.#options
-    if (ahead === undefined && vectorBytes(frame, this.#shapes) <= partBytes) {
+    const pieces = ahead === undefined ? piecesOf(frame, this.#shapes, partBytes) : []
+    if (ahead === undefined && pieces.length === 0) {
       const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, allocate)
       if (frame.sum) this.#buffers.give(frame.sum.sum)
       return bytes
     }
-    const pieces = ahead === undefined ? piecesOf(frame, partBytes) : []
     const transfer = ahead ?? edge.nextTransfer()
     const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, undefined, transfer)
     edge.transfer = new Transfer(edge.session, transfer, pieces, bytes)

@@ -1,7 +1,8 @@
 /** A frame on its way in parts: first its vectors, some blocks at a time, each encoded when it can leave; then the frame itself. */
 import type { Blocks } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
-import type { SentFrame } from './frame.js'
+import { vectorBytes } from './encode.js'
+import type { SentFrame, Shapes } from './frame.js'
 import { encodePart, type Piece, VECTORS, type Vector } from './parts.js'
 
 export class Transfer {
@@ -33,15 +34,20 @@ export class Transfer {
   }
 }
 
-/** A frame's vectors in pieces of about that many bytes, of one block at least. */
-export function piecesOf({ content, sum }: SentFrame, bytes: number): Piece[] {
+const WHOLE: readonly Piece[] = []
+
+/** A frame's vectors in pieces of about that many bytes, of one block at least. None if they take no more, or are one block. */
+export function piecesOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Piece[] {
+  if (vectorBytes(frame, shapes) <= bytes) return WHOLE
+  const { content, sum } = frame
   const vectors: [Vector, Blocks][] = []
   if (content?.kind === 'whole') {
     const { parameters, average, state } = content
     vectors.push([VECTORS.parameters, parameters], [VECTORS.average, average], [VECTORS.state, state])
   } else if (content !== undefined) vectors.push([VECTORS.step, content.sum])
   if (sum !== undefined) vectors.push([VECTORS.sum, sum.sum])
-  return vectors.flatMap(([vector, blocks]) => cut(vector, blocks, bytes))
+  const pieces = vectors.flatMap(([vector, blocks]) => cut(vector, blocks, bytes))
+  return pieces.length > 1 ? pieces : WHOLE
 }
 
 function cut(vector: Vector, blocks: Blocks, bytes: number): Piece[] {
