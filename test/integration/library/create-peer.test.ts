@@ -9,99 +9,104 @@ import { until } from '../peer/processes.js'
 const TASK: CreatePeerOptions = { features: 2, classNames: ['no', 'yes'], batch: 4, listen: [] }
 const LOOPBACK = ['/ip4/127.0.0.1/tcp/0']
 
-describe('createPeer', function () {
-  this.timeout(60_000)
-  const peers: LearningPeer[] = []
-  const create = async (options: Partial<CreatePeerOptions> = {}) => {
-    const peer = await createPeer({ ...TASK, ...options })
-    peers.push(peer)
-    return peer
-  }
-  afterEach(async () => {
-    await Promise.all(peers.splice(0).map(peer => peer.stop()))
-  })
+const MODELS = { 'a convex model': undefined, 'a network': { model: 'mlp', hidden: [6] } }
 
-  it('answers what it predicted before it learned', async () => {
-    const peer = await create()
-    const before = await peer.predict([1, 0])
-    assert.deepEqual(await peer.learn([1, 0], 'yes'), before)
-    for (let i = 0; i < 20; i++) await peer.learnAll([[1, 0], { 1: 1 }], ['yes', 'no'])
-    const answers = await peer.predictAll([[1, 0], Float32Array.of(0, 1)])
-    assert.deepEqual(
-      answers.map(({ label }) => label),
-      ['yes', 'no']
-    )
-    assert.deepEqual(await peer.learnAll([], []), [])
-    await until('its status has come', () => peer.status().inputs === 41)
-  })
+for (const [name, model] of Object.entries(MODELS))
+  describe(`createPeer with ${name}`, function () {
+    this.timeout(60_000)
+    const peers: LearningPeer[] = []
+    const create = async (options: Partial<CreatePeerOptions> = {}) => {
+      const peer = await createPeer({ ...TASK, ...(options.model === undefined && model ? { model } : {}), ...options })
+      peers.push(peer)
+      return peer
+    }
+    afterEach(async () => {
+      await Promise.all(peers.splice(0).map(peer => peer.stop()))
+    })
 
-  it('tells of updates, neighbours and adoptions', async () => {
-    const a = await create({ listen: LOOPBACK })
-    const b = await create({ peers: a.addresses })
-    const told: string[] = []
-    b.addEventListener('neighbour', ({ detail }) => told.push(`${detail.isLinked ? 'linked' : 'left'} ${detail.peer}`))
-    b.addEventListener('adopted', ({ detail }) => told.push(detail.adopted > 0 ? 'adopted' : 'not adopted'))
-    const onUpdate = () => told.push('update')
-    b.addEventListener('update', onUpdate)
-    await until('they are linked', () => b.status().neighbours.includes(a.id))
-    assert.ok(told.includes(`linked ${a.id}`) || b.status().neighbours.length === 1)
-    await a.learnAll(Array(40).fill([1, 0]), Array(40).fill('yes'))
-    await until('b has adopted', () => told.includes('adopted') && told.includes('update'))
-    assert.equal((await b.predict([1, 0])).label, 'yes')
-    b.removeEventListener('update', onUpdate)
-    await a.stop()
-    await until('b knows that a has left', () => told.includes(`left ${a.id}`))
-  })
+    it('answers what it predicted before it learned', async () => {
+      const peer = await create()
+      const before = await peer.predict([1, 0])
+      assert.deepEqual(await peer.learn([1, 0], 'yes'), before)
+      for (let i = 0; i < 20; i++) await peer.learnAll([[1, 0], { 1: 1 }], ['yes', 'no'])
+      const answers = await peer.predictAll([[1, 0], Float32Array.of(0, 1)])
+      assert.deepEqual(
+        answers.map(({ label }) => label),
+        ['yes', 'no']
+      )
+      assert.deepEqual(await peer.learnAll([], []), [])
+      await until('its status has come', () => peer.status().inputs === 41)
+    })
 
-  it('refuses what does not fit, and goes on', async () => {
-    const peer = await create()
-    const wrong: [unknown[], unknown[], RegExp][] = [
-      [[[1]], ['yes'], /an array of 1 features, expected 2/],
-      [[[1, Number.NaN]], ['yes'], /feature 1 of input 0 is NaN/],
-      [[[1, 2]], ['maybe'], /label "maybe" is not among/],
-      [[[1, 2]], [], /1 inputs came with 0 labels/],
-      [[3], ['yes'], /input 0 is 3: give an array/],
-      [[{ colour: 1 }], ['yes'], /no feature number/]
-    ]
-    for (const [inputs, labels, message] of wrong) {
-      await assert.rejects(peer.learnAll(inputs as [], labels as []), (error: Error & { code: string }) => {
-        assert.equal(error.code, 'ERR_REQUEST')
-        assert.match(error.message, message)
-        return true
+    it('tells of updates, neighbours and adoptions', async () => {
+      const a = await create({ listen: LOOPBACK })
+      const b = await create({ peers: a.addresses })
+      const told: string[] = []
+      b.addEventListener('neighbour', ({ detail }) =>
+        told.push(`${detail.isLinked ? 'linked' : 'left'} ${detail.peer}`)
+      )
+      b.addEventListener('adopted', ({ detail }) => told.push(detail.adopted > 0 ? 'adopted' : 'not adopted'))
+      const onUpdate = () => told.push('update')
+      b.addEventListener('update', onUpdate)
+      await until('they are linked', () => b.status().neighbours.includes(a.id))
+      assert.ok(told.includes(`linked ${a.id}`) || b.status().neighbours.length === 1)
+      await a.learnAll(Array(40).fill([1, 0]), Array(40).fill('yes'))
+      await until('b has adopted', () => told.includes('adopted') && told.includes('update'))
+      assert.equal((await b.predict([1, 0])).label, 'yes')
+      b.removeEventListener('update', onUpdate)
+      await a.stop()
+      await until('b knows that a has left', () => told.includes(`left ${a.id}`))
+    })
+
+    it('refuses what does not fit, and goes on', async () => {
+      const peer = await create()
+      const wrong: [unknown[], unknown[], RegExp][] = [
+        [[[1]], ['yes'], /an array of 1 features, expected 2/],
+        [[[1, Number.NaN]], ['yes'], /feature 1 of input 0 is NaN/],
+        [[[1, 2]], ['maybe'], /label "maybe" is not among/],
+        [[[1, 2]], [], /1 inputs came with 0 labels/],
+        [[3], ['yes'], /input 0 is 3: give an array/],
+        [[{ colour: 1 }], ['yes'], /no feature number/]
+      ]
+      for (const [inputs, labels, message] of wrong) {
+        await assert.rejects(peer.learnAll(inputs as [], labels as []), (error: Error & { code: string }) => {
+          assert.equal(error.code, 'ERR_REQUEST')
+          assert.match(error.message, message)
+          return true
+        })
+      }
+      await peer.learn([1, 2], 'yes')
+    })
+
+    it('goes on from its directory', async () => {
+      const dir = mkdtempSync(join(tmpdir(), 'admb-library-'))
+      try {
+        const first = await createPeer({ ...TASK, dir })
+        await first.learnAll(Array(40).fill([1, 0]), Array(40).fill('yes'))
+        const before = await first.predict([1, 0])
+        await first.stop()
+        const second = await createPeer({ ...TASK, dir })
+        assert.deepEqual(await second.predict([1, 0]), before)
+        assert.equal(second.id, first.id)
+        await second.stop()
+      } finally {
+        rmSync(dir, { recursive: true })
+      }
+    })
+
+    it('serves HTTP where asked, and ends once stopped', async () => {
+      const peer = await create({ http: { port: 0 } })
+      assert.equal((await fetch(`${peer.url}/healthz`)).status, 200)
+      await peer.stop()
+      await assert.rejects(fetch(`${peer.url}/healthz`))
+      await assert.rejects(peer.predict([0, 0]), { code: 'ERR_UNAVAILABLE' })
+      await assert.rejects(createPeer({ ...TASK, http: { port: 0, host: '0.0.0.0' } }), {
+        code: 'ERR_HTTP_TOKEN_REQUIRED'
       })
-    }
-    await peer.learn([1, 2], 'yes')
-  })
+    })
 
-  it('goes on from its directory', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'admb-library-'))
-    try {
-      const first = await createPeer({ ...TASK, dir })
-      await first.learnAll(Array(40).fill([1, 0]), Array(40).fill('yes'))
-      const before = await first.predict([1, 0])
-      await first.stop()
-      const second = await createPeer({ ...TASK, dir })
-      assert.deepEqual(await second.predict([1, 0]), before)
-      assert.equal(second.id, first.id)
-      await second.stop()
-    } finally {
-      rmSync(dir, { recursive: true })
-    }
-  })
-
-  it('serves HTTP where asked, and ends once stopped', async () => {
-    const peer = await create({ http: { port: 0 } })
-    assert.equal((await fetch(`${peer.url}/healthz`)).status, 200)
-    await peer.stop()
-    await assert.rejects(fetch(`${peer.url}/healthz`))
-    await assert.rejects(peer.predict([0, 0]), { code: 'ERR_UNAVAILABLE' })
-    await assert.rejects(createPeer({ ...TASK, http: { port: 0, host: '0.0.0.0' } }), {
-      code: 'ERR_HTTP_TOKEN_REQUIRED'
+    it('tells that its stream failed', async () => {
+      const data = { data: join(tmpdir(), 'admb-no-such-file.csv') }
+      await assert.rejects(create({ data }), /admb-no-such-file/)
     })
   })
-
-  it('tells that its stream failed', async () => {
-    const data = { data: join(tmpdir(), 'admb-no-such-file.csv') }
-    await assert.rejects(create({ data }), /admb-no-such-file/)
-  })
-})

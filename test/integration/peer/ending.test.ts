@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { parseSpec } from '../../../src/peer/index.js'
 import { Store } from '../../../src/storage/index.js'
-import { MAIN, Processes, until } from './processes.js'
+import { LEARNERS, MAIN, Processes, until } from './processes.js'
 
 const ROWS = 1000
 
@@ -35,74 +35,92 @@ describe('a peer ends', function () {
     return { model, progress: stored?.progress as { inputs: number; position: number } }
   }
 
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    it(`on ${signal}, with exit code 0, a last object, and every input stored`, async () => {
-      const state = join(dir, 'state')
-      const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
-      const peer = await processes.start(...args).up()
-      await until('it has learned', () => peer.latest.updates > 0)
-      assert.equal(await peer.end(signal), 0, peer.stderr)
-      const { inputs, http, addresses } = peer.latest
-      assert.ok(http && addresses.length === 1)
-      assert.deepEqual(peer.strayLines, [])
-      const { model, progress } = await checkpoint(state)
-      assert.equal(model.batch, 16)
-      assert.equal(progress.inputs, inputs)
-      assert.equal(progress.position, inputs)
-    })
-  }
-
-  it('and goes on where it was in its stream: every row is learned once', async () => {
-    const data = join(dir, 'rows')
-    await writeFile(data, rows(ROWS))
-    const args = ['--data', data, ...libsvm, '--dir', join(dir, 'state'), '--rate', '900']
-    let before = 0
-    for (let run = 1; ; run++) {
-      const peer = await processes.start(...args).up()
-      assert.equal(peer.latest.incarnation, run)
-      // It learns while HTTP starts.
-      assert.ok(peer.latest.inputs >= before, `${peer.latest.inputs} inputs after ${before}`)
-      await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
-      assert.equal(await peer.end(), 0, peer.stderr)
-      before = peer.latest.inputs
-      if (peer.latest.ended) break
-      assert.ok(before < ROWS)
+  for (const learner of LEARNERS)
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      it(`with ${learner} on ${signal}, with exit code 0, a last object, and every input stored`, async () => {
+        const state = join(dir, 'state')
+        const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
+        args.push(...(await processes.modelOf(learner)))
+        const peer = await processes.start(...args).up()
+        await until('it has learned', () => peer.latest.updates > 0)
+        assert.equal(await peer.end(signal), 0, peer.stderr)
+        const { inputs, http, addresses } = peer.latest
+        assert.ok(http && addresses.length === 1)
+        assert.deepEqual(peer.strayLines, [])
+        const { model, progress } = await checkpoint(state)
+        assert.equal(model.batch, 16)
+        assert.equal(progress.inputs, inputs)
+        assert.equal(progress.position, inputs)
+      })
     }
-    assert.equal(before, ROWS)
-  })
 
-  it('having read standard input to its end', async () => {
-    const peer = processes.start('--data', '-', ...libsvm)
-    await peer.up()
-    peer.child.stdin?.write(rows(40))
-    await until('it learns as inputs come', () => peer.latest.inputs === 40)
-    peer.child.stdin?.end(`1 1:nan\nnonsense\n0 1:inf\n${rows(10)}`)
-    await until('the input has ended', () => peer.latest.ended)
-    assert.equal(peer.latest.inputs, 50)
-    assert.equal(peer.latest.skipped, 3)
-    assert.ok(Number.isFinite(peer.latest.averageLoss))
-    const told = peer.logs.map(({ msg }) => msg).filter(line => line.startsWith('<stdin>:'))
-    assert.equal(told.length, 3, peer.stderr)
-    assert.match(told[0], /^<stdin>:41:5: /)
-    assert.equal(await peer.end(), 0)
-  })
+  for (const learner of LEARNERS)
+    it(`with ${learner} and goes on where it was in its stream: every row is learned once`, async () => {
+      const data = join(dir, 'rows')
+      await writeFile(data, rows(ROWS))
+      const args = ['--data', data, ...libsvm, '--dir', join(dir, 'state'), '--rate', '900']
+      args.push(...(await processes.modelOf(learner)))
+      let before = 0
+      for (let run = 1; ; run++) {
+        const peer = await processes.start(...args).up()
+        assert.equal(peer.latest.incarnation, run)
+        // It learns while HTTP starts.
+        assert.ok(peer.latest.inputs >= before, `${peer.latest.inputs} inputs after ${before}`)
+        await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
+        assert.equal(await peer.end(), 0, peer.stderr)
+        before = peer.latest.inputs
+        if (peer.latest.ended) break
+        assert.ok(before < ROWS)
+      }
+      assert.equal(before, ROWS)
+    })
+
+  for (const learner of LEARNERS)
+    it(`with ${learner} having read standard input to its end`, async () => {
+      const peer = processes.start('--data', '-', '--classes', '2', ...libsvm, ...(await processes.modelOf(learner)))
+      await peer.up()
+      peer.child.stdin?.write(rows(40))
+      await until('it learns as inputs come', () => peer.latest.inputs === 40)
+      peer.child.stdin?.end(`1 1:nan\nnonsense\n0 1:inf\n${rows(10)}`)
+      await until('the input has ended', () => peer.latest.ended)
+      assert.equal(peer.latest.inputs, 50)
+      assert.equal(peer.latest.skipped, 3)
+      assert.ok(Number.isFinite(peer.latest.averageLoss))
+      const told = peer.logs.map(({ msg }) => msg).filter(line => line.startsWith('<stdin>:'))
+      assert.equal(told.length, 3, peer.stderr)
+      assert.match(told[0], /^<stdin>:41:5: /)
+      assert.equal(await peer.end(), 0)
+    })
 
   it('while standard input is still open', async () => {
     const peer = await processes.start('--data', '-', ...libsvm).up()
     assert.equal(await peer.end(), 0)
   })
 
-  it('when its data turns out damaged: exit code 1, one line, and what was learned is stored', async () => {
-    const data = join(dir, 'rows.gz')
-    const whole = gzipSync(rows(50_000))
-    await writeFile(data, whole.subarray(0, whole.length - 100))
-    const state = join(dir, 'state')
-    const peer = processes.start('--data', data, ...libsvm, '--dir', state, '--log-level', 'silent')
-    assert.equal(await peer.exit, 1)
-    assert.match(peer.stderr, /^admb: \S+rows\.gz: the gzip data ends early: fetch the file anew \(ERR_INPUT_GZIP\)\n$/)
-    const { progress } = await checkpoint(state)
-    assert.ok(progress.inputs > 1000)
-  })
+  for (const learner of LEARNERS)
+    it(`with ${learner} when its data turns out damaged: exit code 1, one line, and what was learned is stored`, async () => {
+      const data = join(dir, 'rows.gz')
+      const whole = gzipSync(rows(50_000))
+      await writeFile(data, whole.subarray(0, whole.length - 100))
+      const state = join(dir, 'state')
+      const peer = processes.start(
+        '--data',
+        data,
+        ...libsvm,
+        '--dir',
+        state,
+        '--log-level',
+        'silent',
+        ...(await processes.modelOf(learner))
+      )
+      assert.equal(await peer.exit, 1)
+      assert.match(
+        peer.stderr,
+        /^admb: \S+rows\.gz: the gzip data ends early: fetch the file anew \(ERR_INPUT_GZIP\)\n$/
+      )
+      const { progress } = await checkpoint(state)
+      assert.ok(progress.inputs > 1000)
+    })
 
   it('when the disk is full, before it can tell others what it has not stored', async function () {
     if (process.platform === 'win32') return this.skip()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { request } from 'node:http'
 import { promisify } from 'node:util'
-import { MAIN, type PeerProcess, Processes, until } from './processes.js'
+import { LEARNERS, MAIN, type PeerProcess, Processes, until } from './processes.js'
 
 interface Answer {
   readonly error?: string
@@ -13,127 +13,133 @@ interface Answer {
   readonly predictor: { readonly updates: number }
 }
 
-describe('a peer over HTTP', function () {
-  this.timeout(60_000)
-  const processes = new Processes()
-  let peer: PeerProcess
-  /** Inputs of the test that learns. */
-  const LEARNED = 44
+for (const learner of LEARNERS)
+  describe(`a peer with ${learner} over HTTP`, function () {
+    this.timeout(60_000)
+    const processes = new Processes()
+    let peer: PeerProcess
+    /** Inputs of the test that learns. */
+    const LEARNED = 44
 
-  before(async () => {
-    peer = await processes.start('--dimension', '4', '--class-names', 'no,yes', '--batch', '2').up()
-  })
-  after(() => processes.stop())
-
-  async function post(action: string, body: string, type = 'application/json') {
-    const url = `${peer.latest.http}/${action}`
-    const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': type } })
-    return { code: response.status, answer: (await response.json()) as Answer }
-  }
-
-  it('tells that it is well, and how it is', async () => {
-    const health = await fetch(`${peer.latest.http}/healthz`)
-    assert.deepEqual(await health.json(), { ok: true })
-    const status = await peer.ask()
-    assert.equal(status.id, peer.latest.id)
-    assert.deepEqual(status.addresses, peer.latest.addresses)
-  })
-
-  it('learns from an object, an array and JSON lines, and predicts with what it has learned', async () => {
-    const yes = { label: 'yes', features: { 3: 1 } }
-    const no = { label: 'no', features: [1, 0, 0, 0] }
-    assert.equal((await post('learn', JSON.stringify(yes))).code, 200)
-    assert.equal((await post('learn', JSON.stringify([no, yes, no]))).code, 200)
-    const lines = [yes, no].map(input => JSON.stringify(input)).join('\n')
-    const last = await post('learn', lines.repeat(20).replaceAll('}{', '}\n{'), 'application/x-ndjson')
-    assert.equal(last.code, 200)
-    assert.equal(last.answer.predictions.length, 40)
-    assert.ok(last.answer.predictor.updates >= 20)
-
-    const { code, answer } = await post('predict', JSON.stringify([{ features: { 3: 1 } }, { features: [1, 0, 0, 0] }]))
-    assert.equal(code, 200)
-    assert.deepEqual(
-      answer.predictions.map(({ label }) => label),
-      ['yes', 'no']
-    )
-    for (const { scores } of answer.predictions) {
-      assert.equal(scores.length, 2)
-      assert.ok(Math.abs(scores[0] + scores[1] - 1) < 1e-6)
-    }
-    assert.equal(answer.predictor.updates, last.answer.predictor.updates)
-  })
-
-  it('says what is wrong with a request, and learns nothing from it', async () => {
-    const wrong: [body: string, type: string | undefined, code: number, error: RegExp][] = [
-      ['{"label": "maybe", "features": {"3": 1}}', undefined, 400, /request:1:\d+: label "maybe" is not among/],
-      ['{"features": {"3": 1}}', undefined, 400, /there is no label under the key "label"/],
-      ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is no feature number from 0 to 3/],
-      ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is no feature number from 0 to 3/],
-      ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a text is a feature only where .* hashed/],
-      ['{"label": "yes", "features": [1, 2]}', undefined, 400, /an array of 2 features, expected 4/],
-      ['{"label": "yes", "features": [1, 2, 3, 1e39]}', undefined, 400, /finite float32/],
-      ['{"label": "yes", "features": [1, 2, 3, NaN]}', 'application/jsonl', 400, /request:1:40: /],
-      ['{"label": "yes"', undefined, 400, /JSON/],
-      ['3', undefined, 400, /the body is no input: send an input as a JSON object/],
-      ['[]', undefined, 400, /the body is no input: send an input as a JSON object/],
-      ['label=yes', 'text/plain', 415, /give a content-type: application\/json/],
-      ['<label>', 'application/xml', 415, /./]
-    ]
-    for (const [body, type, code, error] of wrong) {
-      const result = await post('learn', body, type)
-      assert.equal(result.code, code, `${body}: ${JSON.stringify(result.answer)}`)
-      assert.match(`${result.answer.error}: ${result.answer.remedy}`, error)
-      assert.match(result.answer.code ?? '', /^ERR_/)
-    }
-    const good = '{"label": "yes", "features": [1, 2, 3, 4]}'
-    const half = await post('learn', `${good}\n{"label": "yes", "features": [1]}`, 'application/jsonl')
-    assert.equal(half.code, 400)
-    // The status may be older than the last request; one with this input is not.
-    assert.equal((await post('learn', good)).code, 200)
-    await until('the status counts what was learned last', async () => (await peer.ask()).inputs >= LEARNED + 1)
-    assert.equal((await peer.ask()).inputs, LEARNED + 1)
-  })
-
-  it('refuses what is too large, and routes that it has not', async () => {
-    // The answer comes on the announcement already, so nothing large is sent.
-    const refused = await new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
-      const headers = { 'content-type': 'application/json', 'content-length': 9 * 1024 * 1024 }
-      const announced = request(`${peer.latest.http}/learn`, { method: 'POST', headers }, response => {
-        let text = ''
-        response.on('data', part => {
-          text += part
-        })
-        response.on('end', () => {
-          announced.destroy()
-          resolve({ code: response.statusCode, text })
-        })
-      })
-      announced.on('error', reject)
-      announced.write('[')
+    before(async () => {
+      peer = await processes
+        .start('--dimension', '4', '--class-names', 'no,yes', '--batch', '2', ...(await processes.modelOf(learner)))
+        .up()
     })
-    assert.equal(refused.code, 413)
-    assert.match((JSON.parse(refused.text) as Answer).error ?? '', /large/i)
-    const unknown = await post('lern', '{}')
-    assert.equal(unknown.code, 404)
-    assert.match(unknown.answer.error ?? '', /there is no POST \/lern/)
-  })
+    after(() => processes.stop())
 
-  it('ends though a client holds its connection', async () => {
-    const idle = await processes.start('--dimension', '4').up()
-    const held = request(`${idle.latest.http}/learn`, { method: 'POST' })
-    held.on('error', () => undefined)
-    held.write('{"label":')
-    await idle.ask()
-    assert.equal(await idle.end(), 0)
-  })
+    async function post(action: string, body: string, type = 'application/json') {
+      const url = `${peer.latest.http}/${action}`
+      const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': type } })
+      return { code: response.status, answer: (await response.json()) as Answer }
+    }
 
-  it('answers admb status', async () => {
-    const run = promisify(execFile)
-    const at = (peer.latest.http as string).replace('http://', '')
-    const { stdout } = await run(process.execPath, [MAIN, 'status', '--http', at, '--json'])
-    const { command, id } = JSON.parse(stdout)
-    assert.deepEqual({ command, id }, { command: 'status', id: peer.latest.id })
-    const text = await run(process.execPath, [MAIN, 'status', '--http', at])
-    assert.match(text.stdout, /^peer +12D3Koo/)
+    it('tells that it is well, and how it is', async () => {
+      const health = await fetch(`${peer.latest.http}/healthz`)
+      assert.deepEqual(await health.json(), { ok: true })
+      const status = await peer.ask()
+      assert.equal(status.id, peer.latest.id)
+      assert.deepEqual(status.addresses, peer.latest.addresses)
+    })
+
+    it('learns from an object, an array and JSON lines, and predicts with what it has learned', async () => {
+      const yes = { label: 'yes', features: { 3: 1 } }
+      const no = { label: 'no', features: [1, 0, 0, 0] }
+      assert.equal((await post('learn', JSON.stringify(yes))).code, 200)
+      assert.equal((await post('learn', JSON.stringify([no, yes, no]))).code, 200)
+      const lines = [yes, no].map(input => JSON.stringify(input)).join('\n')
+      const last = await post('learn', lines.repeat(20).replaceAll('}{', '}\n{'), 'application/x-ndjson')
+      assert.equal(last.code, 200)
+      assert.equal(last.answer.predictions.length, 40)
+      assert.ok(last.answer.predictor.updates >= 20)
+
+      const { code, answer } = await post(
+        'predict',
+        JSON.stringify([{ features: { 3: 1 } }, { features: [1, 0, 0, 0] }])
+      )
+      assert.equal(code, 200)
+      assert.deepEqual(
+        answer.predictions.map(({ label }) => label),
+        ['yes', 'no']
+      )
+      for (const { scores } of answer.predictions) {
+        assert.equal(scores.length, 2)
+        assert.ok(Math.abs(scores[0] + scores[1] - 1) < 1e-6)
+      }
+      assert.equal(answer.predictor.updates, last.answer.predictor.updates)
+    })
+
+    it('says what is wrong with a request, and learns nothing from it', async () => {
+      const wrong: [body: string, type: string | undefined, code: number, error: RegExp][] = [
+        ['{"label": "maybe", "features": {"3": 1}}', undefined, 400, /request:1:\d+: label "maybe" is not among/],
+        ['{"features": {"3": 1}}', undefined, 400, /there is no label under the key "label"/],
+        ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is no feature number from 0 to 3/],
+        ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is no feature number from 0 to 3/],
+        ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a text is a feature only where .* hashed/],
+        ['{"label": "yes", "features": [1, 2]}', undefined, 400, /an array of 2 features, expected 4/],
+        ['{"label": "yes", "features": [1, 2, 3, 1e39]}', undefined, 400, /finite float32/],
+        ['{"label": "yes", "features": [1, 2, 3, NaN]}', 'application/jsonl', 400, /request:1:40: /],
+        ['{"label": "yes"', undefined, 400, /JSON/],
+        ['3', undefined, 400, /the body is no input: send an input as a JSON object/],
+        ['[]', undefined, 400, /the body is no input: send an input as a JSON object/],
+        ['label=yes', 'text/plain', 415, /give a content-type: application\/json/],
+        ['<label>', 'application/xml', 415, /./]
+      ]
+      for (const [body, type, code, error] of wrong) {
+        const result = await post('learn', body, type)
+        assert.equal(result.code, code, `${body}: ${JSON.stringify(result.answer)}`)
+        assert.match(`${result.answer.error}: ${result.answer.remedy}`, error)
+        assert.match(result.answer.code ?? '', /^ERR_/)
+      }
+      const good = '{"label": "yes", "features": [1, 2, 3, 4]}'
+      const half = await post('learn', `${good}\n{"label": "yes", "features": [1]}`, 'application/jsonl')
+      assert.equal(half.code, 400)
+      // The status may be older than the last request; one with this input is not.
+      assert.equal((await post('learn', good)).code, 200)
+      await until('the status counts what was learned last', async () => (await peer.ask()).inputs >= LEARNED + 1)
+      assert.equal((await peer.ask()).inputs, LEARNED + 1)
+    })
+
+    it('refuses what is too large, and routes that it has not', async () => {
+      // The answer comes on the announcement already, so nothing large is sent.
+      const refused = await new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json', 'content-length': 9 * 1024 * 1024 }
+        const announced = request(`${peer.latest.http}/learn`, { method: 'POST', headers }, response => {
+          let text = ''
+          response.on('data', part => {
+            text += part
+          })
+          response.on('end', () => {
+            announced.destroy()
+            resolve({ code: response.statusCode, text })
+          })
+        })
+        announced.on('error', reject)
+        announced.write('[')
+      })
+      assert.equal(refused.code, 413)
+      assert.match((JSON.parse(refused.text) as Answer).error ?? '', /large/i)
+      const unknown = await post('lern', '{}')
+      assert.equal(unknown.code, 404)
+      assert.match(unknown.answer.error ?? '', /there is no POST \/lern/)
+    })
+
+    it('ends though a client holds its connection', async () => {
+      const idle = await processes.start('--dimension', '4').up()
+      const held = request(`${idle.latest.http}/learn`, { method: 'POST' })
+      held.on('error', () => undefined)
+      held.write('{"label":')
+      await idle.ask()
+      assert.equal(await idle.end(), 0)
+    })
+
+    it('answers admb status', async () => {
+      const run = promisify(execFile)
+      const at = (peer.latest.http as string).replace('http://', '')
+      const { stdout } = await run(process.execPath, [MAIN, 'status', '--http', at, '--json'])
+      const { command, id } = JSON.parse(stdout)
+      assert.deepEqual({ command, id }, { command: 'status', id: peer.latest.id })
+      const text = await run(process.execPath, [MAIN, 'status', '--http', at])
+      assert.match(text.stdout, /^peer +12D3Koo/)
+    })
   })
-})

@@ -1,7 +1,7 @@
 /** Real peer processes for the tests: started, listened to, killed; none of them, nor their directories, stays behind. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -100,6 +100,10 @@ export class PeerProcess {
   }
 }
 
+/** What peers can learn: every promise holds for all of it. */
+export const LEARNERS = ['a convex model', 'a network'] as const
+export type LearnerKind = (typeof LEARNERS)[number]
+
 /** All processes of a test. */
 export class Processes {
   /** What anyone said of a predictor's content, by its name. One name must stand for one content. */
@@ -111,6 +115,14 @@ export class Processes {
   async scratch(): Promise<string> {
     this.#scratch ??= await mkdtemp(join(tmpdir(), 'admb-test-'))
     return this.#scratch
+  }
+
+  /** Options for a learner of that kind: a network is executed layer to layer, in the way for large ones. */
+  async modelOf(kind: LearnerKind): Promise<string[]> {
+    if (kind === 'a convex model') return []
+    const file = join(await this.scratch(), 'small.yaml')
+    await writeFile(file, 'model: mlp\nhidden: [24, 12]\n')
+    return ['--model', file, '--schedule', 'l2l-p', '--microbatch', '8', '--stash', 'host']
   }
 
   /** Starts `admb peer` on loopback, with a free port for each of its servers. */

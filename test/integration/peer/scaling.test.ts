@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Store } from '../../../src/storage/index.js'
-import { MAIN, Processes, until } from './processes.js'
+import { LEARNERS, MAIN, Processes, until } from './processes.js'
 
 const ROWS = 600
 const CLASSES = ['low', 'high']
@@ -36,45 +36,47 @@ describe('a peer that scales', function () {
     }
   }
 
-  it('comes to the same moments, bit for bit, with and without restarts; eval, predict and HTTP use them', async () => {
-    const dir = await processes.scratch()
-    const data = join(dir, 'people.csv')
-    await writeFile(data, csv())
-    const args = ['--data', data, '--scale', 'standard', '--class-names', CLASSES.join(','), '--batch', '1']
-    const [whole, halting] = [join(dir, 'whole'), join(dir, 'halting')]
+  for (const learner of LEARNERS)
+    it(`with ${learner} comes to the same moments, bit for bit, with and without restarts; eval, predict and HTTP use them`, async () => {
+      const dir = await processes.scratch()
+      const data = join(dir, 'people.csv')
+      await writeFile(data, csv())
+      const args = ['--data', data, '--scale', 'standard', '--class-names', CLASSES.join(','), '--batch', '1']
+      args.push(...(await processes.modelOf(learner)))
+      const [whole, halting] = [join(dir, 'whole'), join(dir, 'halting')]
 
-    const once = await processes.start(...args, '--dir', whole).up()
-    await until('all rows are learned', () => once.latest.ended)
-    const input = { features: [180.5, 61000] }
-    const body = JSON.stringify(input)
-    const headers = { 'content-type': 'application/json' }
-    const response = await fetch(`${once.latest.http}/predict`, { method: 'POST', body, headers })
-    const { predictions } = (await response.json()) as { predictions: { label: string; scores: number[] }[] }
-    assert.equal(await once.end(), 0, once.stderr)
+      const once = await processes.start(...args, '--dir', whole).up()
+      await until('all rows are learned', () => once.latest.ended)
+      const input = { features: [180.5, 61000] }
+      const body = JSON.stringify(input)
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(`${once.latest.http}/predict`, { method: 'POST', body, headers })
+      const { predictions } = (await response.json()) as { predictions: { label: string; scores: number[] }[] }
+      assert.equal(await once.end(), 0, once.stderr)
 
-    let ended = false
-    while (!ended) {
-      const peer = await processes.start(...args, '--dir', halting, '--rate', '400').up()
-      const before = peer.latest.inputs
-      await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
-      assert.equal(await peer.end(), 0, peer.stderr)
-      ended = peer.latest.ended
-    }
-    const [a, b] = [await stored(whole), await stored(halting)]
-    assert.deepEqual(b.moments, a.moments)
-    const trained = join(dir, 'trained')
-    const run = (...words: string[]) => promisify(execFile)(process.execPath, [MAIN, ...words])
-    await run('train', ...args, '--dir', trained)
-    assert.deepEqual((await stored(trained)).moments, a.moments)
+      let ended = false
+      while (!ended) {
+        const peer = await processes.start(...args, '--dir', halting, '--rate', '400').up()
+        const before = peer.latest.inputs
+        await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
+        assert.equal(await peer.end(), 0, peer.stderr)
+        ended = peer.latest.ended
+      }
+      const [a, b] = [await stored(whole), await stored(halting)]
+      assert.deepEqual(b.moments, a.moments)
+      const trained = join(dir, 'trained')
+      const run = (...words: string[]) => promisify(execFile)(process.execPath, [MAIN, ...words])
+      await run('train', ...args, '--dir', trained)
+      assert.deepEqual((await stored(trained)).moments, a.moments)
 
-    const inputs = join(dir, 'new.jsonl')
-    await writeFile(inputs, `${body}\n`)
-    const predicted = await run('predict', '--dir', whole, '--data', inputs, '--json')
-    assert.deepEqual(JSON.parse(predicted.stdout.split('\n')[0]), predictions[0])
-    const evaluated = await run('eval', '--dir', whole, '--data', data, '--json')
-    const { accuracy, inputs: count } = JSON.parse(evaluated.stdout)
-    assert.equal(count, ROWS)
-    assert.ok(accuracy > 0.9, `accuracy ${accuracy}`)
-    assert.deepEqual(await stored(whole), a, 'reading changes nothing')
-  })
+      const inputs = join(dir, 'new.jsonl')
+      await writeFile(inputs, `${body}\n`)
+      const predicted = await run('predict', '--dir', whole, '--data', inputs, '--json')
+      assert.deepEqual(JSON.parse(predicted.stdout.split('\n')[0]), predictions[0])
+      const evaluated = await run('eval', '--dir', whole, '--data', data, '--json')
+      const { accuracy, inputs: count } = JSON.parse(evaluated.stdout)
+      assert.equal(count, ROWS)
+      assert.ok(accuracy > 0.9, `accuracy ${accuracy}`)
+      assert.deepEqual(await stored(whole), a, 'reading changes nothing')
+    })
 })
