@@ -10,7 +10,8 @@ const WAYS = {
   cpu: () => openDevice('cpu'),
   wasm: () => openDevice('wasm', { blas: 'none' }),
   'wasm with BLAS': () => openDevice('wasm'),
-  tensorflow: () => openDevice('tensorflow')
+  tensorflow: () => openDevice('tensorflow'),
+  webgpu: () => openDevice('webgpu')
 }
 export type BackendName = keyof typeof WAYS
 
@@ -21,11 +22,13 @@ async function available(): Promise<readonly BackendName[]> {
   const names: BackendName[] = ['cpu', 'wasm']
   if ((await WAYS['wasm with BLAS']()).hasFastProducts) names.push('wasm with BLAS')
   else console.log('no BLAS was found: tests with it are skipped')
-  try {
-    await WAYS.tensorflow()
-    names.push('tensorflow')
-  } catch (error) {
-    console.log(`${(error as Error).message}: tests on it are skipped`)
+  for (const name of ['tensorflow', 'webgpu'] as const) {
+    try {
+      await WAYS[name]()
+      names.push(name)
+    } catch (error) {
+      console.log(`${(error as Error).message}: tests on it are skipped`)
+    }
   }
   return names
 }
