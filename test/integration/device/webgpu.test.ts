@@ -7,12 +7,18 @@ import { Worker } from 'node:worker_threads'
 import * as tf from '@tensorflow/tfjs-core'
 import { openDevice } from '../../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import { createModel } from '../../../src/l2l/models/create.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
 import { BlocksHost } from '../../../src/l2l/network.js'
+import { uniforms } from '../../../src/l2l/random.js'
 import { Relay } from '../../../src/l2l/relay/relay.js'
 import { DenseRows } from '../../../src/l2l/rows.js'
-import type { Layer } from '../../../src/l2l/types.js'
+import { sizeOf } from '../../../src/l2l/shape.js'
+import type { Layer, Model } from '../../../src/l2l/types.js'
 import { zeros } from '../../../src/learner/index.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { difference } from '../../support/l2l/layers.js'
+import { stepOf } from '../../support/l2l/models.js'
 
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
 
@@ -28,6 +34,33 @@ async function admb(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   })
   const [code] = await once(child, 'close')
   return { code, last: stdout.trim().split('\n').at(-1) ?? '', stderr }
+}
+
+const TEXT = { kind: 'tokens', shape: [6], vocabulary: 9 } as const
+const MODELS = [
+  {
+    model: { model: 'convnet', filters: [3, 4], hidden: 8, dropout: 0.2 },
+    sample: { kind: 'features', shape: [8, 8, 1] },
+    target: { kind: 'class', classes: 4 }
+  },
+  {
+    model: { model: 'transformer', width: 12, layers: 2, heads: 3, dropout: 0.2, norm: 'after' },
+    sample: TEXT,
+    target: { kind: 'class', classes: 3 }
+  },
+  { model: { model: 'gpt', width: 12, layers: 2, heads: 2 }, sample: TEXT, target: { kind: 'next-token' } }
+] as const
+
+/** Random rows, flat. */
+function stepRows({ sample, head }: Model, rows: number) {
+  const random = uniforms(7)
+  const isText = sample.kind === 'tokens'
+  const draw = (length: number, of: () => number) => Float32Array.from({ length }, of)
+  const below = (most: number) => () => Math.floor(random() * most)
+  return {
+    values: draw(rows * sizeOf(sample.shape), isText ? below(sample.vocabulary) : () => 2 * random() - 1),
+    labels: draw(rows * sizeOf(head.input.slice(0, -1)), below(head.input.at(-1) as number))
+  }
 }
 
 const TRAIN = ['train', '--data', 'digits', '--model', 'mlp', '--batch', '16', '--limit', '64', '--json']
@@ -55,6 +88,27 @@ describe('the device webgpu', function () {
       name.startsWith('tensorflow') ? /^tensorflow/ : /; webgpu: there is no GPU, only .+ computes on the processor/
     )
   })
+
+  for (const { model, sample, target } of MODELS) {
+    it(`gives a ${model.model} the gradients that plain JavaScript gives`, async () => {
+      const made = createModel(parseModel(model, 'test'), sample, target)
+      const rows = 3
+      const { values, labels } = stepRows(made, rows)
+      const step = async (device: 'cpu' | 'webgpu') => {
+        await openDevice(device)
+        const x = tf.tensor(values, [rows, ...sample.shape], sample.kind === 'tokens' ? 'int32' : 'float32')
+        const targets = tf.tensor(labels, target.kind === 'next-token' ? [rows, sample.shape[0]] : [rows], 'int32')
+        const result = stepOf(made, initialBlocks(made, 1), x, targets)
+        tf.dispose([x, targets])
+        return result
+      }
+      const expected = await step('cpu')
+      const { loss, hits, gradients } = await step('webgpu')
+      assert.ok(Math.abs(loss - expected.loss) < 1e-4 * expected.loss)
+      assert.equal(hits, expected.hits)
+      assert.ok(difference(gradients, expected.gradients) < 1e-4)
+    })
+  }
 
   it('tells what its buffers take', async () => {
     const device = await openDevice('webgpu')

@@ -33,6 +33,11 @@ async function available(): Promise<readonly BackendName[]> {
   return names
 }
 
+/** Runs of a property: fewer where WebGPU is among the backends, as a driver that computes on the processor is slow. */
+export function runs(count: number): number {
+  return BACKENDS.includes('webgpu') ? Math.ceil(count / 4) : count
+}
+
 export async function useBackend(name: BackendName): Promise<void> {
   await WAYS[name]()
 }
