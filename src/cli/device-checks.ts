@@ -16,7 +16,7 @@ export async function checkDevices(): Promise<DeviceCheck[]> {
   const remedies: Partial<Record<DeviceName, string>> = {
     'tensorflow-gpu': 'where CUDA is, npm run install-tensorflow -- gpu',
     tensorflow: 'admb doctor --fix installs it',
-    webgpu: `where a GPU is, npm install --prefix ${packageFolder('webgpu')} webgpu@0.6 @tensorflow/tfjs-backend-webgpu@4.22.0`
+    webgpu: `where a GPU is, npm install --prefix ${packageFolder('webgpu')} webgpu@0.6.2 @tensorflow/tfjs-backend-webgpu@4.22.0`
   }
   const checks: DeviceCheck[] = []
   for (const name of CHECKED) {
