@@ -25,6 +25,8 @@ export interface WebgpuBackend {
   disposeData(id: object): boolean
   makeTensorInfo(shape: readonly number[], dtype: tf.DataType, values: tf.TypedArray): tf.TensorInfo
   runWebGPUProgram(...program: unknown[]): tf.TensorInfo
+  uploadToGPU(id: object): void
+  write(values: tf.BackendValues | null, shape: number[], dtype: tf.DataType): object
   readSync(id: object): tf.TypedArray
   read(id: object): Promise<tf.TypedArray>
 }
@@ -64,6 +66,19 @@ export function adapt(backend: WebgpuBackend, events: DawnEvents): () => number 
   const failures = new Failures(backend)
   backend.readSync = id => readTensor(backend, events, failures, id)
   backend.read = async id => backend.readSync(id)
+  // Its own way is to wait for the first use: then tensors would go on reading what the host may write to by then.
+  const write = backend.write.bind(backend)
+  backend.write = (values, shape, dtype) => {
+    const id = write(values, shape, dtype)
+    if (!values?.length || dtype === 'string') return id
+    try {
+      backend.uploadToGPU(id)
+    } catch (error) {
+      backend.disposeData(id)
+      throw error
+    }
+    return id
+  }
   const run = backend.runWebGPUProgram.bind(backend)
   backend.runWebGPUProgram = (...program) => {
     const output = run(...program)
@@ -105,7 +120,7 @@ class Failures {
 
 function readTensor(backend: WebgpuBackend, events: DawnEvents, failures: Failures, id: object): tf.TypedArray {
   const { dtype, values, resource } = backend.tensorMap.get(id)
-  // Not on the GPU yet.
+  // Empty, or of strings.
   if (values || resource === undefined) return values as tf.TypedArray
   const staging = backend.bufferManager.acquireBuffer(resource.size, STAGING)
   backend.ensureCommandEncoderReady()

@@ -46,7 +46,7 @@ export async function openWebgpu(takesSoftware: boolean): Promise<Backend> {
   if (!takesSoftware) refuseSoftware(adapter)
   if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
   const detail = `on ${nameOf(adapter)}${adapter.info.isFallbackAdapter ? ', which computes on the processor' : ''}`
-  return { detail, hasFastProducts: true, sharesHostMemory: true, peakBytes }
+  return { detail, hasFastProducts: true, sharesHostMemory: false, peakBytes }
 }
 
 async function start(takesSoftware: boolean) {
@@ -63,8 +63,6 @@ async function start(takesSoftware: boolean) {
     loadQuietly(() => load(BACKEND))
     if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
   })
-  // Small tensors would be computed on the processor instead if the host has just made them, and round in another way.
-  tf.env().set('WEBGPU_CPU_FORWARD', false)
   useKernels()
   const peakBytes = adapt(tf.backend() as unknown as WebgpuBackend, events)
   tf.tidy(() => tf.add(tf.tensor1d([1, 2]), 1).dataSync())

@@ -3,7 +3,6 @@
  * and multiplications alone say little about a backend. Layers of the same shape are measured once.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { openedDevice } from '../../device/index.js'
 import { layerCosts } from '../models/costs.js'
 import { upload } from '../parameters.js'
 import { uniforms } from '../random.js'
@@ -149,11 +148,9 @@ function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {
   return isTokens ? tf.zeros(shape, 'int32') : tf.randomUniform(shape, -1, 1, 'float32', 1)
 }
 
-/** A tensor that may read the host's array gets to the device when something is computed of it. */
 function bandwidth(): number {
   const values = new Float32Array(PROBE_BYTES / FLOAT_BYTES)
-  const { sharesHostMemory } = openedDevice()
-  return (2 * PROBE_BYTES) / leastMs(() => (sharesHostMemory ? tf.neg(tf.tensor(values)) : tf.tensor(values)))
+  return (2 * PROBE_BYTES) / leastMs(() => tf.tensor(values))
 }
 
 /** Bytes a sample of the model's input. */

@@ -5,7 +5,6 @@ import { adapt, type WebgpuBackend } from '../../../src/device/webgpu-backend.js
 import { DawnEvents } from '../../../src/device/webgpu-events.js'
 
 const CAPACITY = 100
-const USAGE = 4
 
 type Listener = Parameters<WebgpuBackend['device']['addEventListener']>[1]
 
@@ -62,6 +61,10 @@ function smallGpu() {
       report('the command buffer is invalid')
       done.push('submitted')
     },
+    write: (_values: Float32Array) => ({ name: 'written' }),
+    uploadToGPU() {
+      manager.acquireBuffer(4)
+    },
     disposeData: (id: { name: string }) => done.push(`disposed of ${id.name}`),
     runWebGPUProgram(name: string) {
       if (name === 'faulty') report('the shader does not compile')
@@ -69,16 +72,16 @@ function smallGpu() {
     }
   }
   const peakBytes = adapt(backend as unknown as WebgpuBackend, new DawnEvents())
-  return { backend, manager: manager as unknown as WebgpuBackend['bufferManager'], peakBytes, done, taken: () => taken }
+  return { backend, manager, peakBytes, done, taken: () => taken }
 }
 
 describe('a small GPU', () => {
   it('has its unused buffers taken away where there is no other room', () => {
     const { manager, peakBytes, taken } = smallGpu()
-    const kept = manager.acquireBuffer(40, USAGE)
-    manager.releaseBuffer(manager.acquireBuffer(50, USAGE))
+    const kept = manager.acquireBuffer(40)
+    manager.releaseBuffer(manager.acquireBuffer(50))
     assert.equal(taken(), 90)
-    manager.releaseBuffer(manager.acquireBuffer(60, USAGE))
+    manager.releaseBuffer(manager.acquireBuffer(60))
     assert.equal(taken(), 100)
     assert.equal(manager.numFreeBuffers, 1)
     assert.equal(manager.numBytesAllocated, 100)
@@ -88,17 +91,28 @@ describe('a small GPU', () => {
 
   it('says so where there is no room at all, and is then as before', () => {
     const { manager, peakBytes, taken } = smallGpu()
-    manager.acquireBuffer(70, USAGE)
+    manager.acquireBuffer(70)
     for (let time = 0; time < 2; time++) {
-      assert.throws(() => manager.acquireBuffer(50, USAGE), {
+      assert.throws(() => manager.acquireBuffer(50), {
         constructor: BackendError,
         message: 'no room for 50 bytes'
       })
       assert.equal(taken(), 70)
       assert.equal(manager.numBytesAllocated, 70)
     }
-    manager.acquireBuffer(30, USAGE)
+    manager.acquireBuffer(30)
     assert.equal(peakBytes(), 100)
+  })
+
+  it('takes what it is given at once, and forgets what it has no room for', () => {
+    const { backend, manager, done, taken } = smallGpu()
+    const values = Float32Array.of(1)
+    backend.write(values)
+    assert.equal(taken(), 4)
+    manager.acquireBuffer(95)
+    assert.throws(() => backend.write(values), BackendError)
+    assert.deepEqual(done, ['submitted', 'disposed of written'])
+    assert.equal(taken(), 99)
   })
 
   it('throws where a program fails, and forgets what was recorded with it', () => {
