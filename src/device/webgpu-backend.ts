@@ -85,7 +85,7 @@ export function adapt(backend: WebgpuBackend, events: DawnEvents): () => number 
     failures.check(() => backend.disposeData(output.dataId))
     return output
   }
-  return meterBuffers(backend.bufferManager, failures)
+  return meterBuffers(backend, failures)
 }
 
 /** What WebGPU reports of calls that seem to have worked. */
@@ -111,8 +111,7 @@ class Failures {
     const message = this.take()
     if (message === undefined) return
     undo?.()
-    this.backend.endComputePassEncoder()
-    if (this.backend.commandEncoder !== null) this.backend.submitQueue()
+    submit(this.backend)
     this.take()
     throw new BackendError(message)
   }
@@ -141,7 +140,8 @@ function readTensor(backend: WebgpuBackend, events: DawnEvents, failures: Failur
 }
 
 /** Buffers that there is no memory for are asked for once more without those that only wait for another use, and then throw. */
-function meterBuffers(manager: BufferManager, failures: Failures): () => number {
+function meterBuffers(backend: WebgpuBackend, failures: Failures): () => number {
+  const manager = backend.bufferManager
   let peakBytes = 0
   const acquire = manager.acquireBuffer.bind(manager)
   manager.acquireBuffer = (...asked) => {
@@ -149,6 +149,8 @@ function meterBuffers(manager: BufferManager, failures: Failures): () => number 
     let buffer = acquire(...asked)
     if (failures.take() !== undefined) {
       manager.releaseBuffer(buffer, false)
+      // What is recorded may still be using some of them.
+      submit(backend)
       giveBack(manager)
       buffer = acquire(...asked)
       failures.check(() => manager.releaseBuffer(buffer, false))
@@ -157,6 +159,12 @@ function meterBuffers(manager: BufferManager, failures: Failures): () => number 
     return buffer
   }
   return () => peakBytes
+}
+
+/** Sends off what was recorded. */
+function submit(backend: WebgpuBackend): void {
+  backend.endComputePassEncoder()
+  if (backend.commandEncoder !== null) backend.submitQueue()
 }
 
 function giveBack(manager: BufferManager): void {

@@ -47,6 +47,7 @@ function smallGpu() {
     }
   }
   const done: string[] = []
+  let isFaulty = false
   const backend = {
     device: {
       addEventListener(_: string, given: Listener) {
@@ -57,8 +58,9 @@ function smallGpu() {
     commandEncoder: {},
     endComputePassEncoder: () => undefined,
     submitQueue() {
-      // What was recorded together with the fault is refused as well.
-      report('the command buffer is invalid')
+      // What was recorded together with a fault is refused as well.
+      if (isFaulty) report('the command buffer is invalid')
+      isFaulty = false
       done.push('submitted')
     },
     write: (_values: Float32Array) => ({ name: 'written' }),
@@ -67,7 +69,10 @@ function smallGpu() {
     },
     disposeData: (id: { name: string }) => done.push(`disposed of ${id.name}`),
     runWebGPUProgram(name: string) {
-      if (name === 'faulty') report('the shader does not compile')
+      if (name === 'faulty') {
+        isFaulty = true
+        report('the shader does not compile')
+      }
       return { dataId: { name } }
     }
   }
@@ -77,11 +82,13 @@ function smallGpu() {
 
 describe('a small GPU', () => {
   it('has its unused buffers taken away where there is no other room', () => {
-    const { manager, peakBytes, taken } = smallGpu()
+    const { manager, peakBytes, done, taken } = smallGpu()
     const kept = manager.acquireBuffer(40)
     manager.releaseBuffer(manager.acquireBuffer(50))
     assert.equal(taken(), 90)
     manager.releaseBuffer(manager.acquireBuffer(60))
+    // Recorded commands may use a buffer that nobody has any more.
+    assert.deepEqual(done, ['submitted'])
     assert.equal(taken(), 100)
     assert.equal(manager.numFreeBuffers, 1)
     assert.equal(manager.numBytesAllocated, 100)
@@ -111,7 +118,7 @@ describe('a small GPU', () => {
     assert.equal(taken(), 4)
     manager.acquireBuffer(95)
     assert.throws(() => backend.write(values), BackendError)
-    assert.deepEqual(done, ['submitted', 'disposed of written'])
+    assert.equal(done.at(-1), 'disposed of written')
     assert.equal(taken(), 99)
   })
 
