@@ -11,13 +11,13 @@ export interface DeviceCheck {
 /** TensorFlow before wasm: whoever is opened last stays. */
 const CHECKED: readonly DeviceName[] = ['tensorflow-gpu', 'tensorflow', 'webgpu', 'wasm']
 
-const REMEDIES: Partial<Record<DeviceName, string>> = {
-  'tensorflow-gpu': 'where CUDA is, npm run install-tensorflow -- gpu',
-  tensorflow: 'admb doctor --fix installs it'
-}
-
 export async function checkDevices(): Promise<DeviceCheck[]> {
-  const { openDevice } = await import('../device/index.js')
+  const { openDevice, packageFolder } = await import('../device/index.js')
+  const remedies: Partial<Record<DeviceName, string>> = {
+    'tensorflow-gpu': 'where CUDA is, npm run install-tensorflow -- gpu',
+    tensorflow: 'admb doctor --fix installs it',
+    webgpu: `where a GPU is, npm install --prefix ${packageFolder('webgpu')} webgpu@0.6.2 @tensorflow/tfjs-backend-webgpu@4.22.0`
+  }
   const checks: DeviceCheck[] = []
   for (const name of CHECKED) {
     try {
@@ -25,11 +25,14 @@ export async function checkDevices(): Promise<DeviceCheck[]> {
       checks.push({ name, works: true, detail, remedy: hasFastProducts ? undefined : blasRemedy() })
     } catch (error) {
       const detail = (error as Error).message.replace(`${name}: `, '')
-      checks.push({ name, works: false, detail, remedy: REMEDIES[name] })
+      const lacksDriver = name === 'webgpu' && !detail.includes('not installed')
+      checks.push({ name, works: false, detail, remedy: lacksDriver ? DRIVER_REMEDY : remedies[name] })
     }
   }
   return checks
 }
+
+const DRIVER_REMEDY = "where a GPU is, install its maker's driver, and on Linux libvulkan1 or the like"
 
 function blasRemedy(): string {
   const advice: Partial<Record<NodeJS.Platform, string>> = {

@@ -4,3 +4,6 @@ export class DeviceError extends Error {
   readonly code = DeviceError.code
   override readonly name = 'DeviceError'
 }
+
+/** A backend that failed at its work; who drives it can say at what. */
+export class BackendError extends DeviceError {}

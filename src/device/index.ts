@@ -1,6 +1,7 @@
 /** Where layers are executed: choosing a device and measuring it. */
 export type { HeadKernel } from './blas-heads.js'
-export { DeviceError } from './errors.js'
+export { BackendError, DeviceError } from './errors.js'
 export { installTensorflow } from './install-tensorflow.js'
 export { openDevice, openedDevice } from './open.js'
+export { packageFolder } from './optional.js'
 export { DEVICE_NAMES, type Device, type DeviceName } from './types.js'

@@ -7,7 +7,8 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { runCommand } from './command.js'
 import { DeviceError } from './errors.js'
-import { type TensorflowPackage, tensorflowFolder } from './tensorflow.js'
+import { packageFolder } from './optional.js'
+import type { TensorflowPackage } from './tensorflow.js'
 
 export interface InstallOptions {
   /** `gpu` wants CUDA on the machine. Default `cpu`. */
@@ -31,7 +32,7 @@ const MINUTE = 60_000
  */
 export async function installTensorflow({ kind = 'cpu', log }: InstallOptions): Promise<string> {
   const { name, wheel } = KINDS[kind]
-  const folder = tensorflowFolder()
+  const folder = packageFolder('tensorflow')
   const making = `${folder}.making`
   await rm(making, { recursive: true, force: true })
   await mkdir(making, { recursive: true })

@@ -1,11 +1,11 @@
 /** Opening a device: the one asked for, or the first that works. TensorFlow.js has one backend at a time, and so has a thread. */
-import { DeviceError } from './errors.js'
+import { BackendError, DeviceError } from './errors.js'
 import { type Backend, DEVICE_NAMES, type Device, type DeviceName, type DeviceOptions } from './types.js'
 
-const OPENERS: Readonly<Record<DeviceName, (options: DeviceOptions) => Promise<Backend>>> = {
+const OPENERS: Readonly<Record<DeviceName, (options: DeviceOptions, isAsked: boolean) => Promise<Backend>>> = {
   'tensorflow-gpu': async () => (await import('./tensorflow.js')).openTensorflow('@tensorflow/tfjs-node-gpu'),
   tensorflow: async () => (await import('./tensorflow.js')).openTensorflow('@tensorflow/tfjs-node'),
-  webgpu: async () => (await import('./webgpu.js')).openWebgpu(),
+  webgpu: async (_, isAsked) => (await import('./webgpu.js')).openWebgpu(isAsked),
   wasm: async options => (await import('./wasm.js')).openWasm(options),
   cpu: async () => (await import('./cpu.js')).openCpu()
 }
@@ -21,13 +21,13 @@ export async function openDevice(asked: DeviceName | 'auto', options: DeviceOpti
   const given = { ...fromEnvironment(), ...options }
   for (const name of asked === 'auto' ? DEVICE_NAMES : [asked]) {
     try {
-      const backend = await OPENERS[name](given)
+      const backend = await OPENERS[name](given, asked === name)
       const works = `${name} works, ${backend.detail}`
       current = { ...backend, name, why: failed.length === 0 ? works : `${works}; ${failed.join('; ')}` }
       return current
     } catch (error) {
       // Something was asked for that is not there: another device would not be what was meant.
-      if (error instanceof DeviceError) throw error
+      if (error instanceof DeviceError && !(error instanceof BackendError)) throw error
       failed.push(`${name}: ${(error as Error).message.split('\n')[0]}`)
     }
   }

@@ -1,12 +1,39 @@
-/** Packages that the program can do without: they are looked for when a device needs them, not when it is built. */
+/** Packages that the program can do without: they are looked for when a device needs them, beside the program or in a folder of the device's. */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import * as tf from '@tensorflow/tfjs-core'
 
-/** @throws Error saying that the package is not installed, or why it does not load */
-export async function optionalImport(name: string): Promise<unknown> {
+/** The folder of a device's packages: what ADMB_TENSORFLOW or ADMB_WEBGPU says, or a place in the user's cache. */
+export function packageFolder(device: 'tensorflow' | 'webgpu'): string {
+  const { XDG_CACHE_HOME } = process.env
+  const named = process.env[`ADMB_${device.toUpperCase()}`]
+  return named ?? join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'admb', device)
+}
+
+/** @returns what requires the package from where it is. @throws Error saying that it is not installed */
+export function placeOf(name: string, folder: string): NodeJS.Require {
+  const places = [import.meta.url, join(folder, 'package.json')]
+  const place = places.map(place => createRequire(place)).find(require => isThere(require, name))
+  if (place === undefined) throw new Error(`the package ${name} is not installed`)
+  return place
+}
+
+/**
+ * Loads a backend. If its package brings a TensorFlow.js of its own, that uses the engine that is there, but registers everything once
+ * more, with a warning for each.
+ */
+export function loadQuietly(load: () => void): void {
+  const wasProduction = tf.env().getBool('PROD')
+  tf.env().set('PROD', true)
   try {
-    return await import(name)
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const isMissing = code?.endsWith('MODULE_NOT_FOUND') && message.includes(`'${name}'`)
-    throw isMissing ? new Error(`the package ${name} is not installed`) : error
+    load()
+  } finally {
+    tf.env().set('PROD', wasProduction)
   }
+}
+
+function isThere(require: NodeJS.Require, name: string): boolean {
+  return (require.resolve.paths(name) ?? []).some(folder => existsSync(join(folder, name, 'package.json')))
 }

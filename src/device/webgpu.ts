@@ -1,33 +1,95 @@
 /**
- * A GPU through WebGPU: the package webgpu (Dawn) gives Node what TensorFlow.js's backend expects of a browser. Both packages are
- * optional. Whether tensors can be read synchronously, as the relay does it, is tried: the backend takes a canvas for that, which
- * Node lacks so far.
+ * A GPU through WebGPU: the package webgpu (Dawn) gives Node.js what TensorFlow.js's backend expects of a browser. Both packages
+ * are optional. Drivers that compute on the processor are there to test with: they are slower than WebAssembly.
  */
+import { pathToFileURL } from 'node:url'
 import * as tf from '@tensorflow/tfjs-core'
-import { optionalImport } from './optional.js'
-import { processPeak } from './process-peak.js'
+import { loadQuietly, packageFolder, placeOf } from './optional.js'
 import type { Backend } from './types.js'
+import { adapt, type WebgpuBackend } from './webgpu-backend.js'
+import { DawnEvents } from './webgpu-events.js'
+import { useKernels } from './webgpu-kernels.js'
 
-/** The parts of WebGPU that are used here. */
-interface Gpu {
-  requestAdapter(): Promise<{ readonly info?: { readonly description?: string; readonly vendor?: string } } | null>
+interface Dawn {
+  create(flags: string[]): Gpu
+  readonly globals: object
 }
 
-export async function openWebgpu(): Promise<Backend> {
-  const { create, globals } = (await optionalImport('webgpu')) as { create(flags: string[]): Gpu; globals: object }
-  const gpu = create([])
-  const adapter = await gpu.requestAdapter()
-  if (adapter === null) throw new Error('there is no GPU with a driver (Vulkan, Metal or Direct3D 12)')
-  Object.assign(globalThis, globals)
-  Object.defineProperty(globalThis, 'navigator', { value: { gpu, userAgent: 'Node.js' }, configurable: true })
-  const peakBytes = processPeak()
-  await optionalImport('@tensorflow/tfjs-backend-webgpu')
-  if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
-  try {
-    tf.tidy(() => tf.add(tf.tensor1d([1, 2]), 1).dataSync())
-  } catch (error) {
-    throw new Error(`its tensors cannot be read synchronously here (${(error as Error).message})`)
+interface Gpu {
+  requestAdapter(wanted: object): Promise<Adapter | null>
+}
+
+interface Adapter {
+  readonly info: {
+    readonly device: string
+    readonly description: string
+    readonly vendor: string
+    readonly isFallbackAdapter: boolean
   }
-  const { description, vendor } = adapter.info ?? {}
-  return { detail: `on ${description || vendor || 'a GPU'}`, hasFastProducts: true, sharesHostMemory: true, peakBytes }
+  readonly features: unknown
+  readonly limits: unknown
+  requestDevice(wanted: object): Promise<object>
+}
+
+const BACKEND = '@tensorflow/tfjs-backend-webgpu'
+
+/** Of this thread, for the next time that the device is opened. Dawn's own object has to outlive all that it makes. */
+let opened: { readonly gpu: Gpu; readonly adapter: Adapter; readonly peakBytes: () => number } | undefined
+
+/**
+ * @param takesSoftware whether a driver that computes on the processor will do
+ * @throws Error, BackendError
+ */
+export async function openWebgpu(takesSoftware: boolean): Promise<Backend> {
+  opened ??= await start(takesSoftware)
+  const { adapter, peakBytes } = opened
+  if (!takesSoftware) refuseSoftware(adapter)
+  if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
+  const detail = `on ${nameOf(adapter)}${adapter.info.isFallbackAdapter ? ', which computes on the processor' : ''}`
+  return { detail, hasFastProducts: true, sharesHostMemory: false, peakBytes }
+}
+
+async function start(takesSoftware: boolean) {
+  const folder = packageFolder('webgpu')
+  const { create, globals } = (await import(pathToFileURL(placeOf('webgpu', folder).resolve('webgpu')).href)) as Dawn
+  const load = placeOf(BACKEND, folder)
+  const events = new DawnEvents()
+  const gpu = events.calling(() => create([]))
+  const adapter = await events.finished(() => gpu.requestAdapter({ powerPreference: 'high-performance' }))
+  if (adapter === null) throw new Error('there is no GPU with a driver (Vulkan, Metal or Direct3D 12)')
+  if (!takesSoftware) refuseSoftware(adapter)
+  Object.assign(globalThis, globals)
+  await asInBrowser(adapter, events, async () => {
+    loadQuietly(() => load(BACKEND))
+    if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
+  })
+  useKernels()
+  const peakBytes = adapt(tf.backend() as unknown as WebgpuBackend, events)
+  tf.tidy(() => tf.add(tf.tensor1d([1, 2]), 1).dataSync())
+  return { gpu, adapter, peakBytes }
+}
+
+/** The backend looks for WebGPU in `navigator`, while it is loaded and started. */
+async function asInBrowser(adapter: Adapter, events: DawnEvents, work: () => Promise<void>): Promise<void> {
+  const { info, features, limits } = adapter
+  const requestDevice = (wanted: object) => events.finished(() => adapter.requestDevice(wanted))
+  const gpu = { requestAdapter: async () => ({ info, features, limits, requestDevice }) }
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
+  Object.defineProperty(globalThis, 'navigator', { value: { gpu, userAgent: 'Node.js' }, configurable: true })
+  try {
+    await work()
+  } finally {
+    if (before === undefined) Reflect.deleteProperty(globalThis, 'navigator')
+    else Object.defineProperty(globalThis, 'navigator', before)
+  }
+}
+
+function refuseSoftware(adapter: Adapter): void {
+  if (adapter.info.isFallbackAdapter) {
+    throw new Error(`there is no GPU, only ${nameOf(adapter)}, which computes on the processor`)
+  }
+}
+
+function nameOf({ info: { device, description, vendor } }: Adapter): string {
+  return description || device || vendor || 'a GPU'
 }

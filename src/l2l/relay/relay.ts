@@ -1,6 +1,6 @@
 /** The relay: takes a minibatch through a model on the device, under one of the four schedules, within the device's memory. */
 import * as tf from '@tensorflow/tfjs-core'
-import { DeviceError } from '../../device/index.js'
+import { BackendError, DeviceError } from '../../device/index.js'
 import { OptionError } from '../../learner/index.js'
 import type { Model } from '../types.js'
 import { forwardLayers } from './forward.js'
@@ -152,9 +152,9 @@ export class Relay {
     return Math.min(size, this.options.microbatch ?? size)
   }
 
-  /** What backends throw when their memory ends, or they do; the second is WebAssembly's. */
+  /** What backends throw when their memory ends, or they do; the last is WebAssembly's. */
   #isFailure(error: unknown): boolean {
-    return error instanceof RangeError || (error as Error).name === 'RuntimeError'
+    return error instanceof BackendError || error instanceof RangeError || (error as Error).name === 'RuntimeError'
   }
 
   #failed({ message }: Error): DeviceError {

@@ -20,6 +20,7 @@ import {
   BACKENDS,
   type Case,
   difference,
+  runs,
   tapeOf,
   useBackend,
   vjpOf,
@@ -116,7 +117,7 @@ describe('layers', () => {
               assert.deepEqual(vjpOf(at, arrays, true), again, backend)
             }
           }),
-          { numRuns: 25 }
+          { numRuns: runs(25) }
         )
       })
 
@@ -129,7 +130,7 @@ describe('layers', () => {
               checkSlope(at, arrays)
             }
           }),
-          { numRuns: 15 }
+          { numRuns: runs(15) }
         )
       })
 
@@ -159,7 +160,7 @@ describe('layers', () => {
               assert.equal(tf.memory().numTensors, before)
             }
           }),
-          { numRuns: 10 }
+          { numRuns: runs(10) }
         )
       })
 

@@ -12,7 +12,7 @@ import { DenseRows } from '../../../src/l2l/rows.js'
 import type { Layer, Model } from '../../../src/l2l/types.js'
 import { zeros } from '../../../src/learner/index.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
-import { BACKENDS, useBackend } from '../../support/l2l/layers.js'
+import { BACKENDS, runs, useBackend } from '../../support/l2l/layers.js'
 
 /** Loss and gradients of one minibatch. */
 function gradientsOf(model: Model, options: RelayOptions, rows: number) {
@@ -63,7 +63,7 @@ for (const device of BACKENDS) {
             deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps, resident }, rows), accumulated)
           }
         }),
-        { numRuns: 40 }
+        { numRuns: runs(40) }
       )
     })
 
@@ -117,7 +117,7 @@ for (const device of BACKENDS) {
           ok(Math.abs(whole.loss - parts.loss) <= 1e-5 * whole.loss)
           equal(whole.hits, parts.hits)
         }),
-        { numRuns: 40 }
+        { numRuns: runs(40) }
       )
     })
   })

@@ -10,7 +10,8 @@ const WAYS = {
   cpu: () => openDevice('cpu'),
   wasm: () => openDevice('wasm', { blas: 'none' }),
   'wasm with BLAS': () => openDevice('wasm'),
-  tensorflow: () => openDevice('tensorflow')
+  tensorflow: () => openDevice('tensorflow'),
+  webgpu: () => openDevice('webgpu')
 }
 export type BackendName = keyof typeof WAYS
 
@@ -21,13 +22,20 @@ async function available(): Promise<readonly BackendName[]> {
   const names: BackendName[] = ['cpu', 'wasm']
   if ((await WAYS['wasm with BLAS']()).hasFastProducts) names.push('wasm with BLAS')
   else console.log('no BLAS was found: tests with it are skipped')
-  try {
-    await WAYS.tensorflow()
-    names.push('tensorflow')
-  } catch (error) {
-    console.log(`${(error as Error).message}: tests on it are skipped`)
+  for (const name of ['tensorflow', 'webgpu'] as const) {
+    try {
+      await WAYS[name]()
+      names.push(name)
+    } catch (error) {
+      console.log(`${(error as Error).message}: tests on it are skipped`)
+    }
   }
   return names
+}
+
+/** Runs of a property: fewer where WebGPU is among the backends, as a driver that computes on the processor is slow. */
+export function runs(count: number): number {
+  return BACKENDS.includes('webgpu') ? Math.ceil(count / 4) : count
 }
 
 export async function useBackend(name: BackendName): Promise<void> {

@@ -11,6 +11,8 @@ describe('opening a device', () => {
     assert.match(device.why, new RegExp(`^${device.name} works, [^\n]+$`))
     for (const name of DEVICE_NAMES.slice(0, DEVICE_NAMES.indexOf(device.name))) {
       assert.match(device.why, new RegExp(`; ${name}: `))
+      // Software is good enough where it is asked for.
+      if (/computes on the processor/.test(device.why) && name === 'webgpu') continue
       await assert.rejects(openDevice(name), DeviceError)
     }
   })

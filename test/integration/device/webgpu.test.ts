@@ -1,0 +1,216 @@
+/** The device webgpu, where its packages and a driver are: what it computes, and how it fails. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import * as tf from '@tensorflow/tfjs-core'
+import { openDevice } from '../../../src/device/index.js'
+import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import { createModel } from '../../../src/l2l/models/create.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import { BlocksHost } from '../../../src/l2l/network.js'
+import { uniforms } from '../../../src/l2l/random.js'
+import { Relay } from '../../../src/l2l/relay/relay.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
+import { sizeOf } from '../../../src/l2l/shape.js'
+import type { Layer, Model } from '../../../src/l2l/types.js'
+import { zeros } from '../../../src/learner/index.js'
+import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { difference } from '../../support/l2l/layers.js'
+import { stepOf } from '../../support/l2l/models.js'
+
+const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+
+async function admb(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', text => {
+    stdout += text
+  })
+  child.stderr.on('data', text => {
+    stderr += text
+  })
+  const [code] = await once(child, 'close')
+  return { code, last: stdout.trim().split('\n').at(-1) ?? '', stderr }
+}
+
+const TEXT = { kind: 'tokens', shape: [6], vocabulary: 9 } as const
+const MODELS = [
+  {
+    model: { model: 'convnet', filters: [3, 4], hidden: 8, dropout: 0.2 },
+    sample: { kind: 'features', shape: [8, 8, 1] },
+    target: { kind: 'class', classes: 4 }
+  },
+  {
+    model: { model: 'transformer', width: 12, layers: 2, heads: 3, dropout: 0.2, norm: 'after' },
+    sample: TEXT,
+    target: { kind: 'class', classes: 3 }
+  },
+  { model: { model: 'gpt', width: 12, layers: 2, heads: 2 }, sample: TEXT, target: { kind: 'next-token' } }
+] as const
+
+/** Random rows, flat. */
+function stepRows({ sample, head }: Model, rows: number) {
+  const random = uniforms(7)
+  const isText = sample.kind === 'tokens'
+  const draw = (length: number, of: () => number) => Float32Array.from({ length }, of)
+  const below = (most: number) => () => Math.floor(random() * most)
+  return {
+    values: draw(rows * sizeOf(sample.shape), isText ? below(sample.vocabulary) : () => 2 * random() - 1),
+    labels: draw(rows * sizeOf(head.input.slice(0, -1)), below(head.input.at(-1) as number))
+  }
+}
+
+const TRAIN = ['train', '--data', 'digits', '--model', 'mlp', '--batch', '16', '--limit', '64', '--json']
+
+describe('the device webgpu', function () {
+  this.timeout(120_000)
+
+  before(async function () {
+    try {
+      await openDevice('webgpu')
+    } catch (error) {
+      console.log(`${(error as Error).message}: tests on it are skipped`)
+      this.skip()
+    }
+  })
+  after(() => openDevice('wasm'))
+
+  it('is not taken by itself where it is the processor that computes', async function () {
+    const { detail } = await openDevice('webgpu')
+    if (!detail.endsWith(', which computes on the processor')) this.skip()
+    const { name, why } = await openDevice('auto')
+    assert.notEqual(name, 'webgpu')
+    assert.match(
+      why,
+      name.startsWith('tensorflow') ? /^tensorflow/ : /; webgpu: there is no GPU, only .+ computes on the processor/
+    )
+  })
+
+  for (const { model, sample, target } of MODELS) {
+    it(`gives a ${model.model} the gradients that plain JavaScript gives`, async () => {
+      const made = createModel(parseModel(model, 'test'), sample, target)
+      const rows = 3
+      const { values, labels } = stepRows(made, rows)
+      const step = async (device: 'cpu' | 'webgpu') => {
+        await openDevice(device)
+        const x = tf.tensor(values, [rows, ...sample.shape], sample.kind === 'tokens' ? 'int32' : 'float32')
+        const targets = tf.tensor(labels, target.kind === 'next-token' ? [rows, sample.shape[0]] : [rows], 'int32')
+        const result = stepOf(made, initialBlocks(made, 1), x, targets)
+        tf.dispose([x, targets])
+        return result
+      }
+      const expected = await step('cpu')
+      const { loss, hits, gradients } = await step('webgpu')
+      assert.ok(Math.abs(loss - expected.loss) < 1e-4 * expected.loss)
+      assert.equal(hits, expected.hits)
+      assert.ok(difference(gradients, expected.gradients) < 1e-4)
+    })
+  }
+
+  it('does not see what the host writes to an array that a tensor was made of', async () => {
+    const { sharesHostMemory } = await openDevice('webgpu')
+    assert.equal(sharesHostMemory, false)
+    const values = Float32Array.of(1, 2, 3)
+    const x = tf.tensor1d(values)
+    values.fill(7)
+    assert.deepEqual(x.dataSync(), Float32Array.of(1, 2, 3))
+    x.dispose()
+  })
+
+  it('tells what its buffers take', async () => {
+    const device = await openDevice('webgpu')
+    const before = device.peakBytes()
+    const [rows, columns] = [1031, 1033]
+    const big = tf.fill([rows, columns], 3)
+    assert.equal(big.dataSync()[rows * columns - 1], 3)
+    big.dispose()
+    // The tensor, and what it was read by.
+    assert.ok(device.peakBytes() >= 8 * rows * columns)
+    assert.ok(device.peakBytes() <= before + 8 * rows * columns + 1e6)
+  })
+
+  it('out of memory ends the step, with the layer’s name, and nothing else', async () => {
+    await openDevice('webgpu')
+    const { maxBufferSize } = (tf.backend() as unknown as { device: { limits: { maxBufferSize: number } } }).device
+      .limits
+    const sound = denseModel(6, [5, 4], 3)
+    let fails = true
+    const [first, second, third] = sound.layers
+    const greedy: Layer = {
+      ...second,
+      vjp: (...given) => {
+        if (fails) tf.fill([maxBufferSize / 4 + 1], 1)
+        return second.vjp(...given)
+      }
+    }
+    const model = { ...sound, layers: [first, greedy, third] }
+    const relay = new Relay(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
+    const batch = new DenseRows(model)
+    for (let row = 0; row < 5; row++) batch.append(randomRows(model, 5), row)
+    const blocks = initialBlocks(model, 1)
+    const gradients = (on: typeof relay) => {
+      const sum = zeros(layoutOf(model))
+      on.train(new BlocksHost(model, blocks, sum), batch)
+      return sum
+    }
+    const before = tf.memory().numTensors
+    assert.throws(() => gradients(relay), {
+      name: 'DeviceError',
+      message: /^the device failed at layer dense1 \(.+\): use/
+    })
+    assert.equal(tf.memory().numTensors, before)
+    fails = false
+    assert.deepEqual(gradients(relay), gradients(new Relay(model, { schedule: 'l2l', microbatch: 2 })))
+  })
+
+  it('a GPU that is lost is an error of whoever reads', async () => {
+    const open = new URL('../../../src/device/index.js', import.meta.url).href
+    const worker = new Worker(
+      `
+      const { parentPort } = require('node:worker_threads')
+      import('${open}').then(async ({ openDevice }) => {
+        await openDevice('webgpu')
+        const tf = require(${JSON.stringify(fileURLToPath(import.meta.resolve('@tensorflow/tfjs-core')))})
+        const ones = tf.add(tf.ones([3]), 0)
+        tf.backend().device.destroy()
+        try {
+          ones.dataSync()
+        } catch ({ name, message }) {
+          parentPort.postMessage({ name, message })
+        }
+      })`,
+      { eval: true }
+    )
+    const [told] = await once(worker, 'message')
+    assert.deepEqual(told, { name: 'DeviceError', message: 'the GPU was lost' })
+    await once(worker, 'exit')
+  })
+
+  it('trains to what the other devices train to, alone and shared among workers', async () => {
+    const [wasm, alone, shared] = await Promise.all([
+      admb([...TRAIN, '--backend', 'wasm']),
+      admb([...TRAIN, '--backend', 'webgpu', '--schedule', 'l2l-p', '--microbatch', '8']),
+      admb([...TRAIN, '--backend', 'webgpu', '--microbatch', '4', '--workers', '2'])
+    ])
+    const { averageLoss } = JSON.parse(wasm.last)
+    for (const { code, last, stderr } of [alone, shared]) {
+      assert.equal(code, 0, stderr)
+      const { averageLoss: loss, device } = JSON.parse(last)
+      assert.ok(Math.abs(loss - averageLoss) < 1e-4 * averageLoss, `${loss} against ${averageLoss}`)
+      assert.match(device, /^webgpu works, on /)
+    }
+  })
+
+  it('says so where no driver is, and is then not taken', async () => {
+    const nowhere = { VK_DRIVER_FILES: '/nowhere', VK_ICD_FILENAMES: '/nowhere' }
+    if (process.platform !== 'linux') return
+    const { code, stderr } = await admb([...TRAIN, '--backend', 'webgpu'], nowhere)
+    assert.equal(code, 1)
+    assert.match(stderr, /admb: webgpu: there is no GPU with a driver .*\(ERR_DEVICE\)\n$/)
+    const other = await admb([...TRAIN, '--backend', 'auto'], nowhere)
+    assert.doesNotMatch(JSON.parse(other.last).device, /^webgpu/)
+  })
+})

@@ -1,0 +1,74 @@
+/** Kernels that replace the WebGPU backend's own, where its packages and a driver are. */
+import assert from 'node:assert/strict'
+import * as tf from '@tensorflow/tfjs-core'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import { uniforms } from '../../../src/l2l/random.js'
+
+const updates = fc.integer({ min: 1, max: 9 }).chain(rows =>
+  fc.record({
+    rows: fc.constant(rows),
+    width: fc.integer({ min: 1, max: 40 }),
+    // Most fall on a row that another falls on as well.
+    indices: fc.array(fc.nat(rows - 1), { minLength: 1, maxLength: 60 }),
+    seed: fc.nat()
+  })
+)
+
+describe('kernels on webgpu', function () {
+  this.timeout(60_000)
+
+  before(async function () {
+    try {
+      await openDevice('webgpu')
+    } catch (error) {
+      console.log(`${(error as Error).message}: tests on it are skipped`)
+      this.skip()
+    }
+  })
+  after(() => openDevice('wasm'))
+
+  it('add rows that fall together in their order, to the last bit', () => {
+    fc.assert(
+      fc.property(updates, ({ rows, width, indices, seed }) => {
+        const random = uniforms(seed)
+        const values = Float32Array.from({ length: indices.length * width }, () => 2 * random() - 1)
+        const expected = new Float32Array(rows * width)
+        for (const [i, row] of indices.entries()) {
+          for (let c = 0; c < width; c++) expected[row * width + c] += values[i * width + c]
+        }
+        const sums = tf.tidy(() =>
+          tf
+            .scatterND(
+              tf.tensor2d(indices, [indices.length, 1], 'int32'),
+              tf.tensor2d(values, [indices.length, width]),
+              [rows, width]
+            )
+            .dataSync()
+        )
+        assert.deepEqual(sums, expected)
+      }),
+      { numRuns: 60 }
+    )
+  })
+
+  it('scatter single numbers and blocks as before', () => {
+    tf.tidy(() => {
+      const places = tf.tensor2d([3, 0, 3], [3, 1], 'int32')
+      assert.deepEqual([...tf.scatterND(places, tf.tensor1d([1, 2, 4]), [4]).dataSync()], [2, 0, 0, 5])
+      const corners = tf.tensor2d([0, 1, 1, 0], [2, 2], 'int32')
+      assert.deepEqual([...tf.scatterND(corners, tf.tensor1d([7, 8]), [2, 2]).dataSync()], [0, 7, 8, 0])
+    })
+  })
+
+  it('make numbers of integers and truths that all others can work with', () => {
+    tf.tidy(() => {
+      for (const dtype of ['int32', 'bool'] as const) {
+        const x = tf.cast(tf.tensor2d([1, 0, 1, 0, 0, 1], [2, 3], dtype), 'float32')
+        assert.deepEqual(tf.transpose(x).dataSync(), Float32Array.of(1, 0, 0, 0, 1, 1))
+      }
+      assert.deepEqual(tf.cast(tf.tensor1d([2 ** 24, -7], 'int32'), 'float32').dataSync(), Float32Array.of(2 ** 24, -7))
+      assert.deepEqual(tf.cast(tf.tensor1d([2.7, -0.5]), 'int32').dataSync(), Int32Array.of(2, 0))
+    })
+  })
+})

@@ -1,0 +1,68 @@
+/** Events of something that plans its callbacks by the global setImmediate, as Dawn does. */
+import assert from 'node:assert/strict'
+import { BackendError } from '../../../src/device/index.js'
+import { DawnEvents } from '../../../src/device/webgpu-events.js'
+
+/** Is done when its callback, which plans itself again, has run so often. */
+class Job {
+  isDone = false
+
+  constructor(private left: number) {}
+
+  begin(): void {
+    setImmediate(() => {
+      this.left--
+      if (this.left > 0) this.begin()
+      else this.isDone = true
+    })
+  }
+}
+
+describe('events of Dawn', () => {
+  it('are waited for without the event loop', () => {
+    const events = new DawnEvents()
+    for (const looks of [1, 3, 100]) {
+      const job = new Job(looks)
+      events.calling(() => job.begin())
+      assert.equal(job.isDone, false)
+      events.wait(() => !job.isDone)
+    }
+  })
+
+  it('of promises come while the event loop goes on', async () => {
+    const events = new DawnEvents()
+    const job = new Job(30)
+    const done = await events.finished(
+      () =>
+        new Promise<string>(resolve => {
+          const look = () => {
+            if (job.isDone) resolve('done')
+            else setImmediate(look)
+          }
+          job.begin()
+          look()
+        })
+    )
+    assert.equal(done, 'done')
+    await assert.rejects(
+      events.finished(() => Promise.reject(new Error('no adapter'))),
+      /no adapter/
+    )
+  })
+
+  it('that nobody has planned are not waited for', () => {
+    assert.throws(() => new DawnEvents().wait(() => true), BackendError)
+  })
+
+  it('leave setImmediate to everybody else', async () => {
+    const events = new DawnEvents()
+    const before = globalThis.setImmediate
+    assert.throws(() =>
+      events.calling(() => {
+        throw new Error('Dawn said no')
+      })
+    )
+    assert.equal(globalThis.setImmediate, before)
+    await new Promise(resolve => setImmediate(resolve))
+  })
+})
