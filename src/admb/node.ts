@@ -11,9 +11,8 @@ import { covered, union } from './coverage.js'
 import { decodeFrame } from './decode.js'
 import { Early, type EarlyPart } from './early.js'
 import { Edge } from './edge.js'
-import { encodeFrame } from './encode.js'
 import { DivergedError, FrameError } from './errors.js'
-import type { ReceivedFrame, ReceivedSum, SentFrame, Shapes } from './frame.js'
+import type { ReceivedFrame, ReceivedSum, Shapes } from './frame.js'
 import { Holding } from './holding.js'
 import { type Contributor, ContributorTable } from './keys.js'
 import { Ledger } from './ledger.js'
@@ -24,8 +23,8 @@ import { OutgoingSums } from './outgoing-sums.js'
 import { isPart } from './parts.js'
 import type { Batch, Header, Predictor } from './predictor.js'
 import { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
+import { Speech } from './speech.js'
 import { Sums, total } from './sums.js'
-import { piecesOf, Transfer } from './transfer.js'
 import { byteLength } from './vectors.js'
 
 export class AdmbNode {
@@ -41,6 +40,7 @@ export class AdmbNode {
   readonly #buffers: Buffers
   readonly #sums: Sums
   readonly #outgoingSums: OutgoingSums
+  readonly #speech: Speech
   #effects: Effect[] = []
   #period = 0
   #early: Early | undefined
@@ -67,6 +67,16 @@ export class AdmbNode {
     this.#ledger = new Ledger(this.#buffers, carry, this.#self, initial.name)
     this.#sums = new Sums(this.#self, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
+    this.#speech = new Speech({
+      shapes: this.#shapes,
+      table: this.#table,
+      buffers: this.#buffers,
+      holding: this.#holding,
+      outbox: this.#outbox,
+      sums: this.#outgoingSums,
+      partBytes: options.partBytes,
+      allocate: options.allocate
+    })
   }
 
   /** Layouts of parameters and rule state, as frames carry them. */
@@ -123,7 +133,7 @@ export class AdmbNode {
     this.#ledger.added(count)
     this.#outgoingSums.changed()
     const isMade = this.#updateIfFull()
-    if (early?.isStep === isMade && early.isComplete(count, version)) this.#conclude(early)
+    if (early?.isStep === isMade && early.isComplete(count, version)) this.#speech.conclude(early, this.#period)
     else early?.abandon()
   }
 
@@ -158,17 +168,6 @@ export class AdmbNode {
   revoked(): void {
     this.#early?.abandon()
     this.#early = undefined
-  }
-
-  /** Sums that went ahead in parts are followed by their frames. */
-  #conclude({ isStep, destinations }: Early): void {
-    for (const { edge, transfer } of destinations) {
-      if (!isStep) edge.sumDue = true
-      const frame = this.#compose(edge)
-      const isAsForeseen = isStep ? frame.content?.kind === 'step' : frame.sum && !frame.content
-      const bytes = this.#send(edge, frame, isAsForeseen ? transfer : undefined)
-      if (bytes !== undefined) edge.transfer = new Transfer(edge.session, transfer, [], bytes)
-    }
   }
 
   /**
@@ -283,76 +282,16 @@ export class AdmbNode {
   /** Whether `frame(edge)` has something to say now. */
   hasFrame(edgeNumber: number): boolean {
     const edge = this.#edges.get(edgeNumber)
-    return (
-      edge !== undefined &&
-      (edge.transfer !== undefined ||
-        edge.urgent ||
-        edge.ask ||
-        edge.answer ||
-        edge.sumDue ||
-        edge.ackDue ||
-        this.#outbox.mustPush(edge))
-    )
+    return edge !== undefined && this.#speech.hasFrame(edge)
   }
 
   /**
-   * The next frame for that neighbour, newest state, or undefined if there is nothing to say; large ones in parts, so that more
-   * may follow at once. Call when it can be sent.
+   * The next frame for that neighbour, newest state, or undefined if there is nothing to say; large ones in parts (`isPart`), after
+   * which the next may follow at once. Call when it can be sent.
    */
   frame(edgeNumber: number): Uint8Array | undefined {
     const edge = this.#edges.get(edgeNumber)
-    if (edge === undefined) return undefined
-    if (edge.transfer === undefined) {
-      if (!this.hasFrame(edgeNumber)) return undefined
-      const bytes = this.#send(edge, this.#compose(edge))
-      if (bytes !== undefined) return bytes
-    }
-    return this.#nextPart(edge)
-  }
-
-  #nextPart(edge: Edge): Uint8Array | undefined {
-    const { transfer } = edge
-    if (transfer?.isAtFrame) edge.transfer = undefined
-    return transfer?.next()
-  }
-
-  /** What is to be said to a neighbour now, noted as said. */
-  #compose(edge: Edge): SentFrame {
-    const sequence = edge.nextSequence(this.#period)
-    const content = this.#outbox.content(edge, sequence, this.#period)
-    const isSumSent = edge.sumDue && this.#outbox.shares(edge)
-    const frame: SentFrame = {
-      session: edge.session,
-      sequence,
-      received: edge.received,
-      heldSum: edge.held?.sequence ?? 0,
-      name: this.predictor.name,
-      ask: edge.ask,
-      headers: content ? this.#outbox.headers(edge) : [],
-      content,
-      sum: isSumSent ? this.#outgoingSums.sum(edge, sequence, this.#period) : undefined
-    }
-    edge.urgent = edge.ask = edge.answer = edge.sumDue = edge.owesAck = edge.ackDue = false
-    return frame
-  }
-
-  /**
-   * Encodes a frame; if it is large, it is put on its way in parts.
-   * @param ahead the transfer in which its vectors have gone already
-   * @returns the frame's bytes, unless it goes in parts
-   */
-  #send(edge: Edge, frame: SentFrame, ahead?: number): Uint8Array | undefined {
-    const { partBytes = Number.POSITIVE_INFINITY, allocate } = this.#options
-    const pieces = ahead === undefined ? piecesOf(frame, this.#shapes, partBytes) : []
-    if (ahead === undefined && pieces.length === 0) {
-      const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, allocate)
-      if (frame.sum) this.#buffers.give(frame.sum.sum)
-      return bytes
-    }
-    const transfer = ahead ?? edge.nextTransfer()
-    const bytes = encodeFrame(frame, this.#shapes, this.#table, edge.outgoing, undefined, transfer)
-    edge.transfer = new Transfer(edge.session, transfer, pieces, bytes)
-    return undefined
+    return edge && this.#speech.next(edge, this.#period)
   }
 
   #decode(edge: Edge, bytes: Uint8Array): void {

@@ -88,7 +88,7 @@ const REPAIRS: readonly Mutant[] = [
   {
     without: 'forwarding at once (predictors wait for the next tick)',
     changes: [
-      { file: 'src/admb/node.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
+      { file: 'src/admb/speech.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
       {
         file: 'src/admb/node.js',
         from: 'edge.ackDue = edge.owesAck;',
