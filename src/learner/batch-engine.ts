@@ -3,6 +3,7 @@
  * the same gradients. Its cost per update is that of all parameters; `sparse-engine.ts` does better for b = 1.
  */
 import { grown, zeros } from './blocks.js'
+import { learnerAfter } from './growing.js'
 import { featureOutOfRange } from './model.js'
 import { checkTally, type Engine, FIRST_CAPACITY, newTally, type PredictWith, type Trained } from './trainer.js'
 import type { Averaging, Blocks, Examples, Layout, Learner, UpdateRule } from './types.js'
@@ -55,8 +56,9 @@ export class BatchEngine implements Engine {
         continue
       }
       const served = this.#options.predictWith === 'average' ? this.#average : this.#parameters
-      this.#learner.score(served, examples, from, to, this.tally)
-      this.#learner.addGradient(this.#parameters, examples, from, to, this.#sum)
+      const learner = learnerAfter(this.#learner, this.updates)
+      learner.score(served, examples, from, to, this.tally)
+      learner.addGradient(this.#parameters, examples, from, to, this.#sum)
       this.tally.inputs += to - from
       this.#count += to - from
       if (this.#count === this.#options.batch) this.#update()

@@ -1,6 +1,13 @@
 /** Learning in this process, from a file or from arrays: what `admb train` does, for programs. */
 import type { Execution } from '../l2l/index.js'
-import { type Blocks, type Learner, OptionError, type PredictWith, type SerialReport } from '../learner/index.js'
+import {
+  type Blocks,
+  type Learner,
+  learnerAfter,
+  OptionError,
+  type PredictWith,
+  type SerialReport
+} from '../learner/index.js'
 import { type LearningSpec, learningParts, parserOptions } from '../peer/index.js'
 import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
 import type { Answer } from './create-peer.js'
@@ -50,10 +57,16 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const opened = stream && (await openStream({ ...stream, scaling }))
   for await (const examples of opened ?? []) trainer.learn(examples)
   const report = { ...trainer.report(), skipped: opened?.skipped ?? 0 }
-  const { parameters, average } = trainer.finish()
+  const { parameters, average, updates } = trainer.finish()
   const { learner } = await learningParts(spec, execution)
   const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
-  return new TrainedModel(spec, learner, predictWith === 'average' ? average : parameters, report, frozen)
+  return new TrainedModel(
+    spec,
+    learnerAfter(learner, updates),
+    predictWith === 'average' ? average : parameters,
+    report,
+    frozen
+  )
 }
 
 export class TrainedModel {

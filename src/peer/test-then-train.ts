@@ -3,7 +3,7 @@
  * one is added to the node's sum.
  */
 import type { AdmbNode } from '../admb/index.js'
-import { type Blocks, ExampleError, type Examples, type Learner } from '../learner/index.js'
+import { type Blocks, ExampleError, type Examples, type Learner, learnerAfter } from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from './agreement.js'
 import type { Tally } from './tally.js'
@@ -77,7 +77,7 @@ export class TestThenTrain {
   }
 
   #predict(rows: Examples, from: number, to: number): Named[] {
-    return this.#learner.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
+    return this.#now.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
       const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
       return { label: name ?? label, scores }
     })
@@ -89,7 +89,7 @@ export class TestThenTrain {
       const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
-        this.#learner.score(this.#serving, examples, row, learned, this.#tally.score)
+        this.#now.score(this.#serving, examples, row, learned, this.#tally.score)
         this.#tally.inputs += learned - row
         this.#node.added(learned - row)
         this.#onLearned()
@@ -102,7 +102,7 @@ export class TestThenTrain {
   #addGradients(examples: Examples, from: number, to: number): number {
     try {
       const { predictor, accumulator } = this.#node
-      this.#learner.addGradient(predictor.parameters, examples, from, to, accumulator)
+      this.#now.addGradient(predictor.parameters, examples, from, to, accumulator)
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
@@ -110,6 +110,11 @@ export class TestThenTrain {
       this.#onUnfit(error.message)
       return error.row
     }
+  }
+
+  /** The learner for the predictor that is held: all peers that hold it execute the same layers. */
+  get #now(): Learner {
+    return learnerAfter(this.#learner, this.#node.predictor.name.updates)
   }
 
   #servingNow(): Blocks {
