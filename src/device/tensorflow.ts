@@ -7,7 +7,9 @@ import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import * as tf from '@tensorflow/tfjs-core'
+import { loadSilently } from './native-log.js'
 import { processPeak } from './process-peak.js'
+import { quietly } from './quiet.js'
 import type { Backend } from './types.js'
 
 export type TensorflowPackage = '@tensorflow/tfjs-node' | '@tensorflow/tfjs-node-gpu'
@@ -28,7 +30,7 @@ export async function openTensorflow(name: TensorflowPackage): Promise<Backend> 
   const load = placeOf(name)
   if (load === undefined) throw new Error(`the package ${name} is not installed`)
   const peakBytes = processPeak()
-  quietly(() => load(name))
+  await loadPackage(() => load(name))
   if (!(await tf.setBackend('tensorflow'))) throw new Error('it does not start')
   const { binding, isUsingGpuDevice } = tf.backend() as unknown as NodeBackend
   if (name === '@tensorflow/tfjs-node-gpu' && !isUsingGpuDevice) throw new Error('TensorFlow finds no GPU with CUDA')
@@ -55,15 +57,8 @@ function isThere(require: NodeJS.Require, name: string): boolean {
  * The package brings a TensorFlow.js of its own, which uses the engine that is there but registers kernels once more, with a
  * warning for each; and it wants a function that Node.js 23 no longer has.
  */
-function quietly(load: () => void): void {
+async function loadPackage(load: () => void): Promise<void> {
   const util = createRequire(import.meta.url)('node:util') as { isNullOrUndefined?: (value: unknown) => boolean }
   util.isNullOrUndefined ??= value => value === undefined || value === null
-  process.env.TF_CPP_MIN_LOG_LEVEL ??= '2'
-  const wasProduction = tf.env().getBool('PROD')
-  tf.env().set('PROD', true)
-  try {
-    load()
-  } finally {
-    tf.env().set('PROD', wasProduction)
-  }
+  await loadSilently(() => quietly(load))
 }
