@@ -5,7 +5,15 @@
 import { grown, zeros } from './blocks.js'
 import { learnerAfter } from './growing.js'
 import { featureOutOfRange } from './model.js'
-import { checkTally, type Engine, FIRST_CAPACITY, newTally, type PredictWith, type Trained } from './trainer.js'
+import {
+  checkTally,
+  type Engine,
+  FIRST_CAPACITY,
+  newTally,
+  type PredictWith,
+  type Rest,
+  type Trained
+} from './trainer.js'
 import type { Averaging, Blocks, Examples, Layout, Learner, UpdateRule } from './types.js'
 
 export interface BatchEngineOptions {
@@ -68,8 +76,8 @@ export class BatchEngine implements Engine {
   }
 
   /** Ends with what is left of the last batch, so that no input is wasted. */
-  finish(): Trained {
-    if (this.#count > 0) this.#update()
+  finish(rest: Rest = 'learn'): Trained {
+    if (this.#count > 0 && rest === 'learn') this.#update()
     const layout = this.#options.learnerFor(Math.max(1, this.#dimension)).layout
     const stateLayout = this.#options.rule.stateLayout(layout)
     return {

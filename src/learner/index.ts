@@ -39,5 +39,5 @@ export {
   ruleNames
 } from './rules/index.js'
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export { type Engine, newTally, type PredictWith, type Trained } from './trainer.js'
+export { type Engine, newTally, type PredictWith, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'

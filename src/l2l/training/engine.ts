@@ -6,6 +6,7 @@ import {
   type Examples,
   newTally,
   type PredictWith,
+  type Rest,
   type RuleSpec,
   type Trained
 } from '../../learner/index.js'
@@ -103,8 +104,8 @@ export class RelayEngine implements Engine {
     }
   }
 
-  finish(): Trained {
-    if (this.#rows.size > 0) this.#step()
+  finish(rest: Rest = 'learn'): Trained {
+    if (this.#rows.size > 0 && rest === 'learn') this.#step()
     const { parameters, average, state } = this.#server.collect()
     this.#server.close()
     this.#relay.close()
