@@ -218,7 +218,7 @@ describe('layers that vary', () => {
           ok(peak <= plan.deviceBytes && plan.deviceBytes <= 2 * peak, what)
         }
       }),
-      { numRuns: 4, endOnFailure: true }
+      { numRuns: 3, endOnFailure: true }
     )
   })
 })

@@ -5,9 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadStored } from '../../../src/cli/stored.js'
 import { emptyStore, endedEarly, keep } from '../../../src/cli/trained-store.js'
+import { networkModel, parseModel } from '../../../src/l2l/index.js'
 import type { SerialReport } from '../../../src/learner/index.js'
+import { trainerFor } from '../../../src/library/trainer.js'
+import { learningParts, type NetworkLearningSpec } from '../../../src/peer/agreement.js'
 import type { LearningSpec } from '../../../src/peer/index.js'
 import type { Store } from '../../../src/storage/index.js'
+import { randomRows } from '../../support/l2l/dense-model.js'
 
 const spec: LearningSpec = {
   model: 'logistic',
@@ -50,6 +54,42 @@ describe('a state directory', () => {
     const { predictor } = await loadStored(join(dir, 'state'), {})
     assert.equal(predictor.name.digest, digest)
     assert.deepEqual([...predictor.parameters[0]], [2, 1])
+  })
+
+  it('evaluates a model that was still growing by the layers that it had', async () => {
+    const dense = { kind: 'dense', units: 4, activation: 'tanh' }
+    const networkOf = (layers: object[]): NetworkLearningSpec => ({
+      model: 'network',
+      network: {
+        layers: parseModel({ layers }, 'test'),
+        sample: { kind: 'features', shape: [3] },
+        target: { kind: 'class', classes: 3 }
+      },
+      dimension: 3,
+      classes: 3,
+      rule: { name: 'adam', step: 0.05 },
+      averaging: { name: 'tail' },
+      batch: 8,
+      features: { constant: false, scale: 'none' }
+    })
+    const growing = networkOf([dense, { ...dense, from: 6 }, { ...dense, from: 9 }])
+    const rows = randomRows(networkModel(growing.network), 48)
+    const { trainer } = await trainerFor(growing, { backend: 'cpu' })
+    trainer.learn(rows)
+    await keep(store, growing, trainer.finish(), trainer.report(), undefined)
+    await store.close()
+    const { learner, predictor } = await loadStored(join(dir, 'state'), { backend: 'cpu' })
+    assert.equal(predictor.name.updates, 6)
+    // The same without the layer that is not there yet; its block is the third of four.
+    const { learner: plain } = await learningParts(networkOf([dense, dense]), { backend: 'cpu' })
+    const blocks = predictor.average.filter((_, k) => k !== 2)
+    assert.deepEqual(learner.predict(predictor.average, rows, 0, 9), plain.predict(blocks, rows, 0, 9))
+    const [score, expected] = [learner, plain].map((judge, i) => {
+      const into = { loss: 0, hits: 0 }
+      judge.score(i === 0 ? predictor.average : blocks, rows, 0, 48, into)
+      return into
+    })
+    assert.deepEqual(score, expected)
   })
 
   it('is told of in the error that ended the run, with the error’s own code', async () => {
