@@ -38,7 +38,7 @@ async function learn(run: LearningRun, signal: AbortSignal): Promise<void> {
     await learnRows(rows, run, signal)
   } finally {
     // Who waits for a read cannot be made to end, and a signal comes only once.
-    const closed = rows.return?.()
+    const closed = rows.return?.().catch(() => undefined)
     if (!signal.aborted) await closed
   }
   // What Ctrl-C ended together with whatever wrote to standard input is no whole stream.
@@ -68,6 +68,7 @@ async function learnRows(
 
 /** Waits no longer when the signal comes; the work is then left to itself. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
