@@ -49,7 +49,7 @@ export {
 export type { Features, Label } from './library/inputs.js'
 export { type ScenarioValues, simulate } from './library/simulate.js'
 export type { NetworkModel, TaskOptions } from './library/task.js'
-export { type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
+export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
 export {
   type Download,
   type InputAnswer,

@@ -8,6 +8,16 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** A signal ended a command that had more to do. */
+export class InterruptedError extends Error {
+  static readonly code = 'ERR_INTERRUPTED'
+  readonly code = InterruptedError.code
+  override readonly name = 'InterruptedError'
+  constructor(signal: string) {
+    super(`stopped by ${signal} before the end`)
+  }
+}
+
 /** Errors of other rooms that mean wrong usage rather than failure. */
 const USAGE = new Set([
   'UsageError',
@@ -22,9 +32,15 @@ const USAGE = new Set([
 export function explain(error: unknown): { readonly line: string | undefined; readonly exitCode: number } {
   if (error instanceof CommanderError) return explainParsing(error)
   if (!(error instanceof Error)) return { line: String(error), exitCode: 1 }
-  const bug = error instanceof TypeError || error instanceof ReferenceError || error.name === 'AssertionError'
-  const line = bug ? `this is a bug in admb, please report it: ${error.stack}` : oneLine(error.message) + codeOf(error)
+  const line = isBug(error)
+    ? `this is a bug in admb, please report it: ${error.stack}`
+    : oneLine(error.message) + codeOf(error)
   return { line, exitCode: USAGE.has(error.name) ? 2 : 1 }
+}
+
+/** Whether the program is at fault, and not what it was given. */
+export function isBug(error: Error): boolean {
+  return error instanceof TypeError || error instanceof ReferenceError || error.name === 'AssertionError'
 }
 
 /** The code by which the page about errors lists it. */

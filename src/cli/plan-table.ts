@@ -1,12 +1,15 @@
 /** The planner's table, and what came of it. */
 import { formatBytes } from '../l2l/format-bytes.js'
 import type { LayerProfile, Plan, RelayReport } from '../l2l/index.js'
+import { meanStepMs } from '../l2l/planning/task.js'
 import { print } from './output.js'
 
 /** One line a layer, then the plan as a whole. */
 export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
   const isKeeping = plan.schedule.startsWith('baseline')
   const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are', 'weights are']
+  const varies = layers.some(layer => takesPart(layer) !== '')
+  if (varies) head.push('takes part')
   const rows = layers.map((layer, l) => [
     layer.name,
     formatBytes(layer.weightBytes),
@@ -15,7 +18,8 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
     `${(batch * layer.forwardMs).toFixed(1)} ms`,
     `${(batch * layer.vjpMs).toFixed(1)} ms`,
     isKeeping || plan.keeps.includes(l) ? 'kept' : l === layers.length - 1 ? 'kept (last)' : 'computed again',
-    isKeeping || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'kept' : 'loaded twice'
+    isKeeping || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'kept' : 'loaded twice',
+    ...(varies ? [takesPart(layer)] : [])
   ])
   const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
   for (const row of [head, ...rows])
@@ -27,19 +31,30 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
     )
   print('')
   print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}`)
-  print(`expected      ${expected(plan)}`)
+  const grows = layers.some(({ from }) => from > 0)
+  print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
+}
+
+/** Nothing for a layer that always does, in its place. */
+function takesPart({ share, from, shuffle }: LayerProfile): string {
+  const parts = [
+    share < 1 ? `in ${(100 * share).toFixed(0)} % of the steps` : '',
+    from > 0 ? `from update ${from} on` : '',
+    shuffle === undefined ? '' : 'anywhere among its neighbours'
+  ]
+  return parts.filter(part => part !== '').join(', ')
 }
 
 /** What was expected beside what was measured. */
-export function showOutcome(plan: Plan, { stepMs, devicePeakBytes }: RelayReport): void {
+export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes }: RelayReport): void {
   print(
     `plan            ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}, ${kept(plan)}`
   )
-  print(`expected        ${expected(plan)}`)
+  print(`expected        ${expected(plan, meanStepMs(plan, steps))}`)
   print(`measured        ${stepMs.toFixed(1)} ms a step, ${formatBytes(devicePeakBytes)} on the device`)
 }
 
-function expected({ stepMs, deviceBytes, stashBytes }: Plan): string {
+function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
   const stash = stashBytes > 0 ? `, ${formatBytes(stashBytes)} of stash on the host` : ''
   return `${stepMs.toFixed(1)} ms a step, ${formatBytes(deviceBytes)} on the device${stash}`
 }

@@ -1,7 +1,7 @@
 /** A stored predictor with its model, for the commands that only read one. */
 import { Assembler, type Predictor } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
-import { digest, type Learner } from '../learner/index.js'
+import { digest, type Learner, learnerAfter } from '../learner/index.js'
 import { type LearningSpec, learningParts, parseSpec } from '../peer/agreement.js'
 import type { Progress } from '../peer/thread-messages.js'
 import { DamagedStateError, Store } from '../storage/index.js'
@@ -10,6 +10,7 @@ import { UsageError } from './errors.js'
 
 export interface Stored {
   readonly spec: LearningSpec
+  /** For this predictor. */
   readonly learner: Learner
   readonly predictor: Predictor
   /** What its inputs are scaled by; undefined if they are not. */
@@ -38,7 +39,8 @@ export async function loadStored(dir: string | undefined, execution: Execution):
     try {
       const assembler = new Assembler(checkpoint.head, checkpoint.blocks, shapes)
       for (let index = 0; index < checkpoint.blocks; index++) assembler.add(await store.block(index))
-      return { spec, learner, predictor: assembler.finish(digest).predictor, scaling }
+      const { predictor } = assembler.finish(digest)
+      return { spec, learner: learnerAfter(learner, predictor.name.updates), predictor, scaling }
     } catch (error) {
       throw new DamagedStateError(dir, (error as Error).message)
     }

@@ -1,11 +1,14 @@
 /** TensorFlow.js in plain JavaScript: works everywhere, slowly. */
 import * as tf from '@tensorflow/tfjs-core'
 import { processPeak } from './process-peak.js'
+import { quietly } from './quiet.js'
 import type { Backend } from './types.js'
 
 export async function openCpu(): Promise<Backend> {
   // The package tfjs-node brings one of its own.
   if (tf.findBackendFactory('cpu') === null) await import('@tensorflow/tfjs-backend-cpu')
   if (!(await tf.setBackend('cpu'))) throw new Error('it does not start')
+  // At the first tensor it advises another backend.
+  quietly(() => tf.scalar(0).dispose())
   return { detail: 'in plain JavaScript', hasFastProducts: true, sharesHostMemory: true, peakBytes: processPeak() }
 }

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import * as tf from '@tensorflow/tfjs-core'
 
 /** The folder of a device's packages: what ADMB_TENSORFLOW or ADMB_WEBGPU says, or a place in the user's cache. */
 export function packageFolder(device: 'tensorflow' | 'webgpu'): string {
@@ -18,20 +17,6 @@ export function placeOf(name: string, folder: string): NodeJS.Require {
   const place = places.map(place => createRequire(place)).find(require => isThere(require, name))
   if (place === undefined) throw new Error(`the package ${name} is not installed`)
   return place
-}
-
-/**
- * Loads a backend. If its package brings a TensorFlow.js of its own, that uses the engine that is there, but registers everything once
- * more, with a warning for each.
- */
-export function loadQuietly(load: () => void): void {
-  const wasProduction = tf.env().getBool('PROD')
-  tf.env().set('PROD', true)
-  try {
-    load()
-  } finally {
-    tf.env().set('PROD', wasProduction)
-  }
 }
 
 function isThere(require: NodeJS.Require, name: string): boolean {

@@ -4,8 +4,10 @@
  */
 import { createRequire } from 'node:module'
 import * as tf from '@tensorflow/tfjs-core'
-import { loadQuietly, packageFolder, placeOf } from './optional.js'
+import { setLogLevel } from './native-log.js'
+import { packageFolder, placeOf } from './optional.js'
 import { processPeak } from './process-peak.js'
+import { quietly } from './quiet.js'
 import type { Backend } from './types.js'
 
 export type TensorflowPackage = '@tensorflow/tfjs-node' | '@tensorflow/tfjs-node-gpu'
@@ -19,8 +21,8 @@ interface NodeBackend {
 export async function openTensorflow(name: TensorflowPackage): Promise<Backend> {
   const load = placeOf(name, packageFolder('tensorflow'))
   const peakBytes = processPeak()
-  prepare()
-  loadQuietly(() => load(name))
+  await prepare()
+  quietly(() => load(name))
   if (!(await tf.setBackend('tensorflow'))) throw new Error('it does not start')
   const { binding, isUsingGpuDevice } = tf.backend() as unknown as NodeBackend
   if (name === '@tensorflow/tfjs-node-gpu' && !isUsingGpuDevice) throw new Error('TensorFlow finds no GPU with CUDA')
@@ -34,8 +36,8 @@ export async function openTensorflow(name: TensorflowPackage): Promise<Backend> 
 }
 
 /** The package wants a function that Node.js 23 no longer has, and its library talks. */
-function prepare(): void {
+async function prepare(): Promise<void> {
   const util = createRequire(import.meta.url)('node:util') as { isNullOrUndefined?: (value: unknown) => boolean }
   util.isNullOrUndefined ??= value => value === undefined || value === null
-  process.env.TF_CPP_MIN_LOG_LEVEL ??= '2'
+  await setLogLevel()
 }

@@ -4,7 +4,8 @@
  */
 import { pathToFileURL } from 'node:url'
 import * as tf from '@tensorflow/tfjs-core'
-import { loadQuietly, packageFolder, placeOf } from './optional.js'
+import { packageFolder, placeOf } from './optional.js'
+import { quietly } from './quiet.js'
 import type { Backend } from './types.js'
 import { adapt, type WebgpuBackend } from './webgpu-backend.js'
 import { DawnEvents } from './webgpu-events.js'
@@ -60,7 +61,7 @@ async function start(takesSoftware: boolean) {
   if (!takesSoftware) refuseSoftware(adapter)
   Object.assign(globalThis, globals)
   await asInBrowser(adapter, events, async () => {
-    loadQuietly(() => load(BACKEND))
+    quietly(() => load(BACKEND))
     if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
   })
   useKernels()

@@ -29,24 +29,40 @@ export const INITIAL_SEED = 20020564
 /** Rows scored at once: outputs of two layers of them are stashed. */
 const SCORE_ROWS = 256
 
+/** What a network's learners have in common, whatever the number of updates. */
+interface Shared {
+  readonly relay: Relay
+  readonly rows: DenseRows
+  /** What blocks of sums held before a gradient was added, to be taken back. */
+  before?: Float32Array[]
+  pool?: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] }
+}
+
 export class NetworkLearner implements Learner {
   readonly layout: Layout
   readonly classifies: boolean
-  readonly relay: Relay
-  readonly #rows: DenseRows
-  /** What blocks of sums held before a gradient was added, to be taken back. */
-  #before: Float32Array[] | undefined
-  #pool: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] } | undefined
+  readonly #shared: Shared
+  readonly #updates: number | undefined
 
-  /** @throws OptionError for options that do not go together */
+  /**
+   * @param options how it is executed, or what another learner of the model has to share
+   * @param updates that made the parameters. Default: so many that all layers take part
+   * @throws OptionError for options that do not go together
+   */
   constructor(
     readonly model: Model,
-    options: RelayOptions
+    options: RelayOptions | Shared,
+    updates?: number
   ) {
     this.layout = layoutOf(model)
     this.classifies = model.head.classifies
-    this.relay = new Relay(model, options)
-    this.#rows = new DenseRows(model)
+    this.#shared = 'relay' in options ? options : { relay: new Relay(model, options), rows: new DenseRows(model) }
+    this.#updates = updates
+  }
+
+  after(updates: number): Learner {
+    const grows = this.model.layers.some(({ from = 0 }) => from > 0)
+    return grows ? new NetworkLearner(this.model, this.#shared, updates) : this
   }
 
   /**
@@ -61,7 +77,7 @@ export class NetworkLearner implements Learner {
     workers: number
   ): Promise<void> {
     const weights = this.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
-    this.#pool = {
+    this.#shared.pool = {
       devices: await DevicePool.open({ network, backend, relay, weights: { blocks: weights }, workers }),
       weights
     }
@@ -73,8 +89,13 @@ export class NetworkLearner implements Learner {
 
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
     const host = new BlocksHost(this.model, parameters, [])
+    const { relay } = this.#shared
     for (let row = from; row < to; row += SCORE_ROWS) {
-      const { loss, hits } = this.relay.score(host, this.#gather(examples, row, Math.min(to, row + SCORE_ROWS)))
+      const { loss, hits } = relay.score(
+        host,
+        this.#gather(examples, row, Math.min(to, row + SCORE_ROWS)),
+        this.#updates
+      )
       into.loss += loss
       into.hits += hits
     }
@@ -105,12 +126,13 @@ export class NetworkLearner implements Learner {
   /** Some hundred rows at once, for each of which the whole model goes to the device once. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
     const host = new BlocksHost(this.model, parameters, [])
+    const { relay, rows } = this.#shared
     const predictions: Prediction[] = []
     for (let first = from; first < to; first += SCORE_ROWS) {
       const end = Math.min(to, first + SCORE_ROWS)
-      this.#rows.clear()
-      for (let row = first; row < end; row++) this.#rows.appendUnlabelled(examples, row)
-      const all = this.relay.predict(host, this.#rows)
+      rows.clear()
+      for (let row = first; row < end; row++) rows.appendUnlabelled(examples, row)
+      const all = relay.predict(host, rows, this.#updates)
       const each = all.length / (end - first)
       for (let at = 0; at < all.length; at += each) predictions.push(this.#predictionOf(all.subarray(at, at + each)))
     }
@@ -127,8 +149,8 @@ export class NetworkLearner implements Learner {
 
   /** @returns whether the gradient was finite; if not, nothing was added */
   #add(parameters: Blocks, batch: DenseRows, sum: Blocks, progress?: GradientProgress): boolean {
-    this.#before ??= zeros(this.layout)
-    const host = new CarefulHost(this.model, parameters, sum, this.#before, progress)
+    this.#shared.before ??= zeros(this.layout)
+    const host = new CarefulHost(this.model, parameters, sum, this.#shared.before, progress)
     try {
       this.#train(host, parameters, batch)
       return true
@@ -142,19 +164,21 @@ export class NetworkLearner implements Learner {
   }
 
   #train(host: Host, parameters: Blocks, batch: DenseRows): void {
-    if (this.#pool === undefined) {
-      this.relay.train(host, batch)
+    const { relay, pool } = this.#shared
+    if (pool === undefined) {
+      relay.train(host, batch, { updates: this.#updates })
       return
     }
-    const { devices, weights } = this.#pool
+    const { devices, weights } = pool
     for (const [k, block] of weights.entries()) block.set(parameters[k])
-    devices.train(this.relay, host, batch)
+    devices.train(relay, host, batch, this.#updates)
   }
 
   /** @throws ExampleError for a row that does not fit, after those before it were taken: see `addGradient` */
   #gather(examples: Examples, from: number, to: number): DenseRows {
-    this.#rows.clear()
-    for (let row = from; row < to; row++) this.#rows.append(examples, row)
-    return this.#rows
+    const { rows } = this.#shared
+    rows.clear()
+    for (let row = from; row < to; row++) rows.append(examples, row)
+    return rows
   }
 }

@@ -46,6 +46,10 @@ export interface Layer {
   readonly multiplyAdds: number
   /** Share of the training steps that leave the layer out, its output then being its input. Default 0. */
   readonly skipRate?: number
+  /** Updates after which the layer takes part; before, its output is its input. Default 0. */
+  readonly from?: number
+  /** Layers that follow one another under the same name change places in training. Default: the layer keeps its place. */
+  readonly shuffle?: string
   /** Fresh weights, as one block. @param random uniform in [0, 1) */
   initial(random: () => number): Float32Array
   /** @param x [microbatch, …input] @returns [microbatch, …output] */
@@ -92,7 +96,7 @@ export type Sample =
   | { readonly kind: 'features'; readonly shape: readonly number[] }
   | { readonly kind: 'tokens'; readonly shape: readonly [length: number]; readonly vocabulary: number }
 
-/** Layers in the order of execution, and what the last one's output is judged by. */
+/** Layers in the order in which predictions go through them, and what the last one's output is judged by. */
 export interface Model {
   readonly name: string
   readonly sample: Sample

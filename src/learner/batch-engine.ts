@@ -3,8 +3,17 @@
  * the same gradients. Its cost per update is that of all parameters; `sparse-engine.ts` does better for b = 1.
  */
 import { grown, zeros } from './blocks.js'
+import { learnerAfter } from './growing.js'
 import { featureOutOfRange } from './model.js'
-import { checkTally, type Engine, FIRST_CAPACITY, newTally, type PredictWith, type Trained } from './trainer.js'
+import {
+  checkTally,
+  type Engine,
+  FIRST_CAPACITY,
+  newTally,
+  type PredictWith,
+  type Rest,
+  type Trained
+} from './trainer.js'
 import type { Averaging, Blocks, Examples, Layout, Learner, UpdateRule } from './types.js'
 
 export interface BatchEngineOptions {
@@ -55,8 +64,9 @@ export class BatchEngine implements Engine {
         continue
       }
       const served = this.#options.predictWith === 'average' ? this.#average : this.#parameters
-      this.#learner.score(served, examples, from, to, this.tally)
-      this.#learner.addGradient(this.#parameters, examples, from, to, this.#sum)
+      const learner = learnerAfter(this.#learner, this.updates)
+      learner.score(served, examples, from, to, this.tally)
+      learner.addGradient(this.#parameters, examples, from, to, this.#sum)
       this.tally.inputs += to - from
       this.#count += to - from
       if (this.#count === this.#options.batch) this.#update()
@@ -66,8 +76,8 @@ export class BatchEngine implements Engine {
   }
 
   /** Ends with what is left of the last batch, so that no input is wasted. */
-  finish(): Trained {
-    if (this.#count > 0) this.#update()
+  finish(rest: Rest = 'learn'): Trained {
+    if (this.#count > 0 && rest === 'learn') this.#update()
     const layout = this.#options.learnerFor(Math.max(1, this.#dimension)).layout
     const stateLayout = this.#options.rule.stateLayout(layout)
     return {

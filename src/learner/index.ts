@@ -1,4 +1,5 @@
 /** The room's public face: models, rules, averages, digests, and training in one process. */
+
 export {
   type AveragingName,
   type AveragingSpec,
@@ -10,6 +11,7 @@ export { BatchEngine } from './batch-engine.js'
 export { zeros } from './blocks.js'
 export { digest } from './digest.js'
 export { DivergenceError, ExampleError, OptionError } from './errors.js'
+export { learnerAfter } from './growing.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { createLearner } from './linear.js'
@@ -37,5 +39,5 @@ export {
   ruleNames
 } from './rules/index.js'
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export { type Engine, newTally, type PredictWith, type Trained } from './trainer.js'
+export { type Engine, newTally, type PredictWith, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'

@@ -11,7 +11,7 @@ import { adagradValues } from './rules/adagrad.js'
 import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
-import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Trained } from './trainer.js'
+import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Rest, type Trained } from './trainer.js'
 import type { Examples } from './types.js'
 
 export interface SerialOptions {
@@ -85,9 +85,12 @@ export class SerialTrainer {
     this.#engine.learn(examples)
   }
 
-  /** Makes the last update from what is left of a batch and hands over the predictor. Call once, at the end. */
-  finish(): Trained {
-    return this.#engine.finish()
+  /**
+   * Makes the last update from what is left of a batch and hands over the predictor. Call once, at the end.
+   * @param rest `drop` leaves that update out, as after an error in `learn`. Default `learn`
+   */
+  finish(rest?: Rest): Trained {
+    return this.#engine.finish(rest)
   }
 
   report(): SerialReport {

@@ -26,12 +26,16 @@ export interface Trained {
   readonly updates: number
 }
 
+/** What becomes of inputs that wait for a batch to be full when training ends: a last update, or nothing. */
+export type Rest = 'learn' | 'drop'
+
 /** One way of training; how it does it is its own affair, the results agree. */
 export interface Engine {
   readonly tally: Tally
   readonly updates: number
   learn(examples: Examples): void
-  finish(): Trained
+  /** @param rest default `learn`; `drop` after an error */
+  finish(rest?: Rest): Trained
 }
 
 export function newTally(): Tally {

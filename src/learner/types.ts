@@ -75,6 +75,11 @@ export interface Learner {
   ): void
   /** What it makes of rows [from, to), one prediction a row; labels are not looked at. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[]
+  /**
+   * The model as it is after so many updates, where that makes a difference: layers may come in while it learns. Whoever knows
+   * how many made the parameters asks here first, by way of `learnerAfter`.
+   */
+  after?(updates: number): Learner
 }
 
 /** Parameters together with the state that the rule keeps for them (its layout is the rule's own affair). */

@@ -1,6 +1,14 @@
 /** Learning in this process, from a file or from arrays: what `admb train` does, for programs. */
 import type { Execution } from '../l2l/index.js'
-import { type Blocks, type Learner, OptionError, type PredictWith, type SerialReport } from '../learner/index.js'
+import {
+  type Blocks,
+  type Learner,
+  learnerAfter,
+  OptionError,
+  type PredictWith,
+  type Rest,
+  type SerialReport
+} from '../learner/index.js'
 import { type LearningSpec, learningParts, parserOptions } from '../peer/index.js'
 import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
 import type { Answer } from './create-peer.js'
@@ -33,7 +41,8 @@ const SERIAL_BATCH = 1
  * const trained = await train({ inputs: [[0, 1], [1, 0]], labels: ['no', 'yes'], classNames: ['no', 'yes'] })
  * trained.report.averageLoss
  * trained.predict([1, 0]).label
- * @throws OptionError, ModelError, PluginError, RequestError for arrays that do not fit; errors of the stream
+ * @throws OptionError, ModelError, PluginError, RequestError for arrays that do not fit; errors of the stream and the device, as an
+ *   EndedEarlyError if something was learned before
  */
 export async function train(options: TrainOptions): Promise<TrainedModel> {
   const { inputs, labels, execution = {}, predictWith = 'average' } = options
@@ -43,17 +52,44 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const { spec, stream } = await taskOf({ features: featuresOf(inputs, options), ...options }, SERIAL_BATCH)
   const scaling = { moments: new RunningMoments(), frozen: false }
   const { trainer } = await trainerFor(spec, execution, predictWith)
-  if (inputs !== undefined) {
-    const rows = parse(spec, encodeInputs(inputs, labels ?? []), false)
-    trainer.learn(spec.features.scale === 'standard' ? scaled(rows, scaling) : rows)
-  }
   const opened = stream && (await openStream({ ...stream, scaling }))
-  for await (const examples of opened ?? []) trainer.learn(examples)
-  const report = { ...trainer.report(), skipped: opened?.skipped ?? 0 }
-  const { parameters, average } = trainer.finish()
-  const { learner } = await learningParts(spec, execution)
-  const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
-  return new TrainedModel(spec, learner, predictWith === 'average' ? average : parameters, report, frozen)
+  const end = async (rest: Rest) => {
+    const { parameters, average, updates } = trainer.finish(rest)
+    const report = { ...trainer.report(), skipped: opened?.skipped ?? 0 }
+    const { learner } = await learningParts(spec, execution)
+    const serving = predictWith === 'average' ? average : parameters
+    const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
+    return new TrainedModel(spec, learnerAfter(learner, updates), serving, report, frozen)
+  }
+  try {
+    if (inputs !== undefined) {
+      const rows = parse(spec, encodeInputs(inputs, labels ?? []), false)
+      trainer.learn(spec.features.scale === 'standard' ? scaled(rows, scaling) : rows)
+    }
+    for await (const examples of opened ?? []) trainer.learn(examples)
+  } catch (error) {
+    if (trainer.report().updates === 0) throw error
+    throw await end('drop').then(
+      trained => new EndedEarlyError(error as Error, trained),
+      () => error
+    )
+  }
+  return end('learn')
+}
+
+/** `train` could not go on: name, code and message are those of what ended it, which is the `cause`. */
+export class EndedEarlyError extends Error {
+  override readonly name: string
+  readonly code: string | undefined
+  constructor(
+    cause: Error & { readonly code?: string },
+    /** What was learned before. */
+    readonly trained: TrainedModel
+  ) {
+    super(cause.message, { cause })
+    this.name = cause.name
+    this.code = cause.code
+  }
 }
 
 export class TrainedModel {

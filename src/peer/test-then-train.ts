@@ -3,7 +3,7 @@
  * one is added to the node's sum.
  */
 import type { AdmbNode } from '../admb/index.js'
-import { type Blocks, ExampleError, type Examples, type Learner } from '../learner/index.js'
+import { type Blocks, ExampleError, type Examples, type Learner, learnerAfter } from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from './agreement.js'
 import type { EarlySums } from './early-sums.js'
@@ -81,7 +81,7 @@ export class TestThenTrain {
   }
 
   #predict(rows: Examples, from: number, to: number): Named[] {
-    return this.#learner.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
+    return this.#now.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
       const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
       return { label: name ?? label, scores }
     })
@@ -93,7 +93,7 @@ export class TestThenTrain {
       const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
-        this.#learner.score(this.#serving, examples, row, learned, this.#tally.score)
+        this.#now.score(this.#serving, examples, row, learned, this.#tally.score)
         this.#tally.inputs += learned - row
         this.#node.added(learned - row)
         this.#onLearned()
@@ -107,7 +107,7 @@ export class TestThenTrain {
     const { predictor, accumulator } = this.#node
     this.#early.begin(to - from)
     try {
-      this.#learner.addGradient(predictor.parameters, examples, from, to, accumulator, this.#early)
+      this.#now.addGradient(predictor.parameters, examples, from, to, accumulator, this.#early)
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
@@ -117,6 +117,11 @@ export class TestThenTrain {
     } finally {
       this.#early.end()
     }
+  }
+
+  /** The learner for the predictor that is held: all peers that hold it execute the same layers. */
+  get #now(): Learner {
+    return learnerAfter(this.#learner, this.#node.predictor.name.updates)
   }
 
   #servingNow(): Blocks {

@@ -13,7 +13,7 @@ import { compare, rowsOf } from '../demo/reference.js'
 import { type SharedFlags, settle } from '../demo/settle.js'
 import { Stage } from '../demo/stage.js'
 import { Watch } from '../demo/watch.js'
-import { UsageError } from '../errors.js'
+import { InterruptedError, UsageError } from '../errors.js'
 import { executionOf } from '../networks.js'
 import { withCommon, withData, withFeatures, withLearning } from '../options.js'
 import { print } from '../output.js'
@@ -22,16 +22,6 @@ import { PEER_BATCH, probeTask, type Task } from '../probe.js'
 import { amount } from '../values.js'
 
 const DEFAULT_PASSES = 4
-
-/** A signal ended the demonstration before its end. */
-export class InterruptedError extends Error {
-  static readonly code = 'ERR_INTERRUPTED'
-  readonly code = InterruptedError.code
-  override readonly name = 'InterruptedError'
-  constructor(signal: string) {
-    super(`stopped by ${signal} before the end`)
-  }
-}
 
 export function demoCommand(program: Command): Command {
   const command = program.command('demo').description('five peers on this machine, with faults: see it work')

@@ -2,18 +2,14 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { encodeParts } from '../../admb/index.js'
-import { ContributorTable } from '../../admb/keys.js'
 import { formatBytes } from '../../l2l/format-bytes.js'
 import type { NetworkSpec, Plan, RelayReport } from '../../l2l/index.js'
-import { digest, type SerialReport, SerialTrainer, type Trained } from '../../learner/index.js'
+import { type SerialReport, SerialTrainer } from '../../learner/index.js'
 import { type RunningTrainer, trainerFor } from '../../library/trainer.js'
-import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
-import { type LearningSpec, specText } from '../../peer/agreement.js'
-import type { Progress } from '../../peer/thread-messages.js'
-import { Store } from '../../storage/index.js'
-import { type ExampleStream, openStream, RunningMoments, type SavedMoments } from '../../streams/index.js'
-import { UsageError } from '../errors.js'
+import type { LearningSpec } from '../../peer/agreement.js'
+import { type ExampleStream, openStream, RunningMoments } from '../../streams/index.js'
+import { InterruptedError } from '../errors.js'
+import { learnStream } from '../learn-stream.js'
 import { malformedLines } from '../malformed.js'
 import { executionOf, isNetwork, networkOf } from '../networks.js'
 import {
@@ -30,6 +26,7 @@ import { showOutcome } from '../plan-table.js'
 import { ProgressLog, progressEntry } from '../progress-log.js'
 import { learningSpec, modelFor, streamOptions } from '../specs.js'
 import { textTask } from '../texts.js'
+import { emptyStore, endedEarly, keep } from '../trained-store.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
@@ -71,17 +68,27 @@ async function train(flags: Flags): Promise<void> {
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
-    for await (const examples of stream) {
-      trainer.learn(examples)
-      log?.note(progressEntry(run, trainer.report()))
-      progress.show(() => describe(trainer.report(), start, stream.share))
-    }
+    const early = await learnStream({
+      stream,
+      trainer,
+      slice: task.slice,
+      catchesSignals: store !== undefined,
+      onLearned() {
+        log?.note(progressEntry(run, trainer.report()))
+        progress.show(() => describe(trainer.report(), start, stream.share))
+      }
+    })
     progress.clear()
-    const trained = trainer.finish()
-    log?.end(progressEntry(run, trainer.report()))
-    const spec = task.specFor(trained.dimension)
-    const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
-    const name = await keep(store, spec, trained, trainer.report(), moments)
+    const ended = async () => {
+      const trained = trainer.finish(early && !(early instanceof InterruptedError) ? 'drop' : 'learn')
+      log?.end(progressEntry(run, trainer.report()))
+      const spec = task.specFor(trained.dimension)
+      const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
+      return keep(store, spec, trained, trainer.report(), moments)
+    }
+    if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
+    if (early) throw early
+    const name = await ended()
     const seconds = (performance.now() - start) / 1000
     const { device, plan } = task
     const cost = { seconds, skipped: stream.skipped, device, plan, relay: task.report?.() }
@@ -94,6 +101,8 @@ async function train(flags: Flags): Promise<void> {
 interface Task extends RunningTrainer {
   /** What was learned, once the number of features is known. */
   specFor(dimension: number): LearningSpec
+  /** Inputs that may be learned before a signal is looked for: a network's step takes its time. */
+  readonly slice?: number
 }
 
 /** Models of linear kind grow with their data; a network must be known beforehand. */
@@ -105,7 +114,7 @@ async function begin(flags: Flags, stream: ExampleStream, known: NetworkSpec | u
     const model = known ?? (await networkOf(flags.model, flags, { dimension: stream.dimension, classes }))
     const specFor = (dimension: number) => learningSpec(flags, { ...found(), model, dimension })
     const spec = specFor(stream.dimension as number)
-    return { ...(await trainerFor(spec, executionOf(flags), flags.predictWith)), specFor }
+    return { ...(await trainerFor(spec, executionOf(flags), flags.predictWith)), specFor, slice: batch }
   }
   const model = modelFor(flags.model, stream)
   const { rule, average: averaging, l2, predictWith } = flags
@@ -113,46 +122,6 @@ async function begin(flags: Flags, stream: ExampleStream, known: NetworkSpec | u
   const labels = model === 'linear' ? undefined : classes
   const trainer = new SerialTrainer({ model, classes: labels, dimension, rule, averaging, l2, batch, predictWith })
   return { trainer, specFor: features => learningSpec(flags, { ...found(), model, dimension: features }) }
-}
-
-async function emptyStore(dir: string): Promise<Store> {
-  const store = await Store.open(dir)
-  if ((await store.checkpoint()) === undefined) return store
-  await store.close()
-  throw new UsageError(
-    `${dir} holds a predictor already: give another --dir, or go on from it with admb peer --dir ${dir}`
-  )
-}
-
-/** Names the predictor, and stores it where a directory was given. */
-async function keep(
-  store: Store | undefined,
-  spec: LearningSpec,
-  { parameters, average, state, updates }: Trained,
-  { inputs, averageLoss, accuracy }: SerialReport,
-  moments: SavedMoments | undefined
-) {
-  const content = digest([parameters, average, state])
-  let origin = 'train'
-  let incarnation = 1
-  if (store) {
-    const key = store.identity ? decodeIdentityKey(store.identity) : await generateIdentityKey()
-    if (!store.identity) await store.create(encodeIdentityKey(key))
-    origin = peerIdOf(key)
-    incarnation = (await store.begin(specText(spec))).incarnation
-  }
-  const name =
-    updates === 0
-      ? { updates, origin, incarnation: 0, digest: content }
-      : { updates, origin, incarnation, digest: content }
-  if (store) {
-    const predictor = { name, parameters, average, state }
-    const parts = encodeParts({ predictor, lineage: [] }, new ContributorTable())
-    const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
-    const progress: Progress = { inputs, loss: (averageLoss ?? 0) * inputs, hits, moments }
-    await store.save({ ...parts, progress })
-  }
-  return name
 }
 
 function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number, share: number | undefined): string {

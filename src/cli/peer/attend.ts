@@ -23,22 +23,23 @@ export function peerObject(peer: Peer, url: string | undefined): PeerObject {
  * @param failed aborts when the peer has stopped itself; its reason is thrown
  */
 export async function attend(peer: Peer, json: boolean, url: string | undefined, failed: AbortSignal): Promise<void> {
+  // Before anything is said: whoever reads that it is up may end it.
+  const ended = new Promise<void>((resolve, reject) => {
+    failed.throwIfAborted()
+    failed.addEventListener('abort', () => reject(failed.reason))
+    process.once('SIGINT', () => resolve())
+    process.once('SIGTERM', () => resolve())
+    // A demonstration's child ends with its parent.
+    process.once('disconnect', () => resolve())
+    if (process.send) obey(peer)
+  })
   const line = new ProgressLine()
   const report = () => (json ? printJson(peerObject(peer, url)) : line.show(() => describe(peer)))
+  if (json) report()
+  else announce(peer, url)
   const timer = setInterval(report, REPORT_MS)
   try {
-    await new Promise<void>((resolve, reject) => {
-      failed.throwIfAborted()
-      failed.addEventListener('abort', () => reject(failed.reason))
-      process.once('SIGINT', () => resolve())
-      process.once('SIGTERM', () => resolve())
-      // A demonstration's child ends with its parent.
-      process.once('disconnect', () => resolve())
-      if (process.send) obey(peer)
-      // Whoever reads this may send a signal at once.
-      if (json) printJson(peerObject(peer, url))
-      else announce(peer, url)
-    })
+    await ended
   } finally {
     clearInterval(timer)
     line.clear()

@@ -9,12 +9,14 @@ import { type OwnKind, type OwnLayer, ownFactory } from './own-kinds.js'
 export interface OwnLayerSpec {
   readonly kind: OwnKind
   readonly name?: string
+  readonly from?: number
+  readonly shuffle?: string
   readonly [option: string]: unknown
 }
 
 /** @throws ModelError if no plug-in has the kind, or the layer's shapes make no sense */
 export function ownLayer(
-  { kind, name: _name, ...options }: OwnLayerSpec,
+  { kind, name: _name, from: _from, shuffle: _shuffle, ...options }: OwnLayerSpec,
   name: string,
   input: readonly number[]
 ): Layer {

@@ -13,6 +13,7 @@ import { ownLayer } from '../layers/own.js'
 import { flatten, meanPool } from '../layers/reshaping.js'
 import { sameShape, shownShape } from '../shape.js'
 import type { Head, Layer, Model, Sample } from '../types.js'
+import { checkOrders } from './orders.js'
 import { layersOf } from './ready.js'
 import { isOwnLayer, type LayerSpec, type ModelSpec } from './spec.js'
 
@@ -34,8 +35,9 @@ export function createModel(spec: ModelSpec, sample: Sample, target: Target): Mo
   let shape = sample.shape
   let isTokens = sample.kind === 'tokens'
   specs.forEach((layer, i) => {
-    const made = build(layer, { name: layer.name ?? `${layer.kind}${i}`, shape, isTokens, sample })
-    layers.push(made)
+    const name = layer.name ?? `${layer.kind}${i}`
+    const made = build(layer, { name, shape, isTokens, sample })
+    layers.push({ ...made, from: layer.from, shuffle: layer.shuffle })
     shape = made.output
     isTokens = false
   })
@@ -43,6 +45,7 @@ export function createModel(spec: ModelSpec, sample: Sample, target: Target): Mo
   const wanted = outputOf(target, sample)
   if (spec.model !== 'layers' || !sameShape(shape, wanted)) layers.push(outputLayer(shape, wanted))
   checkNames(layers)
+  checkOrders(layers, wanted)
   const name = spec.model === 'layers' ? spec.name : spec.model
   return { name, sample, layers, head: headFor(target, wanted) }
 }

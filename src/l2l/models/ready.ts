@@ -51,7 +51,7 @@ function convnet({ filters, size, hidden, dropout }: Ready<'convnet'>): LayerSpe
 }
 
 function transformer(
-  { width, layers, heads, inner = 4 * width, dropout, skip: most }: Ready<'transformer'> | Ready<'gpt'>,
+  { width, layers, heads, inner = 4 * width, dropout, skip: most, grow, shuffle }: Ready<'transformer'> | Ready<'gpt'>,
   causal: boolean,
   norm: 'before' | 'after'
 ): LayerSpec[] {
@@ -59,10 +59,17 @@ function transformer(
   const gain = 1 / Math.sqrt(2 * layers)
   const epsilon = norm === 'after' ? 1e-12 : 1e-5
   const around = { norm, epsilon, shortcut: true, dropout, gain }
-  const blocks = Array.from({ length: layers }, (_, i): LayerSpec[] => [
-    { kind: 'attention', name: `block${i}.attention`, heads, causal, ...around, skip: (most * (i + 1)) / layers },
-    { kind: 'mlp', name: `block${i}.mlp`, inner, activation: 'gelu', ...around, skip: (most * (i + 1)) / layers }
-  ])
+  const blocks = Array.from({ length: layers }, (_, i): LayerSpec[] => {
+    const varying = {
+      skip: (most * (i + 1)) / layers,
+      from: grow === undefined ? undefined : i * grow,
+      shuffle: shuffle ? 'blocks' : undefined
+    }
+    return [
+      { kind: 'attention', name: `block${i}.attention`, heads, causal, ...around, ...varying },
+      { kind: 'mlp', name: `block${i}.mlp`, inner, activation: 'gelu', ...around, ...varying }
+    ]
+  })
   const finalNorm: LayerSpec = { kind: 'layer-norm', name: 'norm', epsilon }
   return [
     { kind: 'embedding', name: 'embedding', width },

@@ -14,11 +14,18 @@ import { READY_MODELS } from './names.js'
 const count = z.int().min(1)
 const rate = z.number().min(0).lt(1)
 const activation = z.enum(ACTIVATIONS)
-/** Unique within the model; by default the layer's number and kind. */
-const name = z
-  .string()
-  .regex(/^[\w.-]+$/, 'give letters, digits, dots, dashes and underscores only')
-  .optional()
+/** What any layer may have. */
+const common = {
+  /** Unique within the model; by default the layer's number and kind. */
+  name: z
+    .string()
+    .regex(/^[\w.-]+$/, 'give letters, digits, dots, dashes and underscores only')
+    .optional(),
+  /** Updates after which the layer comes in. */
+  from: z.int().min(0).optional(),
+  /** Neighbours under the same name change places in training. */
+  shuffle: z.string().min(1).optional()
+}
 const surround = {
   norm: z.enum(['before', 'after', 'none']).default('before'),
   /** ε of the norm. */
@@ -28,27 +35,33 @@ const surround = {
   /** Share of the training steps that leave the layer out (stochastic depth). */
   skip: rate.default(0),
   /** Factor of the fresh output kernel's numbers. */
-  gain: z.number().positive().default(1)
+  gain: z.number().min(0).default(1)
 }
 
-const ownLayer = z.looseObject({ kind: z.string().regex(/^own:/), name })
+const ownLayer = z.looseObject({ kind: z.string().regex(/^own:/), ...common })
 const layer = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('dense'), name, units: count, activation: activation.default('none') }),
-  z.strictObject({ kind: z.literal('layer-norm'), name, epsilon: z.number().positive().default(1e-5) }),
-  z.strictObject({ kind: z.literal('embedding'), name, width: count }),
-  z.strictObject({ kind: z.literal('attention'), name, heads: count, causal: z.boolean().default(false), ...surround }),
+  z.strictObject({ kind: z.literal('dense'), ...common, units: count, activation: activation.default('none') }),
+  z.strictObject({ kind: z.literal('layer-norm'), ...common, epsilon: z.number().positive().default(1e-5) }),
+  z.strictObject({ kind: z.literal('embedding'), ...common, width: count }),
+  z.strictObject({
+    kind: z.literal('attention'),
+    ...common,
+    heads: count,
+    causal: z.boolean().default(false),
+    ...surround
+  }),
   z.strictObject({
     kind: z.literal('mlp'),
-    name,
+    ...common,
     /** Width between its two projections. */
     inner: count,
     activation: activation.default('gelu'),
     ...surround
   }),
-  z.strictObject({ kind: z.literal('dropout'), name, rate }),
+  z.strictObject({ kind: z.literal('dropout'), ...common, rate }),
   z.strictObject({
     kind: z.literal('convolution'),
-    name,
+    ...common,
     filters: count,
     /** Height and width of the kernel. */
     size: count,
@@ -56,9 +69,9 @@ const layer = z.discriminatedUnion('kind', [
     padding: z.enum(['same', 'valid']).default('same'),
     activation: activation.default('relu')
   }),
-  z.strictObject({ kind: z.literal('max-pool'), name, size: z.int().min(2).default(2) }),
-  z.strictObject({ kind: z.literal('flatten'), name }),
-  z.strictObject({ kind: z.literal('mean-pool'), name })
+  z.strictObject({ kind: z.literal('max-pool'), ...common, size: z.int().min(2).default(2) }),
+  z.strictObject({ kind: z.literal('flatten'), ...common }),
+  z.strictObject({ kind: z.literal('mean-pool'), ...common })
 ])
 
 /** Ours by their schema; whatever a plug-in's kind takes is its own affair. */
@@ -79,7 +92,11 @@ const transformer = {
   inner: count.optional(),
   dropout: rate.default(0),
   /** Stochastic depth: how often training leaves out the last layer; those below it less, in proportion to their depth. */
-  skip: rate.default(0)
+  skip: rate.default(0),
+  /** Updates after which each layer follows the one before it into the model. Without it, all are there from the beginning. */
+  grow: count.optional(),
+  /** Whether attention and MLP layers change places in training. */
+  shuffle: z.boolean().optional()
 }
 
 const schema = z.discriminatedUnion('model', [

@@ -4,8 +4,9 @@ import { formatBytes } from '../format-bytes.js'
 import { OverBudgetError } from '../relay/meter.js'
 import type { RelayOptions } from '../relay/relay.js'
 import type { Model } from '../types.js'
-import { makePlan, type Plan } from './plan.js'
+import { makePlan } from './plan.js'
 import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
+import type { Plan } from './task.js'
 
 export interface Planned {
   readonly relay: RelayOptions

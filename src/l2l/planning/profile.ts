@@ -4,13 +4,15 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { layerCosts } from '../models/costs.js'
+import { shareOf } from '../order.js'
 import { upload } from '../parameters.js'
 import { uniforms } from '../random.js'
 import { deviceMeter } from '../relay/meter.js'
 import { FLOAT_BYTES, sizeOf } from '../shape.js'
 import type { Layer, Model } from '../types.js'
+import type { Variation } from './neighbours.js'
 
-export interface LayerProfile {
+export interface LayerProfile extends Variation {
   readonly name: string
   readonly kind: string
   readonly weightBytes: number
@@ -23,6 +25,8 @@ export interface LayerProfile {
   readonly keptVjpMs: number
   /** The most that a forward pass has on the device beside what it is given, its output included. */
   readonly forwardWork: Work
+  /** The same of one that keeps its insides, which are included. */
+  readonly keepingWork: Work
   /** The same of a VJP: when it computes the insides again, and when not. */
   readonly work: Work
   readonly keptWork: Work
@@ -38,6 +42,13 @@ export interface DeviceProfile {
   /** Bytes a millisecond, to the device and back. */
   readonly bytesPerMs: number
   readonly layers: readonly LayerProfile[]
+  /** Loss and its gradient. */
+  readonly head: {
+    /** Milliseconds a sample. */
+    readonly ms: number
+    /** The most on the device beside the outputs that are judged. */
+    readonly work: Work
+  }
 }
 
 const PROBE_BYTES = 2 ** 22
@@ -50,17 +61,21 @@ export function profileModel(model: Model): DeviceProfile {
   const known = new Map<string, Measured>()
   const costs = layerCosts(model)
   const layers = model.layers.map((layer, l) => {
-    const { weights, input, output, kind } = layer
-    const alike = JSON.stringify([kind, weights, input, output])
+    const { weights, input, output, insides, kind, from = 0, shuffle } = layer
+    const share = shareOf(layer)
+    const alike = JSON.stringify([kind, weights, input, output, insides, share < 1])
     const measured = known.get(alike) ?? measure(layer, model)
     known.set(alike, measured)
     const { name, weightBytes, outputBytes, insideBytes } = costs[l]
-    return { name, kind, weightBytes, outputBytes, insideBytes, ...measured }
+    return { name, kind, share, from, shuffle, weightBytes, outputBytes, insideBytes, ...measured }
   })
-  return { bytesPerMs: bandwidth(), layers }
+  return { bytesPerMs: bandwidth(), layers, head: measureHead(model) }
 }
 
-type Measured = Pick<LayerProfile, 'forwardMs' | 'vjpMs' | 'keptVjpMs' | 'forwardWork' | 'work' | 'keptWork'>
+type Measured = Pick<
+  LayerProfile,
+  'forwardMs' | 'vjpMs' | 'keptVjpMs' | 'forwardWork' | 'keepingWork' | 'work' | 'keptWork'
+>
 
 const PASS = { training: true, seed: 1 }
 
@@ -79,12 +94,31 @@ function measure(layer: Layer, model: Model): Measured {
         vjpMs,
         time(() => used(layer.vjp(x, weights, dy, PASS, kept)))
       ),
-      forwardWork: workOf(samples => forwardBytes(layer, weights, model, samples)),
+      forwardWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS))),
+      keepingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardKeeping(x, weights, PASS))),
       work: workOf(samples => vjpBytes(layer, weights, model, samples, false)),
       keptWork: workOf(samples => vjpBytes(layer, weights, model, samples, true))
     }
   })
   return measured as Measured
+}
+
+function measureHead({ head, sample }: Model): DeviceProfile['head'] {
+  const judge = (samples: number, y: tf.Tensor) => {
+    const targets = sample.kind === 'tokens' && head.input.length > 1 ? [samples, ...sample.shape] : [samples]
+    return head.lossAndGradient(y, tf.zeros(targets, head.classifies ? 'int32' : 'float32')).dx
+  }
+  const outputs = (samples: number) => tf.randomUniform([samples, ...head.input], -1, 1, 'float32', 1)
+  const work = workOf(samples =>
+    tf.tidy(() => {
+      const y = outputs(samples)
+      return peakOf(() => judge(samples, y))
+    })
+  )
+  const y = outputs(TIMED_SAMPLES)
+  const ms = time(() => judge(TIMED_SAMPLES, y))
+  y.dispose()
+  return { ms, work }
 }
 
 /** Milliseconds a sample. */
@@ -113,14 +147,16 @@ function used({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
 /** @param bytesOf the most for so many samples */
 function workOf(bytesOf: (samples: number) => number): Work {
   const one = bytesOf(1)
-  const sample = bytesOf(2) - one
-  return { fixed: one - sample, sample }
+  const first = bytesOf(2) - one
+  // What is the most for a few samples need not be the most for many.
+  const later = (bytesOf(TIMED_SAMPLES) - bytesOf(TIMED_SAMPLES / 2)) / (TIMED_SAMPLES / 2)
+  return { fixed: one - first, sample: Math.max(first, later) }
 }
 
-function forwardBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model, samples: number): number {
+function forwardBytes(model: Model, layer: Layer, samples: number, forward: (x: tf.Tensor) => unknown): number {
   return tf.tidy(() => {
     const x = inputOf(layer, model, samples)
-    return peakOf(() => layer.forward(x, weights, PASS))
+    return peakOf(() => forward(x))
   })
 }
 

@@ -6,22 +6,22 @@ const STILL = { training: false, seed: 0 }
 
 /** @param use is given each microbatch's outputs, which it must not dispose of, and its rows */
 export function forwardLayers(
-  run: Pick<Run, 'model' | 'host' | 'batch' | 'microbatch' | 'meter' | 'outputs' | 'precision'>,
+  run: Pick<Run, 'model' | 'host' | 'batch' | 'order' | 'microbatch' | 'meter' | 'outputs' | 'precision'>,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {
-  const { model, batch, outputs } = run
-  const last = model.layers.length - 1
-  for (const [l, layer] of model.layers.entries()) {
+  const { model, batch, order, outputs } = run
+  const last = order.length - 1
+  for (const [at, l] of order.entries()) {
     const weights = load(run, l)
     for (const [microbatch, [from, to]] of microbatches(run).entries()) {
-      const x = l === 0 ? batch.inputs(from, to) : outputs.borrow(l, microbatch)
-      const y = layer.forward(x, weights, STILL)
-      if (l === 0) x.dispose()
+      const x = at === 0 ? batch.inputs(from, to) : outputs.borrow(at, microbatch)
+      const y = model.layers[l].forward(x, weights, STILL)
+      if (at === 0) x.dispose()
       else {
         outputs.release(x)
-        outputs.drop(l, microbatch)
+        outputs.drop(at, microbatch)
       }
-      if (l < last) outputs.put(l + 1, microbatch, y)
+      if (at < last) outputs.put(at + 1, microbatch, y)
       else {
         use(y, from, to)
         y.dispose()

@@ -6,7 +6,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Layer } from '../types.js'
-import { GradientSum, judge, load, microbatches, type Run, skipBetween, trainingPass } from './run.js'
+import { GradientSum, judge, load, microbatches, type Run, tellLeftOut, trainingPass } from './run.js'
 
 export function runLayerwise(run: Run, ahead: boolean): void {
   const { order } = run
@@ -25,7 +25,7 @@ export function runLayerwise(run: Run, ahead: boolean): void {
     else backward(run, at, weights, sum, insides)
     tf.dispose(weights)
     sum.leave(run, order[at])
-    skipBetween(run, order[at - 1] ?? -1, order[at])
+    if (at === last) tellLeftOut(run)
   }
 }
 

@@ -2,12 +2,13 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { BackendError, DeviceError } from '../../device/index.js'
 import { OptionError } from '../../learner/index.js'
+import { servingOrder, trainingOrder } from '../order.js'
 import type { Model } from '../types.js'
 import { forwardLayers } from './forward.js'
 import { runLayerwise } from './layerwise.js'
 import { type DeviceMeter, deviceMeter } from './meter.js'
 import { runResident } from './resident.js'
-import { addScore, orderOf, type Run } from './run.js'
+import { addScore, type Run } from './run.js'
 import { createStash, type Stash } from './stash.js'
 import type { Batch, Host, Precision, Schedule, StashPlace, StepScore } from './types.js'
 
@@ -28,11 +29,18 @@ export interface RelayOptions {
   readonly precision?: Precision
 }
 
-/** A batch's place among those of one step, where several devices share it. */
+/** Which step it is, and a batch's place among those of one step, where several devices share it. */
 export interface Part {
-  readonly step: number
-  readonly firstMicrobatch: number
+  /** Updates that made the weights: layers that come in later are left out. Default: all take part. */
+  readonly updates?: number
+  /** What dropout and the like are drawn from. Default: one more than in the step before. */
+  readonly step?: number
+  /** Default 0. */
+  readonly firstMicrobatch?: number
 }
+
+/** After so many updates all layers take part. */
+const ALL = Number.POSITIVE_INFINITY
 
 export class Relay {
   readonly schedule: Schedule
@@ -68,17 +76,17 @@ export class Relay {
 
   /**
    * One minibatch forward and back: the host is given each layer's gradient sum, the last layer's first.
-   * @param part default: the whole of the next step
    * @returns summed loss and hits, of the pass with dropout on
    * @throws DeviceError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
    */
-  train(host: Host, batch: Batch, { step, firstMicrobatch }: Part = this.#next()): StepScore {
+  train(host: Host, batch: Batch, part: Part = {}): StepScore {
+    const { updates = ALL, step = this.#steps++, firstMicrobatch = 0 } = part
     const score = { loss: 0, hits: 0 }
     const run: Run = {
       model: this.model,
       host,
       batch,
-      order: orderOf(this.model, step),
+      order: trainingOrder(this.model, step, updates),
       precision: this.#precision,
       microbatch: this.#rows(batch),
       step,
@@ -97,12 +105,12 @@ export class Relay {
     return score
   }
 
-  /** Summed loss and hits of a minibatch, without dropout. */
-  score(host: Host, batch: Batch): StepScore {
+  /** Summed loss and hits of a minibatch, without dropout. @param updates as for `train` */
+  score(host: Host, batch: Batch, updates: number = ALL): StepScore {
     const score = { loss: 0, hits: 0 }
     const { head } = this.model
     this.#clean(() =>
-      forwardLayers(this.#forwardRun(host, batch), (y, from, to) => {
+      forwardLayers(this.#forwardRun(host, batch, updates), (y, from, to) => {
         const targets = batch.targets(from, to)
         const sums = head.score(y, targets)
         targets.dispose()
@@ -112,12 +120,12 @@ export class Relay {
     return score
   }
 
-  /** What the head makes of each microbatch, one after the other, flat. */
-  predict(host: Host, batch: Batch): Float32Array {
+  /** What the head makes of each microbatch, one after the other, flat. @param updates as for `train` */
+  predict(host: Host, batch: Batch, updates: number = ALL): Float32Array {
     const parts: Float32Array[] = []
     const { head } = this.model
     this.#clean(() =>
-      forwardLayers(this.#forwardRun(host, batch), y => {
+      forwardLayers(this.#forwardRun(host, batch, updates), y => {
         const predicted = head.predict(y)
         // A backend's own memory may be what is read.
         parts.push(Float32Array.from(predicted.dataSync()))
@@ -138,14 +146,11 @@ export class Relay {
     this.#gradients.close()
   }
 
-  #forwardRun(host: Host, batch: Batch) {
+  #forwardRun(host: Host, batch: Batch, updates: number) {
     const { model, meter } = this
+    const order = servingOrder(model, updates)
     const microbatch = this.#rows(batch)
-    return { model, host, batch, microbatch, meter, outputs: this.#outputs, precision: this.#precision }
-  }
-
-  #next(): Part {
-    return { step: this.#steps++, firstMicrobatch: 0 }
+    return { model, host, batch, order, microbatch, meter, outputs: this.#outputs, precision: this.#precision }
   }
 
   #rows({ size }: Batch): number {

@@ -3,7 +3,7 @@
  * the device at once. With one microbatch it is the `baseline`, with several `baseline-ag`.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { GradientSum, judge, load, microbatches, type Run, skipBetween, trainingPass } from './run.js'
+import { GradientSum, judge, load, microbatches, type Run, tellLeftOut, trainingPass } from './run.js'
 
 export function runResident(run: Run): void {
   const { model, order, batch, meter } = run
@@ -34,8 +34,6 @@ export function runResident(run: Run): void {
     dy?.dispose()
   }
   tf.dispose(weights)
-  for (let at = layers.length - 1; at >= 0; at--) {
-    sums[at].leave(run, order[at])
-    skipBetween(run, order[at - 1] ?? -1, order[at])
-  }
+  for (let at = layers.length - 1; at >= 0; at--) sums[at].leave(run, order[at])
+  tellLeftOut(run)
 }

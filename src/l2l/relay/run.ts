@@ -2,8 +2,9 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { DivergenceError } from '../../learner/index.js'
 import { roundedToBf16 } from '../bf16.js'
+import { leftOut } from '../order.js'
 import { upload } from '../parameters.js'
-import { forkSeed, randomBits } from '../random.js'
+import { forkSeed } from '../random.js'
 import type { Head, HeadScore, Model, Pass } from '../types.js'
 import type { DeviceMeter } from './meter.js'
 import type { Stash } from './stash.js'
@@ -13,7 +14,7 @@ export interface Run {
   readonly model: Model
   readonly host: Host
   readonly batch: Batch
-  /** Numbers of the layers that this step executes, in that order; the last one is the model's. */
+  /** Numbers of the layers that this step executes, in that order. */
   readonly order: readonly number[]
   readonly precision: Precision
   /** Rows of a microbatch; the last one may have fewer. */
@@ -45,17 +46,9 @@ export function trainingPass({ step, firstMicrobatch }: Run, layer: number, micr
   return { training: true, seed: forkSeed(forkSeed(step, layer), firstMicrobatch + microbatch) }
 }
 
-/** The layers that are not left out of that step: stochastic depth, drawn for the whole minibatch, so that they are not loaded either. */
-export function orderOf({ layers }: Model, step: number): number[] {
-  return [...layers.keys()].filter(l => {
-    const { skipRate = 0 } = layers[l]
-    return skipRate === 0 || randomBits(forkSeed(step, l), 0) >= skipRate * 2 ** 32
-  })
-}
-
-/** Tells the host of layers with weights between two places that the step leaves out, in descending order. */
-export function skipBetween({ model, host }: Run, below: number, above: number): void {
-  for (let l = above - 1; l > below; l--) if (model.layers[l].weights.length > 0) host.skip(l)
+/** Tells the host of the layers that the step leaves out, the last one first, once there are gradients of others. */
+export function tellLeftOut({ model, host, order }: Run): void {
+  for (const l of leftOut(model, order).reverse()) host.skip(l)
 }
 
 /** Uploads a layer's weights, and says so to the meter. */

@@ -6,6 +6,7 @@ import {
   type Examples,
   newTally,
   type PredictWith,
+  type Rest,
   type RuleSpec,
   type Trained
 } from '../../learner/index.js'
@@ -103,8 +104,8 @@ export class RelayEngine implements Engine {
     }
   }
 
-  finish(): Trained {
-    if (this.#rows.size > 0) this.#step()
+  finish(rest: Rest = 'learn'): Trained {
+    if (this.#rows.size > 0 && rest === 'learn') this.#step()
     const { parameters, average, state } = this.#server.collect()
     this.#server.close()
     this.#relay.close()
@@ -134,7 +135,7 @@ export class RelayEngine implements Engine {
     const { predictWith } = this.#options
     const rows = this.#rows
     const waited = this.#server.waitedMs
-    const before = predictWith === 'average' ? this.#relay.score(this.#server.averages, rows) : undefined
+    const before = predictWith === 'average' ? this.#relay.score(this.#server.averages, rows, this.updates) : undefined
     this.#server.begin(rows.size, this.updates)
     const start = performance.now()
     const trained = this.#train()
@@ -156,9 +157,9 @@ export class RelayEngine implements Engine {
 
   /** @returns undefined if a worker failed: upper layers may have been stepped, the others are in the next step */
   #train(): StepScore | undefined {
-    if (this.#pool === undefined) return this.#relay.train(this.#server, this.#rows)
+    if (this.#pool === undefined) return this.#relay.train(this.#server, this.#rows, { updates: this.updates })
     try {
-      return this.#pool.train(this.#relay, this.#server, this.#rows)
+      return this.#pool.train(this.#relay, this.#server, this.#rows, this.updates)
     } catch (error) {
       if (!(error instanceof WorkerFailedError)) throw error
       this.#lostSteps++

@@ -27,6 +27,7 @@ export interface SharedWeights {
 /** A worker's part of a minibatch. */
 export interface PartTask {
   readonly step: number
+  readonly updates: number | undefined
   readonly firstMicrobatch: number
   readonly size: number
   readonly values: Float32Array<ArrayBuffer>

@@ -105,9 +105,10 @@ export class DevicePool {
   /**
    * One minibatch forward and back, like the relay's.
    * @param relay this thread's
+   * @param updates as for the relay
    * @throws WorkerFailedError, and what the relay throws; upper layers' gradients may have been taken then
    */
-  train(relay: Relay, host: Host, rows: DenseRows): StepScore {
+  train(relay: Relay, host: Host, rows: DenseRows, updates?: number): StepScore {
     const step = this.#steps++
     const count = Math.ceil(rows.size / this.#unit)
     const shares = this.#shares.of(count)
@@ -115,7 +116,7 @@ export class DevicePool {
     let first = shares[0]
     for (const [i, helper] of this.#helpers.entries()) {
       if (shares[i + 1] > 0)
-        this.#send(helper, { step, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
+        this.#send(helper, { step, updates, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
       first += shares[i + 1]
     }
     const busy = this.#helpers.filter(({ isBusy }) => isBusy)
@@ -127,7 +128,7 @@ export class DevicePool {
         this.#cells
       )
       const own = partOf(rows, 0, Math.min(rows.size, shares[0] * this.#unit))
-      const score = { ...relay.train(reduction, own, { step, firstMicrobatch: 0 }) }
+      const score = { ...relay.train(reduction, own, { step, updates }) }
       this.#shares.measured(0, shares[0], performance.now() - start - reduction.waitedMs)
       for (const helper of busy) {
         const done = this.#receive(helper)

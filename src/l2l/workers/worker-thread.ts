@@ -76,12 +76,12 @@ class WorkerHost implements Host {
   }
 }
 
-function work({ step, firstMicrobatch, size, values, labels }: PartTask): void {
+function work({ size, values, labels, ...part }: PartTask): void {
   const start = performance.now()
   waitedMs = 0
   try {
     rows.fill(values, labels, size)
-    const { loss, hits } = relay.train(new WorkerHost(step), rows, { step, firstMicrobatch })
+    const { loss, hits } = relay.train(new WorkerHost(part.step), rows, part)
     answer({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
   } catch (error) {
     const { name, message } = error as Error

@@ -4,11 +4,15 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
 import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { makePlan, type Plan } from '../../../src/l2l/planning/plan.js'
+import { createModel } from '../../../src/l2l/models/create.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import { trainingOrder } from '../../../src/l2l/order.js'
+import { makePlan } from '../../../src/l2l/planning/plan.js'
 import { planFor } from '../../../src/l2l/planning/planned.js'
 import { type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
+import { meanStepMs, type Plan } from '../../../src/l2l/planning/task.js'
 import { OverBudgetError } from '../../../src/l2l/relay/meter.js'
-import { Relay } from '../../../src/l2l/relay/relay.js'
+import { type Part, Relay } from '../../../src/l2l/relay/relay.js'
 import {
   PRECISIONS,
   type Precision,
@@ -18,10 +22,13 @@ import {
   type StashPlace
 } from '../../../src/l2l/relay/types.js'
 import { DenseRows } from '../../../src/l2l/rows.js'
+import type { Model } from '../../../src/l2l/types.js'
 import { zeros } from '../../../src/learner/index.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 const precision: Precision = 'float32'
+/** One that takes nothing. */
+const head = { ms: 0, work: { fixed: 0, sample: 0 } }
 const bytes = fc.integer({ min: 0, max: 9 })
 const layer = fc.record({
   weightBytes: bytes,
@@ -39,10 +46,13 @@ function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
     weightBytes,
     outputBytes,
     insideBytes,
+    share: 1,
+    from: 0,
     forwardMs,
     vjpMs: 10 + again,
     keptVjpMs: 10,
     forwardWork: { fixed: 0, sample: outputBytes },
+    keepingWork: { fixed: 0, sample: insideBytes + outputBytes },
     work: { fixed: weightBytes, sample: insideBytes + outputBytes },
     keptWork: { fixed: weightBytes, sample: outputBytes }
   }))
@@ -54,7 +64,14 @@ describe('the planner', () => {
       fc.property(chains, fc.integer({ min: 40, max: 256 }), (chain, deviceMemory) => {
         const layers = profiles(chain)
         const fixed = { schedule: 'l2l', microbatch: 2, stash: 'host' } as const
-        const task = { profile: { bytesPerMs: 1, layers }, inputBytes: 4, batch: 4, deviceMemory, precision, fixed }
+        const task = {
+          profile: { bytesPerMs: 1, layers, head },
+          inputBytes: 4,
+          batch: 4,
+          deviceMemory,
+          precision,
+          fixed
+        }
         const found = makePlan(task)
         const live = layers.map((_, l) => liveAt(layers, l))
         let best = Number.NEGATIVE_INFINITY
@@ -93,7 +110,7 @@ describe('the planner', () => {
         fc.array(fc.integer({ min: 50, max: 5000 }), { minLength: 2, maxLength: 2 }),
         (chain, limits) => {
           const [less, more] = limits.sort((a, b) => a - b)
-          const profile = { bytesPerMs: 1, layers: profiles(chain) }
+          const profile = { bytesPerMs: 1, layers: profiles(chain), head }
           const plan = (deviceMemory: number) =>
             makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, precision, fixed: {} })
           const [tight, wide] = [plan(less), plan(more)]
@@ -121,6 +138,90 @@ function liveAt(layers: readonly LayerProfile[], l: number): number {
   const vjp = input + work.fixed + 2 * (outputBytes + work.sample)
   return 2 * weightBytes + Math.max(vjp, 2 * weightBytes)
 }
+
+describe('layers that vary', () => {
+  /** Each layer is left out, comes in late, or changes places with its neighbours. */
+  const variations = fc.array(
+    fc.record({
+      share: fc.constantFrom(1, 0.75, 0.5),
+      from: fc.constantFrom(0, 10, 40),
+      shuffle: fc.constantFrom(undefined, 'a', 'b')
+    }),
+    { minLength: 7, maxLength: 7 }
+  )
+  const schedules = fc.constantFrom(...SCHEDULES)
+  const taskOf = (layers: readonly LayerProfile[], schedule: Schedule) => {
+    const fixed = { schedule, microbatch: schedule === 'baseline' ? undefined : 2 }
+    return { profile: { bytesPerMs: 1, layers, head }, inputBytes: 4, batch: 4, deviceMemory: 1e6, precision, fixed }
+  }
+
+  it('take the time of the steps that execute them, and memory as if they were always there', () => {
+    fc.assert(
+      fc.property(chains, variations, schedules, (chain, varied, schedule) => {
+        const still = profiles(chain)
+        const varying = still.map((profile, l) => ({ ...profile, ...varied[l] }))
+        const [plain, plan] = [still, varying].map(layers => makePlan(taskOf(layers, schedule)) as Plan)
+        ok(plan.deviceBytes >= plain.deviceBytes)
+        const sum = plan.parts.reduce((ms, part) => ms + part.ms, 0)
+        ok(Math.abs(plan.stepMs - sum) < 1e-9)
+        // There is memory for all insides, so both keep what they can.
+        for (const [l, { ms, from }] of plan.parts.slice(0, -1).entries()) {
+          ok(Math.abs(ms - varied[l].share * plain.parts[l].ms) < 1e-9)
+          equal(from, varied[l].from)
+        }
+      })
+    )
+  })
+
+  it('count in a run’s mean from their time on', () => {
+    const plan = {
+      parts: [
+        { ms: 8, from: 0 },
+        { ms: 4, from: 1 },
+        { ms: 2, from: 51 },
+        { ms: 1, from: 500 }
+      ]
+    }
+    // 100 steps, the first of which is not counted.
+    ok(Math.abs(meanStepMs(plan, 100) - (8 + 4 + (2 * 49) / 99)) < 1e-9)
+    equal(meanStepMs(plan, 1), 8)
+    ok(meanStepMs(plan, 1e9) > 14.99)
+  })
+
+  it('never take more memory than expected, whatever order is drawn', async () => {
+    await openDevice('cpu')
+    const widths = fc.array(fc.integer({ min: 8, max: 48 }), { minLength: 2, maxLength: 4 })
+    const kinds = fc.array(fc.constantFrom('shuffle', 'skip', 'late', 'plain'), { minLength: 4, maxLength: 4 })
+    fc.assert(
+      fc.property(widths, kinds, (inner, varied) => {
+        const layers = inner.map((width, i) => ({
+          kind: 'mlp',
+          inner: width,
+          skip: varied[i] === 'skip' ? 0.5 : 0,
+          from: varied[i] === 'late' ? 2 : undefined,
+          // Whoever is beside it has to be in it, too.
+          shuffle: varied.includes('shuffle') ? 'all' : undefined
+        }))
+        const spec = parseModel({ layers: [{ kind: 'embedding', width: 8 }, ...layers] }, 'test')
+        const model = createModel(spec, { kind: 'tokens', shape: [6], vocabulary: 9 }, { kind: 'next-token' })
+        const profile = profileModel(model)
+        let whole = 4
+        while (trainingOrder(model, whole, 2).length < model.layers.length) whole++
+        for (const [schedule, stash, microbatch] of ways()) {
+          if (stash === 'disk') continue
+          const plan = planFor(model, profile, { schedule, microbatch, stash }, 16)
+          const peaks = [0, 1, 2, 3, whole].map(step =>
+            devicePeak(model, plan, 'float32', undefined, { step, updates: step === 0 ? 0 : 2 })
+          )
+          const peak = Math.max(...peaks)
+          const what = `${schedule}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
+          ok(peak <= plan.deviceBytes && plan.deviceBytes <= 2 * peak, what)
+        }
+      }),
+      { numRuns: 3, endOnFailure: true }
+    )
+  })
+})
 
 describe('what is expected of the device', () => {
   before(() => openDevice('cpu'))
@@ -162,12 +263,7 @@ function* ways(): Generator<[Schedule, StashPlace | undefined, number, Precision
   }
 }
 
-function devicePeak(
-  model: ReturnType<typeof denseModel>,
-  plan: Plan,
-  precision: Precision,
-  deviceMemory?: number
-): number {
+function devicePeak(model: Model, plan: Plan, precision: Precision, deviceMemory?: number, part: Part = {}): number {
   const { schedule, microbatch, stash, keeps, resident } = plan
   const options = {
     schedule,
@@ -185,7 +281,7 @@ function devicePeak(
   const examples = randomRows(model, 16)
   for (let row = 0; row < 16; row++) batch.append(examples, row)
   try {
-    relay.train(new BlocksHost(model, initialBlocks(model, 1), zeros(layoutOf(model))), batch)
+    relay.train(new BlocksHost(model, initialBlocks(model, 1), zeros(layoutOf(model))), batch, part)
     return relay.meter.peakBytes - before
   } finally {
     equal(relay.meter.bytes, before)

@@ -8,8 +8,8 @@ import { BlocksHost } from '../../../src/l2l/hosts.js'
 import { createModel } from '../../../src/l2l/models/create.js'
 import { parseModel } from '../../../src/l2l/models/spec.js'
 import { NetworkLearner } from '../../../src/l2l/network.js'
+import { trainingOrder } from '../../../src/l2l/order.js'
 import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
-import { orderOf } from '../../../src/l2l/relay/run.js'
 import { PRECISIONS, STASH_PLACES } from '../../../src/l2l/relay/types.js'
 import { DenseRows } from '../../../src/l2l/rows.js'
 import { RelayEngine } from '../../../src/l2l/training/engine.js'
@@ -84,7 +84,7 @@ for (const device of ['cpu', 'wasm'] as const) {
       for (const [step, order] of expected.loaded.entries()) {
         deepEqual(
           order,
-          orderOf(model, step).filter(l => model.layers[l].weights.length > 0)
+          trainingOrder(model, step, 0).filter(l => model.layers[l].weights.length > 0)
         )
         for (const [k, block] of expected.sums[step].entries()) {
           const isLoaded = order.some(l => model.layers[l].name === names[k])
@@ -123,7 +123,7 @@ describe('stochastic depth', () => {
     const model = gpt({ layers: 4, skip: 0.4 })
     const steps = 4000
     const counts = model.layers.map(() => 0)
-    for (let step = 0; step < steps; step++) for (const l of orderOf(model, step)) counts[l]++
+    for (let step = 0; step < steps; step++) for (const l of trainingOrder(model, step, 0)) counts[l]++
     model.layers.forEach(({ skipRate = 0, name }, l) => {
       ok(Math.abs(1 - counts[l] / steps - skipRate) < 0.04, `${name}: ${counts[l]} of ${steps}`)
     })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { simulate } from '../../../src/library/simulate.js'
-import { type TrainOptions, train } from '../../../src/library/train.js'
+import { EndedEarlyError, type TrainOptions, train } from '../../../src/library/train.js'
 
 const YES_NO = { classNames: ['no', 'yes'] } as const
 
@@ -47,6 +47,49 @@ describe('train', () => {
       await assert.rejects(train({ data: file }), /the number of features must be known/)
     } finally {
       await rm(dir, { recursive: true })
+    }
+  })
+
+  it('that cannot go on gives what it has learned along with the error', async () => {
+    const inputs = Array.from({ length: 60 }, (_, i) => [Math.sin(i), Math.cos(i), 1])
+    const labels = inputs.map(([x]) => Number(x > 0))
+    const layers = [
+      { kind: 'dense', units: 4, activation: 'tanh' },
+      { kind: 'dense', units: 500, activation: 'tanh', from: 5 },
+      { kind: 'dense', units: 4, activation: 'tanh', from: 5 }
+    ]
+    const network = { model: { layers }, batch: 8, execution: { backend: 'cpu' } } as const
+    const linear = { model: 'logistic', features: 3, classes: 2 } as const
+    const cases: [TrainOptions, number, Partial<EndedEarlyError>][] = [
+      [
+        { ...linear, inputs: inputs.with(41, [3e38, 3e38, 3e38]), labels },
+        41,
+        { name: 'ExampleError', code: 'ERR_EXAMPLE' }
+      ],
+      [
+        { ...network, inputs, labels, execution: { ...network.execution, deviceMemory: 8000 } },
+        40,
+        { name: 'DeviceError', code: 'ERR_DEVICE' }
+      ]
+    ]
+    for (const [options, learned, expected] of cases) {
+      const failure = await train(options).then(
+        () => assert.fail('it went on'),
+        (error: EndedEarlyError) => error
+      )
+      assert.ok(failure instanceof EndedEarlyError, String(failure))
+      const { name, code, trained, message } = failure
+      assert.deepEqual({ name, code }, expected)
+      assert.equal(message, (failure.cause as Error).message)
+      assert.equal(trained.report.inputs, learned)
+      const { execution } = network
+      const same = await train({
+        ...options,
+        execution,
+        inputs: inputs.slice(0, learned),
+        labels: labels.slice(0, learned)
+      })
+      assert.deepEqual(trained.parameters, same.parameters)
     }
   })
 

@@ -1,0 +1,339 @@
+/** Layers that are left out, come in later, and change places: under all schedules alike, and what a host is told of it. */
+import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/l2l/blocks.js'
+import type { NetworkSpec } from '../../../src/l2l/description.js'
+import { BlocksHost } from '../../../src/l2l/hosts.js'
+import { createModel } from '../../../src/l2l/models/create.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import { NetworkLearner } from '../../../src/l2l/network.js'
+import { servingOrder, trainingOrder } from '../../../src/l2l/order.js'
+import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
+import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
+import { DenseRows } from '../../../src/l2l/rows.js'
+import { RelayEngine } from '../../../src/l2l/training/engine.js'
+import type { Model } from '../../../src/l2l/types.js'
+import {
+  BatchEngine,
+  createAveraging,
+  createRule,
+  defaultAveraging,
+  learnerAfter,
+  zeros
+} from '../../../src/learner/index.js'
+import { randomRows } from '../../support/l2l/dense-model.js'
+
+const ROWS = 5
+const text = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
+
+function specOf(model: object): NetworkSpec {
+  return { layers: parseModel(model, 'test'), sample: text, target: { kind: 'next-token' } }
+}
+
+function modelOf(model: object): Model {
+  const { layers, sample, target } = specOf(model)
+  return createModel(layers, sample, target)
+}
+
+function rowsOf(model: Model, size = ROWS): DenseRows {
+  const batch = new DenseRows(model)
+  const examples = randomRows(model, size)
+  for (let row = 0; row < size; row++) batch.append(examples, row)
+  return batch
+}
+
+/** One step: what came of it, and what the host saw, in order. */
+function stepOf(model: Model, options: RelayOptions, step: number, updates: number) {
+  const relay = new Relay(model, options)
+  const sum = zeros(layoutOf(model))
+  const host = new BlocksHost(model, initialBlocks(model, 1), sum)
+  const [loaded, taken, skipped] = [new Set<number>(), [] as number[], [] as number[]]
+  const spying = {
+    weights(layer: number) {
+      loaded.add(layer)
+      return host.weights(layer)
+    },
+    take(layer: number, gradients: readonly Float32Array[]) {
+      taken.push(layer)
+      host.take(layer, gradients)
+    },
+    skip(layer: number) {
+      skipped.push(layer)
+    }
+  }
+  const before = relay.meter.bytes
+  const { loss, hits } = relay.train(spying, rowsOf(model), { step, updates })
+  equal(relay.meter.bytes, before, 'nothing is left on the device')
+  relay.close()
+  return { loss, hits, sum, loaded: [...loaded].sort((a, b) => a - b), taken, skipped }
+}
+
+/** Models of one width: any layer between the first and the last may vary in any way. */
+const varying = fc.array(
+  fc.record({
+    kind: fc.constantFrom('attention', 'mlp'),
+    skip: fc.constantFrom(0, 0.5),
+    from: fc.constantFrom(undefined, 2, 5),
+    group: fc.boolean(),
+    dropout: fc.constantFrom(0, 0.3)
+  }),
+  { minLength: 1, maxLength: 5 }
+)
+type Varying = typeof varying extends fc.Arbitrary<infer T> ? T : never
+
+/** Those that are to be in a group are, if a neighbour is in it, too. */
+function varyingModel(blocks: Varying): object {
+  const layers = blocks.map(({ kind, group, ...rest }, i) => {
+    const together = [blocks[i - 1], blocks[i + 1]].some(other => other?.group)
+    let first = i
+    while (blocks[first - 1]?.group) first--
+    const own = kind === 'attention' ? { heads: 2 } : { inner: 6 }
+    return { kind, ...own, ...rest, shuffle: group && together ? `group${first}` : undefined }
+  })
+  return { layers: [{ kind: 'embedding', width: 4 }, ...layers, { kind: 'layer-norm' }] }
+}
+
+const numbers = fc.uniqueArray(fc.integer({ min: 0, max: 7 }))
+const runs = fc.record({
+  blocks: varying,
+  step: fc.integer({ min: 0, max: 1000 }),
+  updates: fc.constantFrom(0, 2, 3, 5, 100),
+  microbatch: fc.integer({ min: 1, max: ROWS }),
+  stash: fc.constantFrom(...STASH_PLACES),
+  keeps: numbers,
+  resident: numbers
+})
+
+for (const device of ['cpu', 'wasm'] as const) {
+  describe(`any order of layers on ${device}`, () => {
+    before(() => openDevice(device))
+
+    it('gives the same gradients under all schedules, and the host is told of each layer once', () => {
+      fc.assert(
+        fc.property(runs, ({ blocks, step, updates, microbatch, stash, keeps, resident }) => {
+          const model = modelOf(varyingModel(blocks))
+          const order = trainingOrder(model, step, updates).filter(l => model.layers[l].weights.length > 0)
+          const plain = stepOf(model, { schedule: 'baseline-ag', microbatch }, step, updates)
+          const whole = stepOf(model, { schedule: 'baseline' }, step, updates)
+          const ways = (['l2l', 'l2l-p'] as const).map(schedule =>
+            stepOf(model, { schedule, microbatch, stash, keeps, resident }, step, updates)
+          )
+          for (const way of ways) deepEqual(way, plain)
+          for (const { loaded, taken, skipped } of [plain, whole]) {
+            deepEqual(taken, [...order].reverse())
+            deepEqual(loaded, [...order].sort())
+            const all = layersWithBlocks(model).map(layer => model.layers.indexOf(layer))
+            deepEqual(
+              [...taken, ...skipped].sort((a, b) => a - b),
+              all
+            )
+          }
+        }),
+        { numRuns: 40 }
+      )
+    })
+
+    it('is that of a plain model with the same layers in that order', () => {
+      fc.assert(
+        fc.property(runs, ({ blocks, step, updates, microbatch }) => {
+          const model = modelOf(varyingModel(blocks.map(block => ({ ...block, skip: 0, dropout: 0 }))))
+          const at = trainingOrder(model, step, updates)
+          const plainly = at.map(l => ({ ...model.layers[l], from: undefined, shuffle: undefined }))
+          const plain: Model = { ...model, layers: plainly }
+          const blocksOf = (names: readonly string[]) => {
+            const initial = initialBlocks(model, 1)
+            return names.map(name => initial[layersWithBlocks(model).findIndex(layer => layer.name === name)])
+          }
+          const names = layersWithBlocks(plain).map(({ name }) => name)
+          const sum = zeros(layoutOf(plain))
+          const { loss } = new Relay(plain, { schedule: 'baseline-ag', microbatch }).train(
+            new BlocksHost(plain, blocksOf(names), sum),
+            rowsOf(plain)
+          )
+          const told = stepOf(model, { schedule: 'l2l-p', microbatch }, step, updates)
+          equal(told.loss, loss)
+          for (const [k, { name }] of layersWithBlocks(model).entries()) {
+            const place = names.indexOf(name)
+            deepEqual(told.sum[k], place < 0 ? new Float32Array(told.sum[k].length) : sum[place], name)
+          }
+        }),
+        { numRuns: 20 }
+      )
+    })
+  })
+}
+
+describe('orders', () => {
+  const model = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, shuffle: true })
+  const middle = [1, 2, 3, 4, 5, 6]
+
+  it('are drawn by the step, each as often as another', () => {
+    const steps = 6000
+    const counts = middle.map(() => middle.map(() => 0))
+    for (let step = 0; step < steps; step++) {
+      const order = trainingOrder(model, step, 0)
+      deepEqual(order, trainingOrder(model, step, 0))
+      deepEqual([order[0], ...order.slice(-2)], [0, 7, 8])
+      for (const l of middle) counts[l - 1][order.indexOf(l) - 1]++
+    }
+    for (const places of counts) for (const n of places) ok(Math.abs(n / steps - 1 / 6) < 0.03, `${counts}`)
+  })
+
+  it('that predict are as written, without the layers that come later', () => {
+    deepEqual(servingOrder(model, 0), [...model.layers.keys()])
+    const growing = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, grow: 10, shuffle: true, skip: 0.9 })
+    deepEqual(servingOrder(growing, 9), [0, 1, 2, 7, 8])
+    deepEqual(servingOrder(growing, 10), [0, 1, 2, 3, 4, 7, 8])
+    deepEqual(servingOrder(growing, 20), [...growing.layers.keys()])
+  })
+})
+
+describe('a model file', () => {
+  const dense = (units: number, more: object = {}) => ({ kind: 'dense', units, ...more })
+  const refused: [layers: object[], message: RegExp][] = [
+    [
+      [dense(8, { name: 'wide', from: 5 }), dense(4)],
+      /layer wide is the first, and has to be there from the beginning/
+    ],
+    [
+      [dense(8), dense(4, { name: 'narrow', from: 5 }), dense(8)],
+      /layer narrow cannot come in after 5 updates: without it layer dense2 would get 8 in place of 4/
+    ],
+    [
+      [dense(8), dense(4, { name: 'last', from: 5 })],
+      /layer last cannot come in after 5 updates: without it layer output would get 8 in place of 4/
+    ],
+    [
+      [dense(8), dense(8, { shuffle: 'a' }), dense(4, { name: 'narrow', shuffle: 'a' })],
+      /layer narrow cannot change places: its 8 becomes 4/
+    ],
+    [[dense(8), dense(8, { name: 'lone', shuffle: 'a' })], /layer lone is alone in shuffle a: give a layer beside it/],
+    [
+      [...'aabba'].map((shuffle, i) => dense(6, { shuffle, name: `x${i}` })),
+      /layer x4 is apart from the others of shuffle a: give it another name there/
+    ],
+    [[dense(8, { from: -1 })], /layers\.0\.from: .*\(given: -1\)/],
+    [[dense(8, { shuffle: 3 })], /layers\.0\.shuffle: .*\(given: 3\)/]
+  ]
+
+  it('is refused where shapes would not fit, with the layer and both shapes', () => {
+    for (const [layers, message] of refused) {
+      const sample = { kind: 'features', shape: [6] } as const
+      throws(() => createModel(parseModel({ layers }, 'test'), sample, { kind: 'class', classes: 3 }), {
+        name: 'ModelError',
+        message
+      })
+    }
+    throws(
+      () => modelOf({ layers: [{ kind: 'embedding', width: 4, from: 1 }, { kind: 'layer-norm' }] }),
+      /is the first/
+    )
+  })
+
+  it('may let several layers come in together that only fit together', () => {
+    const layers = [dense(8), dense(4, { from: 5 }), dense(8, { from: 5 })]
+    const sample = { kind: 'features', shape: [6] } as const
+    const model = createModel(parseModel({ layers }, 'test'), sample, { kind: 'class', classes: 3 })
+    deepEqual(servingOrder(model, 4), [0, 3])
+  })
+})
+
+describe('a model that grows', () => {
+  before(() => openDevice('cpu'))
+  const model = modelOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, shuffle: true, dropout: 0.1 })
+  const late = layersWithBlocks(model).flatMap(({ name }, k) => (name.startsWith('block2') ? [k] : []))
+  const first = new NetworkLearner(model, {}).initial()
+  const same = (a: readonly Float32Array[], b: readonly Float32Array[]) =>
+    late.every(k => a[k].every((v, i) => v === b[k][i]))
+
+  for (const workers of [1, 2]) {
+    it(`learns, each layer from its time on, and its loss falls, with ${workers} workers`, async () => {
+      const rule = { name: 'adam', step: 0.01 } as const
+      const options = { model, rule, averaging: defaultAveraging, batch: 8, schedule: 'l2l-p', microbatch: 2 } as const
+      const run = async (rows: number) => {
+        const engine = new RelayEngine({ ...options, predictWith: 'current', workers })
+        await engine.share(
+          specOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, shuffle: true, dropout: 0.1 }),
+          'cpu'
+        )
+        const examples = randomRows(model, 8)
+        const losses: number[] = []
+        for (let step = 0; step < rows / 8; step++) {
+          const before = engine.tally.loss
+          engine.learn(examples)
+          losses.push((engine.tally.loss - before) / 8)
+        }
+        const { parameters, average } = engine.finish()
+        return { parameters, average, losses }
+      }
+      const early = await run(8 * 12)
+      ok(same(early.parameters, first) && same(early.average, first), 'what has not come in is as it was made')
+      const grown = await run(8 * 40)
+      ok(!same(grown.parameters, first) && !same(grown.average, first))
+      const mean = (losses: readonly number[]) => losses.reduce((sum, loss) => sum + loss, 0) / losses.length
+      ok(mean(grown.losses.slice(-8)) < 0.85 * mean(grown.losses.slice(0, 4)), `${grown.losses}`)
+    })
+  }
+
+  it('gives the bits of plain batches, scored by what is there', () => {
+    const examples = randomRows(model, 60)
+    const rule = { name: 'adam' } as const
+    for (const predictWith of ['average', 'current'] as const) {
+      const learner = new NetworkLearner(model, { schedule: 'l2l' })
+      const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging() }
+      const engines = [
+        new BatchEngine({ batch: 3, predictWith, ...parts, dimension: 6, dimensionLimit: 6 }),
+        new RelayEngine({ batch: 3, predictWith, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
+      ]
+      const [plain, relayed] = engines.map(engine => {
+        engine.learn(examples)
+        const { parameters, average, state } = engine.finish()
+        return { blocks: [...parameters, ...average, ...state].map(block => [...block]), loss: engine.tally.loss }
+      })
+      deepEqual(relayed.blocks, plain.blocks)
+      // Dropout is on in the pass that scores at `current`.
+      if (predictWith === 'average') ok(Math.abs(relayed.loss / plain.loss - 1) < 1e-5)
+    }
+  })
+
+  it('scores and predicts with the layers that its parameters were made with', () => {
+    const learner = new NetworkLearner(model, {})
+    const examples = randomRows(model, 4)
+    const score = (updates: number) => {
+      const into = { loss: 0, hits: 0 }
+      learnerAfter(learner, updates).score(first, examples, 0, 4, into)
+      return { loss: into.loss, scores: learnerAfter(learner, updates).predict(first, examples, 0, 4) }
+    }
+    const [small, middle, large] = [5, 6, 12].map(score)
+    deepEqual(score(0), small)
+    deepEqual(score(11), middle)
+    deepEqual(score(1e9), large)
+    notDeepEqual(small, middle)
+    notDeepEqual(middle, large)
+    const two = modelOf({ model: 'gpt', width: 8, heads: 2, layers: 2, dropout: 0.1 })
+    const blocks = layersWithBlocks(two).map(
+      ({ name }) => first[layersWithBlocks(model).findIndex(l => l.name === name)]
+    )
+    const into = { loss: 0, hits: 0 }
+    new NetworkLearner(two, {}).score(blocks, examples, 0, 4, into)
+    equal(into.loss, middle.loss)
+  })
+
+  it('computes the same as before when a layer with gain 0 comes in', () => {
+    const layers = [
+      { kind: 'embedding', width: 4 },
+      { kind: 'mlp', inner: 4 },
+      { kind: 'mlp', inner: 4, from: 3, gain: 0 }
+    ]
+    const gentle = modelOf({ layers })
+    const learner = new NetworkLearner(gentle, {})
+    const [before, after] = [2, 3].map(updates =>
+      learner.after(updates).predict(learner.initial(), randomRows(gentle, 3), 0, 3)
+    )
+    deepEqual(after, before)
+    const sum = zeros(learner.layout)
+    learner.after(3).addGradient(learner.initial(), randomRows(gentle, 3), 0, 3, sum)
+    ok(sum[2].some(v => v !== 0))
+  })
+})

@@ -1,0 +1,121 @@
+/** What training leaves in a state directory: never a predictor that is broken. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadStored } from '../../../src/cli/stored.js'
+import { emptyStore, endedEarly, keep } from '../../../src/cli/trained-store.js'
+import { networkModel, parseModel } from '../../../src/l2l/index.js'
+import type { SerialReport } from '../../../src/learner/index.js'
+import { trainerFor } from '../../../src/library/trainer.js'
+import { learningParts, type NetworkLearningSpec } from '../../../src/peer/agreement.js'
+import type { LearningSpec } from '../../../src/peer/index.js'
+import type { Store } from '../../../src/storage/index.js'
+import { randomRows } from '../../support/l2l/dense-model.js'
+
+const spec: LearningSpec = {
+  model: 'logistic',
+  dimension: 2,
+  rule: { name: 'adagrad' },
+  averaging: { name: 'tail' },
+  batch: 1,
+  features: { constant: false, scale: 'none' }
+}
+const trained = (weight: number, updates: number) => ({
+  dimension: 2,
+  parameters: [Float32Array.of(weight, 1)],
+  average: [Float32Array.of(1, 1)],
+  state: [Float32Array.of(1, 1)],
+  updates
+})
+const report: SerialReport = { inputs: 5, unlabelled: 0, updates: 5, averageLoss: 0.5, accuracy: 1 }
+
+describe('a state directory', () => {
+  let dir: string
+  let store: Store
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'admb-kept-'))
+    store = await emptyStore(join(dir, 'state'))
+  })
+  afterEach(async () => {
+    await store.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  it('keeps the predictor that is there when the next one is not of finite numbers', async () => {
+    const { digest } = await keep(store, spec, trained(2, 5), report, undefined)
+    for (const broken of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      await assert.rejects(keep(store, spec, trained(broken, 6), report, undefined), {
+        name: 'DivergenceError',
+        message: /holds numbers that are not finite, and is not stored: /
+      })
+    }
+    await store.close()
+    const { predictor } = await loadStored(join(dir, 'state'), {})
+    assert.equal(predictor.name.digest, digest)
+    assert.deepEqual([...predictor.parameters[0]], [2, 1])
+  })
+
+  it('evaluates a model that was still growing by the layers that it had', async () => {
+    const dense = { kind: 'dense', units: 4, activation: 'tanh' }
+    const networkOf = (layers: object[]): NetworkLearningSpec => ({
+      model: 'network',
+      network: {
+        layers: parseModel({ layers }, 'test'),
+        sample: { kind: 'features', shape: [3] },
+        target: { kind: 'class', classes: 3 }
+      },
+      dimension: 3,
+      classes: 3,
+      rule: { name: 'adam', step: 0.05 },
+      averaging: { name: 'tail' },
+      batch: 8,
+      features: { constant: false, scale: 'none' }
+    })
+    const growing = networkOf([dense, { ...dense, from: 6 }, { ...dense, from: 9 }])
+    const rows = randomRows(networkModel(growing.network), 48)
+    const { trainer } = await trainerFor(growing, { backend: 'cpu' })
+    trainer.learn(rows)
+    await keep(store, growing, trainer.finish(), trainer.report(), undefined)
+    await store.close()
+    const { learner, predictor } = await loadStored(join(dir, 'state'), { backend: 'cpu' })
+    assert.equal(predictor.name.updates, 6)
+    // The same without the layer that is not there yet; its block is the third of four.
+    const { learner: plain } = await learningParts(networkOf([dense, dense]), { backend: 'cpu' })
+    const blocks = predictor.average.filter((_, k) => k !== 2)
+    assert.deepEqual(learner.predict(predictor.average, rows, 0, 9), plain.predict(blocks, rows, 0, 9))
+    const [score, expected] = [learner, plain].map((judge, i) => {
+      const into = { loss: 0, hits: 0 }
+      judge.score(i === 0 ? predictor.average : blocks, rows, 0, 48, into)
+      return into
+    })
+    assert.deepEqual(score, expected)
+  })
+
+  it('is told of in the error that ended the run, with the error’s own code', async () => {
+    const failure = Object.assign(new Error('the device is gone'), { code: 'ERR_DEVICE' })
+    const told = async (store: () => Promise<unknown>, so: SerialReport = report) => {
+      const { message, code } = (await endedEarly(failure, 'there', () => so, store)) as typeof failure
+      assert.equal(code, 'ERR_DEVICE')
+      return message
+    }
+    const store = async () => undefined
+    assert.equal(await told(store), 'the device is gone; what was learned from 5 inputs (5 updates) is stored in there')
+    assert.match(await told(store, { ...report, updates: 0 }), /gone; nothing was learned yet, and nothing is stored$/)
+    const full = () => Promise.reject(new Error('the disk is full'))
+    assert.match(await told(full), /gone; what was learned could not be stored: the disk is full$/)
+  })
+
+  it('is left alone where the program is at fault', async () => {
+    const bug = new TypeError('x is not a function')
+    assert.equal(
+      await endedEarly(
+        bug,
+        'there',
+        () => report,
+        () => assert.fail('stored')
+      ),
+      bug
+    )
+  })
+})

@@ -1,0 +1,164 @@
+/** Two peers whose model grows: they agree, and whoever holds a predictor executes the layers that it was made with. */
+import assert from 'node:assert/strict'
+import { layersWithBlocks } from '../../../src/l2l/blocks.js'
+import { networkModel } from '../../../src/l2l/index.js'
+import { parseModel } from '../../../src/l2l/models/spec.js'
+import type { Learner } from '../../../src/learner/index.js'
+import { learningParts, type NetworkLearningSpec } from '../../../src/peer/agreement.js'
+import { LearnerLoop } from '../../../src/peer/learner-loop.js'
+import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
+import { createParser } from '../../../src/streams/index.js'
+
+const FROM = 4
+const spec: NetworkLearningSpec = {
+  model: 'network',
+  network: {
+    layers: parseModel(
+      {
+        layers: [
+          { kind: 'dense', units: 6, activation: 'tanh' },
+          { kind: 'dense', name: 'late', units: 6, activation: 'tanh', from: FROM }
+        ]
+      },
+      'test'
+    ),
+    sample: { kind: 'features', shape: [3] },
+    target: { kind: 'class', classes: 2 }
+  },
+  dimension: 3,
+  classes: 2,
+  rule: { name: 'adam' },
+  averaging: { name: 'tail' },
+  batch: 8,
+  features: { constant: false, scale: 'none' }
+}
+
+const line = (i: number) => `{"label": ${i % 2}, "features": [${Math.sin(i)}, ${Math.cos(3 * i)}, 1]}\n`
+const rows = (from: number, to: number) =>
+  createParser('jsonl', { dimension: 3 }).push(
+    Buffer.from(Array.from({ length: to - from }, (_, i) => line(from + i)).join(''))
+  )
+
+class Peer {
+  readonly said: FromLearner[] = []
+  /** Updates of the learners that gradients and scores were asked of. */
+  readonly asked = { gradients: new Set<number>(), scores: new Set<number>() }
+  readonly loop: LearnerLoop
+
+  constructor(self: string, { learner, recipe }: Awaited<ReturnType<typeof learningParts>>) {
+    const init: LearnerInit = {
+      spec,
+      plugins: [],
+      execution: undefined,
+      self,
+      incarnation: 1,
+      period: 50,
+      carry: 0,
+      predictWith: 'average',
+      stream: undefined,
+      rate: undefined,
+      saved: undefined,
+      progress: undefined,
+      durable: true
+    }
+    this.loop = new LearnerLoop(
+      init,
+      { learner: this.#watched(learner), recipe },
+      message => this.said.push(message),
+      () => 0
+    )
+  }
+
+  /** The loop's learner, noting for which predictors it is asked. */
+  #watched(learner: Learner): Learner {
+    const { layout, classifies } = learner
+    const never = () => assert.fail('asked without the number of updates')
+    return {
+      layout,
+      classifies,
+      initial: () => learner.initial(),
+      score: never,
+      addGradient: never,
+      predict: never,
+      after: updates => {
+        const now = learner.after?.(updates) as Learner
+        return {
+          layout,
+          classifies,
+          initial: () => now.initial(),
+          predict: (...given) => now.predict(...given),
+          score: (...given) => {
+            this.asked.scores.add(updates)
+            now.score(...given)
+          },
+          addGradient: (...given) => {
+            this.asked.gradients.add(updates)
+            assert.equal(updates, this.updates)
+            now.addGradient(...given)
+          }
+        }
+      }
+    }
+  }
+
+  get updates(): number {
+    return this.loop.status().predictor.updates
+  }
+
+  learn(from: number, to: number): void {
+    this.loop.answer(rows(from, to), true)
+  }
+
+  /** Frames that it has sent since it was last asked. */
+  frames(): Uint8Array[] {
+    const frames = this.said.flatMap(message => (message.kind === 'frame' ? [message.bytes] : []))
+    this.said.length = 0
+    return frames
+  }
+
+  saved(): { readonly names: string; readonly parameters: readonly Float32Array[] } {
+    this.loop.receive({ kind: 'serve', id: 1 })
+    const served = this.said.find(message => message.kind === 'served')
+    if (served?.kind !== 'served') return assert.fail('it did not answer')
+    return { names: JSON.stringify(served.name), parameters: served.blocks }
+  }
+}
+
+describe('two peers whose model grows', () => {
+  it('agree, and take gradients with the layers that the predictor was made with', async () => {
+    const peers = await Promise.all(
+      ['a', 'b'].map(async id => new Peer(id, await learningParts(spec, { backend: 'cpu' })))
+    )
+    const [a, b] = peers
+    a.loop.receive({ kind: 'connect', edge: 1, peer: 'b' })
+    b.loop.receive({ kind: 'connect', edge: 1, peer: 'a' })
+    const exchange = () => {
+      for (let round = 0; round < 6; round++) {
+        for (const [from, to] of [peers, [b, a]]) {
+          from.loop.tick()
+          for (const bytes of from.frames()) to.loop.receive({ kind: 'frame', edge: 1, bytes })
+          from.loop.receive({ kind: 'writable', edge: 1 })
+        }
+      }
+    }
+    const late = layersWithBlocks(networkModel(spec.network)).findIndex(({ name }) => name === 'late')
+    const initial = a.saved().parameters[late]
+    for (let i = 0; b.updates < 2 * FROM; i++) {
+      a.learn(5 * i, 5 * i + 3)
+      b.learn(5 * i + 3, 5 * i + 5)
+      exchange()
+      const [one, other] = peers.map(peer => peer.saved())
+      assert.deepEqual(one, other)
+      assert.equal(
+        one.parameters[late].every((v, k) => v === initial[k]),
+        a.updates <= FROM,
+        `after ${a.updates} updates`
+      )
+      assert.ok(i < 100)
+    }
+    for (const { asked } of peers) {
+      assert.deepEqual(asked.scores, asked.gradients)
+      assert.ok(asked.gradients.has(0) && [...asked.gradients].some(updates => updates >= FROM))
+    }
+  })
+})
