@@ -138,6 +138,7 @@ function run(world: World, precedence: Precedence): Algorithm {
       const site = sites[index]
       site.node.disconnect(neighbour)
       site.neighbours = site.neighbours.filter(other => other !== neighbour)
+      if (world.now > 0 && world.isUp(index)) settle(index)
     },
     crash(index) {
       const site = sites[index]

@@ -203,13 +203,17 @@ export class AdmbNode {
     this.#edges.set(edge, opened)
   }
 
-  /** The session ended: what came over it is dropped; own gradients stay. */
+  /**
+   * The session ended: what came over it is dropped; own gradients stay. May update: without the sum that is gone, others that it
+   * overlapped with may go together.
+   */
   disconnect(edge: number): void {
     const gone = this.#edges.get(edge)
     if (gone === undefined) return
     this.#edges.delete(edge)
     this.#sums.dropped(gone)
     this.#outgoingSums.changed()
+    this.#updateIfFull()
   }
 
   /** Algorithm 5: a frame arrived. Never throws for bad bytes; it reports them as `refused` and changes nothing. */

@@ -1,6 +1,6 @@
 /** Cycles, as there are while a tree is rewired: gradients that reach a node in two ways count once. */
 import assert from 'node:assert/strict'
-import { total, World } from '../../support/admb-network.js'
+import { type Link, total, World } from '../../support/admb-network.js'
 
 describe('on a cycle', () => {
   it('a gradient counts once, also if it comes with the very frame that brings the predictor', () => {
@@ -43,4 +43,34 @@ describe('on a cycle', () => {
     assert.equal(total(x.node.predictor.parameters[0]), 6)
     assert.equal(xz.up[0], true)
   })
+
+  it('an update follows as soon as a larger sum goes that kept smaller ones out', () => {
+    const world = new World({ origins: ['a', 'b', 'c', 'd'], batch: 9, carry: 9 })
+    for (const h of [1, 2]) world.connect(h, 3)
+    world.flush()
+    for (const h of [1, 1, 2, 2, 3, 3]) world.input(h)
+    world.round()
+    // b and c go on, of which d does not hear; at a its sum is the largest, and overlaps with both of theirs.
+    for (const h of [1, 1, 1, 2, 2, 2]) world.input(h)
+    const links = [3, 1, 2].map(h => world.connect(0, h))
+    for (let period = 0; period < 4; period++) {
+      for (let h = 0; h < 4; h++) world.tick(h)
+      for (const link of links) for (const side of [0, 1] as const) exchange(world, link, side)
+    }
+    const { node } = world.hosts[0]
+    assert.deepEqual(
+      links.map(({ number }) => node.held(number)?.count),
+      [6, 5, 5]
+    )
+    assert.equal(node.gradients, 6)
+    world.cut(links[0], 0)
+    assert.equal(node.predictor.name.updates, 1)
+    assert.equal(total(node.predictor.parameters[0]), 10)
+  })
 })
+
+function exchange(world: World, link: Link, side: 0 | 1): void {
+  world.send(link, side)
+  const other = (1 - side) as 0 | 1
+  while (link.bags[other].length > 0) world.deliver(link, other, 0, false)
+}
