@@ -46,31 +46,32 @@ describe('on a cycle', () => {
 
   it('an update follows as soon as a larger sum goes that kept smaller ones out', () => {
     const world = new World({ origins: ['a', 'b', 'c', 'd'], batch: 9, carry: 9 })
-    for (const h of [1, 2]) world.connect(h, 3)
+    const before = [1, 2].map(h => world.connect(h, 3))
+    const links = [3, 1, 2].map(h => world.connect(h, 0))
     world.flush()
     for (const h of [1, 1, 2, 2, 3, 3]) world.input(h)
-    world.round()
-    // b and c go on, of which d does not hear; at a its sum is the largest, and overlaps with both of theirs.
+    tell(world, before)
+    // b and c lose their sessions and go on, of which d does not hear; at a its sum is the largest, and overlaps with both of theirs.
+    for (const link of before) world.cut(link, 0)
     for (const h of [1, 1, 1, 2, 2, 2]) world.input(h)
-    const links = [3, 1, 2].map(h => world.connect(0, h))
-    for (let period = 0; period < 4; period++) {
-      for (let h = 0; h < 4; h++) world.tick(h)
-      for (const link of links) for (const side of [0, 1] as const) exchange(world, link, side)
-    }
+    tell(world, links)
     const { node } = world.hosts[0]
     assert.deepEqual(
       links.map(({ number }) => node.held(number)?.count),
       [6, 5, 5]
     )
     assert.equal(node.gradients, 6)
-    world.cut(links[0], 0)
+    world.cut(links[0], 1)
     assert.equal(node.predictor.name.updates, 1)
     assert.equal(total(node.predictor.parameters[0]), 10)
   })
 })
 
-function exchange(world: World, link: Link, side: 0 | 1): void {
-  world.send(link, side)
-  const other = (1 - side) as 0 | 1
-  while (link.bags[other].length > 0) world.deliver(link, other, 0, false)
+/** The first end of each link tells the other what it has. */
+function tell(world: World, links: readonly Link[]): void {
+  for (const link of links) {
+    world.tick(link.ends[0])
+    world.send(link, 0)
+    while (link.bags[1].length > 0) world.deliver(link, 1, 0, false)
+  }
 }
