@@ -28,10 +28,26 @@ export function momentum(given: MomentumOptions): UpdateRule {
       blocks: layout.blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length }))
     }),
     step: (previous, sum, count) => {
-      const state = previous.state.map((block, k) => block.map((v, i) => values.momentum * v + sum[k][i] / count))
-      const parameters = previous.parameters.map((block, k) => block.map((w, i) => w - values.step * state[k][i]))
+      const state = previous.state.map((block, k) => pushed(block, sum[k], values.momentum, count))
+      const parameters = previous.parameters.map((block, k) => moved(block, state[k], values.step))
       projectOntoBall(parameters, values.radius)
       return { parameters, state }
     }
   }
+}
+
+// Plain loops outside of closures, as `map` calls a function for each number: ten times as long.
+
+/** share·v + g/count */
+function pushed(velocity: Float32Array, gradient: Float32Array, share: number, count: number): Float32Array {
+  const next = new Float32Array(velocity.length)
+  for (let i = 0; i < next.length; i++) next[i] = share * velocity[i] + gradient[i] / count
+  return next
+}
+
+/** w − step·v */
+function moved(block: Float32Array, velocity: Float32Array, step: number): Float32Array {
+  const next = new Float32Array(block.length)
+  for (let i = 0; i < next.length; i++) next[i] = block[i] - step * velocity[i]
+  return next
 }
