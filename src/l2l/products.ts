@@ -5,7 +5,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { openedDevice } from '../device/index.js'
-import { spend } from './scope.js'
+import { addTo } from './native.js'
 
 /** From so many multiplications a product on, a call of its own is cheaper than wasm's slow loop (measured). */
 const LARGE_PRODUCT = 40_000
@@ -87,8 +87,5 @@ export function asRows(x: tf.Tensor): tf.Tensor {
 
 /** `project(x, kernel) + bias`. */
 export function affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor): tf.Tensor {
-  return tf.tidy(() => {
-    const product = project(x, kernel)
-    return spend([product], () => tf.add(product, bias))
-  })
+  return addTo(project(x, kernel), bias)
 }
