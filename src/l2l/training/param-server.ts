@@ -5,7 +5,6 @@
  */
 import { Worker } from 'node:worker_threads'
 import {
-  type Averaging,
   type AveragingSpec,
   type Blocks,
   createAveraging,
@@ -13,7 +12,8 @@ import {
   type Layout,
   type RuleSpec,
   statePlaces,
-  type UpdateRule
+  type UpdateRule,
+  type WeightedAveraging
 } from '../../learner/index.js'
 import { layoutOf } from '../blocks.js'
 import { blockNumbers } from '../parameters.js'
@@ -44,7 +44,7 @@ export class ParamServer implements Host {
   readonly #layout: Layout
   readonly #numbers: readonly (number | undefined)[]
   readonly #rule: UpdateRule
-  readonly #averaging: Averaging
+  readonly #averaging: WeightedAveraging
   readonly #places: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
   readonly #slots: GradientSlots

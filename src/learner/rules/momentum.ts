@@ -2,6 +2,7 @@
 import { projectOntoBall } from '../blocks.js'
 import { describe, resolveNumbers } from '../options.js'
 import type { UpdateRule } from '../types.js'
+import { withPureStep } from './in-place.js'
 
 export interface MomentumOptions {
   /** Step size for the mean gradient. Default 0.03. */
@@ -21,33 +22,29 @@ const options = {
 /** v ← momentum·v + g, w ← Π_W(w − step·v) with g the mean gradient. State: v, shaped like the parameters. */
 export function momentum(given: MomentumOptions): UpdateRule {
   const values = resolveNumbers('rule momentum', options, given)
-  return {
+  return withPureStep({
     name: 'momentum',
     description: describe('momentum', values),
     stateLayout: layout => ({
       blocks: layout.blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length }))
     }),
-    step: (previous, sum, count) => {
-      const state = previous.state.map((block, k) => pushed(block, sum[k], values.momentum, count))
-      const parameters = previous.parameters.map((block, k) => moved(block, state[k], values.step))
+    stepInPlace: ({ parameters, state }, sum, count) => {
+      for (const [k, block] of parameters.entries()) push(block, state[k], sum[k], count, values)
       projectOntoBall(parameters, values.radius)
-      return { parameters, state }
     }
+  })
+}
+
+function push(
+  block: Float32Array,
+  velocity: Float32Array,
+  gradient: Float32Array,
+  count: number,
+  { momentum, step }: { readonly momentum: number; readonly step: number }
+): void {
+  for (let i = 0; i < block.length; i++) {
+    const v = Math.fround(momentum * velocity[i] + gradient[i] / count)
+    velocity[i] = v
+    block[i] -= step * v
   }
-}
-
-// Plain loops outside of closures, as `map` calls a function for each number: ten times as long.
-
-/** share·v + g/count */
-function pushed(velocity: Float32Array, gradient: Float32Array, share: number, count: number): Float32Array {
-  const next = new Float32Array(velocity.length)
-  for (let i = 0; i < next.length; i++) next[i] = share * velocity[i] + gradient[i] / count
-  return next
-}
-
-/** w − step·v */
-function moved(block: Float32Array, velocity: Float32Array, step: number): Float32Array {
-  const next = new Float32Array(block.length)
-  for (let i = 0; i < next.length; i++) next[i] = block[i] - step * velocity[i]
-  return next
 }
