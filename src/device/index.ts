@@ -1,4 +1,5 @@
 /** Where layers are executed: choosing a device and measuring it. */
+export type { AffineKernel } from './blas-affine.js'
 export type { HeadKernel } from './blas-heads.js'
 export { DeviceError } from './errors.js'
 export { installTensorflow } from './install-tensorflow.js'

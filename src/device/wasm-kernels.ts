@@ -5,13 +5,14 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { instantiate } from './wasm-code/assembler.js'
-import { addRows, gelu, geluWithSlope, multiplyRows } from './wasm-code/elementwise.js'
+import { addRows, fillRows, gelu, geluWithSlope, multiplyRows, sumRows } from './wasm-code/elementwise.js'
 import { norm, normBack, softmax, softmaxBack } from './wasm-code/rows.js'
 import type { WasmBackend } from './wasm-tensors.js'
 
 export const WASM_KERNELS = [
   'AddInPlace',
   'MultiplyInPlace',
+  'SumRows',
   'GeluInPlace',
   'GeluWithSlopeInPlace',
   'LayerNorm',
@@ -28,17 +29,21 @@ interface Module {
   readonly asm: { readonly memory: object }
 }
 
-/** From now on. Harmless to repeat. */
-export function useWasmKernels(backend: WasmBackend): void {
-  if (tf.getKernel(WASM_KERNELS[0], 'wasm') !== undefined) return
-  const all = [addRows, multiplyRows, gelu, geluWithSlope, norm, normBack, softmax, softmaxBack]
-  const functions = instantiate(all, (backend.wasm as unknown as Module).asm.memory)
+const SOURCES = [addRows, multiplyRows, fillRows, sumRows, gelu, geluWithSlope, norm, normBack, softmax, softmaxBack]
+let functions: Functions | undefined
+
+/** From now on. Harmless to repeat. @returns the functions, which work on addresses in the backend's heap */
+export function useWasmKernels(backend: WasmBackend): Functions {
+  if (functions !== undefined) return functions
+  const made = instantiate(SOURCES, (backend.wasm as unknown as Module).asm.memory)
   for (const kernelName of WASM_KERNELS) {
     const compute = kernels[kernelName]
     const kernelFunc: tf.KernelFunc = ({ inputs, attrs }) =>
-      compute(new Call(backend), functions, inputs as Tensors, attrs as unknown as Attributes)
+      compute(new Call(backend), made, inputs as Tensors, attrs as unknown as Attributes)
     tf.registerKernel({ kernelName, backendName: 'wasm', kernelFunc })
   }
+  functions = made
+  return made
 }
 
 type Tensors = Readonly<Record<string, tf.TensorInfo>>
@@ -94,6 +99,14 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
   /** x + y, where y has the shape of x or of its last axes. */
   AddInPlace: (call, { addRows }, { x, y }) => rowwise(call, addRows, x, y),
   MultiplyInPlace: (call, { multiplyRows }, { x, y }) => rowwise(call, multiplyRows, x, y),
+
+  /** Over all axes but the last. */
+  SumRows(call, { sumRows }, { x }) {
+    const sum = call.output([widthOf(x)])
+    call.clear(sum)
+    sumRows(call.at(x), call.at(sum), rowsOf(x), widthOf(x))
+    return sum
+  },
 
   GeluInPlace(call, { gelu }, { z }) {
     const y = call.inPlaceOf(z)

@@ -5,6 +5,7 @@
 import '@tensorflow/tfjs-backend-wasm'
 import * as tf from '@tensorflow/tfjs-core'
 import { loadBlas } from './blas.js'
+import { useAffineKernels } from './blas-affine.js'
 import { useHeadKernels } from './blas-heads.js'
 import { useProducts } from './blas-products.js'
 import type { Backend, DeviceOptions } from './types.js'
@@ -18,10 +19,11 @@ export async function openWasm({ blas: library, blasThreads }: DeviceOptions): P
   const heap = (tf.backend() as unknown as { readonly wasm: Heap }).wasm
   guardHeap(heap)
   useRowGather()
-  useWasmKernels(tf.backend() as unknown as WasmBackend)
+  const { fillRows, sumRows } = useWasmKernels(tf.backend() as unknown as WasmBackend)
   const blas = await loadBlas({ library, threads: blasThreads })
   useProducts(blas)
   useHeadKernels(blas)
+  useAffineKernels(blas, { fillRows, sumRows })
   return {
     detail: blas === undefined ? 'without a BLAS' : `with ${blas.description}`,
     hasFastProducts: blas !== undefined,

@@ -3,12 +3,12 @@
  * there are none. Those that take a tensor over may write in its memory.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import type { HeadKernel, WasmKernel } from '../device/index.js'
+import type { AffineKernel, HeadKernel, WasmKernel } from '../device/index.js'
 import { spend } from './scope.js'
 
 /** @returns undefined where the device has no such kernel */
 export function native<Made extends tf.Tensor | tf.Tensor[] = tf.Tensor>(
-  kernel: HeadKernel | WasmKernel,
+  kernel: AffineKernel | HeadKernel | WasmKernel,
   inputs: tf.NamedTensorMap,
   attributes: object = {}
 ): Made | undefined {

@@ -20,6 +20,15 @@ export const addRows = rowwise('addRows', add)
 /** (x, y, rows, width) */
 export const multiplyRows = rowwise('multiplyRows', mul)
 
+/** (x, y, rows, width): each row of x becomes y. */
+export const fillRows = rowwise('fillRows', (_, y) => y)
+
+/** (x, y, rows, width): y ← y + the sum of all rows of x. */
+export const sumRows = define('sumRows', ['i32', 'i32', 'i32', 'i32'], (own, [x, y, rows, width]) => {
+  const to = own.integer()
+  return repeat(rows, [copy(to, y), each(own, width, [x, to], ({ load, store }) => store(to, add(load(to), load(x))))])
+})
+
 // gelu(z) = z·s with s = σ(2u) and 2u = z·(a·z² + b); its slope is s + z·s·(1 − s)·(3a·z² + b).
 const B = 2 * Math.sqrt(2 / Math.PI)
 const A = 0.044715 * B

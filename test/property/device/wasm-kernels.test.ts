@@ -47,12 +47,13 @@ function geluAt(z: number): [y: number, slope: number] {
 describe('kernels for wasm', () => {
   before(() => openDevice('wasm'))
 
-  it('add and multiply, a row to each row as well', () =>
+  it('add and multiply, a row to each row as well, and add up rows', () =>
     forMatrices((x, y) => {
       const row = tf.reshape(tf.slice(y, [0, 0], [1, -1]), [-1])
       near(run('AddInPlace', { x: tf.add(x, 0), y }), tf.add(x, y), 0)
       near(run('MultiplyInPlace', { x: tf.add(x, 0), y }), tf.mul(x, y), 0)
       near(run('AddInPlace', { x: tf.add(x, 0), y: row }), tf.add(x, row), 0)
+      near(run('SumRows', { x }), tf.sum(x, 0), 1e-5)
     }))
 
   it('gelu and its slope', () =>
