@@ -16,7 +16,7 @@ import {
 import { initialBlocks, layoutOf } from './blocks.js'
 import type { NetworkSpec } from './description.js'
 import type { Execution } from './execution-options.js'
-import { addToBlock, blockNumbers } from './parameters.js'
+import { addToBlock, blockNumbers, fillBlock } from './parameters.js'
 import { Relay, type RelayOptions } from './relay/relay.js'
 import type { Host } from './relay/types.js'
 import { DenseRows } from './rows.js'
@@ -29,14 +29,14 @@ export const INITIAL_SEED = 20020564
 /** Rows scored at once: outputs of two layers of them are stashed. */
 const SCORE_ROWS = 256
 
-/** Lends blocks, and adds gradients to others. */
+/** Lends blocks, and writes gradients over others. */
 export class BlocksHost implements Host {
   readonly #numbers: readonly (number | undefined)[]
 
   constructor(
     model: Model,
     private readonly parameters: Blocks,
-    private readonly sum: Blocks
+    private readonly gradients: Blocks
   ) {
     this.#numbers = blockNumbers(model)
   }
@@ -46,10 +46,12 @@ export class BlocksHost implements Host {
   }
 
   take(layer: number, gradients: readonly Float32Array[]): void {
-    addToBlock(this.sum[this.#numbers[layer] as number], gradients)
+    fillBlock(this.gradients[this.#numbers[layer] as number], gradients)
   }
 
-  skip(): void {}
+  skip(layer: number): void {
+    this.gradients[this.#numbers[layer] as number].fill(0)
+  }
 }
 
 export class NetworkLearner implements Learner {
@@ -143,7 +145,6 @@ export class NetworkLearner implements Learner {
   /** @returns whether the gradient was finite; if not, nothing was added */
   #add(parameters: Blocks, batch: DenseRows, sum: Blocks): boolean {
     this.#scratch ??= zeros(this.layout)
-    for (const block of this.#scratch) block.fill(0)
     try {
       this.#train(new BlocksHost(this.model, parameters, this.#scratch), parameters, batch)
     } catch (error) {
@@ -153,7 +154,7 @@ export class NetworkLearner implements Learner {
       throw error
     }
     if (!this.#scratch.every(isFiniteBlock)) return false
-    for (const [k, block] of this.#scratch.entries()) addToBlock(sum[k], [block])
+    for (const [k, block] of this.#scratch.entries()) addToBlock(sum[k], block)
     return true
   }
 

@@ -2,6 +2,7 @@
  * Adds up a layer's gradients of all workers as soon as they are there, in the workers' order, and hands the sum on. This thread
  * does not wait for the others: some of its own gradients may wait for theirs, until the step ends.
  */
+import { addToBlock, fillBlock } from '../parameters.js'
 import type { Host } from '../relay/types.js'
 import { MOST_AHEAD } from './messages.js'
 
@@ -62,12 +63,7 @@ export class Reduction implements Host {
 
   #kept(gradients: readonly Float32Array[]): Float32Array {
     const memory = this.own[(this.#reduced + this.#pending.length) % MOST_AHEAD]
-    let at = 0
-    for (const part of gradients) {
-      memory.set(part, at)
-      at += part.length
-    }
-    return memory.subarray(0, at)
+    return memory.subarray(0, fillBlock(memory, gradients))
   }
 
   #reduceNext(): void {
@@ -75,13 +71,9 @@ export class Reduction implements Host {
     const start = performance.now()
     for (const other of this.others) other.wait(this.#reduced)
     this.waitedMs += performance.now() - start
-    for (const { gradients } of this.others) add(gradient, gradients[this.#reduced % MOST_AHEAD])
+    const place = this.#reduced % MOST_AHEAD
+    for (const { gradients } of this.others) addToBlock(gradient, gradients[place].subarray(0, gradient.length))
     this.host.take(layer, [gradient])
     this.reduced(++this.#reduced)
   }
-}
-
-/** @param other perhaps longer */
-function add(sum: Float32Array, other: Float32Array): void {
-  for (let i = 0; i < sum.length; i++) sum[i] += other[i]
 }

@@ -1,7 +1,7 @@
 /** Entry of a device worker: takes its part of each minibatch through the model, on a TensorFlow.js of its own. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { deviceFor, networkModel } from '../execution.js'
-import { blockNumbers } from '../parameters.js'
+import { blockNumbers, fillBlock } from '../parameters.js'
 import { Relay } from '../relay/relay.js'
 import type { Host } from '../relay/types.js'
 import { DenseRows } from '../rows.js'
@@ -58,11 +58,7 @@ class WorkerHost implements Host {
     const start = performance.now()
     this.#waitForRoom()
     waitedMs += performance.now() - start
-    let at = 0
-    for (const part of gradients) {
-      places[this.#sent % MOST_AHEAD].set(part, at)
-      at += part.length
-    }
+    fillBlock(places[this.#sent % MOST_AHEAD], gradients)
     this.#sent++
     Atomics.store(cells, gradientsCell(worker), this.#sent)
     signal()
