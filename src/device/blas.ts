@@ -2,6 +2,7 @@
  * The machine's own matrix product: `cblas_sgemm` of a BLAS library that is installed, called through the optional package
  * koffi. Which one and with how many threads is part of what `admb doctor` tells.
  */
+import { withBestKernels } from './blas-core.js'
 import { DeviceError } from './errors.js'
 
 export interface BlasOptions {
@@ -19,6 +20,8 @@ export interface Form {
   readonly n: number
   readonly k: number
   readonly scale: number
+  /** Whether the product is added to what is there. Default: it takes its place. */
+  readonly isSum?: boolean
 }
 
 /** A row-major float32 matrix in memory, perhaps a part of a larger one. */
@@ -32,7 +35,7 @@ export interface Matrix {
 export interface Blas {
   /** What it calls itself, for people. */
   readonly description: string
-  /** C = scale·op(A)·op(B), where op(A) is m×k and op(B) k×n, both in the product's own form. */
+  /** C = scale·op(A)·op(B), or C + that, where op(A) is m×k and op(B) k×n, both in the product's own form. */
   multiply(form: Form, a: Matrix, b: Matrix, c: Matrix): void
   /** Address of an array's first element; it holds until the memory below grows. */
   address(of: ArrayBufferView): number
@@ -71,7 +74,8 @@ export async function loadBlas({ library, threads = 1 }: BlasOptions): Promise<B
   }
   for (const name of library === undefined ? (LIBRARIES[process.platform] ?? []) : [library]) {
     try {
-      return checked(bind(koffi, koffi.load(name), name, threads))
+      const loaded = withBestKernels(() => koffi.load(name))
+      return checked(bind(koffi, loaded, name, threads))
     } catch (error) {
       if (library !== undefined) throw new DeviceError(`BLAS ${library} cannot be used: ${firstLine(error)}`)
     }
@@ -89,28 +93,34 @@ function bind(koffi: Koffi, library: Library, name: string, threads: number): Bl
   limitThreads(library, threads)
   return {
     description: describe(library, name),
-    multiply({ transposeA, transposeB, m, n, k, scale }, a, b, c) {
+    multiply({ transposeA, transposeB, m, n, k, scale, isSum }, a, b, c) {
+      const share = isSum ? 1 : 0
       // Products with one row or column are vectors, for which the general way is several times slower.
       if (n === 1) {
         const [transpose, rows, columns] = transposeA ? [TRANSPOSE, k, m] : [NO_TRANSPOSE, m, k]
         const step = transposeB ? 1 : b.stride
-        return gemv(ROW_MAJOR, transpose, rows, columns, scale, a.at, a.stride, b.at, step, 0, c.at, c.stride)
+        return gemv(ROW_MAJOR, transpose, rows, columns, scale, a.at, a.stride, b.at, step, share, c.at, c.stride)
       }
       if (m === 1) {
         const [transpose, rows, columns] = transposeB ? [NO_TRANSPOSE, n, k] : [TRANSPOSE, k, n]
         const step = transposeA ? a.stride : 1
-        return gemv(ROW_MAJOR, transpose, rows, columns, scale, b.at, b.stride, a.at, step, 0, c.at, 1)
+        return gemv(ROW_MAJOR, transpose, rows, columns, scale, b.at, b.stride, a.at, step, share, c.at, 1)
       }
       const left = transposeA ? TRANSPOSE : NO_TRANSPOSE
       const right = transposeB ? TRANSPOSE : NO_TRANSPOSE
-      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.at, a.stride, b.at, b.stride, 0, c.at, c.stride)
+      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.at, a.stride, b.at, b.stride, share, c.at, c.stride)
     },
     address: of => Number(koffi.address(of))
   }
 }
 
+/** MKL's number for no threads, and for those of GCC's OpenMP. */
+const MKL_LAYER = { sequential: 1, gnu: 3 }
+
 /** Each family has a function of its own for it; Accelerate decides for itself. */
 function limitThreads(library: Library, threads: number): void {
+  // By itself MKL takes Intel's OpenMP, and ends the process where that is not installed.
+  optional(library, 'int MKL_Set_Threading_Layer(int layer)')?.(threads === 1 ? MKL_LAYER.sequential : MKL_LAYER.gnu)
   for (const signature of [
     'void openblas_set_num_threads(int threads)',
     'void MKL_Set_Num_Threads(int threads)',

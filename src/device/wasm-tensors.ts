@@ -7,6 +7,9 @@ export interface WasmBackend {
   readonly wasm: { readonly HEAPU8: Uint8Array }
   readonly dataIdMap: { get(id: object): { readonly memoryOffset: number } }
   makeOutput(shape: readonly number[], dtype: string): TensorInfo
+  /** Tensors that have these data. */
+  refCount(id: object): number
+  incRef(id: object): void
 }
 
 /** Addresses of tensors, in their order. Ask for them after outputs are made: the heap may have moved by growing. */

@@ -1,20 +1,20 @@
 /** Keepers of weights and gradients that are plain blocks, owned by whoever asks for a gradient. */
 import { type Blocks, DivergenceError, type GradientProgress } from '../learner/index.js'
-import { addToBlock, blockNumbers } from './parameters.js'
+import { addToBlock, blockNumbers, fillBlock } from './parameters.js'
 import type { Host } from './relay/types.js'
 import { isFiniteBlock } from './training/block-step.js'
 import type { Model } from './types.js'
 
-/** Lends blocks, and adds gradients to others. */
+/** Lends blocks, and writes gradients over others. */
 export class BlocksHost implements Host {
-  protected readonly sum: Blocks
+  protected readonly gradients: Blocks
   readonly #parameters: Blocks
   readonly #numbers: readonly (number | undefined)[]
 
-  /** @param sum may be empty for forward passes */
-  constructor(model: Model, parameters: Blocks, sum: Blocks) {
+  /** @param gradients may be empty for forward passes */
+  constructor(model: Model, parameters: Blocks, gradients: Blocks) {
     this.#parameters = parameters
-    this.sum = sum
+    this.gradients = gradients
     this.#numbers = blockNumbers(model)
   }
 
@@ -23,10 +23,12 @@ export class BlocksHost implements Host {
   }
 
   take(layer: number, gradients: readonly Float32Array[]): void {
-    addToBlock(this.sum[this.block(layer)], gradients)
+    fillBlock(this.gradients[this.block(layer)], gradients)
   }
 
-  skip(_layer: number): void {}
+  skip(layer: number): void {
+    this.gradients[this.block(layer)].fill(0)
+  }
 
   /** Number of a layer's block. */
   protected block(layer: number): number {
@@ -34,7 +36,7 @@ export class BlocksHost implements Host {
   }
 }
 
-/** Adds all gradients of a minibatch, or none, and tells of each block that is done. */
+/** Adds all gradients of a minibatch to what is there, or none, and tells of each block that is done. */
 export class CarefulHost extends BlocksHost {
   readonly #before: Blocks
   readonly #progress: GradientProgress | undefined
@@ -51,9 +53,14 @@ export class CarefulHost extends BlocksHost {
   override take(layer: number, gradients: readonly Float32Array[]): void {
     if (!gradients.every(isFiniteBlock)) throw new DivergenceError('the gradient is not a finite number')
     const block = this.block(layer)
-    this.#before[block].set(this.sum[block])
+    const sum = this.gradients[block]
+    this.#before[block].set(sum)
     this.#added.push(block)
-    super.take(layer, gradients)
+    let at = 0
+    for (const part of gradients) {
+      addToBlock(sum.subarray(at), part)
+      at += part.length
+    }
     this.#progress?.ready(block)
   }
 
@@ -63,7 +70,7 @@ export class CarefulHost extends BlocksHost {
 
   /** Makes the sum what it was. */
   takeBack(): void {
-    for (const block of this.#added.splice(0)) this.sum[block].set(this.#before[block])
+    for (const block of this.#added.splice(0)) this.gradients[block].set(this.#before[block])
     this.#progress?.revoked()
   }
 }

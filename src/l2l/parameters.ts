@@ -23,11 +23,17 @@ export function upload(layer: Layer, block: Float32Array): tf.Tensor[] {
   })
 }
 
-/** Adds gradients of a layer's tensors, each flat, to its block. */
-export function addToBlock(block: Float32Array, parts: readonly Float32Array[]): void {
+/** Adds numbers to a block that is at least as long. */
+export function addToBlock(block: Float32Array, numbers: Float32Array): void {
+  for (let i = 0; i < numbers.length; i++) block[i] += numbers[i]
+}
+
+/** Writes gradients of a layer's tensors, each flat, one after the other. @returns how many numbers */
+export function fillBlock(block: Float32Array, parts: readonly Float32Array[]): number {
   let at = 0
   for (const part of parts) {
-    for (let i = 0; i < part.length; i++) block[at + i] += part[i]
+    block.set(part, at)
     at += part.length
   }
+  return at
 }

@@ -5,7 +5,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { openedDevice } from '../device/index.js'
-import { spend } from './scope.js'
+import { addTo, native } from './native.js'
 
 /** From so many multiplications a product on, a call of its own is cheaper than wasm's slow loop (measured). */
 const LARGE_PRODUCT = 40_000
@@ -56,22 +56,29 @@ export function project(x: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
 
 /** dy·Wᵀ over the last axis of dy. */
 export function projectBack(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
-  return tf.tidy(() =>
-    tf.reshape(multiply(asRows(dy), kernel, false, true), [...dy.shape.slice(0, -1), kernel.shape[0] as number])
+  return (
+    native('AffineBack', { dy, kernel }) ??
+    tf.tidy(() =>
+      tf.reshape(multiply(asRows(dy), kernel, false, true), [...dy.shape.slice(0, -1), kernel.shape[0] as number])
+    )
   )
 }
 
 /** Gradients of `project(x, kernel) + bias` at kernel and bias, summed over all axes but the last. */
 export function projectionGradients(x: tf.Tensor, dy: tf.Tensor): [kernel: tf.Tensor, bias: tf.Tensor] {
-  return [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
+  const known = native<[tf.Tensor, tf.Tensor]>('AffineGradients', { x, dy })
+  return known ?? [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
 }
 
-/** Sum over all axes but the last. By a product with ones: wasm's own sum over a first axis is many times slower. */
+/** Sum over all axes but the last. Else by a product with ones, as a backend's own sum over a first axis may be many times slower. */
 export function sumOfRows(x: tf.Tensor): tf.Tensor {
-  return tf.tidy(() => {
-    const rows = asRows(x)
-    return tf.reshape(multiply(tf.ones([1, rows.shape[0]]), rows), [rows.shape[1] as number])
-  })
+  return (
+    native('SumRows', { x }) ??
+    tf.tidy(() => {
+      const rows = asRows(x)
+      return tf.reshape(multiply(tf.ones([1, rows.shape[0]]), rows), [rows.shape[1] as number])
+    })
+  )
 }
 
 /** Mean along the last axis, which stays with the length 1. Likewise by a product. */
@@ -87,8 +94,5 @@ export function asRows(x: tf.Tensor): tf.Tensor {
 
 /** `project(x, kernel) + bias`. */
 export function affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor): tf.Tensor {
-  return tf.tidy(() => {
-    const product = project(x, kernel)
-    return spend([product], () => tf.add(product, bias))
-  })
+  return native('Affine', { x, kernel, bias }) ?? addTo(project(x, kernel), bias)
 }

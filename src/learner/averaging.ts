@@ -73,9 +73,13 @@ function weighted(
 
 function mix(previous: Blocks, parameters: Blocks, weight: number): Float32Array[] {
   return previous.map((before, k) => {
-    const next = new Float32Array(before.length)
-    const now = parameters[k]
-    for (let i = 0; i < next.length; i++) next[i] = before[i] + weight * (now[i] - before[i])
+    const next = before.slice()
+    mixInto(next, parameters[k], weight)
     return next
   })
+}
+
+/** One block's average, in place. @param weight the averaging's, see there */
+export function mixInto(average: Float32Array, now: Float32Array, weight: number): void {
+  for (let i = 0; i < average.length; i++) average[i] += weight * (now[i] - average[i])
 }

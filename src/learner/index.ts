@@ -5,7 +5,9 @@ export {
   type AveragingSpec,
   averagingNames,
   createAveraging,
-  defaultAveraging
+  defaultAveraging,
+  mixInto,
+  type WeightedAveraging
 } from './averaging.js'
 export { BatchEngine } from './batch-engine.js'
 export { zeros } from './blocks.js'

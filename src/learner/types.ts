@@ -106,6 +106,8 @@ export interface UpdateRule {
    * @param updates the number of updates made before this one
    */
   step(previous: RuleState, sum: Blocks, count: number, updates: number): RuleState
+  /** The same update with the same bits, written over what was before: for memory that nobody else reads. Not all rules have it. */
+  stepInPlace?(now: RuleState, sum: Blocks, count: number, updates: number): void
 }
 
 /** Running average of predictors: w̄ after an update, from w̄ before, the new w and the number of updates before. Pure. */

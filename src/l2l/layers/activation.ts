@@ -3,6 +3,7 @@
  * value, because both come from the same intermediate results.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { native } from '../native.js'
 import { spend } from '../scope.js'
 
 /** `gelu`: the Gaussian error linear unit in its tanh form (Hendrycks and Gimpel, 2016), as in GPT-2. */
@@ -22,6 +23,11 @@ export function activate(activation: Activation, z: tf.Tensor): tf.Tensor {
     case 'tanh':
       return spend([z], () => tf.tanh(z))
     case 'gelu': {
+      const known = native('GeluInPlace', { z })
+      if (known !== undefined) {
+        z.dispose()
+        return known
+      }
       const polynomial = geluPolynomial(z)
       const share = geluShare(z, polynomial)
       return spend([z, polynomial, share], () => tf.mul(z, share))
@@ -45,6 +51,11 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
       return { y, slope: tf.tidy(() => tf.sub(1, tf.square(y))) }
     }
     case 'gelu': {
+      const known = native<tf.Tensor[]>('GeluWithSlopeInPlace', { z })
+      if (known !== undefined) {
+        z.dispose()
+        return { y: known[0], slope: known[1] }
+      }
       const polynomial = geluPolynomial(z)
       const share = geluShare(z, polynomial)
       const y = spend([z], () => tf.mul(z, share))

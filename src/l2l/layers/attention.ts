@@ -4,6 +4,7 @@
  * its last use is over.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { native } from '../native.js'
 import { affine, projectBack, projectionGradients } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { totalSize } from '../shape.js'
@@ -45,15 +46,14 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
   const insideOf = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor[] => {
     const qkv = affine(x, kernel, bias)
     const scores = headScores(qkv, heads, scale)
-    const seen = isCausal ? spend([scores], () => tf.add(scores, causalMask(length))) : scores
-    const p = spend([seen], () => tf.softmax(seen))
+    const p = spend([scores], () => probabilities(scores, isCausal))
     return [qkv, p, headMix(p, qkv, heads)]
   }
-  /** As callers keep them: samples first. */
+  /** From what callers keep, samples first; of the same memory. */
   const flat = ([qkv, p, mixed]: readonly tf.Tensor[]): tf.Tensor[] => [
-    tf.clone(qkv),
+    tf.reshape(qkv, qkv.shape),
     tf.reshape(p, [-1, length, length]),
-    tf.clone(mixed)
+    tf.reshape(mixed, mixed.shape)
   ]
 
   return {
@@ -100,8 +100,20 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
   }
 }
 
+/** Of scores that nothing needs afterwards. */
+function probabilities(scores: tf.Tensor, isCausal: boolean): tf.Tensor {
+  const known = native('SoftmaxInPlace', { x: scores }, { isCausal })
+  if (known !== undefined) return known
+  return tf.tidy(() => tf.softmax(isCausal ? tf.add(scores, causalMask(scores.shape[1] as number)) : scores))
+}
+
 /** p·dp − p·Σ p·dp along the last axis; disposes of dp. */
 function softmaxBack(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
+  const known = native('SoftmaxBackInPlace', { dp, p })
+  if (known !== undefined) {
+    dp.dispose()
+    return known
+  }
   const product = spend([dp], () => tf.mul(p, dp))
   const total = tf.sum(product, -1, true)
   const shared = tf.tidy(() => tf.mul(p, total))

@@ -4,6 +4,7 @@
  * of its own for it.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { addTo } from '../native.js'
 import { asRows } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
@@ -32,8 +33,7 @@ export function convolution(options: ConvolutionOptions): Layer {
   const output = [rows.length, columns.length, filters]
 
   const linear = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor => {
-    const product = tf.conv2d(x as tf.Tensor4D, kernel as tf.Tensor4D, stride, padding)
-    return spend([product], () => tf.add(product, bias))
+    return addTo(tf.conv2d(x as tf.Tensor4D, kernel as tf.Tensor4D, stride, padding), bias)
   }
   const forwardKeeping: Layer['forwardKeeping'] = (x, weights) =>
     keeping(() => {

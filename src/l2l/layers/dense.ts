@@ -1,5 +1,6 @@
 /** A fully connected layer over the last axis: y = f(xW + b). */
 import * as tf from '@tensorflow/tfjs-core'
+import { multiplyInto } from '../native.js'
 import { affine, projectBack, projectionGradients } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
@@ -45,9 +46,10 @@ export function dense({ name, input, units, activation, gain }: DenseOptions): L
     forwardKeeping,
     vjp: (x, weights, dy, pass, kept) =>
       pullback(() => {
-        const dz = activation === 'none' ? tf.clone(dy) : throughSlope(x, weights, dy, pass, kept)
+        const dz = activation === 'none' ? dy : throughSlope(x, weights, dy, pass, kept)
         const dWeights = projectionGradients(x, dz)
-        return { dx: spend([dz], () => projectBack(dz, weights[0])), dWeights }
+        const spent = dz === dy ? [] : [dz]
+        return { dx: spend(spent, () => projectBack(dz, weights[0])), dWeights }
       })
   }
 
@@ -56,6 +58,6 @@ export function dense({ name, input, units, activation, gain }: DenseOptions): L
     const again = forwardKeeping(x, weights, pass)
     again.y.dispose()
     const [slope] = again.kept
-    return spend([slope], () => tf.mul(dy, slope))
+    return multiplyInto(slope, dy)
   }
 }

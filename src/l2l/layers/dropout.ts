@@ -3,8 +3,9 @@
  * 1/(1 − rate). The mask is made on the host from the pass's seed, so that every backend and every recomputation sees the same.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { multiplyInto } from '../native.js'
 import { randomBits } from '../random.js'
-import { keeping, pullback, spend } from '../scope.js'
+import { keeping, pullback } from '../scope.js'
 import type { Layer, Pass } from '../types.js'
 
 export interface DropoutOptions {
@@ -33,8 +34,7 @@ export function dropout({ name, input, rate }: DropoutOptions): Layer {
     initial: () => new Float32Array(0),
     forward(x, _weights, pass) {
       if (!pass.training) return tf.clone(x)
-      const mask = maskFor(x, pass)
-      return spend([mask], () => tf.mul(x, mask))
+      return multiplyInto(maskFor(x, pass), x)
     },
     forwardKeeping: (x, _weights, pass) =>
       keeping(() => {

@@ -3,7 +3,8 @@
  * what falls on the same token, and which every backend has (wasm has no `UnsortedSegmentSum`).
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { pullback, spend } from '../scope.js'
+import { addTo } from '../native.js'
+import { pullback } from '../scope.js'
 import type { Layer } from '../types.js'
 import { spread } from './initial.js'
 
@@ -21,8 +22,8 @@ const DEVIATION = 0.02
 export function embedding({ name, vocabulary, length, width }: EmbeddingOptions): Layer {
   const forward: Layer['forward'] = (x, [tokens, positions]) =>
     tf.tidy(() => {
-      const found = tf.gather(tokens, tf.cast(x, 'int32'))
-      return spend([found], () => tf.add(found, positions))
+      const places = tf.cast(x, 'int32')
+      return addTo(tf.gather(tokens, places), positions)
     })
   return {
     kind: 'embedding',

@@ -5,7 +5,7 @@
  * Other shapes: p, scores and gradients at them [batch·heads, length, length], mixed [batch, length, width].
  */
 import * as tf from '@tensorflow/tfjs-core'
-import type { HeadKernel } from '../../device/index.js'
+import { native } from '../native.js'
 import { multiplyBatch } from '../products.js'
 import { spend } from '../scope.js'
 
@@ -59,11 +59,6 @@ export function headGradients({ dScores, p, dMixed }: HeadGradients, qkv: tf.Ten
       return tf.concat([dq, dk, dv], 2)
     })
   )
-}
-
-function native(kernel: HeadKernel, inputs: tf.NamedTensorMap, attributes: object): tf.Tensor | undefined {
-  if (tf.getKernel(kernel, tf.getBackend()) === undefined) return undefined
-  return tf.engine().runKernel(kernel, inputs, attributes as tf.NamedAttrMap) as tf.Tensor
 }
 
 /** Queries (0), keys (1) or values (2): [batch·heads, length, width/heads]. */

@@ -3,10 +3,11 @@
  * the two statistics of each position are kept; the rest is cheap to compute again.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { native } from '../native.js'
 import { meanAlong, sumOfRows } from '../products.js'
 import { keeping, pullback, spend } from '../scope.js'
 import { sizeOf } from '../shape.js'
-import type { Layer } from '../types.js'
+import type { Layer, Pullback } from '../types.js'
 
 export interface LayerNormOptions {
   readonly name: string
@@ -20,6 +21,8 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
   const statistic = [...input.slice(0, -1), 1]
   const forwardKeeping: Layer['forwardKeeping'] = (x, [scale, offset]) =>
     keeping(() => {
+      const known = native<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon })
+      if (known !== undefined) return { y: known[0], kept: known.slice(1) }
       const { centred, mean, inverse } = centredOf(x, epsilon)
       const normal = spend([centred], () => tf.mul(centred, inverse))
       const scaled = spend([normal], () => tf.mul(normal, scale))
@@ -45,6 +48,8 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
     forwardKeeping,
     vjp: (x, [scale], dy, _pass, kept) =>
       pullback(() => {
+        const known = nativeBack(x, scale, dy, epsilon, kept)
+        if (known !== undefined) return known
         const { centred, inverse } = kept ? { centred: tf.sub(x, kept[0]), inverse: kept[1] } : centredOf(x, epsilon)
         const normal = spend([centred], () => tf.mul(centred, inverse))
         const dWeights = [tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)]
@@ -52,6 +57,21 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
         return { dx: normalizedBack(normal, dNormal, inverse), dWeights }
       })
   }
+}
+
+/** By a kernel that makes all three gradients in one go, where the device has it. */
+function nativeBack(
+  x: tf.Tensor,
+  scale: tf.Tensor,
+  dy: tf.Tensor,
+  epsilon: number,
+  kept?: readonly tf.Tensor[]
+): Pullback | undefined {
+  const statistics = kept ?? native<tf.Tensor[]>('LayerNorm', { x, scale, offset: scale }, { epsilon })?.slice(1)
+  if (statistics === undefined) return undefined
+  const [mean, inverse] = statistics
+  const back = native<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
+  return back && { dx: back[0], dWeights: back.slice(1) }
 }
 
 /** x − mean, the mean, and 1/√(variance + ε), along the last axis. */

@@ -1,7 +1,8 @@
 /** A layer with a shortcut around it: y = x + f(x) (He et al., 2016). */
 import * as tf from '@tensorflow/tfjs-core'
 import { ModelError } from '../errors.js'
-import { keeping, pullback, spend } from '../scope.js'
+import { addTo } from '../native.js'
+import { keeping, pullback } from '../scope.js'
 import { sameShape, shownShape } from '../shape.js'
 import type { Layer, Pass } from '../types.js'
 
@@ -16,7 +17,11 @@ export function residual(inner: Layer, skipRate = 0): Layer {
     throw new ModelError(`layer ${inner.name} cannot have a shortcut: its ${shapes}`)
   }
   const scaled = (y: tf.Tensor, { training }: Pass) => (training && skipRate > 0 ? tf.mul(y, 1 / (1 - skipRate)) : y)
-  const plus = (x: tf.Tensor, y: tf.Tensor, pass: Pass) => spend([y], () => tf.add(x, scaled(y, pass)))
+  const plus = (x: tf.Tensor, y: tf.Tensor, pass: Pass) => {
+    const through = scaled(y, pass)
+    if (through !== y) y.dispose()
+    return addTo(through, x)
+  }
   return {
     ...inner,
     skipRate,
@@ -29,8 +34,7 @@ export function residual(inner: Layer, skipRate = 0): Layer {
     vjp: (x, weights, dy, pass, kept) =>
       pullback(() => {
         const { dx, dWeights } = inner.vjp(x, weights, scaled(dy, pass), pass, kept)
-        const through = dx as tf.Tensor
-        return { dx: spend([through], () => tf.add(dy, through)), dWeights }
+        return { dx: addTo(dx as tf.Tensor, dy), dWeights }
       })
   }
 }

@@ -2,6 +2,7 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { DivergenceError } from '../../learner/index.js'
 import { roundedToBf16 } from '../bf16.js'
+import { addTo } from '../native.js'
 import { leftOut } from '../order.js'
 import { upload } from '../parameters.js'
 import { forkSeed } from '../random.js'
@@ -71,12 +72,8 @@ export class GradientSum {
   add(gradients: readonly tf.Tensor[]): void {
     if (this.#sums === undefined) this.#sums = [...gradients]
     else {
-      this.#sums = this.#sums.map((sum, i) => {
-        const next = tf.add(sum, gradients[i])
-        sum.dispose()
-        gradients[i].dispose()
-        return next
-      })
+      this.#sums = this.#sums.map((sum, i) => addTo(sum, gradients[i]))
+      tf.dispose([...gradients])
     }
   }
 

@@ -1,5 +1,5 @@
 /** One layer's update, in place: what the param-server does for each layer, on whichever thread. */
-import type { Averaging, UpdateRule } from '../../learner/index.js'
+import { mixInto, type UpdateRule, type WeightedAveraging } from '../../learner/index.js'
 
 /** All that the host keeps of one layer. */
 export interface BlockMemory {
@@ -18,15 +18,19 @@ export function stepBlock(
   { parameters, average, state }: BlockMemory,
   gradient: Float32Array,
   rule: UpdateRule,
-  averaging: Averaging,
+  averaging: WeightedAveraging,
   count: number,
   updates: number
 ): boolean {
   if (!isFiniteBlock(gradient)) return false
-  const next = rule.step({ parameters: [parameters], state }, [gradient], count, updates)
-  if (average !== parameters) average.set(averaging.average([average], next.parameters, updates)[0])
-  parameters.set(next.parameters[0])
-  for (const [i, block] of state.entries()) block.set(next.state[i])
+  const now = { parameters: [parameters], state }
+  if (rule.stepInPlace !== undefined) rule.stepInPlace(now, [gradient], count, updates)
+  else {
+    const next = rule.step(now, [gradient], count, updates)
+    parameters.set(next.parameters[0])
+    for (const [i, block] of state.entries()) block.set(next.state[i])
+  }
+  if (average !== parameters) mixInto(average, parameters, averaging.weight(updates))
   return true
 }
 

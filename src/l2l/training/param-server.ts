@@ -5,7 +5,6 @@
  */
 import { Worker } from 'node:worker_threads'
 import {
-  type Averaging,
   type AveragingSpec,
   type Blocks,
   createAveraging,
@@ -13,10 +12,11 @@ import {
   type Layout,
   type RuleSpec,
   statePlaces,
-  type UpdateRule
+  type UpdateRule,
+  type WeightedAveraging
 } from '../../learner/index.js'
 import { layoutOf } from '../blocks.js'
-import { blockNumbers } from '../parameters.js'
+import { blockNumbers, fillBlock } from '../parameters.js'
 import type { Host } from '../relay/types.js'
 import type { Model } from '../types.js'
 import type { SharedWeights } from '../workers/messages.js'
@@ -44,7 +44,7 @@ export class ParamServer implements Host {
   readonly #layout: Layout
   readonly #numbers: readonly (number | undefined)[]
   readonly #rule: UpdateRule
-  readonly #averaging: Averaging
+  readonly #averaging: WeightedAveraging
   readonly #places: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
   readonly #slots: GradientSlots
@@ -134,13 +134,7 @@ export class ParamServer implements Host {
   }
 
   take(layer: number, gradients: readonly Float32Array[]): void {
-    this.#step(layer, gradient => {
-      let at = 0
-      for (const part of gradients) {
-        gradient.set(part, at)
-        at += part.length
-      }
-    })
+    this.#step(layer, gradient => fillBlock(gradient, gradients))
   }
 
   /** Steps it all the same, as a rule may move by what it remembers. */
@@ -148,7 +142,7 @@ export class ParamServer implements Host {
     this.#step(layer, gradient => gradient.fill(0))
   }
 
-  #step(layer: number, fill: (gradient: Float32Array) => void): void {
+  #step(layer: number, fill: (gradient: Float32Array) => unknown): void {
     const block = this.#numbers[layer] as number
     const memory = this.#own(block)
     const slot = this.#slots.take(block, before => this.#own(before))

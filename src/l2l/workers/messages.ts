@@ -11,6 +11,8 @@ export interface WorkerInit {
   readonly relay: RelayOptions
   readonly weights: SharedWeights
   readonly cells: SharedArrayBuffer
+  /** Shared memory for its gradients, MOST_AHEAD arrays for any layer each: see `Contributor`. */
+  readonly gradients: readonly Float32Array[]
   /** Number of this worker, from 0. */
   readonly worker: number
   readonly port: MessagePort
@@ -35,19 +37,21 @@ export interface PartTask {
 }
 
 export type FromWorker =
-  /** A layer's gradients, flat; in the order of the step. */
-  | { readonly kind: 'gradient'; readonly gradient: Float32Array }
   /** The part is done, in so many milliseconds without waiting. */
   | { readonly kind: 'done'; readonly loss: number; readonly hits: number; readonly ms: number }
   /** The part could not be done. */
   | { readonly kind: 'failed'; readonly name: string; readonly reason: string }
 
-/** Shared integers: gradients that were reduced in this step, the step that was given up, and for each worker what it was sent and what it has sent. */
+/**
+ * Shared integers: gradients that were reduced in this step, the step that was given up, and for each worker the tasks that it was
+ * sent, a count that grows with everything that it has to say, and its gradients of this step.
+ */
 export const REDUCED = 0
 export const GIVEN_UP = 1
 const FIXED = 2
-export const cellsFor = (workers: number) => FIXED + 2 * workers
-export const tasksCell = (worker: number) => FIXED + 2 * worker
-export const answersCell = (worker: number) => FIXED + 2 * worker + 1
+export const cellsFor = (workers: number) => FIXED + 3 * workers
+export const tasksCell = (worker: number) => FIXED + 3 * worker
+export const answersCell = (worker: number) => FIXED + 3 * worker + 1
+export const gradientsCell = (worker: number) => FIXED + 3 * worker + 2
 /** Gradients that a worker may be ahead of the reduction. */
 export const MOST_AHEAD = 4

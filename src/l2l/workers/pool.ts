@@ -3,8 +3,6 @@
  * a TensorFlow.js of its own, and each layer's gradients are added up as soon as all are there, in the order of the workers. For
  * given shares the sums have the same bits every time; as shares follow the measured speeds, two runs may differ by rounding.
  */
-import { once } from 'node:events'
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { DeviceError } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
 import type { NetworkSpec } from '../description.js'
@@ -12,18 +10,9 @@ import type { Execution } from '../execution-options.js'
 import type { Relay, RelayOptions } from '../relay/relay.js'
 import type { Host, StepScore } from '../relay/types.js'
 import { type DenseRows, partOf } from '../rows.js'
-import {
-  answersCell,
-  cellsFor,
-  type FromWorker,
-  GIVEN_UP,
-  type PartTask,
-  REDUCED,
-  type SharedWeights,
-  tasksCell,
-  type WorkerInit
-} from './messages.js'
-import { Reduction } from './reduction.js'
+import { gradientsFor, Helper } from './helper.js'
+import { cellsFor, type FromWorker, GIVEN_UP, REDUCED, type SharedWeights } from './messages.js'
+import { type Contributor, Reduction } from './reduction.js'
 import { Shares } from './shares.js'
 
 export interface PoolOptions {
@@ -39,27 +28,19 @@ export interface PoolOptions {
 /** A worker's device failed: the step is lost, and the pool goes on without it. */
 export class WorkerFailedError extends DeviceError {}
 
-/** After so many milliseconds without a sign a worker is taken for dead. */
-const SILENCE_MS = 120_000
-
-interface Helper {
-  readonly number: number
-  readonly worker: Worker
-  readonly port: MessagePort
-  isBusy: boolean
-}
-
 export class DevicePool {
   readonly #cells: Int32Array
   readonly #unit: number
+  readonly #own: readonly Float32Array[]
   #helpers: readonly Helper[]
   readonly #shares: Shares
   #steps = 0
 
-  private constructor(cells: Int32Array, helpers: readonly Helper[], { relay, workers }: PoolOptions) {
+  private constructor(cells: Int32Array, helpers: readonly Helper[], { relay, weights, workers }: PoolOptions) {
     this.#cells = cells
     this.#helpers = helpers
     this.#unit = relay.microbatch ?? 1
+    this.#own = gradientsFor(weights)
     this.#shares = new Shares(workers)
   }
 
@@ -69,31 +50,12 @@ export class DevicePool {
     const cells = new Int32Array(new SharedArrayBuffer(4 * cellsFor(workers - 1)))
     cells[GIVEN_UP] = -1
     const helpers = await Promise.all(
-      Array.from({ length: workers - 1 }, async (_, number): Promise<Helper> => {
-        const { port1, port2 } = new MessageChannel()
-        const workerData: WorkerInit = {
-          network,
-          backend,
-          relay,
-          weights,
-          cells: cells.buffer as SharedArrayBuffer,
-          worker: number,
-          port: port2
-        }
-        const worker = new Worker(new URL('./worker-thread.js', import.meta.url), {
-          workerData,
-          transferList: [port2]
-        })
-        await once(worker, 'message')
-        worker.unref()
-        return { number, worker, port: port1, isBusy: false }
-      })
+      Array.from({ length: workers - 1 }, (_, worker) =>
+        Helper.start({ network, backend, relay, weights, cells: cells.buffer as SharedArrayBuffer, worker })
+      )
     )
     const pool = new DevicePool(cells, helpers, options)
-    for (const helper of helpers) {
-      helper.worker.on('error', () => pool.#remove(helper))
-      helper.worker.on('exit', () => pool.#remove(helper))
-    }
+    for (const helper of helpers) helper.watch(() => pool.#remove(helper))
     return pool
   }
 
@@ -116,22 +78,23 @@ export class DevicePool {
     let first = shares[0]
     for (const [i, helper] of this.#helpers.entries()) {
       if (shares[i + 1] > 0)
-        this.#send(helper, { step, updates, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
+        helper.begin({ step, updates, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
       first += shares[i + 1]
     }
     const busy = this.#helpers.filter(({ isBusy }) => isBusy)
     try {
       const start = performance.now()
-      const reduction = new Reduction(
-        host,
-        busy.map(helper => () => this.#gradientOf(helper)),
-        this.#cells
-      )
+      const others = busy.map(helper => this.#contributor(helper))
+      const reduction = new Reduction(host, this.#own, others, count => {
+        Atomics.store(this.#cells, REDUCED, count)
+        Atomics.notify(this.#cells, REDUCED)
+      })
       const own = partOf(rows, 0, Math.min(rows.size, shares[0] * this.#unit))
       const score = { ...relay.train(reduction, own, { step, updates }) }
+      reduction.finish()
       this.#shares.measured(0, shares[0], performance.now() - start - reduction.waitedMs)
       for (const helper of busy) {
-        const done = this.#receive(helper)
+        const done = helper.receive()
         if (done.kind !== 'done') throw this.#failure(helper, done)
         helper.isBusy = false
         score.loss += done.loss
@@ -147,7 +110,7 @@ export class DevicePool {
   }
 
   close(): void {
-    for (const helper of this.#helpers) this.#tell(helper, 'stop')
+    for (const helper of this.#helpers) helper.stop()
     this.#helpers = []
   }
 
@@ -155,34 +118,12 @@ export class DevicePool {
     return rows.copied(first * this.#unit, Math.min(rows.size, (first + count) * this.#unit))
   }
 
-  #send(helper: Helper, task: PartTask): void {
-    helper.isBusy = true
-    this.#tell(helper, task)
-  }
-
-  #tell({ port, number }: Helper, message: PartTask | 'stop'): void {
-    port.postMessage(message)
-    Atomics.add(this.#cells, tasksCell(number), 1)
-    Atomics.notify(this.#cells, tasksCell(number))
-  }
-
-  #gradientOf(helper: Helper): Float32Array {
-    const message = this.#receive(helper)
-    if (message.kind !== 'gradient') throw this.#failure(helper, message)
-    return message.gradient
-  }
-
-  /** The next message, once it is there. */
-  #receive(helper: Helper): FromWorker {
-    const cell = answersCell(helper.number)
-    for (;;) {
-      const seen = Atomics.load(this.#cells, cell)
-      const received = receiveMessageOnPort(helper.port)
-      if (received !== undefined) return received.message as FromWorker
-      if (Atomics.wait(this.#cells, cell, seen, SILENCE_MS) === 'timed-out') {
-        return { kind: 'failed', name: 'DeviceError', reason: `nothing was heard of it for ${SILENCE_MS / 1000} s` }
-      }
+  #contributor(helper: Helper): Contributor {
+    const wait = (count: number) => {
+      const end = helper.waitFor(count)
+      if (end !== undefined) throw this.#failure(helper, end)
     }
+    return { gradients: helper.gradients, arrived: () => helper.arrived(), wait }
   }
 
   #failure(helper: Helper, message: FromWorker): Error {
@@ -199,9 +140,9 @@ export class DevicePool {
     Atomics.notify(this.#cells, REDUCED)
     for (const helper of this.#helpers) {
       while (helper.isBusy) {
-        const message = this.#receive(helper)
+        const message = helper.receive()
         if (message.kind === 'failed' && message.name === 'DeviceError') this.#remove(helper)
-        if (message.kind !== 'gradient') helper.isBusy = false
+        helper.isBusy = false
       }
     }
   }
@@ -211,6 +152,6 @@ export class DevicePool {
     if (place < 0) return
     this.#helpers = this.#helpers.filter(other => other !== helper)
     this.#shares.without(place + 1)
-    void helper.worker.terminate()
+    helper.terminate()
   }
 }

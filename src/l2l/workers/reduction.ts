@@ -1,16 +1,41 @@
-/** Adds up a layer's gradients of all workers as soon as they are there, in the workers' order, and hands the sum on. */
+/**
+ * Adds up a layer's gradients of all workers as soon as they are there, in the workers' order, and hands the sum on. This thread
+ * does not wait for the others: some of its own gradients may wait for theirs, until the step ends.
+ */
+import { addToBlock, fillBlock } from '../parameters.js'
 import type { Host } from '../relay/types.js'
-import { REDUCED } from './messages.js'
+import { MOST_AHEAD } from './messages.js'
+
+/** Another worker's gradients, in the order of the step. */
+export interface Contributor {
+  /** The n-th is in place n mod MOST_AHEAD, from its arrival until as many were reduced. */
+  readonly gradients: readonly Float32Array[]
+  /** Gradients that are there, those that were reduced included. @throws an error of that worker */
+  arrived(): number
+  /** Waits for a gradient more than so many. @throws an error of that worker */
+  wait(count: number): void
+}
+
+interface Own {
+  readonly layer: number
+  readonly gradient: Float32Array
+}
 
 export class Reduction implements Host {
   /** Milliseconds spent on waiting for others' gradients. */
   waitedMs = 0
+  #reduced = 0
+  readonly #pending: Own[] = []
 
-  /** @param others each gives its next layer's gradients, flat, when they are there */
+  /**
+   * @param own memory for gradients that wait, MOST_AHEAD arrays for any layer each
+   * @param reduced is called after each sum, with how many there are
+   */
   constructor(
     private readonly host: Host,
-    private readonly others: readonly (() => Float32Array)[],
-    private readonly cells: Int32Array
+    private readonly own: readonly Float32Array[],
+    private readonly others: readonly Contributor[],
+    private readonly reduced: (count: number) => void
   ) {}
 
   weights(layer: number): Float32Array {
@@ -22,21 +47,33 @@ export class Reduction implements Host {
       this.host.take(layer, gradients)
       return
     }
-    const start = performance.now()
-    const [sum, ...rest] = this.others.map(other => other())
-    this.waitedMs += performance.now() - start
-    let at = 0
-    for (const part of gradients) {
-      for (let i = 0; i < part.length; i++) sum[at + i] += part[i]
-      at += part.length
-    }
-    for (const other of rest) for (let i = 0; i < sum.length; i++) sum[i] += other[i]
-    Atomics.add(this.cells, REDUCED, 1)
-    Atomics.notify(this.cells, REDUCED)
-    this.host.take(layer, [sum])
+    if (this.#pending.length === MOST_AHEAD) this.#reduceNext()
+    this.#pending.push({ layer, gradient: this.#kept(gradients) })
+    while (this.#pending.length > 0 && this.others.every(other => other.arrived() > this.#reduced)) this.#reduceNext()
   }
 
   skip(layer: number): void {
     this.host.skip(layer)
+  }
+
+  /** Waits until all gradients have been handed on. */
+  finish(): void {
+    while (this.#pending.length > 0) this.#reduceNext()
+  }
+
+  #kept(gradients: readonly Float32Array[]): Float32Array {
+    const memory = this.own[(this.#reduced + this.#pending.length) % MOST_AHEAD]
+    return memory.subarray(0, fillBlock(memory, gradients))
+  }
+
+  #reduceNext(): void {
+    const { layer, gradient } = this.#pending.shift() as Own
+    const start = performance.now()
+    for (const other of this.others) other.wait(this.#reduced)
+    this.waitedMs += performance.now() - start
+    const place = this.#reduced % MOST_AHEAD
+    for (const { gradients } of this.others) addToBlock(gradient, gradients[place].subarray(0, gradient.length))
+    this.host.take(layer, [gradient])
+    this.reduced(++this.#reduced)
   }
 }

@@ -1,7 +1,7 @@
 /** Entry of a device worker: takes its part of each minibatch through the model, on a TensorFlow.js of its own. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { deviceFor, networkModel } from '../execution.js'
-import { blockNumbers } from '../parameters.js'
+import { blockNumbers, fillBlock } from '../parameters.js'
 import { Relay } from '../relay/relay.js'
 import type { Host } from '../relay/types.js'
 import { DenseRows } from '../rows.js'
@@ -10,6 +10,7 @@ import {
   answersCell,
   type FromWorker,
   GIVEN_UP,
+  gradientsCell,
   MOST_AHEAD,
   type PartTask,
   REDUCED,
@@ -17,7 +18,7 @@ import {
   type WorkerInit
 } from './messages.js'
 
-const { network, backend, relay: options, weights, worker, port, ...init } = workerData as WorkerInit
+const { network, backend, relay: options, weights, gradients: places, worker, port, ...init } = workerData as WorkerInit
 const cells = new Int32Array(init.cells)
 
 await deviceFor({ backend, deviceMemory: options.deviceMemory })
@@ -27,8 +28,12 @@ const numbers = blockNumbers(model)
 const control = weights.control && new Control(weights.control.threads, weights.blocks.length, weights.control.shared)
 const rows = new DenseRows(model)
 
-function answer(message: FromWorker, transfer: readonly ArrayBuffer[] = []): void {
-  port.postMessage(message, transfer)
+function answer(message: FromWorker): void {
+  port.postMessage(message)
+  signal()
+}
+
+function signal(): void {
   Atomics.add(cells, answersCell(worker), 1)
   Atomics.notify(cells, answersCell(worker))
 }
@@ -36,7 +41,7 @@ function answer(message: FromWorker, transfer: readonly ArrayBuffer[] = []): voi
 /** Milliseconds waited in this step. */
 let waitedMs = 0
 
-/** Lends shared weights, and sends gradients away. */
+/** Lends shared weights, and writes gradients where the one who reduces sees them. */
 class WorkerHost implements Host {
   #sent = 0
 
@@ -49,18 +54,14 @@ class WorkerHost implements Host {
     return weights.blocks[numbers[layer] as number]
   }
 
-  take(layer: number, gradients: readonly Float32Array[]): void {
+  take(_layer: number, gradients: readonly Float32Array[]): void {
     const start = performance.now()
     this.#waitForRoom()
     waitedMs += performance.now() - start
-    const gradient = new Float32Array(weights.blocks[numbers[layer] as number].length)
-    let at = 0
-    for (const part of gradients) {
-      gradient.set(part, at)
-      at += part.length
-    }
+    fillBlock(places[this.#sent % MOST_AHEAD], gradients)
     this.#sent++
-    answer({ kind: 'gradient', gradient }, [gradient.buffer])
+    Atomics.store(cells, gradientsCell(worker), this.#sent)
+    signal()
   }
 
   /** All workers leave out the same layers: the one that reduces says so. */

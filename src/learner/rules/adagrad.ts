@@ -83,14 +83,16 @@ export function adagrad(given: AdagradOptions): UpdateRule {
     }),
     step: (previous, sum, count) => {
       const scale = Math.sqrt(count)
-      const state = previous.state.map(block => Float32Array.from(block))
+      const state = previous.state.map(block => block.slice())
       const parameters = previous.parameters.map((block, k) => {
-        const next = Float32Array.from(block)
+        const next = block.slice()
+        const gradient = sum[k]
+        const squares = state[k]
         for (let i = 0; i < next.length; i++) {
-          const h = sum[k][i] / scale
+          const h = gradient[i] / scale
           if (h === 0) continue
-          state[k][i] += h * h
-          next[i] = adagradWeight(next[i], h, state[k][i], step, growth, initial)
+          squares[i] += h * h
+          next[i] = adagradWeight(next[i], h, squares[i], step, growth, initial)
         }
         return next
       })

@@ -2,6 +2,7 @@
 import { projectOntoBall } from '../blocks.js'
 import { describe, resolveNumbers } from '../options.js'
 import type { UpdateRule } from '../types.js'
+import { withPureStep } from './in-place.js'
 
 export interface AdamOptions {
   /** Step size, about the most a weight moves in one update. Default 0.001. */
@@ -30,8 +31,8 @@ const options = {
  */
 export function adam(given: AdamOptions): UpdateRule {
   const values = resolveNumbers('rule adam', options, given)
-  const { step, beta1, beta2, epsilon } = values
-  return {
+  const { beta1, beta2 } = values
+  return withPureStep({
     name: 'adam',
     description: describe('adam', values),
     stateLayout: layout => ({
@@ -43,27 +44,33 @@ export function adam(given: AdamOptions): UpdateRule {
         { name: 'corrections', length: 2 }
       ]
     }),
-    step: (previous, sum, count) => {
-      const before = previous.state[2 * sum.length]
-      const corrections = Float32Array.of(beta1 * before[0] + (1 - beta1), beta2 * before[1] + (1 - beta2))
-      const state: Float32Array[] = []
-      const [first, second] = corrections
-      const parameters = previous.parameters.map((block, k) => {
-        const mean = previous.state[2 * k].slice()
-        const square = previous.state[2 * k + 1].slice()
-        const next = block.slice()
-        const gradient = sum[k]
-        for (let i = 0; i < next.length; i++) {
-          const g = gradient[i] / count
-          mean[i] = beta1 * mean[i] + (1 - beta1) * g
-          square[i] = beta2 * square[i] + (1 - beta2) * g * g
-          next[i] -= (step * (mean[i] / first)) / (Math.sqrt(square[i] / second) + epsilon)
-        }
-        state.push(mean, square)
-        return next
-      })
+    stepInPlace: ({ parameters, state }, sum, count) => {
+      const corrections = state[2 * sum.length]
+      corrections[0] = beta1 * corrections[0] + (1 - beta1)
+      corrections[1] = beta2 * corrections[1] + (1 - beta2)
+      for (const [k, block] of parameters.entries()) {
+        push(block, state[2 * k], state[2 * k + 1], corrections, sum[k], count, values)
+      }
       projectOntoBall(parameters, values.radius)
-      return { parameters, state: [...state, corrections] }
     }
+  })
+}
+
+function push(
+  block: Float32Array,
+  mean: Float32Array,
+  square: Float32Array,
+  [first, second]: Float32Array,
+  gradient: Float32Array,
+  count: number,
+  { step, beta1, beta2, epsilon }: Required<Omit<AdamOptions, 'radius'>>
+): void {
+  for (let i = 0; i < block.length; i++) {
+    const g = gradient[i] / count
+    const m = Math.fround(beta1 * mean[i] + (1 - beta1) * g)
+    const v = Math.fround(beta2 * square[i] + (1 - beta2) * g * g)
+    mean[i] = m
+    square[i] = v
+    block[i] -= (step * (m / first)) / (Math.sqrt(v / second) + epsilon)
   }
 }

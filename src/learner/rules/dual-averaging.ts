@@ -19,8 +19,18 @@ export function dualAveraging(given: ScheduleOptions): UpdateRule {
     step: (previous, sum, count) => {
       const schedule = advance(previous.state[sum.length], count)
       const divideBy = divisor(schedule, values)
-      const gradients = sum.map((block, k) => block.map((g, i) => previous.state[k][i] + g))
-      const parameters = gradients.map(block => block.map(z => -z / divideBy))
+      const gradients: Float32Array[] = []
+      const parameters = sum.map((block, k) => {
+        const before = previous.state[k]
+        const all = new Float32Array(block.length)
+        const next = new Float32Array(block.length)
+        for (let i = 0; i < next.length; i++) {
+          all[i] = before[i] + block[i]
+          next[i] = -all[i] / divideBy
+        }
+        gradients.push(all)
+        return next
+      })
       projectOntoBall(parameters, values.radius)
       return { parameters, state: [...gradients, schedule] }
     }

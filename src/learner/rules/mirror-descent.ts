@@ -37,7 +37,12 @@ export function mirrorDescent({ geometry = 'euclidean', ...given }: MirrorDescen
       const divideBy = divisor(schedule, values)
       if (geometry === 'entropic')
         return { parameters: exponentiated(previous.parameters, sum, divideBy), state: [schedule] }
-      const parameters = previous.parameters.map((block, k) => block.map((w, i) => w - sum[k][i] / divideBy))
+      const parameters = previous.parameters.map((block, k) => {
+        const gradient = sum[k]
+        const next = new Float32Array(block.length)
+        for (let i = 0; i < next.length; i++) next[i] = block[i] - gradient[i] / divideBy
+        return next
+      })
       projectOntoBall(parameters, values.radius)
       return { parameters, state: [schedule] }
     }

@@ -2,6 +2,7 @@
 import { projectOntoBall } from '../blocks.js'
 import { describe, resolveNumbers } from '../options.js'
 import type { UpdateRule } from '../types.js'
+import { withPureStep } from './in-place.js'
 
 export interface MomentumOptions {
   /** Step size for the mean gradient. Default 0.03. */
@@ -21,17 +22,29 @@ const options = {
 /** v ← momentum·v + g, w ← Π_W(w − step·v) with g the mean gradient. State: v, shaped like the parameters. */
 export function momentum(given: MomentumOptions): UpdateRule {
   const values = resolveNumbers('rule momentum', options, given)
-  return {
+  return withPureStep({
     name: 'momentum',
     description: describe('momentum', values),
     stateLayout: layout => ({
       blocks: layout.blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length }))
     }),
-    step: (previous, sum, count) => {
-      const state = previous.state.map((block, k) => block.map((v, i) => values.momentum * v + sum[k][i] / count))
-      const parameters = previous.parameters.map((block, k) => block.map((w, i) => w - values.step * state[k][i]))
+    stepInPlace: ({ parameters, state }, sum, count) => {
+      for (const [k, block] of parameters.entries()) push(block, state[k], sum[k], count, values)
       projectOntoBall(parameters, values.radius)
-      return { parameters, state }
     }
+  })
+}
+
+function push(
+  block: Float32Array,
+  velocity: Float32Array,
+  gradient: Float32Array,
+  count: number,
+  { momentum, step }: { readonly momentum: number; readonly step: number }
+): void {
+  for (let i = 0; i < block.length; i++) {
+    const v = Math.fround(momentum * velocity[i] + gradient[i] / count)
+    velocity[i] = v
+    block[i] -= step * v
   }
 }

@@ -56,11 +56,20 @@ export function lars(given: LarsOptions): UpdateRule {
     step: (previous, sum, count) => {
       const state: Float32Array[] = []
       const parameters = previous.parameters.map((block, k) => {
-        const direction = block.map((w, i) => sum[k][i] / count + decay * w)
+        const { length } = block
+        const gradient = sum[k]
+        const direction = new Float32Array(length)
+        for (let i = 0; i < length; i++) direction[i] = gradient[i] / count + decay * block[i]
         const rate = step * trust * ratio(block, direction)
-        const velocity = previous.state[k].map((v, i) => momentum * v + rate * direction[i])
+        const before = previous.state[k]
+        const velocity = new Float32Array(length)
+        const next = new Float32Array(length)
+        for (let i = 0; i < length; i++) {
+          velocity[i] = momentum * before[i] + rate * direction[i]
+          next[i] = block[i] - velocity[i]
+        }
         state.push(velocity)
-        return block.map((w, i) => w - velocity[i])
+        return next
       })
       return { parameters, state }
     }
@@ -91,16 +100,19 @@ export function lamb(given: LambOptions): UpdateRule {
       const parameters = previous.parameters.map((block, k) => {
         const mean = previous.state[2 * k].slice()
         const square = previous.state[2 * k + 1].slice()
+        const gradient = sum[k]
         const direction = new Float32Array(block.length)
         for (let i = 0; i < block.length; i++) {
-          const g = sum[k][i] / count
+          const g = gradient[i] / count
           mean[i] = beta1 * mean[i] + (1 - beta1) * g
           square[i] = beta2 * square[i] + (1 - beta2) * g * g
           direction[i] = mean[i] / first / (Math.sqrt(square[i] / second) + epsilon) + decay * block[i]
         }
         state.push(mean, square)
         const rate = step * ratio(block, direction)
-        return block.map((w, i) => w - rate * direction[i])
+        const next = new Float32Array(block.length)
+        for (let i = 0; i < next.length; i++) next[i] = block[i] - rate * direction[i]
+        return next
       })
       return { parameters, state: [...state, corrections] }
     }

@@ -65,6 +65,15 @@ describe('update rules', () => {
   for (const spec of specs) {
     const rule = createRule(spec)
 
+    if (rule.stepInPlace !== undefined) {
+      it(`${rule.description} gives the same bits in place`, () => {
+        const run = batches(30)
+        const now = { parameters: zeros(layout), state: zeros(rule.stateLayout(layout)) }
+        for (const [updates, { sum, count }] of run.entries()) rule.stepInPlace?.(now, sum, count, updates)
+        assert.deepEqual(now, replay(rule, run))
+      })
+    }
+
     it(`${rule.description} is pure and replays to equal bits`, () => {
       const run = batches(30)
       const copies = run.map(({ sum }) => sum.map(block => block.slice()))

@@ -1,0 +1,184 @@
+/**
+ * WebAssembly from TypeScript: as many instructions as our kernels need, and a module around them that works on the memory of
+ * another one. So no compiler has to be installed, and what runs is what the source says. Opcodes: WebAssembly Core
+ * Specification 2.0, section 5.4.
+ */
+
+/** Bytes of instructions, in pieces of pieces. Operands come before what uses them. */
+export type Code = number | readonly Code[]
+
+const I32 = 0x7f
+const F32 = 0x7d
+const V128 = 0x7b
+type ValueType = typeof I32 | typeof F32 | typeof V128
+
+export interface Local {
+  readonly index: number
+  readonly type: ValueType
+}
+
+/** What a function's code may ask for. */
+export interface Locals {
+  integer(): Local
+  number(): Local
+  /** Four float32. */
+  vector(): Local
+}
+
+export interface WasmFunction {
+  readonly name: string
+  readonly parameters: readonly Local[]
+  readonly locals: readonly Local[]
+  readonly body: Code
+}
+
+/**
+ * A function without a result.
+ * @param kinds of its parameters: an address or a count is an `i32`
+ */
+export function define(
+  name: string,
+  kinds: readonly ('i32' | 'f32')[],
+  build: (own: Locals, given: readonly Local[]) => Code
+): WasmFunction {
+  const parameters = kinds.map((kind, index): Local => ({ index, type: kind === 'i32' ? I32 : F32 }))
+  const locals: Local[] = []
+  const add = (type: ValueType) => () => {
+    const local = { index: parameters.length + locals.length, type }
+    locals.push(local)
+    return local
+  }
+  const body = build({ integer: add(I32), number: add(F32), vector: add(V128) }, parameters)
+  return { name, parameters, locals, body }
+}
+
+export const get = ({ index }: Local): Code => [0x20, unsigned(index)]
+export const set = ({ index }: Local, value: Code): Code => [value, 0x21, unsigned(index)]
+
+/** Does `body` so many times; the counter is 0 afterwards. */
+export function repeat(counter: Local, body: Code): Code {
+  const test = [i32.sub(get(counter), i32.constant(1)), 0x22, unsigned(counter.index), 0x0d, 0]
+  const loop = [0x03, 0x40, body, test, 0x0b]
+  return [0x02, 0x40, get(counter), 0x45, 0x0d, 0, loop, 0x0b]
+}
+
+/** One of two values, by whether the condition is not 0. */
+export const select = (condition: Code, yes: Code, no: Code): Code => [yes, no, condition, 0x1b]
+
+const plain =
+  (opcode: number) =>
+  (...operands: readonly Code[]): Code => [operands, opcode]
+const simd =
+  (opcode: number) =>
+  (...operands: readonly Code[]): Code => [operands, 0xfd, unsigned(opcode)]
+/** With an alignment of one byte, which is allowed for all, and no offset. */
+const inMemory =
+  (opcode: number) =>
+  (...operands: readonly Code[]): Code => [operands, 0xfd, unsigned(opcode), 0, 0]
+
+export const i32 = {
+  constant: (value: number): Code => [0x41, signed(value)],
+  add: plain(0x6a),
+  sub: plain(0x6b),
+  and: plain(0x71),
+  shiftRight: plain(0x76),
+  equal: plain(0x46)
+}
+
+export const f32 = {
+  constant: (value: number): Code => [0x43, float32Bytes(value)],
+  load: (address: Code): Code => [address, 0x2a, 0, 0],
+  store: (address: Code, value: Code): Code => [address, value, 0x38, 0, 0],
+  add: plain(0x92),
+  mul: plain(0x94),
+  div: plain(0x95),
+  max: plain(0x97),
+  sqrt: plain(0x91)
+}
+
+export const vector = {
+  load: inMemory(0x00),
+  store: inMemory(0x0b),
+  /** One number, and zeros. */
+  loadOne: inMemory(0x5c),
+  /** One number four times. */
+  loadSame: inMemory(0x09),
+  storeOne: (address: Code, value: Code): Code => [address, value, 0xfd, unsigned(0x5a), 0, 0, 0],
+  constant: (value: number): Code => [0xfd, unsigned(0x0c), Array.from({ length: 4 }, () => float32Bytes(value))],
+  /** All bits of the first number, none of the others. */
+  firstOnly: [0xfd, unsigned(0x0c), [255, 255, 255, 255], new Array(12).fill(0)] as Code,
+  same: simd(0x13),
+  lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1f), number],
+  and: simd(0x4e),
+  add: simd(0xe4),
+  sub: simd(0xe5),
+  mul: simd(0xe6),
+  div: simd(0xe7),
+  max: simd(0xe9),
+  /** min and max by one comparison each: the first operand where it is NaN. */
+  lesser: simd(0xea),
+  greater: simd(0xeb),
+  neg: simd(0xe1),
+  shiftLeft: simd(0xab)
+}
+
+/** What Node.js has, and its types have not. */
+interface Runtime {
+  readonly Module: new (bytes: Uint8Array) => object
+  readonly Instance: new (module: object, imports: object) => { readonly exports: object }
+}
+
+/** Functions that work on that memory, a `WebAssembly.Memory`, by their names. */
+export function instantiate(
+  functions: readonly WasmFunction[],
+  memory: object
+): Readonly<Record<string, (...given: number[]) => void>> {
+  const { Module, Instance } = (globalThis as unknown as { readonly WebAssembly: Runtime }).WebAssembly
+  const { exports } = new Instance(new Module(assemble(functions)), { env: { memory } })
+  return exports as ReturnType<typeof instantiate>
+}
+
+/** The module's bytes. It imports `env.memory` and exports each function under its name. */
+function assemble(functions: readonly WasmFunction[]): Uint8Array {
+  const types = functions.map(({ parameters }): Code => [0x60, list(parameters.map(({ type }) => type)), list([])])
+  const exported = functions.map(({ name }, i): Code => [text(name), 0x00, unsigned(i)])
+  const code = functions.map(({ locals, body }) => sized([list(locals.map(({ type }): Code => [1, type])), body, 0x0b]))
+  return Uint8Array.from(
+    bytesOf([
+      [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+      section(1, list(types)),
+      section(2, list([[text('env'), text('memory'), 0x02, 0x00, unsigned(1)]])),
+      section(3, list(functions.map((_, i) => unsigned(i)))),
+      section(7, list(exported)),
+      section(10, list(code))
+    ])
+  )
+}
+
+const section = (id: number, content: Code): Code => [id, sized(content)]
+const list = (items: readonly Code[]): Code => [unsigned(items.length), items]
+const text = (value: string): Code => list([...new TextEncoder().encode(value)])
+
+function sized(content: Code): Code {
+  const bytes = bytesOf(content)
+  return [unsigned(bytes.length), bytes]
+}
+
+function bytesOf(code: Code): readonly number[] {
+  return typeof code === 'number' ? [code] : code.flatMap(bytesOf)
+}
+
+/** LEB128. */
+function unsigned(value: number): Code {
+  return value < 0x80 ? value : [(value & 0x7f) | 0x80, unsigned(value >>> 7)]
+}
+
+function signed(value: number): Code {
+  const rest = value >> 7
+  const isLast = (rest === 0 && (value & 0x40) === 0) || (rest === -1 && (value & 0x40) !== 0)
+  return isLast ? value & 0x7f : [(value & 0x7f) | 0x80, signed(rest)]
+}
+
+function float32Bytes(value: number): readonly number[] {
+  return [...new Uint8Array(Float32Array.of(value).buffer)]
+}

@@ -1,0 +1,48 @@
+/** What fully connected layers are given by a BLAS on wasm, against the backend's own operations. */
+import assert from 'node:assert/strict'
+import * as tf from '@tensorflow/tfjs-core'
+import fc from 'fast-check'
+import { type AffineKernel, openDevice } from '../../../src/device/index.js'
+
+const sizes = fc.integer({ min: 1, max: 9 })
+
+function run<Made = tf.Tensor>(kernel: AffineKernel, inputs: tf.NamedTensorMap): Made {
+  return tf.engine().runKernel(kernel, inputs, {}) as Made
+}
+
+function near(actual: tf.Tensor, expected: tf.Tensor): void {
+  assert.deepEqual(actual.shape, expected.shape)
+  const [a, b] = [actual, expected].map(tensor => tensor.dataSync())
+  for (const [i, value] of b.entries()) assert.ok(Math.abs(a[i] - value) < 1e-5, `${i}: ${a[i]}, not ${value}`)
+}
+
+describe('affine maps by a BLAS', () => {
+  before(async function () {
+    const { detail, hasFastProducts } = await openDevice('wasm')
+    if (hasFastProducts) return
+    console.log(`      skipped: no BLAS was found (${detail}); admb doctor says how to get one`)
+    this.skip()
+  })
+
+  it('are those of products and sums, whatever the shapes', () => {
+    fc.assert(
+      fc.property(fc.array(sizes, { maxLength: 2 }), sizes, sizes, (outer, width, units) =>
+        tf.tidy(() => {
+          const draw = (shape: number[], seed: number) => tf.randomUniform(shape, -1, 1, 'float32', seed)
+          const [x, dy] = [draw([...outer, width], 1), draw([...outer, units], 2)]
+          const [kernel, bias] = [draw([width, units], 3), draw([units], 4)]
+          const rows = tf.reshape(x, [-1, width]) as tf.Tensor2D
+          const above = tf.reshape(dy, [-1, units]) as tf.Tensor2D
+          const y = tf.add(tf.matMul(rows, kernel as tf.Tensor2D), bias)
+          near(run('Affine', { x, kernel, bias }), tf.reshape(y, dy.shape))
+          const back = tf.matMul(above, kernel as tf.Tensor2D, false, true)
+          near(run('AffineBack', { dy, kernel }), tf.reshape(back, x.shape))
+          const [dKernel, dBias] = run<tf.Tensor[]>('AffineGradients', { x, dy })
+          near(dKernel, tf.matMul(rows, above, true))
+          near(dBias, tf.sum(above, 0))
+        })
+      ),
+      { numRuns: 100 }
+    )
+  })
+})

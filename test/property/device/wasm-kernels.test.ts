@@ -1,0 +1,149 @@
+/** Our kernels for the wasm backend against the operations of TensorFlow.js that they stand for, whatever the lengths. */
+import assert from 'node:assert/strict'
+import * as tf from '@tensorflow/tfjs-core'
+import fc from 'fast-check'
+import { openDevice, type WasmKernel } from '../../../src/device/index.js'
+
+const number = fc.float({ min: -8, max: 8, noNaN: true })
+/** So many rows of so many numbers: lengths that are multiples of four, and others. */
+const matrices = fc
+  .record({ rows: fc.integer({ min: 1, max: 7 }), width: fc.integer({ min: 1, max: 11 }) })
+  .chain(({ rows, width }) =>
+    fc.record({
+      shape: fc.constant([rows, width] as [number, number]),
+      values: fc.array(number, { minLength: rows * width, maxLength: rows * width }),
+      others: fc.array(number, { minLength: rows * width, maxLength: rows * width })
+    })
+  )
+
+function run<Made = tf.Tensor>(kernel: WasmKernel, inputs: tf.NamedTensorMap, attributes: object = {}): Made {
+  return tf.engine().runKernel(kernel, inputs, attributes as tf.NamedAttrMap) as Made
+}
+
+function near(actual: tf.Tensor, expected: tf.Tensor, tolerance = 2e-6): void {
+  assert.deepEqual(actual.shape, expected.shape)
+  const [a, b] = [actual, expected].map(tensor => tensor.dataSync())
+  for (const [i, value] of b.entries()) {
+    assert.ok(Math.abs(a[i] - value) <= tolerance * (1 + Math.abs(value)), `${i}: ${a[i]}, not ${value}`)
+  }
+}
+
+function forMatrices(check: (x: tf.Tensor2D, y: tf.Tensor2D) => void): void {
+  fc.assert(
+    fc.property(matrices, ({ shape, values, others }) =>
+      tf.tidy(() => check(tf.tensor2d(values, shape), tf.tensor2d(others, shape)))
+    ),
+    { numRuns: 100 }
+  )
+}
+
+/** Value and slope. */
+function geluAt(z: number): [y: number, slope: number] {
+  const c = Math.sqrt(2 / Math.PI)
+  const t = Math.tanh(c * (z + 0.044715 * z ** 3))
+  return [0.5 * z * (1 + t), 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * c * (1 + 3 * 0.044715 * z * z)]
+}
+
+describe('kernels for wasm', () => {
+  before(() => openDevice('wasm'))
+
+  it('add and multiply, a row to each row as well, and add up rows', () =>
+    forMatrices((x, y) => {
+      const row = tf.reshape(tf.slice(y, [0, 0], [1, -1]), [-1])
+      near(run('AddInPlace', { x: tf.add(x, 0), y }), tf.add(x, y), 0)
+      near(run('MultiplyInPlace', { x: tf.add(x, 0), y }), tf.mul(x, y), 0)
+      near(run('AddInPlace', { x: tf.add(x, 0), y: row }), tf.add(x, row), 0)
+      near(run('SumRows', { x }), tf.sum(x, 0), 1e-5)
+    }))
+
+  it('gelu and its slope', () =>
+    forMatrices(z => {
+      const known = Array.from(z.dataSync(), geluAt)
+      const [expected, slope] = [0, 1].map(i =>
+        tf.tensor2d(
+          known.map(pair => pair[i]),
+          z.shape
+        )
+      )
+      near(run('GeluInPlace', { z: tf.add(z, 0) }), expected)
+      const [y, slopes] = run<tf.Tensor[]>('GeluWithSlopeInPlace', { z: tf.add(z, 0) })
+      near(y, expected)
+      near(slopes, slope, 1e-5)
+    }))
+
+  it('gelu far from zero, and of what is no number', () => {
+    tf.tidy(() => {
+      const z = [-1e4, -50, -20, 20, 50, 1e4, Number.NaN]
+      const y = [...run('GeluInPlace', { z: tf.tensor1d(z) }).dataSync()]
+      assert.deepEqual(
+        y.map(Math.abs).map(value => (value < 1e-20 ? 0 : value)),
+        [0, 0, 0, 20, 50, 1e4, Number.NaN]
+      )
+    })
+  })
+
+  it('layer norm', () =>
+    forMatrices((x, y) => {
+      const [scale, offset] = [tf.sum(y, 0), tf.mean(y, 0)]
+      const { mean, variance } = tf.moments(x, -1, true)
+      const inverse = tf.rsqrt(tf.add(variance, 0.1))
+      const normal = tf.mul(tf.sub(x, mean), inverse)
+      const made = run<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon: 0.1 })
+      near(made[0], tf.add(tf.mul(normal, scale), offset), 1e-4)
+      near(made[1], mean, 1e-5)
+      near(made[2], inverse, 1e-5)
+    }))
+
+  it('layer norm back', () =>
+    forMatrices((x, dy) => {
+      const scale = tf.mean(dy, 0)
+      const { mean, variance } = tf.moments(x, -1, true)
+      const inverse = tf.rsqrt(tf.add(variance, 0.1))
+      const normal = tf.mul(tf.sub(x, mean), inverse)
+      const d = tf.mul(dy, scale)
+      const along = tf.mul(normal, tf.mean(tf.mul(d, normal), -1, true))
+      const expected = tf.mul(tf.sub(tf.sub(d, tf.mean(d, -1, true)), along), inverse)
+      const [dx, dScale, dOffset] = run<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
+      near(dx, expected, 1e-3)
+      near(dScale, tf.sum(tf.mul(dy, normal), 0), 1e-4)
+      near(dOffset, tf.sum(dy, 0), 1e-4)
+    }))
+
+  it('softmax', () =>
+    forMatrices(x => near(run('SoftmaxInPlace', { x: tf.add(x, 0) }, { isCausal: false }), tf.softmax(x))))
+
+  it('softmax that sees no later position', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 3 }), (length, batch) =>
+        tf.tidy(() => {
+          const x = tf.randomUniform([batch, length, length], -4, 4, 'float32', length)
+          const later = tf.sub(1, tf.linalg.bandPart(tf.ones([length, length]), -1, 0))
+          const expected = tf.softmax(tf.sub(x, tf.mul(later, 1e9)))
+          near(run('SoftmaxInPlace', { x: tf.add(x, 0) }, { isCausal: true }), expected)
+        })
+      ),
+      { numRuns: 30 }
+    )
+  })
+
+  it('softmax back', () =>
+    forMatrices((x, dp) => {
+      const p = tf.softmax(x)
+      const expected = tf.mul(p, tf.sub(dp, tf.sum(tf.mul(p, dp), -1, true)))
+      near(run('SoftmaxBackInPlace', { dp: tf.add(dp, 0), p }), expected, 1e-5)
+    }))
+
+  it('write in place only where no other tensor has the same memory', () => {
+    tf.tidy(() => {
+      for (const kernel of ['AddInPlace', 'MultiplyInPlace'] as const) {
+        const x = tf.tensor1d([1, 2, 3, 4, 5])
+        const shared = tf.reshape(x, [1, 5])
+        const made = run(kernel, { x, y: tf.tensor1d([2, 2, 2, 2, 2]) })
+        assert.deepEqual([...shared.dataSync()], [1, 2, 3, 4, 5])
+        assert.notEqual(made.dataId, x.dataId)
+        shared.dispose()
+        assert.equal(run(kernel, { x, y: tf.tensor1d([2, 2, 2, 2, 2]) }).dataId, x.dataId)
+      }
+    })
+  })
+})
