@@ -2,7 +2,6 @@
  * The machine's own matrix product: `cblas_sgemm` of a BLAS library that is installed, called through the optional package
  * koffi. Which one and with how many threads is part of what `admb doctor` tells.
  */
-import { withBestKernels } from './blas-core.js'
 import { DeviceError } from './errors.js'
 
 export interface BlasOptions {
@@ -74,8 +73,7 @@ export async function loadBlas({ library, threads = 1 }: BlasOptions): Promise<B
   }
   for (const name of library === undefined ? (LIBRARIES[process.platform] ?? []) : [library]) {
     try {
-      const loaded = withBestKernels(() => koffi.load(name))
-      return checked(bind(koffi, loaded, name, threads))
+      return checked(bind(koffi, koffi.load(name), name, threads))
     } catch (error) {
       if (library !== undefined) throw new DeviceError(`BLAS ${library} cannot be used: ${firstLine(error)}`)
     }

@@ -1,5 +1,5 @@
 /** The learner thread as the main thread sees it: typed messages, answers as promises, one way to stop. */
-import { SHARE_ENV, Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import type {
   FromLearner,
   InputAnswer,
@@ -57,12 +57,7 @@ export class LearnerHandle {
 
   constructor(init: LearnerInit) {
     const readsStdin = init.stream?.data === '-'
-    const worker = new Worker(new URL('./learner-thread.js', import.meta.url), {
-      workerData: init,
-      stdin: readsStdin,
-      // Libraries read the process's own variables, where a copy's changes are not.
-      env: SHARE_ENV
-    })
+    const worker = new Worker(new URL('./learner-thread.js', import.meta.url), { workerData: init, stdin: readsStdin })
     this.#worker = worker
     const input = worker.stdin
     if (input) process.stdin.pipe(input)
