@@ -19,6 +19,7 @@ import { zeros } from '../../../src/learner/index.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { difference } from '../../support/l2l/layers.js'
 import { stepOf } from '../../support/l2l/models.js'
+import { needWebgpu } from '../../support/webgpu.js'
 
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
 
@@ -68,14 +69,7 @@ const TRAIN = ['train', '--data', 'digits', '--model', 'mlp', '--batch', '16', '
 describe('the device webgpu', function () {
   this.timeout(120_000)
 
-  before(async function () {
-    try {
-      await openDevice('webgpu')
-    } catch (error) {
-      console.log(`${(error as Error).message}: tests on it are skipped`)
-      this.skip()
-    }
-  })
+  before(needWebgpu)
   after(() => openDevice('wasm'))
 
   it('is not taken by itself where it is the processor that computes', async function () {

@@ -4,6 +4,7 @@ import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { uniforms } from '../../../src/l2l/random.js'
+import { needWebgpu } from '../../support/webgpu.js'
 
 const updates = fc.integer({ min: 1, max: 9 }).chain(rows =>
   fc.record({
@@ -18,14 +19,7 @@ const updates = fc.integer({ min: 1, max: 9 }).chain(rows =>
 describe('kernels on webgpu', function () {
   this.timeout(60_000)
 
-  before(async function () {
-    try {
-      await openDevice('webgpu')
-    } catch (error) {
-      console.log(`${(error as Error).message}: tests on it are skipped`)
-      this.skip()
-    }
-  })
+  before(needWebgpu)
   after(() => openDevice('wasm'))
 
   it('add rows that fall together in their order, to the last bit', () => {
