@@ -6,19 +6,18 @@ import './polyfill.js'
 import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
 import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { type Identify, identify } from '@libp2p/identify'
-import type { ConnectionProtector, Libp2p, Transport } from '@libp2p/interface'
+import type { Libp2p, Transport } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
-import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
 import { yamux } from '@libp2p/yamux'
 import { createLibp2p } from 'libp2p'
 import type { AccessControl } from './access.js'
 import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
 import { gossipService } from './gossip.js'
-import { type IdentityKey, parseNetworkKey } from './keys.js'
-import { protectionFailed } from './libp2p-errors.js'
+import { type IdentityKey, rawNetworkKey } from './keys.js'
 import type { Limits } from './limits.js'
 import type { Log } from './options.js'
+import { networkKeyProtector } from './protector.js'
 import { keepReservations, type Reservations } from './relay-keeper.js'
 
 /** The mDNS service that peers look for on their local network. */
@@ -50,6 +49,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const [listen, announce] = [options.listen, options.announce].map(texts => texts.map(parseAddress))
   const hasWebSockets = [...listen, ...announce, ...dials.map(parseAddress)].some(isWebSocket)
   const relaying = circuitRelayTransport()
+  const protector = options.networkKey && networkKeyProtector(rawNetworkKey(options.networkKey))
   let reservations: Reservations | undefined
   const host = await createLibp2p({
     start: false,
@@ -68,7 +68,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
     connectionEncrypters: [noise()],
     // A window below the read buffer's limit: a reader that pauses is waited for instead of reset.
     streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 2 ** 21, maxReadBufferLength: 2 ** 22 } })],
-    ...(options.networkKey && { connectionProtector: protector(options.networkKey) }),
+    ...(protector && { connectionProtector: () => protector }),
     connectionGater: options.access.gater,
     connectionManager: {
       maxConnections: limits.connections,
@@ -109,17 +109,4 @@ function relayed({ relayedPeers }: Limits) {
 async function natServices() {
   const [{ autoNAT }, { dcutr }] = await Promise.all([import('@libp2p/autonat'), import('@libp2p/dcutr')])
   return { autoNat: autoNAT(), dcutr: dcutr() }
-}
-
-/** libp2p's protector, whose failure (a network key at this end only) is told apart from that of a dial. */
-function protector(networkKey: Uint8Array): () => ConnectionProtector {
-  const inner = preSharedKey({ psk: parseNetworkKey(networkKey) })()
-  const protect: ConnectionProtector['protect'] = async (connection, options) => {
-    try {
-      return await inner.protect(connection, options)
-    } catch (error) {
-      throw Object.assign(new Error((error as Error).message), { name: protectionFailed })
-    }
-  }
-  return () => ({ protect })
 }

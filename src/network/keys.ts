@@ -63,3 +63,8 @@ export function parseNetworkKey(content: Uint8Array): Uint8Array {
   }
   return new TextEncoder().encode(`${tag}\n${encoding}\n${key.trim().toLowerCase()}\n`)
 }
+
+/** The 32 bytes of a network key file. @throws DamagedKeyError if it is none */
+export function rawNetworkKey(content: Uint8Array): Uint8Array {
+  return Buffer.from(new TextDecoder().decode(parseNetworkKey(content)).split('\n')[2], 'hex')
+}

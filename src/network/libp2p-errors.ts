@@ -10,9 +10,7 @@ import {
   UnexpectedPeerError,
   UnreachablePeerError
 } from './errors.js'
-
-/** Name of the error with which the network key's exchange fails; libp2p has none of its own for it. */
-export const protectionFailed = 'ProtectionFailedError'
+import { protectionFailed } from './protector.js'
 
 /** libp2p lists the failures of all addresses in one message, each with its stack. */
 export function explainListen(error: Error, addresses: readonly string[]): Error {

@@ -1,0 +1,109 @@
+/**
+ * Private networks: every byte of a connection is encrypted with the network key. The wire format is libp2p's pre-shared key
+ * network, version 1: each end sends a nonce of 24 bytes, then its XSalsa20 stream.
+ *
+ * This replaces `@libp2p/pnet`, whose ciphers share one WebAssembly memory that is never released and that ends the process
+ * once connections without the key have filled it.
+ */
+import { randomBytes } from 'node:crypto'
+import type { AbortOptions, ConnectionProtector, Logger, MultiaddrConnection } from '@libp2p/interface'
+import { AbstractMultiaddrConnection, byteStream, type SendResult } from '@libp2p/utils'
+import type { Uint8ArrayList } from 'uint8arraylist'
+import { StreamCipher } from './stream-cipher.js'
+
+/** Name of the error with which a connection between different network keys fails. */
+export const protectionFailed = 'ProtectionFailedError'
+
+const nonceBytes = 24
+/** Limit of the bytes that are buffered until the nonces are exchanged. One read can deliver more than a nonce. */
+const maxUnreadBytes = 1024 * 1024
+/** What libp2p sends first on every connection. */
+const preamble = new TextEncoder().encode('\x13/multistream/1.0.0\n')
+
+/**
+ * Encrypts connections with a network key. A connection ends at the first decrypted byte that libp2p would not have sent.
+ * @param key 32 bytes
+ */
+export function networkKeyProtector(key: Uint8Array): ConnectionProtector {
+  return {
+    async protect(connection: MultiaddrConnection, options) {
+      const log = connection.log.newScope('network-key')
+      const localNonce = randomBytes(nonceBytes)
+      const bytes = byteStream(connection, { maxBufferSize: maxUnreadBytes })
+      try {
+        const [remoteNonce] = await Promise.all([
+          bytes.read({ ...options, bytes: nonceBytes }),
+          bytes.write(localNonce, options)
+        ])
+        const outbound = new StreamCipher(key, localNonce)
+        const inbound = new StreamCipher(key, remoteNonce.subarray())
+        bytes.unwrap()
+        return new ProtectedConnection(connection, outbound, inbound, log)
+      } catch (error) {
+        throw new ProtectionFailedError((error as Error).message)
+      }
+    }
+  }
+}
+
+class ProtectionFailedError extends Error {
+  override readonly name = protectionFailed
+}
+
+class ProtectedConnection extends AbstractMultiaddrConnection {
+  readonly #connection: MultiaddrConnection
+  readonly #outbound: StreamCipher
+  readonly #inbound: StreamCipher
+  /** Bytes of the preamble that have arrived. */
+  #checked = 0
+
+  constructor(connection: MultiaddrConnection, outbound: StreamCipher, inbound: StreamCipher, log: Logger) {
+    super({ remoteAddr: connection.remoteAddr, direction: connection.direction, log })
+    this.#connection = connection
+    this.#outbound = outbound
+    this.#inbound = inbound
+    connection.addEventListener('message', ({ data }) => {
+      for (const bytes of data instanceof Uint8Array ? [data] : data) this.#receive(bytes)
+    })
+    connection.addEventListener('drain', () => this.onMuxerDrain())
+    connection.addEventListener('close', event => {
+      if (event.error === undefined || event.error === null) this.onTransportClosed()
+      else if (event.local) this.abort(event.error)
+      else this.onRemoteReset()
+    })
+  }
+
+  #receive(encrypted: Uint8Array): void {
+    if (this.status !== 'open' && this.status !== 'closing') return
+    try {
+      const data = this.#inbound.xor(encrypted)
+      for (let i = 0; i < data.length && this.#checked < preamble.length; i++) {
+        if (data[i] !== preamble[this.#checked++]) throw new ProtectionFailedError('the network keys differ')
+      }
+      this.onData(data)
+    } catch (error) {
+      this.abort(error as Error)
+    }
+  }
+
+  override sendData(data: Uint8ArrayList): SendResult {
+    const encrypted = this.#outbound.xor(data.subarray())
+    return { sentBytes: data.byteLength, canSendMore: this.#connection.send(encrypted) }
+  }
+
+  override sendReset(error: Error): void {
+    this.#connection.abort(error)
+  }
+
+  override async sendClose(options?: AbortOptions): Promise<void> {
+    await this.#connection.close(options)
+  }
+
+  override sendPause(): void {
+    this.#connection.pause()
+  }
+
+  override sendResume(): void {
+    this.#connection.resume()
+  }
+}
