@@ -1,59 +1,81 @@
 /**
- * Checks that imports go only where `docs/architecture.md` lets them. Values are followed by dependency-cruiser through the
- * compiled output, because it has no parser for TypeScript 7; imports of types leave no trace there and are read from
- * the sources. A check that saw no module would pass whatever the code says, so that is a failure as well.
+ * Checks that imports follow the table of modules in `docs/architecture.md`. dependency-cruiser follows values through the
+ * compiled output, because it has no parser for TypeScript 7. Imports of types leave no trace there and are read from the
+ * sources. A check that saw no module would pass whatever the code says, so that is a failure as well.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser'
 
-interface Room {
-  /** Rooms whose code it may call. */
+interface Module {
+  /** Modules whose code it may call. */
   readonly values: readonly string[]
-  /** Rooms of which it may know the types, too. */
-  readonly types: readonly string[]
+  /** Further modules of which it may import types. */
+  readonly types?: readonly string[]
 }
 
-/** The table of `docs/architecture.md`. A room may always import itself. All but `sim` lie in `src`. */
-export const ROOMS: Readonly<Record<string, Room>> = {
-  sim: { values: ['admb', 'overlay', 'learner'], types: [] },
-  admb: { values: [], types: ['learner'] },
-  overlay: { values: [], types: [] },
-  learner: { values: [], types: [] },
-  device: { values: [], types: [] },
-  l2l: { values: ['learner', 'device'], types: [] },
-  streams: { values: [], types: ['learner'] },
-  network: { values: [], types: ['admb', 'overlay'] },
-  storage: { values: [], types: ['admb'] },
-  view: { values: [], types: [] },
-  peer: { values: ['admb', 'overlay', 'learner', 'l2l', 'streams', 'network', 'storage', 'view'], types: [] },
-  page: { values: ['view'], types: [] },
-  server: { values: ['peer'], types: ['view'] },
-  library: { values: ['learner', 'l2l', 'streams', 'peer', 'server', 'sim'], types: [] },
-  report: { values: ['sim'], types: ['admb'] },
-  cli: {
+/** The table of `docs/architecture.md`, by folder. A module may always import itself; a nested one is a module of its own. */
+export const MODULES: Readonly<Record<string, Module>> = {
+  'src/base': { values: [] },
+  'src/admb': { values: ['src/base'], types: ['src/learner'] },
+  'src/overlay': { values: ['src/base'] },
+  'src/learner': { values: ['src/base'] },
+  'src/device': { values: ['src/base'] },
+  'src/nn': { values: ['src/base', 'src/device'], types: ['src/learner'] },
+  'src/l2l': { values: ['src/base', 'src/learner', 'src/device', 'src/nn'] },
+  'src/streams': { values: ['src/base'], types: ['src/learner'] },
+  'src/task': { values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/streams'], types: ['src/admb'] },
+  'src/network': { values: ['src/base'], types: ['src/admb', 'src/overlay'] },
+  'src/storage': { values: ['src/base'], types: ['src/admb'] },
+  'src/view': { values: ['src/base'] },
+  'src/peer': {
     values: [
-      'admb',
-      'overlay',
-      'learner',
-      'device',
-      'l2l',
-      'streams',
-      'network',
-      'storage',
-      'view',
-      'peer',
-      'server',
-      'library',
+      'src/base',
+      'src/admb',
+      'src/overlay',
+      'src/learner',
+      'src/device',
+      'src/nn',
+      'src/l2l',
+      'src/streams',
+      'src/task',
+      'src/network',
+      'src/storage',
+      'src/view'
+    ]
+  },
+  'src/page': { values: ['src/view'] },
+  'src/server': { values: ['src/base', 'src/peer'], types: ['src/view'] },
+  sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner'] },
+  'sim/report': { values: ['sim'], types: ['src/admb'] },
+  'src/library': {
+    values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/streams', 'src/task', 'src/peer', 'src/server', 'sim']
+  },
+  'src/cli': {
+    values: [
+      'src/base',
+      'src/admb',
+      'src/overlay',
+      'src/learner',
+      'src/device',
+      'src/nn',
+      'src/l2l',
+      'src/streams',
+      'src/task',
+      'src/network',
+      'src/storage',
+      'src/view',
+      'src/peer',
+      'src/server',
+      'src/library',
       'sim',
-      'report'
-    ],
-    types: []
+      'sim/report'
+    ]
   }
 }
 
-/** One line for each import that goes where it may not, and for whatever keeps the check from seeing the imports. */
+/** One line for each forbidden import, and for whatever keeps the check from seeing the imports. */
 export async function checkImports(root: string): Promise<string[]> {
   return [...checkTypes(root), ...(await checkValues(root))]
 }
@@ -70,23 +92,38 @@ async function checkValues(root: string): Promise<string[]> {
   const folders = ['dist/src', 'dist/sim'].filter(folder => existsSync(join(root, folder)))
   const { output } = await cruise(folders, options)
   const { modules, summary } = output as ICruiseResult
-  const seen = new Set(modules.map(({ source }) => roomOf(posix.relative('dist', source))))
-  const unseen = Object.keys(ROOMS).filter(room => !seen.has(room))
+  const seen = new Set(modules.map(({ source }) => moduleOf(posix.relative('dist', source))))
+  const unseen = Object.keys(MODULES).filter(module => !seen.has(module))
   return [
-    ...unseen.map(room => `dependency-cruiser saw no module of dist/${folderOf(room)}: build first (npx tsc --build)`),
+    ...unseen.map(module => `dependency-cruiser saw no file of dist/${module}: build first (npx tsc --build)`),
     ...summary.violations.map(({ from, to, rule }) => `${from} imports ${to}: ${rule.name}`)
   ]
 }
 
 function forbidden(): IForbiddenRuleType[] {
-  const rooms = Object.entries(ROOMS).map(([room, { values }]) => ({
-    name: `${room} may import only ${[room, ...values].join(', ')}`,
-    severity: 'error' as const,
-    from: { path: `^dist/${folderOf(room)}/` },
-    to: { path: '^dist/', pathNot: `^dist/(${[room, ...values].map(folderOf).join('|')})/` }
-  }))
+  const modules = Object.entries(MODULES).map(([module, { values }]) => {
+    const nested = Object.keys(MODULES).filter(other => other.startsWith(`${module}/`))
+    return {
+      name: `${module} may import only ${[module, ...values].join(', ')}`,
+      severity: 'error' as const,
+      from: { path: pattern([module]), ...(nested.length > 0 && { pathNot: pattern(nested) }) },
+      to: { path: '^dist/', pathNot: pattern([module, ...values]) }
+    }
+  })
   return [
-    ...rooms,
+    ...modules,
+    {
+      name: 'sim must not need its reports, which bring Vega along',
+      severity: 'error',
+      from: { path: pattern(['sim']), pathNot: pattern(['sim/report']) },
+      to: { path: pattern(['sim/report']) }
+    },
+    {
+      name: 'a network can be described without loading TensorFlow.js',
+      severity: 'error',
+      from: { path: pattern(['src/nn/spec']) },
+      to: { path: 'node_modules/@tensorflow', reachable: true }
+    },
     { name: 'imports must not form a circle', severity: 'error', from: {}, to: { circular: true } },
     { name: 'the import leads nowhere', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
@@ -98,17 +135,51 @@ function forbidden(): IForbiddenRuleType[] {
   ]
 }
 
+function pattern(modules: readonly string[]): string {
+  return `^dist/(${modules.join('|')})/`
+}
+
+/** Imports of types as well: their directions, and circles. */
 function checkTypes(root: string): string[] {
-  return sourcesOf(root).flatMap(file => {
-    const own = roomOf(file)
-    const room = ROOMS[own]
-    if (room === undefined) return file.split('/').length > 2 ? [`${file} is in no room of the table`] : []
-    const allowed = [own, ...room.values, ...room.types]
-    return importsOf(readFileSync(join(root, file), 'utf8'))
-      .map(target => posix.join(posix.dirname(file), target))
-      .filter(target => !allowed.includes(roomOf(target)))
-      .map(target => `${file} imports ${target}: ${own} may know only ${allowed.join(', ')}`)
-  })
+  const graph = new Map(
+    sourcesOf(root).map(file => [
+      file,
+      importsOf(readFileSync(join(root, file), 'utf8')).map(target =>
+        posix.join(posix.dirname(file), target).replace(/\.js$/, '.ts')
+      )
+    ])
+  )
+  return [...[...graph].flatMap(([file, targets]) => checkDirections(file, targets)), ...circlesOf(graph)]
+}
+
+function checkDirections(file: string, targets: readonly string[]): string[] {
+  const name = moduleOf(file)
+  if (name === undefined) return file.split('/').length > 2 ? [`${file} is in no module of the table`] : []
+  const { values, types = [] } = MODULES[name]
+  const allowed = [name, ...values, ...types]
+  return targets
+    .filter(target => !allowed.includes(moduleOf(target) ?? target))
+    .map(target => `${file} imports ${target}: ${name} may import only ${allowed.join(', ')}`)
+}
+
+/** One line for each import that closes a circle. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const found: string[] = []
+  const finished = new Set<string>()
+  const path: string[] = []
+  const visit = (file: string) => {
+    if (finished.has(file)) return
+    if (path.includes(file)) {
+      found.push(`imports must not form a circle: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`)
+      return
+    }
+    path.push(file)
+    for (const target of graph.get(file) ?? []) visit(target)
+    path.pop()
+    finished.add(file)
+  }
+  for (const file of graph.keys()) visit(file)
+  return found
 }
 
 /** All sources below `src` and `sim`, as paths from the root. */
@@ -128,14 +199,11 @@ function importsOf(source: string): string[] {
   return [...source.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(match => match[1])
 }
 
-function folderOf(room: string): string {
-  return room === 'sim' ? 'sim' : `src/${room}`
-}
-
-/** @param path from the root of the sources, or of `dist` */
-function roomOf(path: string): string {
-  const [first, second] = path.split('/')
-  return first === 'src' ? second : first
+/** The innermost module that holds a file. @param path from the root of the sources, or of `dist` */
+function moduleOf(path: string): string | undefined {
+  return Object.keys(MODULES)
+    .filter(module => path.startsWith(`${module}/`))
+    .sort((a, b) => b.length - a.length)[0]
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -1,26 +1,10 @@
 /** What the nodes learn from, one input at a time in the order of arrival, whichever node it arrives at. */
-import type { Blocks, Examples, ModelName } from '../src/learner/index.js'
 import type { Random } from './engine/random.js'
 import { ScenarioError } from './scenario.js'
+import type { Inputs, StreamName } from './streams/inputs.js'
 import { withLabelNoise } from './streams/label-noise.js'
-import type { StreamName } from './streams/names.js'
 import { type RecordedStream, replay } from './streams/replay.js'
 import { dense, type SyntheticOptions, sparse } from './streams/synthetic.js'
-
-export interface Inputs {
-  readonly model: ModelName
-  /** Number of classes, for softmax. */
-  readonly classes?: number
-  readonly dimension: number
-  /** The minimiser of the expected loss; undefined where it is not known, and then found in hindsight. */
-  readonly optimum?: Blocks
-  /** Whether inputs are no independent draws from one distribution, as the theorems suppose. Default: they are. */
-  readonly varies?: boolean
-  /** Features of an input, on average. Default: `dimension`. */
-  readonly features?: number
-  /** The next input, in arrays that the call after it reuses. */
-  next(): Examples
-}
 
 export interface InputOptions extends SyntheticOptions {
   readonly stream: StreamName

@@ -1,7 +1,7 @@
 /**
  * Eyes on a run: reports, checkers and replays watch it through this and change nothing in it.
  */
-import type { PredictorName } from '../src/admb/index.js'
+import type { PredictorId } from '../src/admb/index.js'
 import type { Fault } from './faults/schedule.js'
 
 export interface Observer {
@@ -15,7 +15,7 @@ export interface Observer {
   /** An event is about to be carried out. @param time virtual ms @param what one readable line, made only if called */
   event?(time: number, what: () => string): void
   /** A node holds another predictor from now on. */
-  holds?(time: number, node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void
+  holds?(time: number, node: number, id: PredictorId, how: 'updated' | 'adopted' | 'restarted'): void
   /** An event has been carried out. Whatever is thrown here ends the run. */
   after?(time: number): void
 }

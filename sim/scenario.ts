@@ -2,18 +2,18 @@
  * A scenario: everything that a run depends on, as plain data. YAML files and `--set key=value` give parts of it; what is
  * left out has a default. A wrong value is told with its place, what was given and what is allowed.
  */
+
 import { z } from 'zod'
+import { CodedError } from '../src/base/errors.js'
 import { modelNames } from '../src/learner/index.js'
 import { ALGORITHMS } from './algorithms/index.js'
 import { faultKeys } from './faults/keys.js'
-import { STREAMS } from './streams/names.js'
+import { STREAMS } from './streams/inputs.js'
 import { TOPOLOGIES } from './topology.js'
 
 /** A scenario that cannot be run. */
-export class ScenarioError extends Error {
-  static readonly code = 'ERR_SCENARIO'
-  readonly code = ScenarioError.code
-  override readonly name = 'ScenarioError'
+export class ScenarioError extends CodedError {
+  static override readonly code = 'ERR_SCENARIO'
 }
 
 const share = z.number().min(0).max(1)
@@ -82,7 +82,7 @@ const schema = z.strictObject({
   /** S of ADMB's carry-over, in periods. */
   carry: z.int().min(0).default(16),
   /** Frames of ADMB with vectors of more bytes go in parts of about that many. */
-  partBytes: z
+  fragmentBytes: z
     .int()
     .min(0)
     .default(1 << 20),

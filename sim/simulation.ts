@@ -6,37 +6,38 @@ import {
   AdmbNode,
   type AdmbOptions,
   type Predictor,
-  type PredictorName,
+  type PredictorId,
   type Recipe,
   startingPredictor
 } from '../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../src/learner/index.js'
 import { algorithms } from './algorithms/index.js'
-import { invariants, Violation } from './checkers/index.js'
+import { type Invariants, invariants, Violation } from './checkers/index.js'
 import { Watch } from './checkers/watch.js'
 import { type Event, EventQueue } from './engine/queue.js'
 import { Random } from './engine/random.js'
 import { Slots } from './engine/slots.js'
 import { Trace } from './engine/trace.js'
 import { drawFaults } from './faults/draw.js'
+import { FaultInjector } from './faults/fault-injector.js'
 import { Population } from './faults/population.js'
 import type { Fault } from './faults/schedule.js'
-import { Striker } from './faults/strike.js'
-import { createInputs, type Inputs } from './inputs.js'
+import { createInputs } from './inputs.js'
 import { labelsOf } from './labels.js'
 import type { LearningNode, NodeFactory } from './learning-node.js'
 import type { Message } from './network/message.js'
 import { type Carrier, Transport } from './network/transport.js'
 import type { Observer } from './observer.js'
 import { createPace, type Pace } from './pace.js'
-import { Begun } from './regret/begun.js'
 import { areLinked, GoodPeriods } from './regret/good-periods.js'
 import { RegretMeter } from './regret/meter.js'
+import { WarmupTracker } from './regret/warmup-tracker.js'
 import type { RunResult } from './result.js'
 import { type Scenario, ScenarioError } from './scenario.js'
-import type { SimulateOptions } from './simulate.js'
+import type { Inputs } from './streams/inputs.js'
+import type { RecordedStream } from './streams/replay.js'
 import { createTopology, type Topology } from './topology.js'
-import { createWiring, type WiringRun } from './wiring/create.js'
+import { createWiring, type WiringFactory, type WiringRun } from './wiring/create.js'
 import type { Wiring } from './wiring/wiring.js'
 import type { Algorithm, World } from './world.js'
 
@@ -55,6 +56,32 @@ interface Timer {
 /** Crossings of the network within which everything settles: at each hop the longest backoff may have to pass. */
 const SETTLING = 100
 
+/** What takes the place of what a scenario says. */
+export interface SimulateOptions {
+  /** Default: the scenario's stream. */
+  readonly inputs?: Inputs
+  /** What the stream `file` consists of. */
+  readonly data?: RecordedStream
+  /** Default: the scenario's rule and average. */
+  readonly recipe?: Recipe
+  /** Default: drawn as the scenario says. */
+  readonly faults?: readonly Fault[]
+  readonly observer?: Observer
+  /** Properties to watch. Default: those that hold always if the scenario's `checks` is on, else none. */
+  readonly invariants?: Invariants
+  /** What learns at each node with the algorithm `admb`. Default: AdmbNode. */
+  readonly node?: NodeFactory
+  /** The tree, of as many nodes as the scenario has. Default: the scenario's. */
+  readonly topology?: Topology
+  /** Who is connected with whom, and how that is mended. Default: as the scenario's topology says. */
+  readonly wiring?: WiringFactory
+  /**
+   * Whether to go on after the last input, without faults, until everything has settled; a violation if it does not.
+   * Default: false.
+   */
+  readonly quiesce?: boolean
+}
+
 export class Simulation implements World, Carrier, WiringRun {
   readonly topology: Topology
   readonly learner
@@ -66,7 +93,7 @@ export class Simulation implements World, Carrier, WiringRun {
   readonly carry: number
   readonly labels: string[]
   readonly #observer: Observer
-  readonly #begun: Begun
+  readonly #warmup: WarmupTracker
   readonly population: Population
   readonly transport: Transport
   readonly algorithm: Algorithm
@@ -79,13 +106,13 @@ export class Simulation implements World, Carrier, WiringRun {
   readonly #inputs: Inputs
   readonly #pace: Pace
   readonly #wiring: Wiring
-  readonly #striker: Striker
+  readonly #injector: FaultInjector
   readonly #meter: RegretMeter
   readonly #periods: GoodPeriods
   readonly #timers = new Slots<Timer>()
   readonly #node: NodeFactory
   readonly #watch: Watch | undefined
-  readonly #settles: boolean
+  readonly #quiesces: boolean
   readonly #event: Event = { time: 0, kind: 0, a: 0, b: 0 }
   #events = 0
   /** Whether faults are over for good. */
@@ -123,11 +150,11 @@ export class Simulation implements World, Carrier, WiringRun {
     this.population = new Population(nodes, this.faults)
     this.transport = new Transport(scenario, random.fork('links'), this.population, this)
     this.#observer = options.observer ?? {}
-    this.#begun = new Begun(nodes, scenario.starts === 'distinct' ? 1 : 0)
+    this.#warmup = new WarmupTracker(nodes, scenario.starts === 'distinct' ? 1 : 0)
     this.#periods = new GoodPeriods(this.topology.diameter * (period + 2 * latency), () => this.#areLinked())
     this.#meter = new RegretMeter(this.learner, this.#inputs, this.#periods, scenario)
     this.#node = options.node ?? (settings => new AdmbNode(settings))
-    this.#settles = options.settle ?? false
+    this.#quiesces = options.quiesce ?? false
     const watched = options.invariants ?? (scenario.checks ? invariants : undefined)
     this.#watch = watched && new Watch(watched(this))
     // Where everything is checked, every node makes every predictor itself.
@@ -136,16 +163,16 @@ export class Simulation implements World, Carrier, WiringRun {
     const chances = random.fork('overlay')
     this.#wiring = options.wiring?.(this, chances) ?? createWiring(this, watched !== undefined, chances)
     const { population, transport, algorithm, labels } = this
-    this.#striker = new Striker({ population, transport, algorithm, labels, wiring: this.#wiring })
+    this.#injector = new FaultInjector({ population, transport, algorithm, labels, wiring: this.#wiring })
   }
 
   isUp(node: number): boolean {
     return node < 0 || this.population.isUp(node)
   }
 
-  holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void {
-    this.#begun.holds(node, name.updates, this.#meter.count)
-    this.#observer.holds?.(this.now, node, name, how)
+  holds(node: number, id: PredictorId, how: 'updated' | 'adopted' | 'restarted'): void {
+    this.#warmup.holds(node, id.updates, this.#meter.count)
+    this.#observer.holds?.(this.now, node, id, how)
   }
 
   createNode(index: number, options: AdmbOptions): LearningNode {
@@ -195,7 +222,7 @@ export class Simulation implements World, Carrier, WiringRun {
     this.#wiring.start()
     try {
       while (meter.count < inputs && this.#step());
-      if (this.#settles) this.#settle()
+      if (this.#quiesces) this.#quiesce()
     } catch (error) {
       if (!(error instanceof Violation)) throw error
       this.#violation = `${error.message} (at ${this.now.toFixed(2)} ms)`
@@ -209,7 +236,7 @@ export class Simulation implements World, Carrier, WiringRun {
       inputs: meter.count,
       batch,
       seed,
-      startInputs: this.#begun.inputs,
+      startInputs: this.#warmup.inputs,
       updates: tally.updates,
       adoptions: tally.adoptions,
       discarded: tally.discarded,
@@ -273,7 +300,7 @@ export class Simulation implements World, Carrier, WiringRun {
   }
 
   /** Ends all faults and goes on until everything has settled. */
-  #settle(): void {
+  #quiesce(): void {
     this.#calm = true
     this.transport.calm()
     const { now: time } = this
@@ -289,7 +316,7 @@ export class Simulation implements World, Carrier, WiringRun {
     let violation: Violation | undefined
     for (let crossings = 1; crossings <= SETTLING; crossings++) {
       while (this.#queue.nextTime <= time + crossings * crossing && this.#step());
-      violation = this.#wiring.unsettled?.() ?? this.#watch?.unsettled(node => this.isUp(node))
+      violation = this.#wiring.notQuiescent?.() ?? this.#watch?.unsettled(node => this.isUp(node))
       if (violation === undefined) return
     }
     if (violation) throw violation
@@ -332,17 +359,17 @@ export class Simulation implements World, Carrier, WiringRun {
 
   #timer(slot: number): void {
     const { node, tag, life } = this.#timers.take(slot)
-    if (this.#life(node) === life) this.#striker.whenUp(node, () => this.algorithm.timer(node, tag))
+    if (this.#life(node) === life) this.#injector.whenUp(node, () => this.algorithm.timer(node, tag))
   }
 
   #wake(node: number): void {
-    this.#striker.whenUp(node, () => this.#wiring.wake(node))
+    this.#injector.whenUp(node, () => this.#wiring.wake(node))
   }
 
   #fault(fault: Fault): void {
     if ('node' in fault && !this.population.apply(fault)) return
     this.#observer.fault?.(this.now, fault)
     this.#periods.changed(this.now)
-    this.#striker.strike(fault)
+    this.#injector.strike(fault)
   }
 }

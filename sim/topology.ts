@@ -4,7 +4,6 @@
  */
 import type { Random } from './engine/random.js'
 import { linkGraph } from './overlay/link-graph.js'
-import type { Scenario } from './scenario.js'
 
 export const TOPOLOGIES = ['path', 'star', 'tree', 'random', 'caterpillar', 'overlay'] as const
 export type TopologyName = (typeof TOPOLOGIES)[number]
@@ -21,14 +20,19 @@ export interface Topology {
   readonly links?: readonly (readonly number[])[]
 }
 
+/** The keys of a scenario that determine its topology. */
+export interface TopologyOptions {
+  readonly topology: TopologyName
+  readonly nodes: number
+  readonly degree: number
+  readonly linkDegree: number
+}
+
 /**
- * @param scenario `degree` is the most neighbours of a node: a `tree` has degree − 1 children a node, a `random` tree and a `caterpillar` keep
+ * @param options `degree` is the most neighbours of a node: a `tree` has degree − 1 children a node, a `random` tree and a `caterpillar` keep
  *   to it, a `path` and a `star` have the degree that they have
  */
-export function createTopology(
-  { topology, nodes, degree, linkDegree }: Pick<Scenario, 'topology' | 'nodes' | 'degree' | 'linkDegree'>,
-  random: Random
-): Topology {
+export function createTopology({ topology, nodes, degree, linkDegree }: TopologyOptions, random: Random): Topology {
   switch (topology) {
     case 'path':
       return fromParents(nodes, i => i - 1)

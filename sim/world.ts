@@ -2,16 +2,26 @@
  * What an algorithm sees of the simulated world, and what the world asks of an algorithm. Every algorithm of the papers is
  * a file behind this one interface, so that all are measured on the same inputs over the same network.
  */
-import type { AdmbOptions, Predictor, PredictorName, Recipe } from '../src/admb/index.js'
+import type { AdmbOptions, Predictor, PredictorId, Recipe } from '../src/admb/index.js'
 import { nextPredictor } from '../src/admb/index.js'
 import type { Blocks, Examples, Learner } from '../src/learner/index.js'
 import type { LearningNode } from './learning-node.js'
-import type { Scenario } from './scenario.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
 
+/** The keys of a scenario that algorithms read beside what `World` names. */
+export interface AlgorithmOptions {
+  readonly starts: 'common' | 'distinct'
+  /** Bytes of vectors above which a frame is split into fragments. */
+  readonly fragmentBytes: number
+  /** Periods between two checkpoints of a node. */
+  readonly checkpoint: number
+  /** Virtual milliseconds until a checkpoint is on the disk. */
+  readonly diskTime: number
+}
+
 export interface World {
-  readonly scenario: Scenario
+  readonly scenario: AlgorithmOptions
   readonly topology: Topology
   readonly learner: Learner
   readonly recipe: Recipe
@@ -34,7 +44,7 @@ export interface World {
   /** Whether the node serves inputs and hears messages now. */
   isUp(node: number): boolean
   /** A node holds another predictor from now on. */
-  holds(node: number, name: PredictorName, how: 'updated' | 'adopted' | 'restarted'): void
+  holds(node: number, id: PredictorId, how: 'updated' | 'adopted' | 'restarted'): void
   /** A node that learns by ADMB, watched where the run is; one of the same index before it is gone. */
   createNode(index: number, options: AdmbOptions): LearningNode
   /** When a link has sent what was given to it: the past if it is idle, as it always is without a limit of bandwidth. */

@@ -3,14 +3,15 @@
  * parts below, for one's own transport: the algorithm as a state machine, learners, rules, streams.
  */
 export * from './admb/index.js'
-export type { NetworkSpec, TextSpec } from './l2l/description.js'
-export type { Execution, OwnLayer, OwnLayerFactory, OwnLayerPlace } from './l2l/index.js'
-export type { Target } from './l2l/models/create.js'
-export type { Sample, WeightSpec } from './l2l/types.js'
+export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
 export {
   type Averaging,
   type AveragingSpec,
   type Blocks,
+  type CustomLoss,
+  type CustomName,
+  type CustomRuleFactory,
+  type CustomRuleSpec,
   createAveraging,
   createLearner,
   createRule,
@@ -21,11 +22,7 @@ export {
   type Learner,
   type ModelName,
   type ModelOptions,
-  type OwnLoss,
-  type OwnName,
   type OwnRule,
-  type OwnRuleFactory,
-  type OwnRuleSpec,
   type Prediction,
   type PredictWith,
   type RuleSpec,
@@ -50,6 +47,8 @@ export type { Features, Label } from './library/inputs.js'
 export { type ScenarioValues, simulate } from './library/simulate.js'
 export type { NetworkModel, TaskOptions } from './library/task.js'
 export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
+export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
+export type { Sample, WeightSpec } from './nn/types.js'
 export {
   type Download,
   type InputAnswer,
@@ -68,14 +67,14 @@ export {
 } from './peer/index.js'
 export type { HttpOptions } from './server/index.js'
 export {
+  type CustomFormat,
+  type CustomInput,
+  type CustomReader,
+  type CustomReaderFactory,
   createParser,
   type ExampleStream,
   type Format,
   type Malformed,
-  type OwnFormat,
-  type OwnInput,
-  type OwnReader,
-  type OwnReaderFactory,
   openStream,
   type Parser,
   type ParserOptions,

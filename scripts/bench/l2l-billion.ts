@@ -3,13 +3,13 @@
  * the process holds. The optimizer's state is in eight bits, and no average is kept. Takes some 8 GB and a quarter of an hour.
  */
 import { openDevice } from '../../src/device/index.js'
-import { layoutOf } from '../../src/l2l/blocks.js'
 import { nextTokenRows, tokenizerOf } from '../../src/l2l/index.js'
-import { createModel } from '../../src/l2l/models/create.js'
-import { parseModel } from '../../src/l2l/models/spec.js'
-import { alphabetOf } from '../../src/l2l/text/characters.js'
-import { RelayEngine } from '../../src/l2l/training/engine.js'
+import { L2LEngine } from '../../src/l2l/training/engine.js'
 import type { Examples } from '../../src/learner/index.js'
+import { layoutOf } from '../../src/nn/blocks.js'
+import { createModel } from '../../src/nn/create-model.js'
+import { parseModel } from '../../src/nn/spec/model-spec.js'
+import { alphabetOf } from '../../src/nn/tokenizers/characters.js'
 import { shakespeare } from './data.js'
 import type { Row } from './row.js'
 
@@ -28,7 +28,7 @@ export async function* bench(): AsyncGenerator<Row> {
   const model = createModel(spec, sample, { kind: 'next-token' })
   const weights = layoutOf(model).blocks.reduce((sum, { length }) => sum + length, 0)
   yield { name: 'weights', value: weights / 1e9, unit: 'billion', target: { least: 1 } }
-  const engine = new RelayEngine({
+  const engine = new L2LEngine({
     model,
     rule: { name: 'adam', step: 4e-7, bits: 8 },
     averaging: { name: 'none' },
@@ -45,10 +45,10 @@ export async function* bench(): AsyncGenerator<Row> {
   let first = 0
   let last = 0
   for (let step = 0; step < STEPS; step++) {
-    const before = engine.tally.loss
+    const before = engine.progress.loss
     const start = performance.now()
     engine.learn(examples)
-    last = (engine.tally.loss - before) / BATCH
+    last = (engine.progress.loss - before) / BATCH
     if (step === 0) first = last
     const details = {
       backend,

@@ -1,8 +1,9 @@
 /** The transformers that are measured, and rows for them. */
-import { createModel } from '../../src/l2l/models/create.js'
-import { parseModel } from '../../src/l2l/models/spec.js'
-import type { Model } from '../../src/l2l/types.js'
+
 import type { Examples } from '../../src/learner/index.js'
+import { createModel } from '../../src/nn/create-model.js'
+import { parseModel } from '../../src/nn/spec/model-spec.js'
+import type { Model } from '../../src/nn/types.js'
 import { Random } from '../../src/streams/index.js'
 
 export const VOCABULARY = 64

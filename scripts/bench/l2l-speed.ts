@@ -4,16 +4,23 @@
  */
 import { availableParallelism } from 'node:os'
 import * as tf from '@tensorflow/tfjs-core'
-import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
-import { BlocksHost } from '../../src/l2l/hosts.js'
-import { deviceMeter } from '../../src/l2l/relay/meter.js'
-import { Relay, type RelayOptions } from '../../src/l2l/relay/relay.js'
-import { GradientSum, judge, load, microbatches, type Run, trainingPass } from '../../src/l2l/relay/run.js'
-import { createStash } from '../../src/l2l/relay/stash.js'
-import { DenseRows } from '../../src/l2l/rows.js'
-import { RelayEngine } from '../../src/l2l/training/engine.js'
-import type { Model } from '../../src/l2l/types.js'
+import { DenseRows } from '../../src/l2l/dense-rows.js'
+import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { deviceMeter } from '../../src/l2l/executor/meter.js'
+import { createStash } from '../../src/l2l/executor/stash.js'
+import {
+  GradientSum,
+  load,
+  lossAndGradient,
+  microbatches,
+  type StepContext,
+  trainingPass
+} from '../../src/l2l/executor/step.js'
+import { BlockStore } from '../../src/l2l/parameter-store.js'
+import { L2LEngine } from '../../src/l2l/training/engine.js'
 import { zeros } from '../../src/learner/index.js'
+import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
+import type { Model } from '../../src/nn/types.js'
 import { gpt, HEADS, type Shape, tokens, VOCABULARY } from './l2l-model.js'
 import { startTorch } from './l2l-torch.js'
 import type { Row } from './row.js'
@@ -44,24 +51,24 @@ async function* besideTorch(backend: string): AsyncGenerator<Row> {
   const batch = new DenseRows(model)
   const rows = tokens(shape, shape.batch)
   for (let row = 0; row < rows.size; row++) batch.append(rows, row)
-  const host = new BlocksHost(model, parameters, gradient)
-  const relay = new Relay(model, { schedule: 'l2l-p', microbatch: shape.microbatch })
+  const store = new BlockStore(model, parameters, gradient)
+  const executor = new Executor(model, { schedule: 'l2l-p', microbatch: shape.microbatch })
   const threads = backend === 'tensorflow' ? availableParallelism() : 1
   const torch = await startTorch({ ...shape, layers: LAYERS, heads: HEADS, vocabulary: VOCABULARY, threads })
   let [relayed, checkpointed, inTorch] = [1, 1, 1].map(() => Number.POSITIVE_INFINITY)
   for (let turn = 0; turn < TURNS; turn++) {
     relayed = Math.min(
       relayed,
-      cpuMs(() => relay.train(host, batch))
+      cpuMs(() => executor.train(store, batch))
     )
     checkpointed = Math.min(
       checkpointed,
-      cpuMs(() => trainWithCheckpoints(model, host, batch))
+      cpuMs(() => trainWithCheckpoints(model, store, batch))
     )
     if (torch !== undefined) inTorch = Math.min(inTorch, await torch.stepCpuMs())
   }
   torch?.stop()
-  relay.close()
+  executor.close()
   const details = { backend, layers: LAYERS, ...shape, stepCpuMs: relayed, checkpointed }
   const again = 'l2l-p over a baseline that computes insides again'
   yield { name: again, value: relayed / checkpointed, unit: 'times', target: { most: 1.05 }, details }
@@ -80,14 +87,14 @@ async function* besideTorch(backend: string): AsyncGenerator<Row> {
 }
 
 /** Plain training that keeps only each layer's input: everything is on the device, insides are computed again. */
-function trainWithCheckpoints(model: Model, host: BlocksHost, batch: DenseRows): void {
+function trainWithCheckpoints(model: Model, store: BlockStore, batch: DenseRows): void {
   const stash = createStash('device', 'float32')
   const meter = deviceMeter()
   const score = { loss: 0, hits: 0 }
   const keeps = new Set<number>()
-  const run: Run = {
+  const context: StepContext = {
     model,
-    host,
+    store,
     batch,
     microbatch: batch.size,
     step: 0,
@@ -97,24 +104,24 @@ function trainWithCheckpoints(model: Model, host: BlocksHost, batch: DenseRows):
     resident: new Set(),
     meter,
     score,
-    keeps,
+    saves: keeps,
     outputs: stash,
     gradients: stash
   }
   tf.tidy(() => {
-    const weights = model.layers.map((_, l) => load(run, l))
-    for (const [microbatch, rows] of microbatches(run).entries()) {
+    const weights = model.layers.map((_, l) => load(context, l))
+    for (const [microbatch, rows] of microbatches(context).entries()) {
       const inputs = [batch.inputs(...rows)]
       for (const [l, layer] of model.layers.entries()) {
-        inputs.push(layer.forward(inputs[l], weights[l], trainingPass(run, l, microbatch)))
+        inputs.push(layer.forward(inputs[l], weights[l], trainingPass(context, l, microbatch)))
       }
-      let dy = judge(model.head, run, rows, inputs.pop() as tf.Tensor)
+      let dy = lossAndGradient(model.head, context, rows, inputs.pop() as tf.Tensor)
       for (let l = model.layers.length - 1; l >= 0; l--) {
-        const { dx, dWeights } = model.layers[l].vjp(inputs[l], weights[l], dy, trainingPass(run, l, microbatch))
+        const { dx, dWeights } = model.layers[l].vjp(inputs[l], weights[l], dy, trainingPass(context, l, microbatch))
         tf.dispose([inputs[l], dy])
         const sum = new GradientSum()
         sum.add(dWeights)
-        sum.leave(run, l)
+        sum.flush(context, l)
         dy = dx ?? dy
       }
     }
@@ -158,12 +165,12 @@ function* inOneBudget(backend: string): Generator<Row> {
 
 class Trainer {
   #leastMs = Number.POSITIVE_INFINITY
-  readonly #engine: RelayEngine
+  readonly #engine: L2LEngine
   readonly #shape: Shape
 
-  constructor(model: Model, shape: Shape, way: RelayOptions) {
+  constructor(model: Model, shape: Shape, way: ExecutorOptions) {
     this.#shape = shape
-    this.#engine = new RelayEngine({
+    this.#engine = new L2LEngine({
       model,
       rule: { name: 'adam' },
       averaging: { name: 'tail' },

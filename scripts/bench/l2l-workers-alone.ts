@@ -1,9 +1,9 @@
 /** The other processes of the workers' benchmark: steps of a small transformer on so many devices, and nothing else. */
 import { openDevice } from '../../src/device/index.js'
-import type { NetworkSpec } from '../../src/l2l/description.js'
 import { networkModel } from '../../src/l2l/execution.js'
-import { parseModel } from '../../src/l2l/models/spec.js'
-import { RelayEngine } from '../../src/l2l/training/engine.js'
+import { L2LEngine } from '../../src/l2l/training/engine.js'
+import { parseModel } from '../../src/nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../src/nn/spec/network-spec.js'
 import { Random } from '../../src/streams/index.js'
 
 export interface Steps {
@@ -26,7 +26,7 @@ const network: NetworkSpec = {
   sample: { kind: 'tokens', shape: [LENGTH], vocabulary: VOCABULARY },
   target: { kind: 'next-token' }
 }
-const engine = new RelayEngine({
+const engine = new L2LEngine({
   model: networkModel(network),
   rule: { name: 'momentum' },
   averaging: { name: 'none' },

@@ -4,13 +4,13 @@
  * well.
  */
 import { openDevice } from '../../src/device/index.js'
-import { initialBlocks, layoutOf } from '../../src/l2l/blocks.js'
-import { BlocksHost } from '../../src/l2l/hosts.js'
-import { Relay, type RelayOptions } from '../../src/l2l/relay/relay.js'
-import { DenseRows } from '../../src/l2l/rows.js'
-import { RelayEngine } from '../../src/l2l/training/engine.js'
-import type { Model } from '../../src/l2l/types.js'
+import { DenseRows } from '../../src/l2l/dense-rows.js'
+import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { BlockStore } from '../../src/l2l/parameter-store.js'
+import { L2LEngine } from '../../src/l2l/training/engine.js'
 import { zeros } from '../../src/learner/index.js'
+import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
+import type { Model } from '../../src/nn/types.js'
 import { gpt, type Shape, tokens } from './l2l-model.js'
 import { speed } from './l2l-speed.js'
 import type { Row } from './row.js'
@@ -22,7 +22,7 @@ const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
 const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
 const DEPTHS = [4, 8, 16, 32, 64]
 
-type Way = RelayOptions & { readonly schedule: NonNullable<RelayOptions['schedule']> }
+type Way = ExecutorOptions & { readonly schedule: NonNullable<ExecutorOptions['schedule']> }
 
 export async function* bench(): AsyncGenerator<Row> {
   const { name: backend } = await openDevice('auto')
@@ -43,31 +43,31 @@ interface Step {
 
 /** One minibatch forward and back; the optimizer is not in it. */
 function step(model: Model, shape: Shape, way: Way): Step {
-  const relay = new Relay(model, way)
+  const executor = new Executor(model, way)
   const parameters = initialBlocks(model, 1)
   const gradient = zeros(layoutOf(model))
   const batch = new DenseRows(model)
   const examples = tokens(shape, shape.batch)
   for (let row = 0; row < examples.size; row++) batch.append(examples, row)
-  const before = relay.meter.bytes
-  relay.meter.resetPeak()
+  const before = executor.meter.bytes
+  executor.meter.resetPeak()
   const start = performance.now()
   const cpu = process.cpuUsage()
   try {
-    relay.train(new BlocksHost(model, parameters, gradient), batch)
+    executor.train(new BlockStore(model, parameters, gradient), batch)
     const ms = performance.now() - start
     const cpuMs = process.cpuUsage(cpu).user / 1000
     const blocks = [...parameters, ...gradient].reduce((sum, block) => sum + block.byteLength, 0)
     return {
       ms,
       cpuMs,
-      deviceBytes: relay.meter.peakBytes - before,
-      hostBytes: blocks + relay.stashPeakBytes,
+      deviceBytes: executor.meter.peakBytes - before,
+      hostBytes: blocks + executor.stashPeakBytes,
       gradient
     }
   } finally {
-    relay.close()
-    relay.meter.limit = Number.POSITIVE_INFINITY
+    executor.close()
+    executor.meter.limit = Number.POSITIVE_INFINITY
   }
 }
 
@@ -170,7 +170,7 @@ function* exposed(backend: string): Generator<Row> {
     ['l2l', 0],
     ['l2l-p', 1]
   ] as const) {
-    const engine = new RelayEngine({
+    const engine = new L2LEngine({
       model: gpt(4, TIME),
       rule: { name: 'adam' },
       averaging: { name: 'tail' },

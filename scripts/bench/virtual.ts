@@ -116,6 +116,6 @@ export function playVirtually(
   }
   const sum = (of: (peer: VirtualPeer) => number) => peers.reduce((all, peer) => all + of(peer), 0)
   const inputs = sum(peer => peer.inputs)
-  const updates = Math.max(...peers.map(peer => peer.node.predictor.name.updates))
+  const updates = Math.max(...peers.map(peer => peer.node.predictor.id.updates))
   return { loss: sum(peer => peer.score.loss) / inputs, used: 1 - sum(peer => peer.node.discarded) / inputs, updates }
 }

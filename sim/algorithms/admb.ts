@@ -2,7 +2,7 @@
  * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
  * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
  */
-import { isPart, nameKey, type Precedence, type Predictor, type PredictorName } from '../../src/admb/index.js'
+import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { Slab } from '../engine/slab.js'
 import { Disk } from '../faults/disk.js'
@@ -27,20 +27,20 @@ class Shared {
   readonly #predictors = new Map<string, Predictor>()
 
   add(predictor: Predictor): void {
-    this.#predictors.set(nameKey(predictor.name), predictor)
+    this.#predictors.set(formatId(predictor.id), predictor)
     if (this.#predictors.size > MOST_SHARED) {
       this.#predictors.delete(this.#predictors.keys().next().value as string)
     }
   }
 
-  get(name: PredictorName): Predictor | undefined {
-    return this.#predictors.get(nameKey(name))
+  get(id: PredictorId): Predictor | undefined {
+    return this.#predictors.get(formatId(id))
   }
 }
 
 /** The start as if that node had made it. */
 function ownStart(start: Predictor, origin: string): Predictor {
-  return { ...start, name: { ...start.name, updates: 1, origin, incarnation: 1 } }
+  return { ...start, id: { ...start.id, updates: 1, origin, incarnation: 1 } }
 }
 
 export const admb: AlgorithmFactory = world => run(world, 'origin')
@@ -62,8 +62,8 @@ function run(world: World, precedence: Precedence): Algorithm {
       batch,
       carry,
       precedence,
-      partBytes: scenario.partBytes,
-      known: world.sharesPredictors ? name => shared.get(name) : undefined,
+      fragmentBytes: scenario.fragmentBytes,
+      known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length)
     })
   const sites: Site[] = topology.neighbours.map((_, index) => ({
@@ -90,17 +90,17 @@ function run(world: World, precedence: Precedence): Algorithm {
       }
       frame = node.frame(neighbour)
       if (frame) world.send(index, neighbour, frame, frame.length)
-    } while (frame && isPart(frame))
+    } while (frame && isFragment(frame))
   }
   const settle = (index: number) => {
     const { node, neighbours } = sites[index]
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
-        world.holds(index, effect.predictor.name, 'adopted')
+        world.holds(index, effect.predictor.id, 'adopted')
       } else if (effect.kind === 'updated') {
         shared.add(effect.predictor)
-        world.holds(index, effect.predictor.name, 'updated')
+        world.holds(index, effect.predictor.id, 'updated')
       }
     }
     for (const neighbour of neighbours) speak(index, neighbour)
@@ -161,10 +161,10 @@ function run(world: World, precedence: Precedence): Algorithm {
         site.node.restore(bytes)
         site.disk.reread(site.node.snapshot())
       }
-      world.holds(index, site.node.predictor.name, 'restarted')
+      world.holds(index, site.node.predictor.id, 'restarted')
     },
     tally: () => ({
-      updates: Math.max(...sites.map(({ node }) => node.predictor.name.updates)),
+      updates: Math.max(...sites.map(({ node }) => node.predictor.id.updates)),
       adoptions,
       discarded: lost + sites.reduce((sum, { node }) => sum + node.discarded, 0)
     })

@@ -45,7 +45,7 @@ export function dmb(world: World): Algorithm {
     sent[node] = true
     for (const { sum, count } of heard[node].values()) own[node].addSum(sum, count)
     const { sum, count } = own[node].take()
-    const round = predictors[node].name.updates
+    const round = predictors[node].id.updates
     if (parents[node] < 0) finish(node, { kind: 'down', round, sum, count })
     else world.send(node, parents[node], { kind: 'up', round, sum, count } satisfies Up, bytes)
   }
@@ -62,7 +62,7 @@ export function dmb(world: World): Algorithm {
     tick: () => undefined,
     receive(to, from, message) {
       const sum = message as Up | Down
-      if (sum.round !== predictors[to].name.updates) return
+      if (sum.round !== predictors[to].id.updates) return
       if (sum.kind === 'down') finish(to, sum)
       else {
         heard[to].set(from, sum)
@@ -77,6 +77,6 @@ export function dmb(world: World): Algorithm {
     restart(node, disk) {
       if (disk === 'lost') predictors[node] = world.start
     },
-    tally: () => ({ updates: Math.max(...predictors.map(({ name }) => name.updates)), adoptions: 0, discarded })
+    tally: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
   }
 }

@@ -23,6 +23,6 @@ export function isolated(world: World): Algorithm {
     restart(node, disk) {
       if (disk === 'lost') predictors[node] = world.start
     },
-    tally: () => ({ updates: Math.max(...predictors.map(({ name }) => name.updates)), adoptions: 0, discarded })
+    tally: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
   }
 }

@@ -47,7 +47,7 @@ export function mawoDatabase(world: World): Algorithm {
   }
   /** The holder's part: adds its sum to the record it was given, and updates if that fills the batch. */
   const contribute = (node: number, given: Record): Record => {
-    if (given.predictor.name.updates !== predictors[node].name.updates) {
+    if (given.predictor.id.updates !== predictors[node].id.updates) {
       discarded += own[node].take().count
       predictors[node] = given.predictor
       adoptions++
@@ -98,6 +98,6 @@ export function mawoDatabase(world: World): Algorithm {
     restart(node, disk) {
       if (disk === 'lost') predictors[node] = world.start
     },
-    tally: () => ({ updates: record.predictor.name.updates, adoptions, discarded })
+    tally: () => ({ updates: record.predictor.id.updates, adoptions, discarded })
   }
 }

@@ -72,13 +72,13 @@ export function mawoElection(world: World): Algorithm {
     site.batch.addSum(mine.sum, mine.count)
     const { sum, count } = site.batch.take()
     site.predictor = advance(world, site.predictor, sum, count)
-    site.term = `${site.predictor.name.updates}/${node}`
+    site.term = `${site.predictor.id.updates}/${node}`
     announce(node)
   }
   /** Whether news of another master outweighs the master that a node follows or is. */
   const outweighs = (site: Site, from: number, predictor: Predictor) => {
-    const theirs = predictor.name.updates
-    const ours = site.predictor.name.updates
+    const theirs = predictor.id.updates
+    const ours = site.predictor.id.updates
     return theirs > ours || (theirs === ours && (site.master === NOBODY || from <= site.master))
   }
   return {
@@ -135,6 +135,6 @@ export function mawoElection(world: World): Algorithm {
       // A new identity would begin to count anew; its number on the network stays, and so the count goes on.
       sites[node] = { ...fresh(), ...stored, sequence, master: NOBODY }
     },
-    tally: () => ({ updates: Math.max(...sites.map(({ predictor }) => predictor.name.updates)), adoptions, discarded })
+    tally: () => ({ updates: Math.max(...sites.map(({ predictor }) => predictor.id.updates)), adoptions, discarded })
   }
 }

@@ -72,7 +72,7 @@ export function mawo(world: World): Algorithm {
       const report: Report = {
         kind: 'report',
         sequence: ++sequences[node],
-        updates: predictors[node].name.updates,
+        updates: predictors[node].id.updates,
         reign: reigns[node],
         sum,
         count
@@ -82,7 +82,7 @@ export function mawo(world: World): Algorithm {
     receive(to, from, message) {
       const told = message as Report | News
       if (told.kind === 'news') {
-        const newer = told.reign - reigns[to] || told.predictor.name.updates - predictors[to].name.updates
+        const newer = told.reign - reigns[to] || told.predictor.id.updates - predictors[to].id.updates
         if (newer <= 0) return
         reigns[to] = told.reign
         adoptions++
@@ -91,7 +91,7 @@ export function mawo(world: World): Algorithm {
       }
       if (told.sequence <= received[from]) return
       received[from] = told.sequence
-      if (told.reign === reigns[MASTER] && told.updates === predictors[MASTER].name.updates) {
+      if (told.reign === reigns[MASTER] && told.updates === predictors[MASTER].id.updates) {
         batch.addSum(told.sum, told.count)
         updateIfFull()
       } else discarded += told.count
@@ -106,6 +106,6 @@ export function mawo(world: World): Algorithm {
       predictors[node] = world.start
       if (node === MASTER) reigns[MASTER]++
     },
-    tally: () => ({ updates: predictors[MASTER].name.updates, adoptions, discarded })
+    tally: () => ({ updates: predictors[MASTER].id.updates, adoptions, discarded })
   }
 }

@@ -17,6 +17,6 @@ export function serial(world: World): Algorithm {
     timer: () => undefined,
     crash: () => undefined,
     restart: () => undefined,
-    tally: () => ({ updates: predictor.name.updates, adoptions: 0, discarded: 0 })
+    tally: () => ({ updates: predictor.id.updates, adoptions: 0, discarded: 0 })
   }
 }

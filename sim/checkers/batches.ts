@@ -1,5 +1,5 @@
 /** Properties 4 and 10: how large batches are, and that replaying them gives the predictors again. */
-import { nameKey, nextPredictor, type Recipe, sameName } from '../../src/admb/index.js'
+import { formatId, nextPredictor, type Recipe, sameId } from '../../src/admb/index.js'
 import { fingerprint } from './fingerprint.js'
 import type { Invariant, Site, Turn } from './invariant.js'
 import { Violation } from './violation.js'
@@ -15,7 +15,7 @@ export class Size implements Invariant {
   turned({ origin }: Site, turn: Turn): void {
     if (turn.how !== 'updated') return
     const { header, batch } = turn
-    const key = nameKey(header.name)
+    const key = formatId(header.id)
     if (batch.count < this.#batch)
       throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${this.#batch} gradients`)
     if (header.count !== batch.count)
@@ -42,15 +42,15 @@ export class Lineage implements Invariant {
   turned({ origin }: Site, turn: Turn): void {
     if (turn.how !== 'updated') return
     const { parent, predictor, header, batch } = turn
-    const key = nameKey(predictor.name)
-    if (!sameName(header.parent, parent.name))
+    const key = formatId(predictor.id)
+    if (!sameId(header.parent, parent.id))
       throw new Violation(
         'lineage',
-        `${origin} made ${key} from ${nameKey(parent.name)}, not ${nameKey(header.parent)}`
+        `${origin} made ${key} from ${formatId(parent.id)}, not ${formatId(header.parent)}`
       )
-    if (predictor.name.updates !== parent.name.updates + 1)
-      throw new Violation('lineage', `${key} is not one update ahead of ${nameKey(parent.name)}`)
-    const replayed = nextPredictor(parent, batch, predictor.name, { ...this.#recipe, digest: () => '' })
+    if (predictor.id.updates !== parent.id.updates + 1)
+      throw new Violation('lineage', `${key} is not one update ahead of ${formatId(parent.id)}`)
+    const replayed = nextPredictor(parent, batch, predictor.id, { ...this.#recipe, digest: () => '' })
     if (fingerprint(replayed) !== fingerprint(predictor))
       throw new Violation('lineage', `the batch of ${key}, replayed, gives another predictor`)
   }

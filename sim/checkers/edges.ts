@@ -1,5 +1,5 @@
 /** Properties 5, 6 and 7: what crosses an edge, and that an honest frame is never refused. */
-import { nameKey, type Predictor, type PredictorName, sameName } from '../../src/admb/index.js'
+import { formatId, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
 import type { Invariant, Site, Turn } from './invariant.js'
 import { Violation } from './violation.js'
 
@@ -58,10 +58,10 @@ export class EdgeMonotone implements Invariant {
   #cuts = 0
   /** Links lost when a predictor was made. */
   readonly #cutsAtBirth = new Map<string, number>()
-  readonly #held = new WeakMap<Site, Map<number, { readonly name: PredictorName; readonly count: number }>>()
+  readonly #held = new WeakMap<Site, Map<number, { readonly name: PredictorId; readonly count: number }>>()
 
   constructor(start: Predictor) {
-    this.#cutsAtBirth.set(nameKey(start.name), 0)
+    this.#cutsAtBirth.set(formatId(start.id), 0)
   }
 
   began(site: Site): void {
@@ -69,7 +69,7 @@ export class EdgeMonotone implements Invariant {
   }
 
   turned(_site: Site, { how, predictor }: Turn): void {
-    if (how === 'updated') this.#cutsAtBirth.set(nameKey(predictor.name), this.#cuts)
+    if (how === 'updated') this.#cutsAtBirth.set(formatId(predictor.id), this.#cuts)
   }
 
   linked(site: Site, edge: number): void {
@@ -81,23 +81,18 @@ export class EdgeMonotone implements Invariant {
   }
 
   heard(site: Site, edge: number): void {
-    const { name } = site.node.predictor
+    const { id } = site.node.predictor
     const counts = this.#held.get(site)
     const last = counts?.get(edge)
     const count = site.held(edge)?.count ?? 0
-    if (
-      last &&
-      count < last.count &&
-      sameName(last.name, name) &&
-      this.#cutsAtBirth.get(nameKey(name)) === this.#cuts
-    ) {
+    if (last && count < last.count && sameId(last.name, id) && this.#cutsAtBirth.get(formatId(id)) === this.#cuts) {
       const where = `${site.origin} holds from ${peerOf(site, edge)}`
       throw new Violation(
         'edge monotone',
-        `the sum for ${nameKey(name)} that ${where} fell from ${last.count} to ${count}`
+        `the sum for ${formatId(id)} that ${where} fell from ${last.count} to ${count}`
       )
     }
-    if (count !== last?.count || last.name !== name) counts?.set(edge, { name, count })
+    if (count !== last?.count || last.name !== id) counts?.set(edge, { name: id, count })
   }
 }
 

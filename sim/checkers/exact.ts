@@ -4,7 +4,7 @@
  * S periods before it took up the parent; each input once on any lineage. Property 4: counts are true. Property 5: no echo.
  * Property 11: with carry-over nothing is lost but by age.
  */
-import { nameKey, type PredictorName, sameName } from '../../src/admb/index.js'
+import { formatId, type PredictorId, sameId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import type { Invariant, Site, Turn } from './invariant.js'
@@ -12,7 +12,7 @@ import { Violation } from './violation.js'
 
 interface Gradient {
   readonly site: Site
-  readonly at: PredictorName
+  readonly at: PredictorId
   /** Period of the site in which it was taken. */
   readonly period: number
 }
@@ -36,19 +36,19 @@ export class ExactlyOnce implements Invariant {
   }
 
   began(site: Site): void {
-    this.#stays.set(site, new Map([[nameKey(site.node.predictor.name), { since: 0, until: Number.POSITIVE_INFINITY }]]))
+    this.#stays.set(site, new Map([[formatId(site.node.predictor.id), { since: 0, until: Number.POSITIVE_INFINITY }]]))
   }
 
   learned(site: Site): void {
-    this.#gradients[this.#inputs.last] = { site, at: site.before.predictor.name, period: site.period }
+    this.#gradients[this.#inputs.last] = { site, at: site.before.predictor.id, period: site.period }
   }
 
   turned(site: Site, turn: Turn): void {
     if (turn.how === 'updated') this.#checkUses(turn)
     const stays = this.#stays.get(site)
-    const left = stays?.get(nameKey(turn.parent.name))
+    const left = stays?.get(formatId(turn.parent.id))
     if (left) left.until = site.period
-    stays?.set(nameKey(turn.predictor.name), { since: site.period, until: Number.POSITIVE_INFINITY })
+    stays?.set(formatId(turn.predictor.id), { since: site.period, until: Number.POSITIVE_INFINITY })
   }
 
   heard(site: Site, edge: number): void {
@@ -70,7 +70,7 @@ export class ExactlyOnce implements Invariant {
 
   #checkUses(turn: Turn & { readonly how: 'updated' }): void {
     const { header, batch, predictor } = turn
-    const key = nameKey(predictor.name)
+    const key = formatId(predictor.id)
     let total = 0
     for (const [input, uses] of usesIn(batch.sum)) {
       total += uses
@@ -86,22 +86,22 @@ export class ExactlyOnce implements Invariant {
     if (total !== batch.count) throw new Violation('size', `${key} states ${batch.count} gradients and has ${total}`)
   }
 
-  #checkAge(key: string, parent: PredictorName, input: number, { site, at }: Gradient): void {
-    if (sameName(at, parent)) return
-    const what = `${key} used input ${input}, whose gradient ${site.origin} took at ${nameKey(at)}`
+  #checkAge(key: string, parent: PredictorId, input: number, { site, at }: Gradient): void {
+    if (sameId(at, parent)) return
+    const what = `${key} used input ${input}, whose gradient ${site.origin} took at ${formatId(at)}`
     const stays = this.#stays.get(site)
-    const taken = stays?.get(nameKey(at))
-    const stay = stays?.get(nameKey(parent))
+    const taken = stays?.get(formatId(at))
+    const stay = stays?.get(formatId(parent))
     if (this.#carry === 0 || taken === undefined || stay === undefined)
-      throw new Violation('purity', `${what} and not at ${nameKey(parent)}`)
+      throw new Violation('purity', `${what} and not at ${formatId(parent)}`)
     const age = stay.since - taken.until
-    if (age > this.#carry) throw new Violation('purity', `${what}, ${age} periods before ${nameKey(parent)}`)
+    if (age > this.#carry) throw new Violation('purity', `${what}, ${age} periods before ${formatId(parent)}`)
   }
 
   /** After a change of predictor: of the own gradients that its lineage has not used, all young ones are there, and no other. */
   #checkCarried(site: Site): void {
     const { node, period, origin } = site
-    const { name, parameters } = node.predictor
+    const { id, parameters } = node.predictor
     const known = node.lineage.at(-1)?.parent.updates ?? Number.POSITIVE_INFINITY
     let young = 0
     let unused = 0
@@ -113,7 +113,7 @@ export class ExactlyOnce implements Invariant {
     const own = node.ownGradients
     if (own < young || own > unused) {
       const range = `${young} to ${unused} of its gradients are to be carried over`
-      throw new Violation('conservation', `${origin} has ${own} at ${nameKey(name)}, where ${range}`)
+      throw new Violation('conservation', `${origin} has ${own} at ${formatId(id)}, where ${range}`)
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Properties 1 and 2: what a name stands for, and that names only improve. */
-import { compareNames, nameKey, type Predictor } from '../../src/admb/index.js'
+import { compareIds, formatId, type Predictor } from '../../src/admb/index.js'
 import { fingerprint } from './fingerprint.js'
 import type { Invariant, Site, Turn } from './invariant.js'
 import { Violation } from './violation.js'
@@ -10,17 +10,17 @@ export class Identity implements Invariant {
 
   /** What a node starts from is made by nobody. */
   began({ node: { predictor } }: Site): void {
-    const key = nameKey(predictor.name)
+    const key = formatId(predictor.id)
     if (!this.#contents.has(key)) this.#contents.set(key, fingerprint(predictor))
   }
 
   turned({ origin, incarnation }: Site, { how, predictor }: Turn): void {
-    const { name } = predictor
-    const key = nameKey(name)
+    const { id } = predictor
+    const key = formatId(id)
     const content = fingerprint(predictor)
     const known = this.#contents.get(key)
     if (how === 'updated') {
-      if (name.origin !== origin || name.incarnation !== incarnation)
+      if (id.origin !== origin || id.incarnation !== incarnation)
         throw new Violation('identity', `${origin}#${incarnation} made ${key}, a name of another`)
       if (known !== undefined) throw new Violation('identity', `${origin}#${incarnation} made ${key} a second time`)
       this.#contents.set(key, content)
@@ -39,14 +39,14 @@ export class Monotone implements Invariant {
   }
 
   turned({ index, origin }: Site, { how, predictor }: Turn): void {
-    const { name } = this.#held[index]
-    if (how !== 'restored' && compareNames(predictor.name, name) <= 0)
-      throw new Violation('monotone', `${origin} went from ${nameKey(name)} to ${nameKey(predictor.name)}`)
+    const { id } = this.#held[index]
+    if (how !== 'restored' && compareIds(predictor.id, id) <= 0)
+      throw new Violation('monotone', `${origin} went from ${formatId(id)} to ${formatId(predictor.id)}`)
     this.#held[index] = predictor
   }
 
   after({ index, origin, node }: Site): void {
     if (node.predictor !== this.#held[index])
-      throw new Violation('monotone', `${origin} changed to ${nameKey(node.predictor.name)} without a word`)
+      throw new Violation('monotone', `${origin} changed to ${formatId(node.predictor.id)} without a word`)
   }
 }

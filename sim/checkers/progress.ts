@@ -40,7 +40,7 @@ export class Progress implements Invariant {
   }
 
   began({ index, node }: Site): void {
-    this.#updates[index] = node.predictor.name.updates
+    this.#updates[index] = node.predictor.id.updates
   }
 
   learned(_site: Site, count: number): void {
@@ -55,7 +55,7 @@ export class Progress implements Invariant {
   turned({ index, origin }: Site, { predictor }: Turn): void {
     const { now } = this.#run
     const before = this.#updates[index]
-    const { updates } = predictor.name
+    const { updates } = predictor.id
     this.#updates[index] = updates
     this.#counts[before]--
     this.#counts[updates] = (this.#counts[updates] ?? 0) + 1

@@ -2,19 +2,19 @@
  * Properties 8 and 12: once inputs have stopped, every node of a tree names the best predictor, and every node's total is made
  * of all live gradients, without what rewiring left behind.
  */
-import { compareNames, nameKey } from '../../src/admb/index.js'
+import { compareIds, formatId } from '../../src/admb/index.js'
 import type { Invariant, Site } from './invariant.js'
 import { Violation } from './violation.js'
 
 export class Quiescence implements Invariant {
   unsettled(sites: readonly Site[]): Violation | undefined {
     for (const tree of componentsOf(sites)) {
-      const best = tree.map(({ node }) => node.predictor.name).reduce((a, b) => (compareNames(a, b) >= 0 ? a : b))
+      const best = tree.map(({ node }) => node.predictor.id).reduce((a, b) => (compareIds(a, b) >= 0 ? a : b))
       const live = tree.reduce((sum, { node }) => sum + node.ownGradients, 0)
       for (const { origin, node } of tree) {
-        const { name } = node.predictor
-        if (compareNames(name, best) !== 0)
-          return new Violation('quiescence', `${origin} holds ${nameKey(name)} while the best is ${nameKey(best)}`)
+        const { id } = node.predictor
+        if (compareIds(id, best) !== 0)
+          return new Violation('quiescence', `${origin} holds ${formatId(id)} while the best is ${formatId(best)}`)
         if (node.gradients < live)
           return new Violation('quiescence', `${origin} holds ${node.gradients} of ${live} live gradients`)
         if (node.gradients > live)

@@ -92,14 +92,14 @@ class WatchedNode implements LearningNode, Site {
   added(count: number): void {
     this.node.added(count)
     for (const invariant of this.#invariants) invariant.learned?.(this, count)
-    this.#settle('learned', count)
+    this.#flush('learned', count)
   }
 
   tick(): void {
     this.node.tick()
     this.period++
     for (const invariant of this.#invariants) invariant.ticked?.(this)
-    this.#settle('ticked')
+    this.#flush('ticked')
   }
 
   connect(edge: number, session: number, peer: string): void {
@@ -107,21 +107,21 @@ class WatchedNode implements LearningNode, Site {
     this.node.connect(edge, session, peer)
     this.edges.set(edge, { session, peer })
     for (const invariant of this.#invariants) invariant.linked?.(this, edge)
-    this.#settle('linked')
+    this.#flush('linked')
   }
 
   disconnect(edge: number): void {
     this.node.disconnect(edge)
     if (!this.edges.delete(edge)) return
     for (const invariant of this.#invariants) invariant.unlinked?.(this, edge)
-    this.#settle('unlinked')
+    this.#flush('unlinked')
   }
 
   receive(edge: number, frame: Uint8Array): void {
     this.node.receive(edge, frame)
     this.#collect()
     for (const invariant of this.#invariants) invariant.heard?.(this, edge, frame)
-    this.#settle('heard')
+    this.#flush('heard')
   }
 
   frame(edge: number): Uint8Array | undefined {
@@ -149,7 +149,7 @@ class WatchedNode implements LearningNode, Site {
     this.before.own = this.node.ownGradients
   }
 
-  #settle(what: Occurrence, count = 0): void {
+  #flush(what: Occurrence, count = 0): void {
     this.#collect()
     for (const invariant of this.#invariants) invariant.after?.(this, what, count)
     this.before.predictor = this.node.predictor

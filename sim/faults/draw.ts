@@ -2,9 +2,9 @@
 import type { Random } from '../engine/random.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
+import { outages } from './outages.js'
 import { drawPartitions } from './partitions.js'
 import type { Fault } from './schedule.js'
-import { spells } from './spells.js'
 
 /**
  * @param until virtual milliseconds that the run takes
@@ -28,7 +28,7 @@ function crashes(node: number, { faults }: Scenario, end: number, random: Random
   const times = random.fork(`crash ${node}`)
   const kinds = random.fork(`crash kind ${node}`)
   const { crashShare, downtime, diskLossShare, silentShare } = faults
-  for (const { from, to } of spells(crashShare, downtime, end, times, () => times.exponential(downtime))) {
+  for (const { from, to } of outages(crashShare, downtime, end, times, () => times.exponential(downtime))) {
     const disk = kinds.next() < diskLossShare ? 'lost' : 'kept'
     const silent = kinds.next() < silentShare
     into.push({ time: from, kind: 'crash', node, ...(silent && { silent }) }, { time: to, kind: 'restart', node, disk })
@@ -38,7 +38,7 @@ function crashes(node: number, { faults }: Scenario, end: number, random: Random
 function pauses(node: number, { faults }: Scenario, end: number, random: Random, into: Fault[]): void {
   const times = random.fork(`pause ${node}`)
   const { pauseShare, pauseTime } = faults
-  for (const { from, to } of spells(pauseShare, pauseTime, end, times, () => times.exponential(pauseTime))) {
+  for (const { from, to } of outages(pauseShare, pauseTime, end, times, () => times.exponential(pauseTime))) {
     into.push({ time: from, kind: 'pause', node }, { time: to, kind: 'resume', node })
   }
 }
@@ -46,7 +46,7 @@ function pauses(node: number, { faults }: Scenario, end: number, random: Random,
 function absences(node: number, { faults }: Scenario, end: number, random: Random, into: Fault[]): void {
   const times = random.fork(`away ${node}`)
   const { awayShare, awayTime } = faults
-  for (const { from, to } of spells(awayShare, awayTime, end, times, () => times.exponential(awayTime))) {
+  for (const { from, to } of outages(awayShare, awayTime, end, times, () => times.exponential(awayTime))) {
     into.push({ time: from, kind: 'leave', node }, { time: to, kind: 'join', node })
   }
 }
@@ -66,7 +66,7 @@ function clogs(
     for (const to of others) {
       if (to === from) continue
       const times = random.fork(`clog ${from} ${to}`)
-      for (const { from: at, to: until } of spells(clogShare, clogTime, end, times, () =>
+      for (const { from: at, to: until } of outages(clogShare, clogTime, end, times, () =>
         times.exponential(clogTime)
       )) {
         into.push({ time: at, kind: 'clog', from, to }, { time: until, kind: 'unclog', from, to })

@@ -2,8 +2,8 @@
 import type { Random } from '../engine/random.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
+import { outages } from './outages.js'
 import type { Fault } from './schedule.js'
-import { spells } from './spells.js'
 
 export function drawPartitions(
   scenario: Scenario,
@@ -16,7 +16,7 @@ export function drawPartitions(
   const modes = random.fork('sides')
   const length = (): number =>
     partitionMin + (partitionMin < partitionTime ? random.exponential(partitionTime - partitionMin) : 0)
-  for (const { from, to } of spells(partitionShare, partitionTime, end, random, length)) {
+  for (const { from, to } of outages(partitionShare, partitionTime, end, random, length)) {
     const sides = drawSides(scenario, topology, modes)
     into.push({ time: from, kind: 'partition', sides, oneWay: modes.next() < oneWayShare }, { time: to, kind: 'heal' })
   }

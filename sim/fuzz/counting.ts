@@ -5,7 +5,7 @@
  */
 import type { Recipe } from '../../src/admb/index.js'
 import { createAveraging, digest, type Examples, type UpdateRule } from '../../src/learner/index.js'
-import type { Inputs } from '../inputs.js'
+import type { Inputs } from '../streams/inputs.js'
 
 const rule: UpdateRule = {
   name: 'counting',

@@ -1,5 +1,5 @@
 /** A trial once more, with everything that happened written down: each event, and what it changed at which nodes. */
-import { AdmbNode, nameKey } from '../../src/admb/index.js'
+import { AdmbNode, formatId } from '../../src/admb/index.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Trial } from '../testing/trials.js'
 import { checkExactly } from './check.js'
@@ -71,5 +71,5 @@ function stateOf(index: number, label: string, node: LearningNode, nodes: number
     if (count > 0) from.push({ node: other, count })
   }
   const { predictor, ownGradients, gradients } = node
-  return { node: index, label, holds: nameKey(predictor.name), own: ownGradients, from, total: gradients }
+  return { node: index, label, holds: formatId(predictor.id), own: ownGradients, from, total: gradients }
 }

@@ -82,7 +82,7 @@ export class OverlayWiring implements Wiring {
   }
 
   /** What keeps the nodes that are up from being one tree at rest, if they are checked and anything does. */
-  unsettled(): Violation | undefined {
+  notQuiescent(): Violation | undefined {
     return this.#check?.unsettled()
   }
 

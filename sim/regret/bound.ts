@@ -1,7 +1,7 @@
 /** The theorem's bound for a run, where its conditions hold. */
 import { type BoundTerms, paceOf, regretBound } from '../bounds.js'
-import type { Inputs } from '../inputs.js'
 import type { Scenario } from '../scenario.js'
+import type { Inputs } from '../streams/inputs.js'
 
 export interface Measured {
   readonly terms: BoundTerms

@@ -3,9 +3,9 @@
  * all inputs are there. Keeps the curve that experiments plot, and what each node and the good periods have of the regret.
  */
 import { type Blocks, type Examples, hindsightOptimum, type Learner } from '../../src/learner/index.js'
-import type { Inputs } from '../inputs.js'
 import type { CurvePoint, RegretAccounts } from '../result.js'
 import type { Scenario } from '../scenario.js'
+import type { Inputs } from '../streams/inputs.js'
 import { boundOf } from './bound.js'
 import type { GoodPeriods } from './good-periods.js'
 import { Moments } from './moments.js'

@@ -1,7 +1,7 @@
 /** Every served input of a run, kept where the best predictor can only be found when all are known. */
 import type { Examples } from '../../src/learner/index.js'
-import type { Inputs } from '../inputs.js'
 import { ScenarioError } from '../scenario.js'
+import type { Inputs } from '../streams/inputs.js'
 
 /** Features of all inputs together, at eight bytes each. */
 const MOST_FEATURES = 2 ** 27

@@ -1,6 +1,6 @@
 /** Wrong labels: each input's class is exchanged for another one with some probability. */
 import type { Random } from '../engine/random.js'
-import type { Inputs } from '../inputs.js'
+import type { Inputs } from './inputs.js'
 
 /** The inputs with a share of their classes flipped. What predicts these best is not known before they are drawn. */
 export function withLabelNoise(inputs: Inputs, share: number, random: Random): Inputs {

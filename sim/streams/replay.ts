@@ -1,6 +1,6 @@
 /** Inputs that were read ahead, from a file say: in their order, and again from the start where a run needs more. */
 import type { Examples, ModelName } from '../../src/learner/index.js'
-import type { Inputs } from '../inputs.js'
+import type { Inputs } from './inputs.js'
 
 /** Plain data, which may be shared by any number of runs. */
 export interface RecordedStream {

@@ -1,6 +1,6 @@
 /** Inputs drawn one at a time: standard normal features, or sparse ones like the words of queries. */
 import type { Random } from '../engine/random.js'
-import type { Inputs } from '../inputs.js'
+import type { Inputs } from './inputs.js'
 import { Target, type TargetOptions } from './target.js'
 
 export interface SyntheticOptions extends TargetOptions {

@@ -49,7 +49,7 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     duplicate: sometimes(0.4),
     reorder: sometimes(0.4),
     carry: fc.constantFrom(0, 1, 5, 25),
-    partBytes: fc.constantFrom(1 << 20, 1 << 20, 1 << 20, 0, 100),
+    fragmentBytes: fc.constantFrom(1 << 20, 1 << 20, 1 << 20, 0, 100),
     checkpoint: fc.integer({ min: 1, max: 8 }),
     diskTime: sometimes(5),
     seed: fc.nat()

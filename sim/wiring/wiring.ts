@@ -33,5 +33,5 @@ export interface Wiring {
   /** A time has come for which the wiring asked. */
   wake(node: number): void
   /** What is not yet as it must come to be, once nothing fails any more. */
-  unsettled?(): Violation | undefined
+  notQuiescent?(): Violation | undefined
 }

@@ -1,12 +1,14 @@
 /** Bytes into frames, trusting nothing: whatever an honest sender would not write is refused. */
 import type { Layout } from '../learner/types.js'
 import { hexOf, Reader } from './bytes.js'
+import type { Contributor, ContributorTable } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import { FrameError } from './errors.js'
+import { VECTORS, type Vector } from './fragments.js'
 import {
   FLAGS,
+  FRAME_LIMITS,
   FRAME_VERSION,
-  LIMITS,
   type ReceivedFrame,
   type ReceivedSum,
   type Shapes,
@@ -14,10 +16,8 @@ import {
   type Whole
 } from './frame.js'
 import type { Incoming } from './incoming.js'
-import type { Contributor, ContributorTable } from './keys.js'
-import type { PredictorName } from './name.js'
-import { VECTORS, type Vector } from './parts.js'
 import type { Header } from './predictor.js'
+import type { PredictorId } from './predictor-id.js'
 
 const MOST_SEGMENTS = 0x7fffffff
 const NOBODY = { origin: '', incarnation: 0 }
@@ -61,33 +61,33 @@ export function decodeFrame(
     throw new FrameError('parts of nothing')
   }
   if (flags & FLAGS.definitions) {
-    const from = input.integer(LIMITS.contributors)
-    const count = input.integer(LIMITS.contributors - from)
+    const from = input.integer(FRAME_LIMITS.contributors)
+    const count = input.integer(FRAME_LIMITS.contributors - from)
     incoming.beginDefinitions(from)
     for (let place = from; place < from + count; place++) {
-      const origin = input.string(LIMITS.origin)
+      const origin = input.string(FRAME_LIMITS.origin)
       if (origin === '') throw new FrameError('a contributor without an origin')
       incoming.define(place, table.number(origin, input.integer()))
     }
   }
-  const name = readFrameName(input, table, incoming)
-  incoming.lastName = name
+  const id = readFrameName(input, table, incoming)
+  incoming.lastName = id
   const headers: Header[] = []
   let content: Whole | Step | undefined
   if (flags & (FLAGS.whole | FLAGS.step)) {
-    const count = input.integer(LIMITS.headers)
-    let child = name
+    const count = input.integer(FRAME_LIMITS.headers)
+    let child = id
     for (let i = 0; i < count; i++) {
       const gradients = input.integer()
       const coverage = readCoverage(input, incoming)
       const parent = readName(input, table, incoming)
       if (parent.updates !== child.updates - 1) throw new FrameError('a parent is not one update behind its child')
-      headers.push({ name: child, parent, count: gradients, coverage })
+      headers.push({ id: child, parent, count: gradients, coverage })
       child = parent
     }
     // A predictor may have lost its lineage, but a step means nothing without its parent.
     if (count === 0 && flags & FLAGS.step) throw new FrameError('a step without its header')
-    if (count > 0 && name.updates === 0) throw new FrameError('a header of the starting predictor')
+    if (count > 0 && id.updates === 0) throw new FrameError('a header of the starting predictor')
     content =
       flags & FLAGS.whole ? readWhole(input, shapes, incoming, transfer) : readStep(input, shapes, incoming, transfer)
     if (content === undefined) return edge.defer(sequence, bytes)
@@ -96,11 +96,11 @@ export function decodeFrame(
   if (flags & FLAGS.sum && sum === undefined) return edge.defer(sequence, bytes)
   input.finish()
   if (transfer > 0) incoming.parts.done(transfer)
-  return { session, sequence, received, heldSum, name, ask: (flags & FLAGS.ask) !== 0, headers, content, sum }
+  return { session, sequence, received, heldSum, id, ask: (flags & FLAGS.ask) !== 0, headers, content, sum }
 }
 
 /** The name of the frame's predictor: nearly always that of the frame before. */
-function readFrameName(input: Reader, table: ContributorTable, incoming: Incoming): PredictorName {
+function readFrameName(input: Reader, table: ContributorTable, incoming: Incoming): PredictorId {
   const updates = input.integer()
   const { origin, incarnation } = readMaker(input, updates, table, incoming)
   const last = incoming.lastName
@@ -112,7 +112,7 @@ function readFrameName(input: Reader, table: ContributorTable, incoming: Incomin
   return { updates, origin, incarnation, digest }
 }
 
-function readName(input: Reader, table: ContributorTable, incoming: Incoming): PredictorName {
+function readName(input: Reader, table: ContributorTable, incoming: Incoming): PredictorId {
   const updates = input.integer()
   const { origin, incarnation } = readMaker(input, updates, table, incoming)
   return { updates, origin, incarnation, digest: input.hex(16) }
@@ -127,8 +127,8 @@ function readCoverage(input: Reader, incoming: Incoming): Coverage {
   const segments: number[] = []
   let place = 0
   for (let runs = runsIn(input); runs > 0; runs--) {
-    place += input.integer(LIMITS.contributors)
-    const end = place + input.integer(LIMITS.contributors)
+    place += input.integer(FRAME_LIMITS.contributors)
+    const end = place + input.integer(FRAME_LIMITS.contributors)
     const covered = readChange(input, place, end, incoming)
     if (covered < 0) throw new FrameError(`a coverage of ${covered} segments`)
     for (; place < end; place++) {
@@ -181,8 +181,8 @@ function readSum(
   const segments = known ?? []
   let theirs = 0
   for (let runs = runsIn(input); runs > 0; runs--) {
-    theirs += input.integer(LIMITS.contributors)
-    const end = theirs + input.integer(LIMITS.contributors)
+    theirs += input.integer(FRAME_LIMITS.contributors)
+    const end = theirs + input.integer(FRAME_LIMITS.contributors)
     const change = readChange(input, theirs, end, incoming)
     for (; theirs < end; theirs++) {
       const place = incoming.place(theirs)
@@ -207,7 +207,7 @@ function readSum(
 
 /** The number of runs that follow, of three bytes at least. */
 function runsIn(input: Reader): number {
-  return input.integer(Math.min(LIMITS.contributors, Math.floor(input.left / 3)))
+  return input.integer(Math.min(FRAME_LIMITS.contributors, Math.floor(input.left / 3)))
 }
 
 /** By how much the places from `start` to `end` of the neighbour's list change. */

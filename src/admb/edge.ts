@@ -5,12 +5,12 @@
 import type { Blocks } from '../learner/types.js'
 import type { Coverage } from './coverage.js'
 import { Incoming } from './incoming.js'
-import type { PredictorName } from './name.js'
 import { Outgoing } from './outgoing.js'
+import type { PredictorId } from './predictor-id.js'
 import type { Transfer } from './transfer.js'
 
 /** A neighbour's gradients for the predictor held now. */
-export interface HeldSum {
+export interface NeighbourSum {
   readonly sequence: number
   readonly count: number
   readonly coverage: Coverage
@@ -19,7 +19,7 @@ export interface HeldSum {
 
 /** What was last done about a neighbour that lacks the predictor held now. */
 interface Push {
-  readonly name: PredictorName
+  readonly name: PredictorId
   readonly kind: 'offer' | 'step' | 'whole'
   readonly sequence: number
 }
@@ -60,15 +60,15 @@ export class Edge {
   /** Highest own sequence number that the neighbour has received. */
   acknowledged = 0
   /** The neighbour's predictor as it last said; undefined before its first frame. */
-  peerHolds: PredictorName | undefined
+  peerHolds: PredictorId | undefined
   /** The last predictor that both ends held at some time. */
-  agreed: PredictorName | undefined
+  agreed: PredictorId | undefined
   push: Push | undefined
   /** Whether the push seems lost. */
   repush = false
   readonly pushBackoff = new Backoff()
   /** The name for which the neighbour was last asked. */
-  asked: PredictorName | undefined
+  asked: PredictorId | undefined
   readonly askBackoff = new Backoff()
   /** Whether a frame should leave as soon as the transport takes one. */
   urgent = true
@@ -91,7 +91,7 @@ export class Edge {
   owesAck = false
   /** Whether a frame should leave for the acknowledgement alone. */
   ackDue = false
-  held: HeldSum | undefined
+  neighbourSum: NeighbourSum | undefined
   /** How often the held sum has changed. */
   changes = 0
   /** How many of the contributors of its sums the node's sums have taken notice of. */
@@ -145,7 +145,7 @@ export class Edge {
   }
 
   /** A new epoch at this end: sums of the old one mean nothing any more. */
-  turn(): void {
+  switchPredictor(): void {
     this.sumDue = false
     this.sentVersion = -1
     this.lastSum = undefined

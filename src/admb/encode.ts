@@ -1,10 +1,10 @@
 /** Frames into bytes. */
 import { type Allocate, blockBytes, Writer } from './bytes.js'
+import type { ContributorTable } from './contributors.js'
 import { type Runs, runsBetween } from './coverage.js'
 import { FLAGS, FRAME_VERSION, type SentFrame, type Shapes, type Step, type Whole } from './frame.js'
-import type { ContributorTable } from './keys.js'
-import type { PredictorName } from './name.js'
 import type { Outgoing } from './outgoing.js'
+import type { PredictorId } from './predictor-id.js'
 
 const NONE: readonly number[] = []
 
@@ -18,7 +18,7 @@ export function encodeFrame(
   transfer = 0
 ): Uint8Array {
   // Everybody whom the frame mentions must have a place before the list is written.
-  placeOfMaker(frame.name, table, outgoing)
+  placeOfMaker(frame.id, table, outgoing)
   const coverages: Runs[] = []
   for (const { parent, coverage } of frame.headers) {
     placeOfMaker(parent, table, outgoing)
@@ -50,7 +50,7 @@ export function encodeFrame(
       out.integer(incarnation)
     }
   }
-  writeName(out, frame.name, table, outgoing)
+  writeName(out, frame.id, table, outgoing)
   if (frame.content) {
     out.integer(frame.headers.length)
     for (let i = 0; i < coverages.length; i++) {
@@ -88,16 +88,16 @@ export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number
 }
 
 /** The place of a predictor's maker; −1 for the starting predictor's. */
-function placeOfMaker(name: PredictorName, table: ContributorTable, outgoing: Outgoing): number {
-  const maker = table.maker(name)
+function placeOfMaker(id: PredictorId, table: ContributorTable, outgoing: Outgoing): number {
+  const maker = table.numberOfMaker(id)
   return maker < 0 ? maker : outgoing.place(maker)
 }
 
-function writeName(out: Writer, name: PredictorName, table: ContributorTable, outgoing: Outgoing): void {
-  out.integer(name.updates)
-  const maker = placeOfMaker(name, table, outgoing)
+function writeName(out: Writer, id: PredictorId, table: ContributorTable, outgoing: Outgoing): void {
+  out.integer(id.updates)
+  const maker = placeOfMaker(id, table, outgoing)
   if (maker >= 0) out.integer(maker)
-  out.hex(name.digest)
+  out.hex(id.digest)
 }
 
 function writeRuns(out: Writer, runs: Runs): void {

@@ -8,8 +8,8 @@
 import type { Blocks, Layout } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
 import type { Coverage, Runs } from './coverage.js'
-import type { PredictorName } from './name.js'
 import type { Header } from './predictor.js'
+import type { PredictorId } from './predictor-id.js'
 
 export const FRAME_VERSION = 1
 
@@ -17,7 +17,7 @@ export const FRAME_VERSION = 1
 export const FLAGS = { ask: 1, whole: 2, step: 4, sum: 8, definitions: 16, apart: 32, part: 64 } as const
 
 /** Limits on what a frame may claim, checked before anything is allocated for it. */
-export const LIMITS = {
+export const FRAME_LIMITS = {
   /** Bytes of an origin. */
   origin: 128,
   /** Contributors in one coverage, and definitions in one frame. */
@@ -62,7 +62,7 @@ interface FrameOf<Sum> {
   readonly received: number
   /** Sequence number of the sum held from the other end for the predictor named here, 0 for none. */
   readonly heldSum: number
-  readonly name: PredictorName
+  readonly id: PredictorId
   /** Asks for the vectors of what the other end holds. */
   readonly ask: boolean
   /** How `name` was made and its ancestors, newest first; empty for the starting predictor and in frames without content. */

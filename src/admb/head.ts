@@ -4,26 +4,26 @@
  */
 import { Reader, Writer } from './bytes.js'
 import { FrameError } from './errors.js'
-import { LIMITS } from './frame.js'
-import type { PredictorName } from './name.js'
+import { FRAME_LIMITS } from './frame.js'
+import type { PredictorId } from './predictor-id.js'
 
 const HEAD_VERSION = 1
 const MAX_ADDRESSES = 8
 const MAX_ADDRESS_BYTES = 255
 
 export interface Head {
-  readonly name: PredictorName
+  readonly id: PredictorId
   /** Where the maker can be dialled; what exceeds eight addresses of 255 bytes is left out. */
   readonly addresses: readonly string[]
 }
 
-export function encodeHead({ name, addresses }: Head): Uint8Array {
+export function encodeHead({ id, addresses }: Head): Uint8Array {
   const out = new Writer(128)
   out.byte(HEAD_VERSION)
-  out.integer(name.updates)
-  out.string(name.origin)
-  out.integer(name.incarnation)
-  out.hex(name.digest)
+  out.integer(id.updates)
+  out.string(id.origin)
+  out.integer(id.incarnation)
+  out.hex(id.digest)
   const sendable = addresses.filter(address => address.length <= MAX_ADDRESS_BYTES).slice(0, MAX_ADDRESSES)
   out.integer(sendable.length)
   for (const address of sendable) out.string(address)
@@ -36,11 +36,11 @@ export function decodeHead(bytes: Uint8Array): Head {
   const version = input.byte()
   if (version !== HEAD_VERSION) throw new FrameError(`head version ${version} instead of ${HEAD_VERSION}`)
   const updates = input.integer()
-  const origin = input.string(LIMITS.origin)
+  const origin = input.string(FRAME_LIMITS.origin)
   const incarnation = input.integer()
   const digest = input.hex(16)
   const count = input.integer(MAX_ADDRESSES)
   const addresses = Array.from({ length: count }, () => input.string(MAX_ADDRESS_BYTES))
   input.finish()
-  return { name: { updates, origin, incarnation, digest }, addresses }
+  return { id: { updates, origin, incarnation, digest }, addresses }
 }

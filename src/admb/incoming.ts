@@ -4,18 +4,18 @@
  */
 import type { Coverage } from './coverage.js'
 import { FrameError } from './errors.js'
-import type { PredictorName } from './name.js'
+import { FragmentBuffer } from './fragments.js'
 import { BASES } from './outgoing.js'
-import { Parts } from './parts.js'
+import type { PredictorId } from './predictor-id.js'
 import { Recent } from './recent.js'
 
 export class Incoming {
   /** Vectors that came ahead of their frame. */
-  readonly parts = new Parts()
+  readonly parts = new FragmentBuffer()
   /** Contributors of the sums received, in the order in which they were first mentioned; shared by their coverages. */
   contributors: number[] = []
   /** The name in the last frame, and the bytes of its digest: most frames repeat it. */
-  lastName: PredictorName | undefined
+  lastName: PredictorId | undefined
   readonly lastDigest = new Uint8Array(16)
 
   /** The neighbour's list, in own numbers. */

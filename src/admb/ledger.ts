@@ -8,8 +8,8 @@
 import type { Blocks } from '../learner/types.js'
 import type { Buffers } from './buffers.js'
 import { type Coverage, segmentsOf } from './coverage.js'
-import { type PredictorName, sameName } from './name.js'
 import type { Header } from './predictor.js'
+import { type PredictorId, sameId } from './predictor-id.js'
 import { addInto, clear, copyOf } from './vectors.js'
 
 /** Consecutive own gradients that were closed together. */
@@ -29,14 +29,14 @@ interface Segment {
 
 /** A time in which one predictor was held, with its list: what was carried into it, then what was closed in it, oldest first. */
 interface Epoch {
-  readonly name: PredictorName
+  readonly name: PredictorId
   readonly segments: readonly Segment[]
   /** How many of the segments were carried into it. */
   readonly carried: number
 }
 
 /** The own part of a sum: all closed segments of the current epoch. */
-export interface OwnSum {
+export interface LocalSum {
   readonly sum: Blocks
   readonly count: number
   readonly coverage: Coverage
@@ -46,7 +46,7 @@ export class Ledger {
   readonly #buffers: Buffers
   readonly #carry: number
   readonly #contributors: readonly number[]
-  #name: PredictorName
+  #id: PredictorId
   #list: Segment[] = []
   /** How many of the list were carried into this epoch. */
   #carried = 0
@@ -61,13 +61,13 @@ export class Ledger {
   /**
    * @param carry periods for which an unused segment is kept, 0 for none
    * @param contributor the owner's number in coverages
-   * @param name the predictor held at the start
+   * @param id the predictor held at the start
    */
-  constructor(buffers: Buffers, carry: number, contributor: number, name: PredictorName) {
+  constructor(buffers: Buffers, carry: number, contributor: number, id: PredictorId) {
     this.#buffers = buffers
     this.#carry = carry
     this.#contributors = [contributor]
-    this.#name = name
+    this.#id = id
     this.#sum = buffers.zeros()
     this.#open = buffers.zeros()
   }
@@ -92,7 +92,7 @@ export class Ledger {
   }
 
   /** All own gradients of this epoch, without closing the open segment. */
-  total(): OwnSum {
+  total(): LocalSum {
     const sum = copyOf(this.#sum)
     addInto(sum, this.#open)
     return { sum, count: this.count, coverage: this.#coverage }
@@ -107,7 +107,7 @@ export class Ledger {
   }
 
   /** Closes the open segment and returns the epoch's sum. The blocks are the ledger's own: read them at once. */
-  close(period: number): OwnSum {
+  close(period: number): LocalSum {
     if (this.#openCount > 0) {
       addInto(this.#sum, this.#open)
       const keep = this.#carry > 0
@@ -115,7 +115,7 @@ export class Ledger {
         sum: keep ? this.#open : undefined,
         count: this.#openCount,
         period,
-        born: this.#name.updates,
+        born: this.#id.updates,
         used: false,
         epochs: 1
       })
@@ -131,12 +131,12 @@ export class Ledger {
    * Ends the epoch and starts the next one at `next`.
    * @param lineage headers of `next` and its ancestors, newest first, as far back as they are known
    */
-  turn(next: PredictorName, lineage: readonly Header[], period: number): void {
+  switchPredictor(next: PredictorId, lineage: readonly Header[], period: number): void {
     this.close(period)
-    this.#epochs.push({ name: this.#name, segments: this.#list, carried: this.#carried })
+    this.#epochs.push({ name: this.#id, segments: this.#list, carried: this.#carried })
     const unused = this.#unused(lineage)
     this.#forget(period)
-    this.#name = next
+    this.#id = next
     this.#list = unused.filter(segment => !this.#isExpired(segment, period))
     this.#carried = this.#list.length
     clear(this.#sum)
@@ -183,7 +183,7 @@ export class Ledger {
     for (const { parent, coverage } of lineage) {
       if (parent.updates < oldest) break
       for (let e = this.#epochs.length - 1; e >= 0; e--) {
-        if (sameName(this.#epochs[e].name, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
+        if (sameId(this.#epochs[e].name, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
       }
     }
     return [-1, 0]

@@ -5,32 +5,33 @@
  * gradients, ticks, frames, neighbours up and down), takes the effects, and asks for frames when a transport can take one.
  * The same code runs in the simulator and over libp2p.
  */
+import { DivergenceError } from '../base/errors.js'
 import type { Blocks } from '../learner/types.js'
 import { Buffers } from './buffers.js'
+import { type Contributor, ContributorTable } from './contributors.js'
 import { covered, union } from './coverage.js'
+import { CurrentPredictor } from './current-predictor.js'
 import { decodeFrame } from './decode.js'
-import { Early, type EarlyPart } from './early.js'
 import { Edge } from './edge.js'
-import { DivergedError, FrameError } from './errors.js'
+import { FrameError } from './errors.js'
+import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum, Shapes } from './frame.js'
-import { Holding } from './holding.js'
-import { type Contributor, ContributorTable } from './keys.js'
+import { FrameSender } from './frame-sender.js'
 import { Ledger } from './ledger.js'
-import { type PredictorName, sameName } from './name.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
-import { isPart } from './parts.js'
 import type { Batch, Header, Predictor } from './predictor.js'
+import { type PredictorId, sameId } from './predictor-id.js'
 import { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
-import { Speech } from './speech.js'
+import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
 import { Sums, total } from './sums.js'
 import { byteLength } from './vectors.js'
 
 export class AdmbNode {
   readonly #options: AdmbOptions
   readonly #shapes: Shapes
-  readonly #holding: Holding
+  readonly #current: CurrentPredictor
   readonly #outbox: Outbox
   readonly #table = new ContributorTable()
   readonly #self: number
@@ -40,10 +41,10 @@ export class AdmbNode {
   readonly #buffers: Buffers
   readonly #sums: Sums
   readonly #outgoingSums: OutgoingSums
-  readonly #speech: Speech
+  readonly #sender: FrameSender
   #effects: Effect[] = []
   #period = 0
-  #early: Early | undefined
+  #streaming: StreamingSum | undefined
   /** Where a frame's sum is put. */
   readonly #spare = () => this.#buffers.take()
 
@@ -59,22 +60,22 @@ export class AdmbNode {
     this.#options = options
     this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout) }
     const wholeBytes = 2 * byteLength(this.#shapes.parameters) + byteLength(this.#shapes.state)
-    this.#holding = new Holding(initial, options, batch, carry === 0 ? 1 : lineage, known)
-    this.#outbox = new Outbox(this.#holding, { self, precedence, pushBytes, wholeBytes })
+    this.#current = new CurrentPredictor(initial, options, batch, carry === 0 ? 1 : lineage, known)
+    this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
     this.#self = this.#table.number(self, incarnation)
     this.#maker = { origin: self, incarnation }
     this.#buffers = new Buffers(layout)
-    this.#ledger = new Ledger(this.#buffers, carry, this.#self, initial.name)
+    this.#ledger = new Ledger(this.#buffers, carry, this.#self, initial.id)
     this.#sums = new Sums(this.#self, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
-    this.#speech = new Speech({
+    this.#sender = new FrameSender({
       shapes: this.#shapes,
       table: this.#table,
       buffers: this.#buffers,
-      holding: this.#holding,
+      current: this.#current,
       outbox: this.#outbox,
       sums: this.#outgoingSums,
-      partBytes: options.partBytes,
+      fragmentBytes: options.fragmentBytes,
       allocate: options.allocate
     })
   }
@@ -85,7 +86,7 @@ export class AdmbNode {
   }
 
   get predictor(): Predictor {
-    return this.#holding.predictor
+    return this.#current.predictor
   }
 
   /** Gradients held for the predictor, own and others': an update follows at `batch`. */
@@ -105,15 +106,15 @@ export class AdmbNode {
 
   /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
   get lineage(): readonly Header[] {
-    return this.#holding.lineage
+    return this.#current.lineage
   }
 
   /** The sum held from a neighbour for the current predictor, with its contributors. For status and checks. */
   held(edge: number): (Batch & { readonly contributors: readonly Contributor[] }) | undefined {
-    const held = this.#edges.get(edge)?.held
-    if (held === undefined) return undefined
-    const contributors = covered(held.coverage).map(number => this.#table.contributor(number))
-    return { sum: held.sum, count: held.count, contributors }
+    const neighbourSum = this.#edges.get(edge)?.neighbourSum
+    if (neighbourSum === undefined) return undefined
+    const contributors = covered(neighbourSum.coverage).map(number => this.#table.contributor(number))
+    return { sum: neighbourSum.sum, count: neighbourSum.count, contributors }
   }
 
   /** Where the learner adds the gradients (a sum) of own inputs, taken at `predictor.parameters`; `added` must follow. */
@@ -123,18 +124,18 @@ export class AdmbNode {
 
   /**
    * Algorithm 3: `count` own gradients were added to the accumulator. May update.
-   * @throws DivergedError if the update's result is not finite, others' sums that would make it so apart; the node must not be
+   * @throws DivergenceError if the update's result is not finite, others' sums that would make it so apart; the node must not be
    *   used any further
    */
   added(count: number): void {
-    const early = this.#early
+    const sum = this.#streaming
     const version = this.#outgoingSums.version
-    this.#early = undefined
+    this.#streaming = undefined
     this.#ledger.added(count)
     this.#outgoingSums.changed()
     const isMade = this.#updateIfFull()
-    if (early?.isStep === isMade && early.isComplete(count, version)) this.#speech.conclude(early, this.#period)
-    else early?.abandon()
+    if (sum?.isStep === isMade && sum.isComplete(count, version)) this.#sender.conclude(sum, this.#period)
+    else sum?.abandon()
   }
 
   /**
@@ -144,30 +145,30 @@ export class AdmbNode {
    * @param isPeriodOver whether a period will have passed before all is added, so that sums are due
    */
   begin(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
-    const { batch, partBytes = Number.POSITIVE_INFINITY } = this.#options
+    const { batch, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
     this.revoked()
     const { blocks } = this.#shapes.parameters
-    if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= partBytes) return
+    if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= fragmentBytes) return
     const isStep = this.gradients + count >= batch
-    const early = new Early(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger)
+    const sum = new StreamingSum(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger)
     for (const number of edges) {
       const edge = this.#edges.get(number)
       if (edge === undefined || edge.transfer || edge.answer || edge.urgent || !this.#outbox.agrees(edge)) continue
-      if (isStep) early.add(number, edge, this.#sums.chosen())
-      else if (isPeriodOver || edge.sumDue) early.add(number, edge, this.#sums.chosen(edge))
+      if (isStep) sum.add(number, edge, this.#sums.chosen())
+      else if (isPeriodOver || edge.sumDue) sum.add(number, edge, this.#sums.chosen(edge))
     }
-    if (!early.isEmpty) this.#early = early
+    if (!sum.isEmpty) this.#streaming = sum
   }
 
   /** A block of the accumulator holds all that was announced with `begin`. @returns parts that can leave at once */
-  ready(block: number): EarlyPart[] {
-    return this.#early?.ready(block) ?? []
+  ready(block: number): OutgoingFragment[] {
+    return this.#streaming?.ready(block) ?? []
   }
 
   /** What was announced with `begin` will not be added as it stood in the accumulator when its blocks were ready. */
   revoked(): void {
-    this.#early?.abandon()
-    this.#early = undefined
+    this.#streaming?.abandon()
+    this.#streaming = undefined
   }
 
   /**
@@ -179,7 +180,7 @@ export class AdmbNode {
     const { rule, averaging } = this.#options
     const sum = this.#buffers.take()
     const { count } = total(sum, this.#ledger.total(), this.#sums.chosen())
-    const updates = this.predictor.name.updates
+    const updates = this.predictor.id.updates
     const { parameters } = rule.step(this.predictor, sum, count, updates)
     this.#buffers.give(sum)
     return averaging.average(this.predictor.average, parameters, updates)
@@ -221,7 +222,7 @@ export class AdmbNode {
     const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
     try {
-      if (!isPart(bytes)) this.#decode(edge, bytes)
+      if (!isFragment(bytes)) this.#decode(edge, bytes)
       else if (edge.incoming.parts.receive(bytes, edge.session, this.#shapes) && edge.deferred) {
         this.#decode(edge, edge.deferred)
       }
@@ -237,15 +238,15 @@ export class AdmbNode {
   }
 
   #offer(saved: Saved, from: string): void {
-    if (this.#holding.compare(saved.predictor.name) > 0) {
+    if (this.#current.compare(saved.predictor.id) > 0) {
       this.#adopt(saved.predictor, saved.lineage, undefined, from)
       this.#updateIfFull()
     }
   }
 
   /** Whether a name heard of elsewhere is better than what is held. Throws FrameError on equivocation. */
-  wants(name: PredictorName): boolean {
-    return this.#holding.compare(name) > 0
+  wants(id: PredictorId): boolean {
+    return this.#current.compare(id) > 0
   }
 
   /** The predictor with its lineage as stand-alone bytes, for storage and for `offer`. */
@@ -265,7 +266,7 @@ export class AdmbNode {
   }
 
   /** The predictor in parts, for storage block by block. */
-  parts(): SavedParts {
+  savedParts(): SavedParts {
     return encodeParts(this.snapshot(), this.#table)
   }
 
@@ -286,16 +287,16 @@ export class AdmbNode {
   /** Whether `frame(edge)` has something to say now. */
   hasFrame(edgeNumber: number): boolean {
     const edge = this.#edges.get(edgeNumber)
-    return edge !== undefined && this.#speech.hasFrame(edge)
+    return edge !== undefined && this.#sender.hasFrame(edge)
   }
 
   /**
-   * The next frame for that neighbour, newest state, or undefined if there is nothing to say; large ones in parts (`isPart`), after
+   * The next frame for that neighbour, newest state, or undefined if there is nothing to say; large ones in parts (`isFragment`), after
    * which the next may follow at once. Call when it can be sent.
    */
   frame(edgeNumber: number): Uint8Array | undefined {
     const edge = this.#edges.get(edgeNumber)
-    return edge && this.#speech.next(edge, this.#period)
+    return edge && this.#sender.next(edge, this.#period)
   }
 
   #decode(edge: Edge, bytes: Uint8Array): void {
@@ -306,23 +307,23 @@ export class AdmbNode {
   }
 
   #accept(edge: Edge, frame: ReceivedFrame): void {
-    const comparison = this.#holding.compare(frame.name)
-    const better = this.#outbox.isBetter(frame.name, edge)
-    const adopted = better && frame.content ? this.#holding.receive(frame) : undefined
+    const comparison = this.#current.compare(frame.id)
+    const better = this.#outbox.isBetter(frame.id, edge)
+    const adopted = better && frame.content ? this.#current.receive(frame) : undefined
     edge.received = frame.sequence
     edge.confirm(frame.received, this.#period)
-    edge.peerHolds = frame.name
+    edge.peerHolds = frame.id
     const greetsAgain = frame.received === 0 && frame.sequence > 1
     if (frame.content || frame.sum || frame.ask || greetsAgain) edge.owesAck = true
     if (adopted) this.#adopt(adopted.predictor, frame.headers, adopted.batch, edge.peer)
-    else if (better && (!edge.asked || !sameName(edge.asked, frame.name) || frame.content)) {
-      edge.asked = frame.name
+    else if (better && (!edge.asked || !sameId(edge.asked, frame.id) || frame.content)) {
+      edge.asked = frame.id
       edge.ask = true
       edge.askBackoff.start(this.#period, edge.roundTrip)
     }
     if (comparison === 0 || adopted) {
       // The very name that is held, so that comparing them from now on is quick.
-      edge.peerHolds = edge.agreed = edge.incoming.lastName = this.predictor.name
+      edge.peerHolds = edge.agreed = edge.incoming.lastName = this.predictor.id
       edge.outgoing.noteHeld(frame.heldSum)
       if (frame.sum) this.#hold(edge, frame.sequence, frame.sum)
     } else if (frame.sum) this.#buffers.give(frame.sum.sum)
@@ -343,7 +344,7 @@ export class AdmbNode {
   }
 
   #adopt(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined, from: string): void {
-    this.#turn(predictor, chain, batch)
+    this.#switchPredictor(predictor, chain, batch)
     this.#effects.push({ kind: 'adopted', predictor, from })
   }
 
@@ -351,16 +352,20 @@ export class AdmbNode {
   #updateIfFull(): boolean {
     if (this.gradients < this.#options.batch) return false
     const sum = this.#buffers.take()
-    const { count, parts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen())
+    const { count, parts: savedParts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen())
     const batch = { sum, count }
-    const predictor = this.#holding.next(batch, this.#maker)
+    const predictor = this.#current.next(batch, this.#maker)
     if (predictor === undefined) {
-      if (!this.#refuseExcess()) throw new DivergedError(this.predictor.name.updates + 1)
+      if (!this.#refuseExcess()) {
+        throw new DivergenceError(
+          `update ${this.predictor.id.updates + 1} gives numbers that are not finite: scale the features, or use a smaller step (--rule NAME,step=…)`
+        )
+      }
       this.#updateIfFull()
       return false
     }
-    const header: Header = { name: predictor.name, parent: this.predictor.name, count, coverage: union(parts) }
-    this.#turn(predictor, [header], batch)
+    const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage: union(savedParts) }
+    this.#switchPredictor(predictor, [header], batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
     return true
   }
@@ -369,7 +374,7 @@ export class AdmbNode {
   #refuseExcess(): boolean {
     let isFound = false
     for (const [number, edge] of this.#edges) {
-      if (!edge.held?.count || this.#holding.next(edge.held, this.#maker)) continue
+      if (!edge.neighbourSum?.count || this.#current.next(edge.neighbourSum, this.#maker)) continue
       this.#sums.refuse(edge)
       this.#outgoingSums.changed()
       this.#effects.push({ kind: 'refused', edge: number, reason: 'gradients that no update with them would survive' })
@@ -378,11 +383,11 @@ export class AdmbNode {
     return isFound
   }
 
-  #turn(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined): void {
-    this.#holding.turn(predictor, chain, batch)
-    this.#ledger.turn(predictor.name, this.#holding.lineage, this.#period)
-    this.#sums.turn()
-    for (const edge of this.#edges.values()) edge.turn()
+  #switchPredictor(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined): void {
+    this.#current.switchPredictor(predictor, chain, batch)
+    this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period)
+    this.#sums.switchPredictor()
+    for (const edge of this.#edges.values()) edge.switchPredictor()
     this.#outgoingSums.changed()
   }
 }

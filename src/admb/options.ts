@@ -1,9 +1,9 @@
 /** What an ADMB node is told at its start, with defaults and units, and what it tells its driver. */
 import type { Layout } from '../learner/types.js'
 import type { Allocate } from './bytes.js'
-import type { Known } from './holding.js'
-import type { Precedence } from './name.js'
+import type { KnownPredictors } from './current-predictor.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
+import type { Precedence } from './predictor-id.js'
 
 export interface AdmbOptions extends Recipe {
   /** This node's index among all nodes; lower wins between predictors with equally many updates. */
@@ -24,9 +24,9 @@ export interface AdmbOptions extends Recipe {
   /** Whole predictors up to that many bytes are sent unasked to a neighbour that lacks them. Default 65536. */
   readonly pushBytes?: number
   /** A frame's vectors go in parts of about that many bytes if they take more. Default: they always go in the frame. */
-  readonly partBytes?: number
+  readonly fragmentBytes?: number
   /** Predictors that are in this memory already and need not be made again. Default none. */
-  readonly known?: Known
+  readonly known?: KnownPredictors
   /** Where finished frames are put. Default a buffer of its own for each, which may be transferred. */
   readonly allocate?: Allocate
 }

@@ -3,11 +3,11 @@
  * whole where that is small or was asked for, and else by name alone, for them to ask.
  */
 
+import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import type { Step, Whole } from './frame.js'
-import type { Holding } from './holding.js'
-import { type Precedence, type PredictorName, prevails, sameName } from './name.js'
 import type { Header } from './predictor.js'
+import { type Precedence, type PredictorId, prevails, sameId } from './predictor-id.js'
 
 export interface OutboxOptions {
   /** This node's index. */
@@ -20,11 +20,11 @@ export interface OutboxOptions {
 }
 
 export class Outbox {
-  readonly #holding: Holding
+  readonly #holding: CurrentPredictor
   readonly #options: OutboxOptions
 
-  constructor(holding: Holding, options: OutboxOptions) {
-    this.#holding = holding
+  constructor(current: CurrentPredictor, options: OutboxOptions) {
+    this.#holding = current
     this.#options = options
   }
 
@@ -35,14 +35,14 @@ export class Outbox {
   }
 
   /** Whether a neighbour's predictor is to be taken over. */
-  isBetter(name: PredictorName, edge: Edge): boolean {
+  isBetter(id: PredictorId, edge: Edge): boolean {
     const { self, precedence } = this.#options
-    return prevails(precedence, name, this.#name, edge.peer, self)
+    return prevails(precedence, id, this.#name, edge.peer, self)
   }
 
   /** Whether the neighbour is known to hold this node's predictor. */
   agrees(edge: Edge): boolean {
-    return edge.peerHolds !== undefined && sameName(edge.peerHolds, this.#name)
+    return edge.peerHolds !== undefined && sameId(edge.peerHolds, this.#name)
   }
 
   /** Whether the neighbour holds this node's predictor, or will once the last frame has reached it. */
@@ -87,10 +87,10 @@ export class Outbox {
   content(edge: Edge, sequence: number, period: number): Whole | Step | undefined {
     if (!this.mustPush(edge) && !edge.answer) return undefined
     const { predictor, step } = this.#holding
-    const { name, parameters, average, state } = predictor
+    const { id, parameters, average, state } = predictor
     const kind = this.#kindFor(edge)
     if (!this.#wentOut(edge)) edge.pushBackoff.start(period, edge.roundTrip)
-    edge.push = { name, kind, sequence }
+    edge.push = { name: id, kind, sequence }
     edge.repush = false
     if (kind === 'step' && step) return { kind, sum: step.sum }
     return kind === 'whole' ? { kind, parameters, average, state } : undefined
@@ -103,18 +103,18 @@ export class Outbox {
   headers(edge: Edge): readonly Header[] {
     const { lineage } = this.#holding
     for (const known of [edge.peerHolds, edge.agreed]) {
-      const oldest = known ? lineage.findIndex(header => sameName(header.parent, known)) : -1
+      const oldest = known ? lineage.findIndex(header => sameId(header.parent, known)) : -1
       if (oldest >= 0) return lineage.slice(0, oldest + 1)
     }
     return lineage
   }
 
-  get #name(): PredictorName {
-    return this.#holding.predictor.name
+  get #name(): PredictorId {
+    return this.#holding.predictor.id
   }
 
   #wentOut({ push }: Edge): boolean {
-    return push !== undefined && sameName(push.name, this.#name)
+    return push !== undefined && sameId(push.name, this.#name)
   }
 
   #kindFor(edge: Edge): 'offer' | 'step' | 'whole' {
@@ -122,7 +122,7 @@ export class Outbox {
     const parent = lineage[0]?.parent
     // Asked again after a step means that the step was of no use.
     const failed = edge.answer && edge.push?.kind === 'step' && this.#wentOut(edge)
-    if (step && parent && edge.peerHolds && sameName(parent, edge.peerHolds) && !failed) return 'step'
+    if (step && parent && edge.peerHolds && sameId(parent, edge.peerHolds) && !failed) return 'step'
     return edge.answer || this.#options.wholeBytes <= this.#options.pushBytes ? 'whole' : 'offer'
   }
 }

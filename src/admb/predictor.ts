@@ -5,11 +5,11 @@
  */
 import type { Averaging, Blocks, Digest, RuleState, UpdateRule } from '../learner/types.js'
 import type { Coverage } from './coverage.js'
-import type { PredictorName } from './name.js'
+import type { PredictorId } from './predictor-id.js'
 
 /** w, w̄ and the rule's state, named. Immutable: share it, never write to it. */
 export interface Predictor {
-  readonly name: PredictorName
+  readonly id: PredictorId
   /** w */
   readonly parameters: Blocks
   /** w̄, the running average that serves predictions */
@@ -20,8 +20,8 @@ export interface Predictor {
 
 /** How a predictor was made. Contributor numbers in the coverage are those of the node that holds the header. */
 export interface Header {
-  readonly name: PredictorName
-  readonly parent: PredictorName
+  readonly id: PredictorId
+  readonly parent: PredictorId
   /** Gradients in the batch. */
   readonly count: number
   readonly coverage: Coverage
@@ -45,7 +45,7 @@ export function startingPredictor(parameters: Blocks, recipe: Recipe): Predictor
   const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
   const state = recipe.rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
   const digest = recipe.digest([parameters, parameters, state])
-  return { name: { updates: 0, origin: '', incarnation: 0, digest }, parameters, average: parameters, state }
+  return { id: { updates: 0, origin: '', incarnation: 0, digest }, parameters, average: parameters, state }
 }
 
 /**
@@ -58,10 +58,10 @@ export function nextPredictor(
   maker: { readonly origin: string; readonly incarnation: number },
   recipe: Recipe
 ): Predictor {
-  const updates = parent.name.updates
+  const updates = parent.id.updates
   const stepped: RuleState = recipe.rule.step(parent, batch.sum, batch.count, updates)
   const average = recipe.averaging.average(parent.average, stepped.parameters, updates)
   const digest = recipe.digest([stepped.parameters, average, stepped.state])
   const name = { updates: updates + 1, origin: maker.origin, incarnation: maker.incarnation, digest }
-  return { name, parameters: stepped.parameters, average, state: stepped.state }
+  return { id: name, parameters: stepped.parameters, average, state: stepped.state }
 }

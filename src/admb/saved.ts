@@ -4,12 +4,12 @@
  */
 import type { Blocks, Digest, Layout } from '../learner/types.js'
 import { blockBytes, Reader, Writer } from './bytes.js'
+import { ContributorTable } from './contributors.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
 import { FrameError } from './errors.js'
 import type { Shapes } from './frame.js'
 import { Incoming } from './incoming.js'
-import { ContributorTable } from './keys.js'
 import { Outgoing } from './outgoing.js'
 import type { Header, Predictor } from './predictor.js'
 
@@ -20,13 +20,13 @@ export interface Saved {
 }
 
 export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTable): Uint8Array {
-  const { name, parameters, average, state } = saved.predictor
+  const { id, parameters, average, state } = saved.predictor
   const frame = {
     session: 0,
     sequence: 1,
     received: 0,
     heldSum: 0,
-    name,
+    id,
     ask: false,
     headers: saved.lineage,
     content: { kind: 'whole', parameters, average, state },
@@ -54,10 +54,10 @@ export function decodeSaved(
   )
   if (frame?.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
   const { parameters, average, state } = frame.content
-  if (digest && digest([parameters, average, state]) !== frame.name.digest) {
+  if (digest && digest([parameters, average, state]) !== frame.id.digest) {
     throw new FrameError('content does not match its digest')
   }
-  return { predictor: { name: frame.name, parameters, average, state }, lineage: frame.headers }
+  return { predictor: { id: frame.id, parameters, average, state }, lineage: frame.headers }
 }
 
 /** The same in parts, none of which is as large as the model: one a block, a network's layers being blocks. */
@@ -73,7 +73,7 @@ const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, state: { blocks: [] } }
 /** Its blocks are made as they are asked for. */
 export function encodeParts({ predictor, lineage }: Saved, table: ContributorTable): SavedParts {
   const { parameters, average, state } = predictor
-  const bare = { name: predictor.name, parameters: [], average: [], state: [] }
+  const bare = { id: predictor.id, parameters: [], average: [], state: [] }
   const isAveraged = average.some((block, k) => block !== parameters[k])
   const blocks = [...parameters, ...(isAveraged ? average : []), ...state]
   return { head: encodeSaved({ predictor: bare, lineage }, NO_BLOCKS, table), blocks: encodeEach(blocks) }
@@ -123,9 +123,9 @@ export class Assembler {
     const parameters = this.#blocks.slice(0, count)
     const average = states === count ? parameters : this.#blocks.slice(count, states)
     const state = this.#blocks.slice(states)
-    if (digest([parameters, average, state]) !== predictor.name.digest) {
+    if (digest([parameters, average, state]) !== predictor.id.digest) {
       throw new FrameError('content does not match its digest')
     }
-    return { predictor: { name: predictor.name, parameters, average, state }, lineage }
+    return { predictor: { id: predictor.id, parameters, average, state }, lineage }
   }
 }

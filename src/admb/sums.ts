@@ -2,7 +2,7 @@
 import type { Blocks } from '../learner/types.js'
 import type { Buffers } from './buffers.js'
 import { type Coverage, covered, disjoint, segmentsOf } from './coverage.js'
-import type { Edge, HeldSum } from './edge.js'
+import type { Edge, NeighbourSum } from './edge.js'
 import { addInto } from './vectors.js'
 
 /** Lists up to that length may hold any share of contributors who are gone. */
@@ -38,14 +38,14 @@ export class Sums {
   }
 
   /** Keeps a neighbour's newest sum, unless it contains own gradients: those came back on a cycle. */
-  hold(edge: Edge, held: HeldSum): void {
+  hold(edge: Edge, neighbourSum: NeighbourSum): void {
     this.#learn(edge)
-    const before = edge.held
-    if (!this.#apart && segmentsOf(held.coverage, this.#self) > 0) {
-      this.#buffers.give(held.sum)
+    const before = edge.neighbourSum
+    if (!this.#apart && segmentsOf(neighbourSum.coverage, this.#self) > 0) {
+      this.#buffers.give(neighbourSum.sum)
       if (before === undefined) return
-      edge.held = undefined
-    } else edge.held = held
+      edge.neighbourSum = undefined
+    } else edge.neighbourSum = neighbourSum
     if (before) this.#buffers.give(before.sum)
     edge.changes++
     this.#recount()
@@ -53,30 +53,30 @@ export class Sums {
 
   /** Drops a neighbour's sum, though the edge stays. */
   refuse(edge: Edge): void {
-    if (edge.held === undefined) return
-    this.#buffers.give(edge.held.sum)
-    edge.held = undefined
+    if (edge.neighbourSum === undefined) return
+    this.#buffers.give(edge.neighbourSum.sum)
+    edge.neighbourSum = undefined
     edge.changes++
     this.#recount()
   }
 
   /** An edge has gone. */
   dropped(edge: Edge): void {
-    if (edge.held) this.#buffers.give(edge.held.sum)
+    if (edge.neighbourSum) this.#buffers.give(edge.neighbourSum.sum)
     this.#relearn()
     this.#recount()
   }
 
   /** A new epoch: no sum means anything any more. Lists that hold many who left, or who moved, start anew. */
-  turn(): void {
+  switchPredictor(): void {
     const inUse = this.#inUse()
     let isStale = !this.#apart
     for (const edge of this.#edges.values()) {
       if (edge.outgoing.length > inUse) edge.outgoing.renew()
       if (edge.incoming.contributors.length > inUse) isStale = true
-      if (edge.held === undefined) continue
-      this.#buffers.give(edge.held.sum)
-      edge.held = undefined
+      if (edge.neighbourSum === undefined) continue
+      this.#buffers.give(edge.neighbourSum.sum)
+      edge.neighbourSum = undefined
       edge.changes++
     }
     this.#count = 0
@@ -91,7 +91,8 @@ export class Sums {
     let length = LONG_LIST
     for (const edge of this.#edges.values()) {
       if (!isLong(edge)) continue
-      for (const { held } of this.#edges.values()) length += held ? 2 * covered(held.coverage).length : 0
+      for (const { neighbourSum } of this.#edges.values())
+        length += neighbourSum ? 2 * covered(neighbourSum.coverage).length : 0
       break
     }
     return length
@@ -101,15 +102,15 @@ export class Sums {
    * Held sums with pairwise disjoint coverages, larger counts first where they overlap.
    * @param except the edge whose own sum is left out, because the total goes there
    */
-  chosen(except?: Edge): HeldSum[] {
+  chosen(except?: Edge): NeighbourSum[] {
     // Of the right length at once: an array that grows takes room for sixteen.
-    const held: HeldSum[] = new Array(this.#edges.size)
+    const held: NeighbourSum[] = new Array(this.#edges.size)
     let count = 0
-    for (const edge of this.#edges.values()) if (edge !== except && edge.held) held[count++] = edge.held
+    for (const edge of this.#edges.values()) if (edge !== except && edge.neighbourSum) held[count++] = edge.neighbourSum
     held.length = count
     if (this.#apart) return held
     held.sort((a, b) => b.count - a.count)
-    const chosen: HeldSum[] = []
+    const chosen: NeighbourSum[] = []
     for (const candidate of held) {
       if (chosen.every(other => disjoint(other.coverage, candidate.coverage))) chosen.push(candidate)
     }
@@ -118,13 +119,14 @@ export class Sums {
 
   /** Whether nothing but what came over that edge itself would go there. */
   isEmptyBut(except: Edge): boolean {
-    for (const edge of this.#edges.values()) if (edge !== except && edge.held && edge.held.count > 0) return false
+    for (const edge of this.#edges.values())
+      if (edge !== except && edge.neighbourSum && edge.neighbourSum.count > 0) return false
     return true
   }
 
   #recount(): void {
     this.#count = 0
-    if (this.#apart) for (const edge of this.#edges.values()) this.#count += edge.held?.count ?? 0
+    if (this.#apart) for (const edge of this.#edges.values()) this.#count += edge.neighbourSum?.count ?? 0
     else for (const { count } of this.chosen()) this.#count += count
   }
 
@@ -152,7 +154,7 @@ export class Sums {
 export function total(
   sum: readonly Float32Array[],
   own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },
-  others: readonly HeldSum[]
+  others: readonly NeighbourSum[]
 ): { readonly count: number; readonly parts: readonly Coverage[] } {
   for (let b = 0; b < sum.length; b++) sum[b].set(own.sum[b])
   let count = own.count

@@ -2,20 +2,20 @@
 import type { Blocks } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
 import { vectorBytes } from './encode.js'
+import { encodeFragment, type Fragment, VECTORS, type Vector } from './fragments.js'
 import type { SentFrame, Shapes } from './frame.js'
-import { encodePart, type Piece, VECTORS, type Vector } from './parts.js'
 
 export class Transfer {
   readonly #session: number
   readonly #number: number
-  readonly #pieces: Piece[]
+  readonly #pieces: Fragment[]
   readonly #frame: Uint8Array
 
   /**
    * @param pieces what has not left yet
    * @param frame the encoded frame, its vectors left out
    */
-  constructor(session: number, number: number, pieces: readonly Piece[], frame: Uint8Array) {
+  constructor(session: number, number: number, pieces: readonly Fragment[], frame: Uint8Array) {
     this.#session = session
     this.#number = number
     this.#pieces = [...pieces]
@@ -30,14 +30,14 @@ export class Transfer {
   /** What leaves next. The frame is the last. */
   next(): Uint8Array {
     const piece = this.#pieces.shift()
-    return piece === undefined ? this.#frame : encodePart(this.#session, this.#number, piece)
+    return piece === undefined ? this.#frame : encodeFragment(this.#session, this.#number, piece)
   }
 }
 
-const WHOLE: readonly Piece[] = []
+const WHOLE: readonly Fragment[] = []
 
 /** A frame's vectors in pieces of about that many bytes, of one block at least. None if they take no more, or are one block. */
-export function piecesOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Piece[] {
+export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Fragment[] {
   if (vectorBytes(frame, shapes) <= bytes) return WHOLE
   const { content, sum } = frame
   const vectors: [Vector, Blocks][] = []
@@ -50,8 +50,8 @@ export function piecesOf(frame: SentFrame, shapes: Shapes, bytes: number): reado
   return pieces.length > 1 ? pieces : WHOLE
 }
 
-function cut(vector: Vector, blocks: Blocks, bytes: number): Piece[] {
-  const pieces: Piece[] = []
+function cut(vector: Vector, blocks: Blocks, bytes: number): Fragment[] {
+  const pieces: Fragment[] = []
   for (let first = 0, end = 0; first < blocks.length; first = end) {
     let taken = blockBytes(blocks[end++].length)
     while (end < blocks.length && taken + blockBytes(blocks[end].length) <= bytes)

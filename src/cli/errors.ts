@@ -1,18 +1,16 @@
 /** Errors that the command line makes itself, and how any error becomes one clear line and an exit code. */
+
 import { CommanderError } from 'commander'
+import { CodedError } from '../base/errors.js'
 
 /** The command was called in a way that makes no sense; exit code 2. */
-export class UsageError extends Error {
-  static readonly code = 'ERR_USAGE'
-  readonly code = UsageError.code
-  override readonly name = 'UsageError'
+export class UsageError extends CodedError {
+  static override readonly code = 'ERR_USAGE'
 }
 
 /** A signal ended a command that had more to do. */
-export class InterruptedError extends Error {
-  static readonly code = 'ERR_INTERRUPTED'
-  readonly code = InterruptedError.code
-  override readonly name = 'InterruptedError'
+export class InterruptedError extends CodedError {
+  static override readonly code = 'ERR_INTERRUPTED'
   constructor(signal: string) {
     super(`stopped by ${signal} before the end`)
   }

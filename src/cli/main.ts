@@ -2,9 +2,9 @@
 /** The command `admb`: finds the command, lets it run, and turns every error into one line and an exit code. */
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { applyConfig } from './config.js'
 import { explain } from './errors.js'
-import { arrangeHelp, HELP_ALL } from './help.js'
+import { applyConfig } from './options/config.js'
+import { arrangeHelp, HELP_ALL } from './options/help.js'
 
 type Register = (program: Command) => Command
 
@@ -41,7 +41,7 @@ async function main(words: string[]): Promise<void> {
   const names = asked === undefined || words[0] === 'help' ? Object.keys(commands) : [asked]
   for (const name of names) (await commands[name]())(program)
   if (words[0] === 'complete' || asked === undefined) {
-    if ((await import('./completion.js')).addCompletion(program, words)) return
+    if ((await import('./options/completion.js')).addCompletion(program, words)) return
   }
   const plain = words.map(word => (word === HELP_ALL ? '--help' : word))
   await program.parseAsync(plain, { from: 'user' })

@@ -1,8 +1,8 @@
+import { CodedError } from '../base/errors.js'
+
 /** A device that cannot be opened, or that failed. */
-export class DeviceError extends Error {
-  static readonly code = 'ERR_DEVICE'
-  readonly code = DeviceError.code
-  override readonly name = 'DeviceError'
+export class DeviceError extends CodedError {
+  static override readonly code = 'ERR_DEVICE'
 }
 
 /** A backend that failed at its work; who drives it can say at what. */

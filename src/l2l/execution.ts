@@ -1,11 +1,11 @@
 /** From a network's description to what executes it here. */
 import { type Device, openDevice } from '../device/index.js'
-import type { NetworkSpec } from './description.js'
+import { createModel } from '../nn/create-model.js'
+import type { NetworkSpec } from '../nn/spec/network-spec.js'
+import type { Model } from '../nn/types.js'
 import type { Execution } from './execution-options.js'
-import { createModel } from './models/create.js'
-import { NetworkLearner } from './network.js'
+import { NetworkLearner } from './network-learner.js'
 import { planned } from './planning/planned.js'
-import type { Model } from './types.js'
 
 /** @throws ModelError */
 export function networkModel({ layers, sample, target }: NetworkSpec): Model {

@@ -1,16 +1,21 @@
 /** The room's public face: networks as learners, and how they are executed. */
-export type { NetworkSpec } from './description.js'
-export { ModelError } from './errors.js'
+
+export { ModelError } from '../nn/errors.js'
+export type {
+  CustomLayer,
+  CustomLayerContext,
+  CustomLayerFactory
+} from '../nn/layers/custom-kinds.js'
+export { loadModel, parseModel } from '../nn/spec/model-spec.js'
+export type { NetworkSpec } from '../nn/spec/network-spec.js'
+export { readsText, sampleFor } from '../nn/spec/sample.js'
+export { alphabetOf } from '../nn/tokenizers/characters.js'
+export { tokenizerOf } from '../nn/tokenizers/create.js'
+export { nextTokenRows, wholeTextRow } from '../nn/tokenizers/rows.js'
+export type { Tokenizer } from '../nn/tokenizers/tokenizer.js'
 export { deviceFor, networkLearner, networkModel } from './execution.js'
 export type { Execution } from './execution-options.js'
-export type { OwnLayer, OwnLayerFactory, OwnLayerPlace } from './layers/own-kinds.js'
-export { loadModel, parseModel } from './models/spec.js'
 export { planFor, planned } from './planning/planned.js'
 export { type LayerProfile, profileModel } from './planning/profile.js'
 export type { Plan } from './planning/task.js'
-export { readsText, sampleFor } from './sample.js'
-export { alphabetOf } from './text/characters.js'
-export { nextTokenRows, wholeTextRow } from './text/rows.js'
-export { tokenizerOf } from './text/spec.js'
-export type { Tokenizer } from './text/tokenizer.js'
-export { RelayEngine, type RelayReport } from './training/engine.js'
+export { type ExecutionReport, L2LEngine } from './training/engine.js'

@@ -6,10 +6,10 @@ import { grown, zeros } from './blocks.js'
 import { learnerAfter } from './growing.js'
 import { featureOutOfRange } from './model.js'
 import {
-  checkTally,
+  checkProgress,
   type Engine,
   FIRST_CAPACITY,
-  newTally,
+  newProgress,
   type PredictWith,
   type Rest,
   type Trained
@@ -31,7 +31,7 @@ export interface BatchEngineOptions {
 }
 
 export class BatchEngine implements Engine {
-  readonly tally = newTally()
+  readonly progress = newProgress()
   updates = 0
   readonly #options: BatchEngineOptions
   #learner: Learner
@@ -59,20 +59,20 @@ export class BatchEngine implements Engine {
     for (let from = 0; from < examples.size; ) {
       const to = this.#stretch(examples, from)
       if (to === from) {
-        this.tally.unlabelled++
+        this.progress.unlabelled++
         from++
         continue
       }
       const served = this.#options.predictWith === 'average' ? this.#average : this.#parameters
       const learner = learnerAfter(this.#learner, this.updates)
-      learner.score(served, examples, from, to, this.tally)
+      learner.score(served, examples, from, to, this.progress)
       learner.addGradient(this.#parameters, examples, from, to, this.#sum)
-      this.tally.inputs += to - from
+      this.progress.inputs += to - from
       this.#count += to - from
       if (this.#count === this.#options.batch) this.#update()
       from = to
     }
-    checkTally(this.tally)
+    checkProgress(this.progress)
   }
 
   /** Ends with what is left of the last batch, so that no input is wasted. */

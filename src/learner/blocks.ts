@@ -2,7 +2,7 @@
  * Small operations over blocks that several rooms need: making them for a layout, growing them, and the Euclidean
  * projection that every update rule offers.
  */
-import type { Blocks, Layout } from './types.js'
+import type { Blocks, Layout, UpdateRule } from './types.js'
 
 /** All-zero blocks of that layout. */
 export function zeros(layout: Layout): Float32Array[] {
@@ -29,4 +29,13 @@ export function projectOntoBall(blocks: Blocks, radius: number | undefined): voi
   if (square <= radius * radius) return
   const scale = radius / Math.sqrt(square)
   for (const block of blocks) for (let i = 0; i < block.length; i++) block[i] *= scale
+}
+
+/**
+ * Which blocks of the rule's state for the whole layout belong to each block of parameters. Counters, which all blocks have
+ * in common, are in every list.
+ */
+export function statePlaces(rule: UpdateRule, layout: Layout): readonly (readonly number[])[] {
+  const whole = rule.stateLayout(layout).blocks.map(({ name }) => name)
+  return layout.blocks.map(block => rule.stateLayout({ blocks: [block] }).blocks.map(({ name }) => whole.indexOf(name)))
 }

@@ -2,19 +2,16 @@
  * What can go wrong between a configuration, a stream and a model. Each class is one kind of mistake, so that a command
  * can tell "fix the options" from "fix this input"; each message is one line that says what to do.
  */
+import { CodedError } from '../base/errors.js'
 
 /** A model, rule, averaging or trainer was asked for with options that make no sense. */
-export class OptionError extends Error {
-  static readonly code = 'ERR_OPTION'
-  readonly code = OptionError.code
-  override readonly name = 'OptionError'
+export class OptionError extends CodedError {
+  static override readonly code = 'ERR_OPTION'
 }
 
 /** An input does not fit the model: its label, or a feature number. Nothing was learned from it. */
-export class ExampleError extends Error {
-  static readonly code = 'ERR_EXAMPLE'
-  readonly code = ExampleError.code
-  override readonly name = 'ExampleError'
+export class ExampleError extends CodedError {
+  static override readonly code = 'ERR_EXAMPLE'
   /** @param row the row within the `Examples` at hand, zero-based */
   constructor(
     readonly row: number,
@@ -22,11 +19,4 @@ export class ExampleError extends Error {
   ) {
     super(message)
   }
-}
-
-/** A loss or gradient left the range of float32: it is refused before it touches a sum. */
-export class DivergenceError extends Error {
-  static readonly code = 'ERR_DIVERGENCE'
-  readonly code = DivergenceError.code
-  override readonly name = 'DivergenceError'
 }

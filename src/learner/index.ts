@@ -1,5 +1,6 @@
 /** The room's public face: models, rules, averages, digests, and training in one process. */
 
+export { DivergenceError } from '../base/errors.js'
 export {
   type AveragingName,
   type AveragingSpec,
@@ -10,27 +11,27 @@ export {
   type WeightedAveraging
 } from './averaging.js'
 export { BatchEngine } from './batch-engine.js'
-export { zeros } from './blocks.js'
+export { statePlaces, zeros } from './blocks.js'
+export {
+  addLoss,
+  addRule,
+  type CustomLoss,
+  type CustomName,
+  type CustomRuleFactory,
+  type CustomRuleSpec,
+  customLoss,
+  isCustomName,
+  type OwnRule
+} from './custom.js'
+export { createCustomLearner } from './custom-loss.js'
 export { digest } from './digest.js'
-export { DivergenceError, ExampleError, OptionError } from './errors.js'
+export { ExampleError, OptionError } from './errors.js'
 export { learnerAfter } from './growing.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { createLearner } from './linear.js'
 export { checkLabel, type ModelName, type ModelOptions, modelNames } from './model.js'
-export {
-  addLoss,
-  addRule,
-  isOwnName,
-  type OwnLoss,
-  type OwnName,
-  type OwnRule,
-  type OwnRuleFactory,
-  type OwnRuleSpec,
-  ownLoss
-} from './own.js'
-export { createOwnLearner } from './own-loss.js'
-export { isBlockwise, statePlaces } from './rules/blockwise.js'
+export { isBlockwise } from './rules/blockwise.js'
 export {
   createRule,
   defaultNetworkRule,
@@ -41,5 +42,5 @@ export {
   ruleNames
 } from './rules/index.js'
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export { type Engine, newTally, type PredictWith, type Rest, type Trained } from './trainer.js'
+export { type Engine, newProgress, type PredictWith, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'

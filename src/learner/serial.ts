@@ -35,7 +35,7 @@ export interface SerialOptions {
 }
 
 /** A way of training that another room brings along. */
-export interface OwnEngine {
+export interface CustomEngine {
   readonly engine: Engine
   /** Whether hits have a meaning. */
   readonly classifies: boolean
@@ -67,7 +67,7 @@ export class SerialTrainer {
    * @param options what to learn, or an engine that does
    * @throws OptionError for options that make no sense
    */
-  constructor(options: SerialOptions | OwnEngine) {
+  constructor(options: SerialOptions | CustomEngine) {
     if ('engine' in options) {
       this.#classifies = options.classifies
       this.#engine = options.engine
@@ -94,7 +94,7 @@ export class SerialTrainer {
   }
 
   report(): SerialReport {
-    const { inputs, unlabelled, loss, hits } = this.#engine.tally
+    const { inputs, unlabelled, loss, hits } = this.#engine.progress
     return {
       inputs,
       unlabelled,

@@ -10,7 +10,7 @@
 import type { WeightedAveraging } from './averaging.js'
 import { featureOutOfRange } from './model.js'
 import { type AdagradValues, adagradWeight } from './rules/adagrad.js'
-import { checkTally, type Engine, FIRST_CAPACITY, newTally, type PredictWith, type Trained } from './trainer.js'
+import { checkProgress, type Engine, FIRST_CAPACITY, newProgress, type PredictWith, type Trained } from './trainer.js'
 import type { Examples } from './types.js'
 
 export interface SparseEngineOptions {
@@ -36,7 +36,7 @@ export const SQUARES = 2
 export const GRADIENT = 3
 
 export abstract class SparseEngine implements Engine {
-  readonly tally = newTally()
+  readonly progress = newProgress()
   updates = 0
   /** Four numbers a weight: see `WEIGHT` and the others. */
   protected cells: Float64Array
@@ -69,7 +69,7 @@ export abstract class SparseEngine implements Engine {
 
   learn(examples: Examples): void {
     this.learnRows(examples)
-    checkTally(this.tally)
+    checkProgress(this.progress)
   }
 
   protected abstract learnRows(examples: Examples): void

@@ -44,7 +44,7 @@ export class SparseScalarEngine extends SparseEngine {
   #learnFrom(examples: Examples, start: number, end: number): number {
     const { labels, offsets, indices, values } = examples
     const { step, growth, initial } = this.adagrad
-    const { tally, servesAverage, averaging, cells, capacity } = this
+    const { progress, servesAverage, averaging, cells, capacity } = this
     const most = capacity - 1
     const regression = this.#classes === 0
     const kind = this.#loss
@@ -63,7 +63,7 @@ export class SparseScalarEngine extends SparseEngine {
       // Neither 0 nor 1, asked with a single branch.
       if (label * (label - 1) !== 0) {
         if (Number.isNaN(label)) {
-          tally.unlabelled++
+          progress.unlabelled++
           continue
         }
         if (!regression || !Number.isFinite(label)) break
@@ -136,9 +136,9 @@ export class SparseScalarEngine extends SparseEngine {
     this.saw(highest)
     this.retention = retention
     this.updates = updates
-    tally.inputs += updates - before
-    tally.loss += loss + Math.log(product)
-    tally.hits += hits
+    progress.inputs += updates - before
+    progress.loss += loss + Math.log(product)
+    progress.hits += hits
     if (row < end) {
       checkLabel(labels[row], this.#classes, row)
       checkGradient(gradientSquare, row)

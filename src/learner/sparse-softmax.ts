@@ -16,11 +16,11 @@ export class SparseSoftmaxEngine extends SparseEngine {
 
   protected override learnRows(examples: Examples): void {
     const { labels, offsets, indices, size } = examples
-    const { tally, outputs } = this
+    const { progress, outputs } = this
     for (let row = 0; row < size; row++) {
       const label = labels[row]
       if (Number.isNaN(label)) {
-        tally.unlabelled++
+        progress.unlabelled++
         continue
       }
       checkLabel(label, outputs, row)
@@ -28,12 +28,12 @@ export class SparseSoftmaxEngine extends SparseEngine {
         if (indices[p] >>> 0 >= this.capacity) this.grow(examples, row)
       const square = this.#score(examples, row)
       const served = this.servesAverage ? this.#served : this.#scores
-      tally.loss += logSumExp(served) - served[label]
-      if (largest(served) === label) tally.hits++
+      progress.loss += logSumExp(served) - served[label]
+      if (largest(served) === label) progress.hits++
       checkGradient(slopesInPlace(this.#scores, label) * square, row)
       this.saw(this.gather(examples, row, this.#scores))
       this.stepGathered(examples, row)
-      tally.inputs++
+      progress.inputs++
       this.shrinkLags()
     }
   }

@@ -1,20 +1,21 @@
 /** What is to be learned, as a program says it, made into the spec that peers compare and the stream that they read. */
-import type { NetworkSpec } from '../l2l/description.js'
-import { parseModel } from '../l2l/models/spec.js'
-import { sampleFor } from '../l2l/sample.js'
+
 import {
   type AveragingSpec,
+  type CustomName,
+  customLoss,
   defaultAveraging,
   defaultNetworkRule,
-  isOwnName,
+  isCustomName,
   type ModelName,
   modelNames,
   OptionError,
-  type OwnName,
-  ownLoss,
   type RuleSpec,
   ruleFor
 } from '../learner/index.js'
+import { parseModel } from '../nn/spec/model-spec.js'
+import type { NetworkSpec } from '../nn/spec/network-spec.js'
+import { sampleFor } from '../nn/spec/sample.js'
 import { type FeatureSpec, type LearningSpec, loadPlugins } from '../peer/index.js'
 import { openStream, type StreamOptions } from '../streams/index.js'
 
@@ -24,8 +25,8 @@ export type NetworkModel =
   | { readonly layers: readonly object[] }
 
 export interface TaskOptions {
-  /** Default: `logistic`, or `softmax` for more than two classes. `own:NAME` for a plug-in's loss. */
-  readonly model?: ModelName | OwnName | NetworkModel
+  /** Default: `logistic`, or `softmax` for more than two classes. `custom:NAME` for a plug-in's loss. */
+  readonly model?: ModelName | CustomName | NetworkModel
   /** Numbers an input has. Default: as the data tells; must be known for peers and networks, unless features are hashed. */
   readonly features?: number
   /** Features are names, hashed into 2^hashBits numbers. Default: they are not. */
@@ -40,7 +41,7 @@ export interface TaskOptions {
   readonly constant?: boolean
   /** b: gradients an update. Default 128 for peers, 1 for `train`. */
   readonly batch?: number
-  /** Default: AdaGrad, or Adam for networks. `own:NAME` for a plug-in's. */
+  /** Default: AdaGrad, or Adam for networks. `custom:NAME` for a plug-in's. */
   readonly rule?: RuleSpec
   /** Which average of the parameters serves predictions. Default: that of the last updates. */
   readonly averaging?: AveragingSpec
@@ -96,13 +97,13 @@ function specOf({ model, rule, l2, target }: TaskOptions, classes: number | unde
     return { model: 'network', network, classes, rule: rule ?? defaultNetworkRule, ...common }
   }
   const name = model ?? ((classes ?? 2) > 2 ? 'softmax' : 'logistic')
-  if (isOwnName(name)) {
-    const { classifies } = ownLoss(name)
+  if (isCustomName(name)) {
+    const { classifies } = customLoss(name)
     return { model: name, target: classifies ? 'class' : 'number', l2, rule: ruleFor('linear', rule), ...common }
   }
   if (!modelNames.includes(name)) {
     throw new OptionError(
-      `there is no model ${name}: give ${modelNames.join(', ')}, own:NAME, or a network as an object`
+      `there is no model ${name}: give ${modelNames.join(', ')}, custom:NAME, or a network as an object`
     )
   }
   return {
@@ -126,7 +127,7 @@ function networkOf(model: NetworkModel, dimension: number, target: 'class' | 'nu
 function streamOf({ data, ...options }: TaskOptions): StreamOptions | undefined {
   if (data === undefined) return undefined
   const isNetwork = typeof options.model === 'object'
-  const own = typeof options.model === 'string' && isOwnName(options.model) && !ownLoss(options.model).classifies
+  const own = typeof options.model === 'string' && isCustomName(options.model) && !customLoss(options.model).classifies
   const isNumber = options.model === 'linear' || own || (isNetwork && options.target === 'number')
   const { constant = !isNetwork, hashBits, classes, classNames, scale, features: dimension } = options
   const wanted = { constant, dimension, hashBits, classNames, scale, classes: isNumber ? undefined : classes }

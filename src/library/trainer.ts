@@ -1,12 +1,12 @@
 /** What learns in this process: a serial trainer for a linear model or for a network. */
 
-import type { Execution, Plan, RelayReport } from '../l2l/index.js'
+import type { Execution, ExecutionReport, Plan } from '../l2l/index.js'
 import {
   BatchEngine,
   createAveraging,
   createRule,
   isBlockwise,
-  isOwnName,
+  isCustomName,
   type Learner,
   type PredictWith,
   SerialTrainer
@@ -16,7 +16,7 @@ import { type LearningSpec, linearParts } from '../peer/index.js'
 export interface RunningTrainer {
   readonly trainer: SerialTrainer
   /** What the network's execution cost so far; undefined for a linear model. */
-  report?(): RelayReport
+  report?(): ExecutionReport
   /** What the planner expected, where it was asked. */
   readonly plan?: Plan
   /** The device that executes a network, and why that one. */
@@ -32,16 +32,16 @@ export async function trainerFor(
   const { rule, averaging, batch, dimension } = spec
   if (spec.model !== 'network') {
     const { model, classes, l2 } = spec
-    if (isOwnName(model)) return { trainer: plainTrainer(linearParts(spec).learner, spec, predictWith) }
+    if (isCustomName(model)) return { trainer: plainTrainer(linearParts(spec).learner, spec, predictWith) }
     return { trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, predictWith }) }
   }
-  const { deviceFor, networkLearner, networkModel, planned, RelayEngine } = await import('../l2l/index.js')
+  const { deviceFor, networkLearner, networkModel, planned, L2LEngine } = await import('../l2l/index.js')
   const { why: device } = await deviceFor(execution)
   if (isBlockwise(rule)) {
     const model = networkModel(spec.network)
     const { relay, plan } = planned(model, execution, batch)
     const { workers, backend } = execution
-    const engine = new RelayEngine({ ...relay, model, rule, averaging, batch, predictWith, workers })
+    const engine = new L2LEngine({ ...relay, model, rule, averaging, batch, predictWith, workers })
     await engine.share(spec.network, backend)
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
     return { trainer, report: () => engine.report(), plan, device }

@@ -7,8 +7,8 @@ import { type Pass, type Step, StepFailedError } from './diagnosis-step.js'
 import * as errors from './errors.js'
 import type { Hello } from './hello.js'
 import type { Network } from './network.js'
+import type { PortProbe } from './port-probe.js'
 import { reach } from './reach.js'
-import type { Answerer } from './who-answers.js'
 
 export interface DiagnosisOptions {
   /** What must agree; its fields are empty where no model is at hand. */
@@ -42,7 +42,7 @@ export async function diagnose(network: Network, address: string, options: Diagn
   return steps
 }
 
-function checkKeys(answerer: Answerer | undefined, isKeyed: boolean): void {
+function checkKeys(answerer: PortProbe | undefined, isKeyed: boolean): void {
   if (answerer?.kind === 'foreign') {
     const remedy = 'give the port that the peer prints at start, not that of its HTTP'
     throw new StepFailedError('noise', `what listens there is no peer: it says "${answerer.said}"`, remedy)

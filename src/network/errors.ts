@@ -2,17 +2,14 @@
  * The errors that the network shows to its users: each names what failed and says, in one line, what to do about it. They
  * are told apart by class, or by `code` where a class cannot be compared (across threads and processes).
  */
+import { CodedError } from '../base/errors.js'
 
 /** What all errors of this folder have in common. `message` is one line, meant to be shown as it is. */
-export abstract class NetworkError extends Error {
-  /** Stable identifier, `ERR_…`. */
-  abstract readonly code: string
-}
+export abstract class NetworkError extends CodedError {}
 
 /** A listen, announce or peer address is no multiaddress that this program can use. */
 export class MalformedAddressError extends NetworkError {
-  override readonly name = 'MalformedAddressError'
-  readonly code = 'ERR_MALFORMED_ADDRESS'
+  static override readonly code = 'ERR_MALFORMED_ADDRESS'
 
   constructor(readonly address: string) {
     super(`"${address}" is no TCP multiaddress: write it like /ip4/192.0.2.7/tcp/4001 or /dns4/host.example/tcp/4001`)
@@ -21,8 +18,7 @@ export class MalformedAddressError extends NetworkError {
 
 /** A string given as a peer id is none. */
 export class MalformedPeerIdError extends NetworkError {
-  override readonly name = 'MalformedPeerIdError'
-  readonly code = 'ERR_MALFORMED_PEER_ID'
+  static override readonly code = 'ERR_MALFORMED_PEER_ID'
 
   constructor(readonly peer: string) {
     super(`"${peer}" is no peer id: copy it from the line that the other peer prints (it starts with 12D3Koo)`)
@@ -31,8 +27,7 @@ export class MalformedPeerIdError extends NetworkError {
 
 /** The address to listen on is taken by another process. */
 export class AddressInUseError extends NetworkError {
-  override readonly name = 'AddressInUseError'
-  readonly code = 'ERR_ADDRESS_IN_USE'
+  static override readonly code = 'ERR_ADDRESS_IN_USE'
 
   constructor(readonly address: string) {
     super(`${address} is in use: stop the process that listens there, or choose another port (0 picks a free one)`)
@@ -41,8 +36,7 @@ export class AddressInUseError extends NetworkError {
 
 /** The address to listen on cannot be used for another reason: `reason` is the operating system's. */
 export class ListenError extends NetworkError {
-  override readonly name = 'ListenError'
-  readonly code = 'ERR_LISTEN'
+  static override readonly code = 'ERR_LISTEN'
 
   constructor(
     readonly address: string,
@@ -54,8 +48,7 @@ export class ListenError extends NetworkError {
 
 /** The relay to listen through cannot be reached, is none, or takes no further peer. */
 export class RelayError extends NetworkError {
-  override readonly name = 'RelayError'
-  readonly code = 'ERR_RELAY'
+  static override readonly code = 'ERR_RELAY'
 
   constructor(readonly address: string) {
     super(`cannot listen on ${address}: check that its relay runs, was started with --relay, and lets this peer in`)
@@ -64,8 +57,7 @@ export class RelayError extends NetworkError {
 
 /** An identity or network key cannot be read. */
 export class DamagedKeyError extends NetworkError {
-  override readonly name = 'DamagedKeyError'
-  readonly code = 'ERR_DAMAGED_KEY'
+  static override readonly code = 'ERR_DAMAGED_KEY'
 
   constructor(kind: 'identity' | 'network', reason: string) {
     super(`the ${kind} key is damaged (${reason}): restore the file from a copy, or make a new key with "admb keygen"`)
@@ -74,8 +66,7 @@ export class DamagedKeyError extends NetworkError {
 
 /** Nobody answered at any of the addresses. */
 export class UnreachablePeerError extends NetworkError {
-  override readonly name = 'UnreachablePeerError'
-  readonly code = 'ERR_UNREACHABLE_PEER'
+  static override readonly code = 'ERR_UNREACHABLE_PEER'
 
   constructor(
     readonly target: string,
@@ -87,8 +78,7 @@ export class UnreachablePeerError extends NetworkError {
 
 /** Somebody answered, but it was not the peer named in the address. */
 export class UnexpectedPeerError extends NetworkError {
-  override readonly name = 'UnexpectedPeerError'
-  readonly code = 'ERR_UNEXPECTED_PEER'
+  static override readonly code = 'ERR_UNEXPECTED_PEER'
 
   constructor(readonly target: string) {
     super(`another peer answers at ${target}: its id is not the one in the address; copy the line it prints at start`)
@@ -97,8 +87,7 @@ export class UnexpectedPeerError extends NetworkError {
 
 /** The connection broke before encryption: what a differing network key looks like from here. */
 export class NetworkKeyMismatchError extends NetworkError {
-  override readonly name = 'NetworkKeyMismatchError'
-  readonly code = 'ERR_NETWORK_KEY_MISMATCH'
+  static override readonly code = 'ERR_NETWORK_KEY_MISMATCH'
 
   constructor(readonly target: string) {
     super(`the network key differs or the other end is no admb peer (${target}): give both the same --network-key`)
@@ -107,8 +96,7 @@ export class NetworkKeyMismatchError extends NetworkError {
 
 /** The other end closed the connection after learning who we are. */
 export class PeerRefusedError extends NetworkError {
-  override readonly name = 'PeerRefusedError'
-  readonly code = 'ERR_PEER_REFUSED'
+  static override readonly code = 'ERR_PEER_REFUSED'
 
   constructor(
     readonly target: string,
@@ -122,8 +110,7 @@ export class PeerRefusedError extends NetworkError {
 
 /** This end does not want the peer: not on the allow-list, blocked, or banned. */
 export class PeerDeniedError extends NetworkError {
-  override readonly name = 'PeerDeniedError'
-  readonly code = 'ERR_PEER_DENIED'
+  static override readonly code = 'ERR_PEER_DENIED'
 
   constructor(
     readonly peer: string,
@@ -135,8 +122,7 @@ export class PeerDeniedError extends NetworkError {
 
 /** The other end speaks libp2p but not this protocol. */
 export class NotAdmbPeerError extends NetworkError {
-  override readonly name = 'NotAdmbPeerError'
-  readonly code = 'ERR_NOT_ADMB_PEER'
+  static override readonly code = 'ERR_NOT_ADMB_PEER'
 
   constructor(
     readonly target: string,
@@ -150,8 +136,7 @@ export class NotAdmbPeerError extends NetworkError {
 
 /** Both ends are admb peers, but they would not learn the same predictor. */
 export class IncompatiblePeerError extends NetworkError {
-  override readonly name = 'IncompatiblePeerError'
-  readonly code = 'ERR_INCOMPATIBLE_PEER'
+  static override readonly code = 'ERR_INCOMPATIBLE_PEER'
 
   /** `theirs` and `ours` are undefined where that end has no such field. */
   constructor(
@@ -167,14 +152,12 @@ export class IncompatiblePeerError extends NetworkError {
 
 /** The other end sent what the protocol forbids. It costs the session. */
 export class ProtocolViolationError extends NetworkError {
-  override readonly name = 'ProtocolViolationError'
-  readonly code = 'ERR_PROTOCOL_VIOLATION'
+  static override readonly code = 'ERR_PROTOCOL_VIOLATION'
 }
 
 /** The session ended before the operation did. */
 export class SessionClosedError extends NetworkError {
-  override readonly name = 'SessionClosedError'
-  readonly code = 'ERR_SESSION_CLOSED'
+  static override readonly code = 'ERR_SESSION_CLOSED'
 
   constructor(
     readonly peer: string,
@@ -186,8 +169,7 @@ export class SessionClosedError extends NetworkError {
 
 /** A fetch got no answer that could be used. */
 export class FetchError extends NetworkError {
-  override readonly name = 'FetchError'
-  readonly code = 'ERR_FETCH'
+  static override readonly code = 'ERR_FETCH'
 
   constructor(
     readonly peer: string,

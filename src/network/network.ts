@@ -10,7 +10,7 @@ import { Dialler } from './dialler.js'
 import { IncompatiblePeerError, NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
 import { answer, ask, type FetchHandler } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
-import { greet, hearGreeting } from './greeting.js'
+import { hearGreeting, sendCatchUp } from './gossip-catch-up.js'
 import { exchangeHello, hearHello } from './handshake.js'
 import type { Hello } from './hello.js'
 import { createHost, type Host } from './host.js'
@@ -19,7 +19,7 @@ import { explainListen } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
-import { edgeProtocol, fetchProtocol, greetProtocol } from './protocols.js'
+import { catchUpProtocol, edgeProtocol, fetchProtocol } from './protocols.js'
 import { RateLimiter } from './rate-limiter.js'
 import { Session } from './session.js'
 import type { Topic } from './topics.js'
@@ -95,7 +95,7 @@ export class Network {
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)
     void host.handle(fetchProtocol, this.#acceptFetch, streams)
-    void host.handle(greetProtocol, this.#acceptGreeting, streams)
+    void host.handle(catchUpProtocol, this.#acceptGreeting, streams)
   }
 
   /** Joins the gossip; `createNetwork` does it once the host listens. */
@@ -296,7 +296,7 @@ export class Network {
     if (latest.size === 0) return
     try {
       const signal = AbortSignal.timeout(this.#limits.helloTimeoutMs)
-      greet(await connection.newStream(greetProtocol, { signal }), latest, this.#limits)
+      sendCatchUp(await connection.newStream(catchUpProtocol, { signal }), latest, this.#limits)
     } catch (error) {
       const reason = (error as Error).message
       this.#options.log('debug', 'a greeting failed', { peer: connection.remotePeer.toString(), reason })

@@ -4,21 +4,21 @@ import { lookup } from 'node:dns/promises'
 import { isIPv6 } from 'node:net'
 import { parseAddress, tcpEndOf } from './addresses.js'
 import { type Pass, StepFailedError } from './diagnosis-step.js'
-import { type Answerer, whoAnswers } from './who-answers.js'
+import { type PortProbe, probePort } from './port-probe.js'
 
 /**
  * Name, route and port of the first TCP end on the way: of the relay, where there is one.
  * @returns who answers there, where the peer itself does so in plain TCP
  * @throws StepFailedError
  */
-export async function reach(address: string, stepMs: number, pass: Pass): Promise<Answerer | undefined> {
+export async function reach(address: string, stepMs: number, pass: Pass): Promise<PortProbe | undefined> {
   const { host, port, isName, isPlain } = tcpEndOf(parseAddress(address))
   const ip = isName ? await resolve(host) : host
   pass('name', isName ? `${host} is ${ip}` : `${host} is no name, so nothing has to be looked up`)
   await checkRoute(ip, port)
   pass('route', `there is a way to ${ip}`)
   try {
-    const answerer = await whoAnswers(ip, port, stepMs)
+    const answerer = await probePort(ip, port, stepMs)
     pass('port', `${port} takes connections`)
     return isPlain ? answerer : undefined
   } catch (error) {

@@ -2,11 +2,10 @@
  * Keeps a peer reachable through its relays: libp2p forgets a reservation when the relay goes away, and does not ask for
  * another when the relay is back.
  */
-import type { PeerId } from '@libp2p/interface'
+import type { Libp2p, PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { peerOf } from './addresses.js'
-import type { Host } from './host.js'
 import type { Log } from './options.js'
 
 /** Between two looks at the reservations, in milliseconds. */
@@ -20,7 +19,7 @@ export interface Reservations {
 
 /** @param addresses those listened on, each ending in `/p2p-circuit`. Works while the host runs. */
 export function keepReservations(
-  host: Host,
+  host: Libp2p,
   reservations: Reservations,
   addresses: readonly Multiaddr[],
   log: Log
@@ -40,7 +39,7 @@ export function keepReservations(
   })
 }
 
-async function renew(host: Host, reservations: Reservations, relay: Multiaddr, log: Log): Promise<void> {
+async function renew(host: Libp2p, reservations: Reservations, relay: Multiaddr, log: Log): Promise<void> {
   const id = peerOf(relay)
   if (id === undefined || reservations.hasReservation(peerIdFromString(id))) return
   try {

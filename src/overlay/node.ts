@@ -8,7 +8,7 @@ import { nextSeek, onOpened, seek } from './joining.js'
 import { isOlder, type Label, type PeerKey } from './label.js'
 import type { Beacon, OverlayMessage, Summary } from './messages.js'
 import { type OverlayOptions, sendable } from './options.js'
-import { PROVEN_AFTER, settleFreeze } from './relabelling.js'
+import { completeFreeze, PROVEN_AFTER } from './relabelling.js'
 import { cutOff, dispatch, giveUp, heldSessions, type Neighbour, release } from './sessions.js'
 import { State } from './state.js'
 
@@ -193,7 +193,7 @@ export class OverlayNode {
   #advance(now: number): void {
     const state = this.#state
     if (state.left) return
-    settleFreeze(state, now)
+    completeFreeze(state, now)
     seek(state, now)
   }
 }

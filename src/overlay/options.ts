@@ -75,7 +75,7 @@ export interface OverlaySettings {
 }
 
 /** @throws {OverlayOptionError} naming the first option that is out of range. */
-export function settle(options: OverlayOptions): OverlaySettings {
+export function applyDefaults(options: OverlayOptions): OverlaySettings {
   const { self, degree = 4, random } = options
   const timers = { ...DEFAULT_TIMERS, ...options.timers }
   const limits = { ...DEFAULT_LIMITS, ...options.limits }

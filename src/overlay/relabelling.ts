@@ -88,7 +88,7 @@ export function onFrozen(state: State, session: number, message: Frozen): void {
 }
 
 /** Ends the freeze when no child is waited for any more, or gives up those that never answer. */
-export function settleFreeze(state: State, now: number): void {
+export function completeFreeze(state: State, now: number): void {
   const { freeze } = state
   if (freeze === undefined) return
   if (now >= freeze.until) {

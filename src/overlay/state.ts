@@ -7,7 +7,7 @@ import { ChildTable } from './children.js'
 import type { EdgeEnd, Effect, SessionId } from './effects.js'
 import type { Contact, Label, PeerKey } from './label.js'
 import type { ByeReason, OverlayMessage } from './messages.js'
-import { type OverlayOptions, type OverlaySettings, sendable, settle } from './options.js'
+import { applyDefaults, type OverlayOptions, type OverlaySettings, sendable } from './options.js'
 import { PeerBook } from './peer-book.js'
 
 export interface Parent {
@@ -64,7 +64,7 @@ export class State {
   #lastSession = 0
 
   constructor(options: OverlayOptions) {
-    this.settings = settle(options)
+    this.settings = applyDefaults(options)
     const { self, degree, timers, limits, random } = this.settings
     this.children = new ChildTable(degree - 1)
     this.book = new PeerBook(timers, limits.knownPeers, random)

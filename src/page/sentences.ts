@@ -44,8 +44,8 @@ const order = new Intl.Collator('en', { numeric: true })
 
 /** How things stand, in one sentence. */
 export function describeNetwork(peers: readonly PeerRow[]): string {
-  const fresh = peers.filter(peer => peer.fresh)
-  const silent = peers.filter(peer => !peer.fresh && !peer.left).length
+  const fresh = peers.filter(peer => peer.alive)
+  const silent = peers.filter(peer => !peer.alive && !peer.left).length
   const groups = new Set(fresh.map(({ group }) => group)).size
   const more = silent === 0 ? '' : `, ${formatCount(silent)} silent`
   if (peers.length === 0) return 'Nobody is here yet'
@@ -61,7 +61,7 @@ export function describePeer(row: PeerRow, peers: Peers, self: string | undefine
   const links = row.neighbours.map(other => peerName(other, peers))
   return [
     `${peerName(id, peers)}${id === self ? ', this peer' : ''}`,
-    row.left ? 'has left' : row.fresh ? undefined : 'silent',
+    row.left ? 'has left' : row.alive ? undefined : 'silent',
     `predictor ${markLetter(group)} with ${formatCount(predictor.updates)} updates`,
     `${formatCount(inputs)} inputs`,
     `loss ${formatLoss(loss)}`,

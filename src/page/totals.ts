@@ -22,7 +22,7 @@ export function totalsOf(peers: readonly PeerRow[]): Totals {
   }
   return {
     inputs: sum(peers, row => row.inputs),
-    inputsPerSecond: sum(peers, row => (row.fresh ? row.inputsPerSecond : 0)),
+    inputsPerSecond: sum(peers, row => (row.alive ? row.inputsPerSecond : 0)),
     updates: peers.reduce((most, row) => Math.max(most, row.predictor.updates), 0),
     loss: mean(row => row.loss),
     accuracy: mean(row => row.accuracy),

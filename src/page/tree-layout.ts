@@ -5,7 +5,7 @@
 import { edgesOf } from '../view/components.js'
 import type { PeerRow } from '../view/types.js'
 
-type Drawn = Pick<PeerRow, 'id' | 'neighbours' | 'fresh' | 'firstSeen'>
+type Drawn = Pick<PeerRow, 'id' | 'neighbours' | 'alive' | 'firstSeen'>
 
 export interface Place {
   readonly id: string
@@ -27,13 +27,13 @@ export interface TreeLayout {
 }
 
 /**
- * An edge is drawn when both fresh ends tell of it: a silent peer's last words about its neighbours are old.
+ * An edge is drawn when both alive ends tell of it: a silent peer's last words about its neighbours are old.
  * @param self is the root of its component, else the peer that came first
  */
 export function layOut(peers: readonly Drawn[], self: string | undefined): TreeLayout {
-  const rank = (peer: Drawn) => (peer.id === self ? -1 : peer.fresh ? peer.firstSeen : Number.MAX_SAFE_INTEGER)
+  const rank = (peer: Drawn) => (peer.id === self ? -1 : peer.alive ? peer.firstSeen : Number.MAX_SAFE_INTEGER)
   const ordered = [...peers].sort((a, b) => rank(a) - rank(b) || (a.id < b.id ? -1 : 1))
-  const edges = edgesOf(ordered.filter(({ fresh }) => fresh))
+  const edges = edgesOf(ordered.filter(({ alive }) => alive))
   const around = new Map(ordered.map(({ id }) => [id, [] as string[]]))
   for (const { from, to } of edges) {
     around.get(from)?.push(to)

@@ -2,9 +2,10 @@
  * The serving predictor as a safetensors file, for programs that know nothing of peers. Its metadata tell what it takes to
  * use it: the spec, the predictor's name, and what numeric columns are scaled by.
  */
-import { encodeSafetensors, type NamedTensor } from '../l2l/weights/safetensors.js'
+
 import type { Blocks } from '../learner/index.js'
-import { type LearningSpec, specText } from './agreement.js'
+import { encodeSafetensors, type NamedTensor } from '../nn/weights/safetensors.js'
+import { type LearningSpec, specText } from '../task/learning-spec.js'
 import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'
 
@@ -19,19 +20,19 @@ export interface Download {
 
 export async function downloadOf(
   { spec, predictWith = 'average' }: Pick<PeerOptions, 'spec' | 'predictWith'>,
-  { name, blocks, moments }: Serving
+  { name: id, blocks, moments }: Serving
 ): Promise<Download> {
   const metadata = {
-    predictor: JSON.stringify(name),
+    predictor: JSON.stringify(id),
     serving: predictWith,
     spec: specText(spec),
     ...(moments && { scaling: JSON.stringify(moments) })
   }
   const model = spec.network ? spec.network.layers.model : spec.model
   return {
-    file: `admb-${model}-${name.updates}-${name.digest.slice(0, 8)}.safetensors`,
+    file: `admb-${model}-${id.updates}-${id.digest.slice(0, 8)}.safetensors`,
     parts: encodeSafetensors(await tensorsOf(spec, blocks), metadata),
-    tag: predictWith === 'ahead' || moments ? undefined : `${name.digest}-${predictWith}`
+    tag: predictWith === 'ahead' || moments ? undefined : `${id.digest}-${predictWith}`
   }
 }
 
@@ -44,7 +45,7 @@ async function tensorsOf(spec: LearningSpec, blocks: Blocks): Promise<NamedTenso
   }
   const [{ networkModel }, { exportBlocks }] = await Promise.all([
     import('../l2l/index.js'),
-    import('../l2l/weights/exchange.js')
+    import('../nn/weights/exchange.js')
   ])
   return exportBlocks(networkModel(spec.network), blocks, 'admb')
 }

@@ -32,7 +32,7 @@ export interface EdgesOptions {
   readonly log: Log
 }
 
-interface Held {
+interface OpenSession {
   readonly session: Session
   up: boolean
 }
@@ -43,7 +43,7 @@ const MAX_SLEEP_MS = 1000
 export class Edges {
   readonly #options: EdgesOptions
   readonly #overlay: OverlayNode
-  readonly #sessions = new Map<number, Held>()
+  readonly #sessions = new Map<number, OpenSession>()
   readonly #dialling = new Map<number, AbortController>()
   /** The last refusal told of each peer, so that every reason is told once. */
   readonly #told = new Map<string, string>()
@@ -128,7 +128,7 @@ export class Edges {
   }
 
   #hold(number: number, session: Session): void {
-    const held: Held = { session, up: false }
+    const held: OpenSession = { session, up: false }
     this.#sessions.set(number, held)
     session.start({
       control: bytes => {

@@ -1,5 +1,5 @@
 /** Frames on their way between the tree edges and the learner: one at a time on each edge, each way, and counted. */
-import { isPart } from '../admb/index.js'
+import { isFragment } from '../admb/index.js'
 import type { Edges } from './edges.js'
 import type { LearnerHandle } from './learner-handle.js'
 
@@ -18,7 +18,7 @@ export class Frames {
   send(edges: Edges, edge: number, bytes: Uint8Array): void {
     this.sent.messages++
     this.sent.bytes += bytes.length
-    const sent = isPart(bytes) ? edges.sendPart(edge, bytes) : edges.send(edge, bytes)
+    const sent = isFragment(bytes) ? edges.sendPart(edge, bytes) : edges.send(edge, bytes)
     sent.then(
       () => this.#learner.post({ kind: 'writable', edge }),
       // The session has ended, of which the overlay tells.

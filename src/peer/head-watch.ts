@@ -2,7 +2,7 @@
  * Gossip about predictors: what this peer announces of its own, and what it has heard of others' and not yet got through
  * the tree. A late joiner, or one side of a healed partition, then fetches it from whoever has it.
  */
-import { compareNames, type PredictorName, sameName } from '../admb/index.js'
+import { compareIds, type PredictorId, sameId } from '../admb/index.js'
 
 /** Least time between two announcements, in milliseconds. */
 const ANNOUNCE_MS = 1000
@@ -10,14 +10,14 @@ const ANNOUNCE_MS = 1000
 const FETCH_AFTER_MS = 1000
 
 export interface HeardHead {
-  readonly name: PredictorName
+  readonly name: PredictorId
   /** Who announced it, and so has it. */
   readonly from: string
 }
 
 export class HeadWatch {
   readonly #self: string
-  #announced: PredictorName | undefined
+  #announced: PredictorId | undefined
   #announcedAt = Number.NEGATIVE_INFINITY
   #heard: (HeardHead & { readonly at: number }) | undefined
 
@@ -26,26 +26,26 @@ export class HeadWatch {
   }
 
   /** Whether to announce the predictor held. Counts as done if so. */
-  announces(name: PredictorName, now: number): boolean {
+  announces(id: PredictorId, now: number): boolean {
     if (now - this.#announcedAt < ANNOUNCE_MS) return false
     // Only its maker announces a predictor: one voice each is enough, and everyone's would flood a large network.
-    if (name.origin !== this.#self || (this.#announced && sameName(name, this.#announced))) return false
-    this.#announced = name
+    if (id.origin !== this.#self || (this.#announced && sameId(id, this.#announced))) return false
+    this.#announced = id
     this.#announcedAt = now
     return true
   }
 
   /** A better predictor than the one held is announced. */
-  hear({ name, from }: HeardHead, now: number): void {
-    if (this.#heard && compareNames(name, this.#heard.name) <= 0) return
-    this.#heard = { name, from, at: this.#heard?.at ?? now }
+  hear({ name: id, from }: HeardHead, now: number): void {
+    if (this.#heard && compareIds(id, this.#heard.name) <= 0) return
+    this.#heard = { name: id, from, at: this.#heard?.at ?? now }
   }
 
   /** What to fetch now, if it is still wanted. Given once. */
   due(now: number): HeardHead | undefined {
     if (this.#heard === undefined || now - this.#heard.at < FETCH_AFTER_MS) return undefined
-    const { name, from } = this.#heard
+    const { name: id, from } = this.#heard
     this.#heard = undefined
-    return { name, from }
+    return { name: id, from }
   }
 }

@@ -1,5 +1,7 @@
 /** The learner thread as the main thread sees it: typed messages, answers as promises, one way to stop. */
+
 import { Worker } from 'node:worker_threads'
+import { CodedError } from '../base/errors.js'
 import type {
   FromLearner,
   InputAnswer,
@@ -14,29 +16,26 @@ import type {
 const MAX_PENDING = 256
 
 /** The learner thread ended by itself: its data, its model or its program is at fault. */
-export class LearnerFailedError extends Error {
-  /** That of the error in the thread. */
-  override readonly name: string
-  readonly code: string
+export class LearnerFailedError extends CodedError {
+  static override readonly code: string = 'ERR_LEARNER_FAILED'
+  /** The code of the error in the thread, if it has one. */
+  override readonly code: string
+
   constructor({ reason, name, code }: { readonly reason: string; readonly name?: string; readonly code?: string }) {
     super(reason)
     this.name = name ?? 'LearnerFailedError'
-    this.code = code ?? 'ERR_LEARNER_FAILED'
+    this.code = code ?? LearnerFailedError.code
   }
 }
 
 /** A request that makes no sense to the learner: bad input. */
-export class RequestError extends Error {
-  static readonly code = 'ERR_REQUEST'
-  readonly code = RequestError.code
-  override readonly name = 'RequestError'
+export class RequestError extends CodedError {
+  static override readonly code = 'ERR_REQUEST'
 }
 
 /** A request came at a bad time: too many wait, or the peer stops. */
-export class UnavailableError extends Error {
-  static readonly code = 'ERR_UNAVAILABLE'
-  readonly code = UnavailableError.code
-  override readonly name = 'UnavailableError'
+export class UnavailableError extends CodedError {
+  static override readonly code = 'ERR_UNAVAILABLE'
 }
 
 type Pending = { resolve(value: never): void; reject(error: Error): void }

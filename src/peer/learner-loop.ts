@@ -3,15 +3,15 @@
  * between, ticks, frames and requests are served. Nothing here ever waits for the network: a frame leaves when an edge can
  * take one, and otherwise the next one is newer.
  */
-import { AdmbNode, type Effect, FrameError, type PredictorName, startingPredictor } from '../admb/index.js'
+import { AdmbNode, type Effect, FrameError, type PredictorId, startingPredictor } from '../admb/index.js'
 import type { ExampleStream, Rows } from '../streams/index.js'
-import { Trail } from '../view/index.js'
-import type { LearningParts } from './agreement.js'
-import { EarlySums } from './early-sums.js'
+import type { LearningParts } from '../task/learning-spec.js'
+import { RecentDigests } from '../view/index.js'
+import { EdgeWriters } from './edge-writers.js'
 import { HeadWatch } from './head-watch.js'
-import { Outlets } from './outlets.js'
 import { Pace } from './pace.js'
-import { Tally } from './tally.js'
+import { StreamProgress } from './stream-progress.js'
+import { StreamingSums } from './streaming-sums.js'
 import { TestThenTrain } from './test-then-train.js'
 import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, ToLearner } from './thread-messages.js'
 import { Warnings } from './warnings.js'
@@ -33,12 +33,12 @@ export class LearnerLoop {
   readonly #post: Post
   readonly #now: () => number
   readonly #node: AdmbNode
-  readonly #outlets: Outlets
-  readonly #tally: Tally
+  readonly #writers: EdgeWriters
+  readonly #progress: StreamProgress
   readonly #training: TestThenTrain
   readonly #heads: HeadWatch
   readonly #warnings: Warnings
-  readonly #trail = new Trail()
+  readonly #recentDigests = new RecentDigests()
   #adopted = 0
   #stream: ExampleStream | undefined
   #ended = false
@@ -61,19 +61,21 @@ export class LearnerLoop {
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     const { batch } = init.spec
-    const partBytes = PART_BYTES
-    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch, carry, partBytes })
-    this.#outlets = new Outlets((edge, bytes) => post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer]))
+    const fragmentBytes = PART_BYTES
+    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch, carry, fragmentBytes })
+    this.#writers = new EdgeWriters((edge, bytes) =>
+      post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
+    )
     if (init.saved) this.#node.restoreParts(init.saved)
-    this.#tally = new Tally(init, learner.classifies)
+    this.#progress = new StreamProgress(init, learner.classifies)
     this.#heads = new HeadWatch(self)
     this.#warnings = new Warnings(reason => post({ kind: 'warning', reason }), now)
     this.#training = new TestThenTrain({
       init,
       learner,
       node: this.#node,
-      tally: this.#tally,
-      early: new EarlySums(this.#node, this.#outlets, init.period, now),
+      tally: this.#progress,
+      early: new StreamingSums(this.#node, this.#writers, init.period, now),
       onLearned: () => this.#takeEffects(),
       onUnfit: reason => this.warn(reason)
     })
@@ -90,7 +92,7 @@ export class LearnerLoop {
     let until = this.#now() + SLICE_MS
     let passed = 0
     for await (const rows of stream) {
-      let row = Math.min(rows.size, Math.max(0, this.#tally.position - passed))
+      let row = Math.min(rows.size, Math.max(0, this.#progress.position - passed))
       passed += rows.size
       for (;;) {
         if (this.#stopping) return
@@ -99,7 +101,7 @@ export class LearnerLoop {
         if (to > row) {
           this.#training.learn(rows, row, to)
           pace.take(to - row)
-          this.#tally.position += to - row
+          this.#progress.position += to - row
           row = to
         } else if (row < rows.size) {
           await pause(pace.wait)
@@ -120,27 +122,27 @@ export class LearnerLoop {
     this.#node.tick()
     if (this.#init.predictWith === 'ahead') this.#training.renew()
     const now = this.#now()
-    const { name } = this.#node.predictor
+    const { id } = this.#node.predictor
     const head = this.#heads.due(now)
     if (head && this.#wants(head.name)) this.#post({ kind: 'fetch', ...head })
-    if (this.#heads.announces(name, now)) this.#post({ kind: 'head', name })
+    if (this.#heads.announces(id, now)) this.#post({ kind: 'head', name: id })
     if (now - this.#lastStatus >= STATUS_MS) {
       this.#lastStatus = now
-      this.#post({ kind: 'status', status: this.status(), trail: this.#trail.take() })
+      this.#post({ kind: 'status', status: this.status(), trail: this.#recentDigests.take() })
     }
     if (this.#init.durable && !this.#storing && now >= this.#storeAfter) this.checkpoint()
-    this.#settle()
+    this.#flushEffects()
   }
 
   receive(message: ToLearner): void {
     switch (message.kind) {
       case 'connect':
-        this.#outlets.open(message.edge)
+        this.#writers.open(message.edge)
         // A stream is a session of its own, so late frames of another cannot arrive on it.
         this.#node.connect(message.edge, 0, message.peer)
         break
       case 'disconnect':
-        this.#outlets.close(message.edge)
+        this.#writers.close(message.edge)
         this.#node.disconnect(message.edge)
         break
       case 'frame':
@@ -151,7 +153,7 @@ export class LearnerLoop {
         this.#node.receive(message.edge, message.bytes)
         break
       case 'writable':
-        this.#outlets.cleared(message.edge)
+        this.#writers.cleared(message.edge)
         break
       case 'head':
         if (this.#wants(message.name)) this.#heads.hear(message, this.#now())
@@ -163,9 +165,9 @@ export class LearnerLoop {
         this.#saved(message.id)
         break
       case 'serve': {
-        const { name } = this.#node.predictor
-        const { moments } = this.#tally.progress()
-        this.#post({ kind: 'served', id: message.id, name, blocks: this.#training.serving, moments })
+        const { id } = this.#node.predictor
+        const { moments } = this.#progress.progress()
+        this.#post({ kind: 'served', id: message.id, name: id, blocks: this.#training.serving, moments })
         break
       }
       case 'stored':
@@ -177,14 +179,14 @@ export class LearnerLoop {
       default:
         message satisfies never
     }
-    this.#settle()
+    this.#flushEffects()
   }
 
   /** Predicts, or predicts and learns from, rows that came with a request. */
   answer(rows: Rows, learn: boolean): InputAnswer {
     const predictions = this.#training.answer(rows, learn)
-    this.#settle()
-    return { predictions, predictor: this.#node.predictor.name }
+    this.#flushEffects()
+    return { predictions, predictor: this.#node.predictor.id }
   }
 
   /** Tells the user something, unless too much is told already. */
@@ -194,8 +196,8 @@ export class LearnerLoop {
 
   status(): LearnerStatus {
     return {
-      progress: this.#tally.sums,
-      predictor: this.#node.predictor.name,
+      progress: this.#progress.sums,
+      predictor: this.#node.predictor.id,
       adopted: this.#adopted,
       discarded: this.#node.discarded,
       skipped: this.#training.unfit + (this.#stream?.skipped ?? 0),
@@ -205,15 +207,15 @@ export class LearnerLoop {
 
   /** Hands the state over to be stored, if it has changed. */
   checkpoint(): void {
-    const { updates } = this.#node.predictor.name
-    const { inputs } = this.#tally
+    const { updates } = this.#node.predictor.id
+    const { inputs } = this.#progress
     if (this.#stored?.inputs === inputs && this.#stored.updates === updates) return
     const start = this.#now()
-    const { head, blocks: encoded } = this.#node.parts()
+    const { head, blocks: encoded } = this.#node.savedParts()
     const blocks = [...encoded]
     this.#storing = true
     this.#stored = { inputs, updates }
-    const progress = this.#tally.progress()
+    const progress = this.#progress.progress()
     const buffers = [head, ...blocks].map(({ buffer }) => buffer as ArrayBuffer)
     this.#post({ kind: 'checkpoint', head, blocks, progress }, buffers)
     this.#storeAfter = this.#now() + Math.max(CHECKPOINT_MS, 10 * (this.#now() - start))
@@ -247,18 +249,18 @@ export class LearnerLoop {
 
   #hold(): void {
     this.#training.renew()
-    this.#trail.add(this.#node.predictor.name)
+    this.#recentDigests.add(this.#node.predictor.id)
   }
 
   /** After every event: what it led to, and frames for the edges that can take one. */
-  #settle(): void {
+  #flushEffects(): void {
     this.#takeEffects()
-    this.#outlets.fill(edge => this.#node.frame(edge))
+    this.#writers.fill(edge => this.#node.frame(edge))
   }
 
-  #wants(name: PredictorName): boolean {
+  #wants(id: PredictorId): boolean {
     try {
-      return this.#node.wants(name)
+      return this.#node.wants(id)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.warn(error.message)

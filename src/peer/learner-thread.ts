@@ -1,10 +1,11 @@
 /** Entry of the learner thread: binds a LearnerLoop to its stream, its clock and the messages of the main thread. */
 import { setTimeout as sleep, setImmediate as yieldNow } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { DeviceError } from '../device/errors.js'
 import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
-import { learningParts, parserOptions } from './agreement.js'
+import { learningParts, parserOptions } from '../task/learning-spec.js'
+import { loadPlugins } from '../task/plugins.js'
 import { LearnerLoop } from './learner-loop.js'
-import { loadPlugins } from './plugins.js'
 import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
 const port = parentPort as MessagePort
@@ -50,7 +51,7 @@ async function serve(loop: LearnerLoop): Promise<void> {
     await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))
   } catch (error) {
     // The input or the device is at fault, not what was learned so far.
-    const isOutside = error instanceof InputError || (error as Error).name === 'DeviceError'
+    const isOutside = error instanceof InputError || (error as { readonly code?: unknown }).code === DeviceError.code
     if (isOutside && init.durable) loop.checkpoint()
     throw error
   }

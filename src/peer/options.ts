@@ -1,9 +1,9 @@
 /** What a peer is started with, and what it says of itself. */
-import type { PredictorName } from '../admb/index.js'
+import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { IdentityKey, Log } from '../network/index.js'
 import type { StreamOptions } from '../streams/index.js'
-import type { LearningSpec } from './agreement.js'
+import type { LearningSpec } from '../task/learning-spec.js'
 import type { PredictWith } from './thread-messages.js'
 
 export interface PeerOptions {
@@ -79,7 +79,7 @@ export interface PeerStatus {
   readonly averageLoss: number
   readonly accuracy?: number
   readonly neighbours: readonly string[]
-  readonly predictor: PredictorName
+  readonly predictor: PredictorId
   readonly adopted: number
   readonly discarded: number
   readonly skipped: number

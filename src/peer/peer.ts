@@ -3,28 +3,28 @@
  * own. This thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
-import { decodeHead, encodeHead, type PredictorName } from '../admb/index.js'
+import { decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
+import { specText } from '../task/learning-spec.js'
+import { loadPlugins } from '../task/plugins.js'
 import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
-import { specText } from './agreement.js'
-import { identityOf, learnerInit, openNetwork } from './beginning.js'
 import { Bootstrap } from './bootstrap.js'
 import { type Download, downloadOf } from './download.js'
 import { Edges } from './edges.js'
 import { Frames } from './frames.js'
-import { Herald } from './herald.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
-import { loadPlugins } from './plugins.js'
+import { identityOf, learnerInit, openNetwork } from './startup.js'
+import { StatusPublisher } from './status-publisher.js'
 import type {
   FromLearner,
   InputAnswer,
   InputRequest,
   LearnerInit,
   LearnerStatus,
-  Progress,
+  SavedProgress,
   StoredPredictor
 } from './thread-messages.js'
 
@@ -47,7 +47,7 @@ export class Peer extends EventEmitter {
   readonly #bootstrap: Bootstrap
   readonly #learner: LearnerHandle
   readonly #frames: Frames
-  readonly #herald: Herald
+  readonly #publisher: StatusPublisher
   #status: LearnerStatus
   /** When the learner thread gave its last status. */
   #heardAt = performance.now()
@@ -116,12 +116,12 @@ export class Peer extends EventEmitter {
           this.#frames.consumed(edge)
           this.emit('neighbour', { peer, isLinked: false, reason })
         },
-        refused: (peer, reason) => this.#herald.refused(peer, reason),
+        refused: (peer, reason) => this.#publisher.refused(peer, reason),
         part: (edge, bytes) => this.#frames.takePart(edge, bytes),
         frame: (edge, bytes) => this.#frames.take(edge, bytes)
       }
     })
-    this.#herald = new Herald({
+    this.#publisher = new StatusPublisher({
       network,
       name: options.name,
       status: () => this.status(),
@@ -131,7 +131,7 @@ export class Peer extends EventEmitter {
       if (event.kind !== 'lost') this.#edges.candidate(event)
     })
     network.onGossip((topic, from, bytes) => this.#gossip(topic, from, bytes))
-    network.onRefused((peer, reason) => this.#herald.refused(peer, reason))
+    network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
     network.onFetch(() => learner.save())
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
     learner.listen(
@@ -151,7 +151,7 @@ export class Peer extends EventEmitter {
 
   /** What this peer knows of the whole network. */
   get view(): NetworkView {
-    return this.#herald.view
+    return this.#publisher.view
   }
 
   status(): PeerStatus {
@@ -217,7 +217,7 @@ export class Peer extends EventEmitter {
   async #shutDown(): Promise<void> {
     this.#bootstrap.stop()
     await this.#learner.stop()
-    this.#herald.stop()
+    this.#publisher.stop()
     this.#edges.stop()
     await this.#network.stop()
     await this.#storing
@@ -242,7 +242,7 @@ export class Peer extends EventEmitter {
         break
       case 'status':
         this.#status = message.status
-        this.#herald.held(message.trail)
+        this.#publisher.addPredictors(message.trail)
         this.#heardAt = performance.now()
         this.emit('status', this.status())
         break
@@ -250,7 +250,7 @@ export class Peer extends EventEmitter {
         this.#storing = this.#keep(message, message.progress)
         break
       case 'head':
-        this.#network.publish('head', encodeHead({ name: message.name, addresses: this.addresses }))
+        this.#network.publish('head', encodeHead({ id: message.name, addresses: this.addresses }))
         break
       case 'fetch':
         void this.#fetch(message.name, message.from)
@@ -272,7 +272,7 @@ export class Peer extends EventEmitter {
   }
 
   /** A peer that cannot store must not go on: it would say what it cannot remember. */
-  async #keep({ head, blocks }: StoredPredictor, progress: Progress): Promise<void> {
+  async #keep({ head, blocks }: StoredPredictor, progress: SavedProgress): Promise<void> {
     try {
       await this.#store?.save({ head, blocks, progress })
       this.#learner.post({ kind: 'stored' })
@@ -285,7 +285,7 @@ export class Peer extends EventEmitter {
     try {
       if (topic === 'beacon') this.#edges.heard(from, bytes)
       else if (topic === 'head') this.#hearHead(from, bytes)
-      else this.#herald.heard(from, bytes)
+      else this.#publisher.receive(from, bytes)
     } catch (error) {
       const reason = `unreadable gossip on ${topic}: ${(error as Error).message}`
       this.#network.penalise(from, reason)
@@ -293,19 +293,19 @@ export class Peer extends EventEmitter {
   }
 
   #hearHead(from: string, bytes: Uint8Array): void {
-    const { name, addresses } = decodeHead(bytes)
+    const { id, addresses } = decodeHead(bytes)
     this.#edges.candidate({ id: from, addresses })
-    this.#learner.post({ kind: 'head', name, from })
+    this.#learner.post({ kind: 'head', name: id, from })
   }
 
-  async #fetch(name: PredictorName, from: string): Promise<void> {
+  async #fetch(id: PredictorId, from: string): Promise<void> {
     try {
       const target = this.#network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
       const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS)
       const bytes = await this.#network.fetch(target, new TextEncoder().encode('predictor'), signal)
       this.#learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
     } catch (error) {
-      const reason = `fetching the predictor with ${name.updates} updates failed: ${(error as Error).message}`
+      const reason = `fetching the predictor with ${id.updates} updates failed: ${(error as Error).message}`
       this.#options.log('debug', reason, { peer: from })
     }
   }

@@ -5,17 +5,17 @@
 import type { AdmbNode } from '../admb/index.js'
 import { type Blocks, ExampleError, type Examples, type Learner, learnerAfter } from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
-import type { LearningSpec } from './agreement.js'
-import type { EarlySums } from './early-sums.js'
-import type { Tally } from './tally.js'
+import type { LearningSpec } from '../task/learning-spec.js'
+import type { StreamProgress } from './stream-progress.js'
+import type { StreamingSums } from './streaming-sums.js'
 import type { InputAnswer, LearnerInit, PredictWith } from './thread-messages.js'
 
 export interface TestThenTrainOptions {
   readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
   readonly learner: Learner
   readonly node: AdmbNode
-  readonly tally: Tally
-  readonly early: EarlySums
+  readonly tally: StreamProgress
+  readonly early: StreamingSums
   /** Gradients were added, and perhaps an update made: the node has effects to be taken. */
   readonly onLearned: () => void
   /** An input did not fit the model, and was left out. */
@@ -31,19 +31,19 @@ export class TestThenTrain {
   readonly #predictWith: PredictWith
   readonly #learner: Learner
   readonly #node: AdmbNode
-  readonly #tally: Tally
-  readonly #early: EarlySums
+  readonly #progress: StreamProgress
+  readonly #early: StreamingSums
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
   readonly #slice = new RowBuffer()
   #serving: Blocks
 
-  constructor({ init, learner, node, tally, early, onLearned, onUnfit }: TestThenTrainOptions) {
+  constructor({ init, learner, node, tally: progress, early, onLearned, onUnfit }: TestThenTrainOptions) {
     this.#spec = init.spec
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
-    this.#tally = tally
+    this.#progress = progress
     this.#early = early
     this.#onLearned = onLearned
     this.#onUnfit = onUnfit
@@ -62,14 +62,14 @@ export class TestThenTrain {
 
   /** Learns from rows [from, to), scaling and counting them first where the model is to be scaled. */
   learn(rows: Rows, from: number, to: number): void {
-    const { moments } = this.#tally
+    const { moments } = this.#progress
     if (moments === undefined) this.#step(rows, from, to)
     else this.#step(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from)
   }
 
   /** Predicts, or predicts and learns from, rows that came with a request. */
   answer(given: Rows, learn: boolean): InputAnswer['predictions'] {
-    const { moments } = this.#tally
+    const { moments } = this.#progress
     const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
     if (!learn) return this.#predict(rows, 0, rows.size)
     const predictions: Named[] = []
@@ -93,8 +93,8 @@ export class TestThenTrain {
       const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
-        this.#now.score(this.#serving, examples, row, learned, this.#tally.score)
-        this.#tally.inputs += learned - row
+        this.#now.score(this.#serving, examples, row, learned, this.#progress.score)
+        this.#progress.inputs += learned - row
         this.#node.added(learned - row)
         this.#onLearned()
       }
@@ -121,7 +121,7 @@ export class TestThenTrain {
 
   /** The learner for the predictor that is held: all peers that hold it execute the same layers. */
   get #now(): Learner {
-    return learnerAfter(this.#learner, this.#node.predictor.name.updates)
+    return learnerAfter(this.#learner, this.#node.predictor.id.updates)
   }
 
   #servingNow(): Blocks {

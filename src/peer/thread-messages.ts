@@ -2,12 +2,12 @@
  * What the main thread and the learner thread say to each other. Byte arrays are moved, not copied: whoever posts one must
  * not touch it again.
  */
-import type { PredictorName } from '../admb/index.js'
+import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks } from '../learner/index.js'
 import type { SavedMoments, StreamOptions } from '../streams/index.js'
-import type { Held } from '../view/index.js'
-import type { LearningSpec } from './agreement.js'
+import type { LearningSpec } from '../task/learning-spec.js'
+import type { HeldPredictor } from '../view/index.js'
 
 export type PredictWith = 'average' | 'current' | 'ahead'
 
@@ -24,7 +24,7 @@ export interface Sums {
 }
 
 /** What a run goes on from, beside the predictor. */
-export interface Progress extends Sums {
+export interface SavedProgress extends Sums {
   /** What `scale standard` scales by; undefined without scaling. */
   readonly moments?: SavedMoments
 }
@@ -55,14 +55,14 @@ export interface LearnerInit {
   readonly rate: number | undefined
   /** What an earlier run saved. */
   readonly saved: StoredPredictor | undefined
-  readonly progress: Progress | undefined
+  readonly progress: SavedProgress | undefined
   /** Whether checkpoints are wanted. */
   readonly durable: boolean
 }
 
 export interface LearnerStatus {
   readonly progress: Sums
-  readonly predictor: PredictorName
+  readonly predictor: PredictorId
   /** Predictors taken over from others. */
   readonly adopted: number
   /** Own gradients that no batch will use. */
@@ -82,12 +82,12 @@ export interface InputRequest {
 
 export interface InputAnswer {
   readonly predictions: readonly { readonly label: number | string; readonly scores: readonly number[] }[]
-  readonly predictor: PredictorName
+  readonly predictor: PredictorId
 }
 
 /** The predictor that serves predictions, and what else it takes to use it. */
 export interface Serving {
-  readonly name: PredictorName
+  readonly name: PredictorId
   readonly blocks: Blocks
   /** What `scale standard` scales by; undefined without scaling. */
   readonly moments: SavedMoments | undefined
@@ -102,7 +102,7 @@ export type ToLearner =
   /** The oldest frame for that edge has been consumed at its other end, or the oldest part has left. */
   | { readonly kind: 'writable'; readonly edge: number }
   /** Somebody announces a predictor. */
-  | { readonly kind: 'head'; readonly name: PredictorName; readonly from: string }
+  | { readonly kind: 'head'; readonly name: PredictorId; readonly from: string }
   /** A predictor that was asked for with `fetch`. */
   | { readonly kind: 'fetched'; readonly bytes: Uint8Array; readonly from: string }
   | { readonly kind: 'save'; readonly id: number }
@@ -116,15 +116,15 @@ export type FromLearner =
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'consumed'; readonly edge: number }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
-  | { readonly kind: 'head'; readonly name: PredictorName }
-  | { readonly kind: 'fetch'; readonly name: PredictorName; readonly from: string }
+  | { readonly kind: 'head'; readonly name: PredictorId }
+  | { readonly kind: 'fetch'; readonly name: PredictorId; readonly from: string }
   | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
   | ({ readonly kind: 'served'; readonly id: number } & Serving)
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   /** `trail`: predictors held since the last status. */
-  | { readonly kind: 'status'; readonly status: LearnerStatus; readonly trail: readonly Held[] }
-  | ({ readonly kind: 'checkpoint'; readonly progress: Progress } & StoredPredictor)
+  | { readonly kind: 'status'; readonly status: LearnerStatus; readonly trail: readonly HeldPredictor[] }
+  | ({ readonly kind: 'checkpoint'; readonly progress: SavedProgress } & StoredPredictor)
   /** Something to tell the user, seldom. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** The stream or the model cannot go on; the thread is at its end. */

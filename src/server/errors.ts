@@ -1,10 +1,9 @@
 /** What can go wrong before anything is served. */
+import { CodedError } from '../base/errors.js'
 
 /** The port is taken, or the address is not one of this machine's. */
-export class HttpListenError extends Error {
-  static readonly code = 'ERR_HTTP_LISTEN'
-  readonly code = HttpListenError.code
-  override readonly name = 'HttpListenError'
+export class HttpListenError extends CodedError {
+  static override readonly code = 'ERR_HTTP_LISTEN'
   constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
     const remedy =
       cause.code === 'EADDRINUSE'
@@ -15,10 +14,8 @@ export class HttpListenError extends Error {
 }
 
 /** Others than this machine could reach the server, and nothing would keep them out. */
-export class HttpTokenRequiredError extends Error {
-  static readonly code = 'ERR_HTTP_TOKEN_REQUIRED'
-  readonly code = HttpTokenRequiredError.code
-  override readonly name = 'HttpTokenRequiredError'
+export class HttpTokenRequiredError extends CodedError {
+  static override readonly code = 'ERR_HTTP_TOKEN_REQUIRED'
   constructor(host: string) {
     const remedy = 'make one with admb keygen token --out http.token and give --http-token-file http.token'
     super(`HTTP on ${host} is open to other machines, so it needs a token: ${remedy}`)

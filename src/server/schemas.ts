@@ -28,7 +28,7 @@ export const components = [
     ...object({ error: text, code: text, remedy: text }, ['remedy'])
   },
   {
-    $id: 'PredictorName',
+    $id: 'PredictorId',
     description: 'Stands for one content, down to the last bit.',
     ...object({
       updates: count,
@@ -56,7 +56,7 @@ export const components = [
         averageLoss: { ...number, description: 'Nats an input; half the squared error for model linear.' },
         accuracy: { ...number, minimum: 0, maximum: 1 },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
-        predictor: { $ref: 'PredictorName#' },
+        predictor: { $ref: 'PredictorId#' },
         adopted: { ...count, description: 'Predictors taken over from others.' },
         discarded: { ...count, description: 'Own gradients that no batch will use.' },
         skipped: { ...count, description: 'Inputs that were malformed or did not fit the model.' },
@@ -90,7 +90,7 @@ export const components = [
           }
         })
       },
-      predictor: { $ref: 'PredictorName#' }
+      predictor: { $ref: 'PredictorId#' }
     })
   },
   {

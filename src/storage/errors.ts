@@ -1,30 +1,25 @@
 /** What can go wrong with a state directory, each as one line that says what to do. */
+import { CodedError } from '../base/errors.js'
 
 /** Another process has the directory open. */
-export class StateInUseError extends Error {
-  static readonly code = 'ERR_STATE_IN_USE'
-  readonly code = StateInUseError.code
-  override readonly name = 'StateInUseError'
+export class StateInUseError extends CodedError {
+  static override readonly code = 'ERR_STATE_IN_USE'
   constructor(directory: string) {
     super(`${directory} is in use by another admb process: stop that one, or give this one its own --dir`)
   }
 }
 
 /** There is no state where some was expected. */
-export class MissingStateError extends Error {
-  static readonly code = 'ERR_STATE_MISSING'
-  readonly code = MissingStateError.code
-  override readonly name = 'MissingStateError'
+export class MissingStateError extends CodedError {
+  static override readonly code = 'ERR_STATE_MISSING'
   constructor(directory: string) {
     super(`${directory} holds no admb state: check the path after --dir`)
   }
 }
 
 /** The directory's content is not what this program left there. */
-export class DamagedStateError extends Error {
-  static readonly code = 'ERR_STATE_DAMAGED'
-  readonly code = DamagedStateError.code
-  override readonly name = 'DamagedStateError'
+export class DamagedStateError extends CodedError {
+  static override readonly code = 'ERR_STATE_DAMAGED'
   constructor(directory: string, what: string) {
     super(
       `the state in ${directory} is damaged or not admb's (${what}): restore it from a backup, or move it away to start as a new peer`
@@ -33,10 +28,8 @@ export class DamagedStateError extends Error {
 }
 
 /** The directory belongs to another model. */
-export class ModelMismatchError extends Error {
-  static readonly code = 'ERR_STATE_MODEL'
-  readonly code = ModelMismatchError.code
-  override readonly name = 'ModelMismatchError'
+export class ModelMismatchError extends CodedError {
+  static override readonly code = 'ERR_STATE_MODEL'
   constructor(directory: string, stored: string, given: string) {
     super(
       `${directory} holds a predictor of another model (${difference(stored, given)}): use another --dir or the same options`
@@ -45,10 +38,8 @@ export class ModelMismatchError extends Error {
 }
 
 /** The directory cannot be written: full, read-only, or not permitted. */
-export class StateWriteError extends Error {
-  static readonly code = 'ERR_STATE_WRITE'
-  readonly code = StateWriteError.code
-  override readonly name = 'StateWriteError'
+export class StateWriteError extends CodedError {
+  static override readonly code = 'ERR_STATE_WRITE'
   constructor(directory: string, cause: unknown) {
     const inner = cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : cause
     super(

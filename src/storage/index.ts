@@ -1,3 +1,3 @@
 /** Durable state of a peer. */
 export { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
-export { type Beginning, type Checkpoint, Store } from './store.js'
+export { type Checkpoint, type StartedRun, Store } from './store.js'

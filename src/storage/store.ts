@@ -16,7 +16,7 @@ type Bytes = Uint8Array
 type Database = Level<string, Bytes>
 
 /** What a run found on the disk and may go on from. */
-export interface Beginning {
+export interface StartedRun {
   /** Number of this run, 1 at first; already durable. */
   readonly incarnation: number
   /** The last checkpoint, if there is one. */
@@ -114,7 +114,7 @@ export class Store {
    * @param model everything that the predictor's meaning depends on, as canonical JSON; must be what it was before
    * @throws ModelMismatchError, DamagedStateError, StateWriteError
    */
-  async begin(model: string): Promise<Beginning> {
+  async begin(model: string): Promise<StartedRun> {
     const before = await this.model()
     if (before !== undefined && before !== model) throw new ModelMismatchError(this.#directory, before, model)
     const stored = text(await guarded(this.#directory, () => this.#database.get('incarnation')))

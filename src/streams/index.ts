@@ -3,6 +3,14 @@
  */
 export { collect } from './collect.js'
 export {
+  addReader,
+  type CustomFormat,
+  type CustomInput,
+  type CustomReader,
+  type CustomReaderFactory,
+  isCustomFormat
+} from './custom.js'
+export {
   CorruptGzipError,
   HeaderError,
   IdxError,
@@ -17,7 +25,6 @@ export {
 export { FORMATS, type Format, guessFormat, type InputKind, inputKind } from './format.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { ParserOptions, TextFormat } from './options.js'
-export { addReader, isOwnFormat, type OwnFormat, type OwnInput, type OwnReader, type OwnReaderFactory } from './own.js'
 export { createParser, type Parser } from './parser.js'
 export { Random } from './random.js'
 export { RowBuffer, type Rows } from './rows.js'

@@ -2,14 +2,15 @@
  * The way in: from options to a stream of batches, whatever the input. Rows pass, in this order, shard, shuffle, scaling
  * and limit, each only where it is asked for.
  */
+
+import { type CustomFormat, isCustomFormat, openOwn } from './custom.js'
 import { openDigits } from './digits.js'
 import { StreamOptionsError } from './errors.js'
 import { FORMATS, type Format, guessFormat } from './format.js'
-import { Headway } from './headway.js'
 import { type IdxOptions, openIdx } from './idx.js'
 import { checkInteger } from './options.js'
-import { isOwnFormat, type OwnFormat, openOwn } from './own.js'
 import { Random } from './random.js'
+import { ReadProgress } from './read-progress.js'
 import type { Reader } from './reader.js'
 import type { Rows } from './rows.js'
 import { RunningMoments, type Scaling, standardise } from './scale.js'
@@ -25,7 +26,7 @@ export interface StreamOptions extends IdxOptions {
   /** A file, `-` for standard input, or a built-in stream: `digits`, `digits:test`, `synthetic`. */
   readonly data: string
   /** Default: guessed from the file's name. */
-  readonly format?: Format | OwnFormat
+  readonly format?: Format | CustomFormat
   /** Which part of the rows of each pass, the index counted from 0. Default: all. */
   readonly shard?: Shard
   /** How often the input is read, `Infinity` for ever. Default 1. */
@@ -56,7 +57,7 @@ const TEXT_ONLY = ['hashBits', 'label', 'ignore', 'categorical', 'classNames', '
  */
 export async function openStream(options: StreamOptions): Promise<ExampleStream> {
   checkStreamOptions(options)
-  const headway = new Headway(options.passes ?? 1, options.maxRows ?? Number.POSITIVE_INFINITY)
+  const headway = new ReadProgress(options.passes ?? 1, options.maxRows ?? Number.POSITIVE_INFINITY)
   const onRead = (share: number) => {
     headway.share = share
   }
@@ -93,7 +94,7 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
 async function openReader(options: StreamOptions): Promise<Reader> {
   const { data, seed = 0, constant = false, tokens, onRead } = options
   if (tokens !== undefined) return openTokens(tokens, onRead)
-  if (isOwnFormat(options.format)) {
+  if (isCustomFormat(options.format)) {
     refuse(options, [...TEXT_ONLY, 'labels', 'noise'], options.format)
     refuseScale(options, options.format)
     return openOwn(options.format, data, constant)
@@ -165,7 +166,7 @@ function refuseScale({ scale }: StreamOptions, input: string): void {
   }
 }
 
-async function* compose(reader: Reader, options: StreamOptions, headway: Headway): AsyncGenerator<Rows> {
+async function* compose(reader: Reader, options: StreamOptions, headway: ReadProgress): AsyncGenerator<Rows> {
   let rows = readPasses(reader, options, headway)
   if (options.scale === 'standard') {
     rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
@@ -178,7 +179,7 @@ async function* compose(reader: Reader, options: StreamOptions, headway: Headway
   }
 }
 
-async function* readPasses(reader: Reader, options: StreamOptions, headway: Headway): AsyncGenerator<Rows> {
+async function* readPasses(reader: Reader, options: StreamOptions, headway: ReadProgress): AsyncGenerator<Rows> {
   const { shard, passes = 1, shuffleWindow, seed = 0 } = options
   const random = new Random(seed)
   for (let pass = 0; pass < passes; pass++) {

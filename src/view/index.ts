@@ -1,6 +1,7 @@
 /** The network view: what a peer knows of all others. */
 export type { EventKind, NetworkEvent } from './event-log.js'
 export { NAME_PATTERN } from './name.js'
+export { type HeldPredictor, RecentDigests } from './recent-digests.js'
 export {
   decodeStatus,
   encodeStatus,
@@ -9,6 +10,5 @@ export {
   type NetworkStatus,
   StatusError
 } from './status.js'
-export { type Held, Trail } from './trail.js'
 export type { CurvePoint, NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
 export { NetworkView } from './view.js'

@@ -2,7 +2,9 @@
  * What a peer tells all others of itself, about once a second. It names no peer: it is about whoever signed it, so nobody
  * can speak for another. What comes from outside is checked here, and nowhere else.
  */
+
 import { z } from 'zod'
+import { CodedError } from '../base/errors.js'
 import { NAME_PATTERN } from './name.js'
 
 /** Neighbours told of at most; a peer with more tells of the first ones. */
@@ -56,10 +58,8 @@ const schema = z.object({
 export type NetworkStatus = z.infer<typeof schema>
 
 /** Bytes that are no status. */
-export class StatusError extends Error {
-  static readonly code = 'ERR_STATUS'
-  readonly code = StatusError.code
-  override readonly name = 'StatusError'
+export class StatusError extends CodedError {
+  static override readonly code = 'ERR_STATUS'
 }
 
 /** JSON in UTF-8. */

@@ -8,7 +8,7 @@ export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 't
   readonly firstSeen: number
   readonly lastSeen: number
   /** Whether its statuses come as regularly as it promised. */
-  readonly fresh: boolean
+  readonly alive: boolean
   /** It said goodbye. */
   readonly left: boolean
   /** Peers with one number follow one predictor; stable while the peers that have it last. */

@@ -3,11 +3,11 @@
  * whatever the others send, and has no clock: whoever feeds it tells the time (ms since the epoch, never going back).
  */
 import { EventLog } from './event-log.js'
+import { FailureDetector } from './failure-detector.js'
 import { Groups } from './groups.js'
-import { Sighting } from './sighting.js'
+import { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
 import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
-import { Whereabouts } from './whereabouts.js'
 
 /** Peers known at most; further ones are not taken in until others are forgotten. */
 export const MAX_PEERS = 1000
@@ -18,10 +18,10 @@ export const CURVES_SHOWN = 32
 
 export class NetworkView {
   readonly self: string | undefined
-  readonly #sightings = new Map<string, Sighting>()
+  readonly #sightings = new Map<string, PeerRecord>()
   readonly #log = new EventLog()
   readonly #groups = new Groups()
-  readonly #whereabouts = new Whereabouts(this.#log)
+  readonly #failures = new FailureDetector(this.#log)
   readonly #listeners = new Set<(update: NetworkUpdate) => void>()
   /** Rows that the listeners have not got yet. */
   readonly #changed = new Set<string>()
@@ -41,12 +41,12 @@ export class NetworkView {
   }
 
   /** A peer's status, which that peer has signed. */
-  hear(id: string, status: NetworkStatus, now: number): void {
+  receive(id: string, status: NetworkStatus, now: number): void {
     this.#at = Math.max(this.#at, now)
     const known = this.#sightings.get(id)
     if (known === undefined) {
       if (this.#sightings.size >= MAX_PEERS || status.leaving) return
-      this.#sightings.set(id, new Sighting(id, status, now))
+      this.#sightings.set(id, new PeerRecord(id, status, now))
       this.#log.add(now, 'joined', [id])
     } else {
       const before = known.status
@@ -54,14 +54,14 @@ export class NetworkView {
       const restarted = status.incarnation > before.incarnation || status.started !== before.started
       // Gossip may bring what is older later.
       if (!restarted && (known.left || status.uptime < before.uptime)) return
-      known.hear(status, now)
+      known.receive(status, now)
       if (status.leaving) {
-        this.#whereabouts.forget(id)
+        this.#failures.forget(id)
         this.#log.add(now, 'left', [id])
       } else if (restarted) {
-        this.#whereabouts.forget(id)
+        this.#failures.forget(id)
         this.#log.add(now, 'restarted', [id], String(status.incarnation))
-      } else if (!known.fresh) this.#whereabouts.back(id, now)
+      } else if (!known.alive) this.#failures.back(id, now)
     }
     this.#changed.add(id)
   }
@@ -82,8 +82,8 @@ export class NetworkView {
   tick(now: number): void {
     this.#at = Math.max(this.#at, now)
     this.#lookAtFreshness(now)
-    const fresh = [...this.#sightings.values()].filter(sighting => sighting.fresh)
-    this.#whereabouts.look(fresh, now)
+    const fresh = [...this.#sightings.values()].filter(record => record.alive)
+    this.#failures.look(fresh, now)
     this.#regroup(now)
     this.#tell()
   }
@@ -95,7 +95,7 @@ export class NetworkView {
     return {
       at: this.#at,
       ...(this.self === undefined ? {} : { self: this.self }),
-      peers: sightings.map(sighting => this.#row(sighting)),
+      peers: sightings.map(record => this.#row(record)),
       events: [...this.#log.events],
       curves: Object.fromEntries(shown.map(({ id, curve }) => [id, [...curve.points]])),
       references: this.#references
@@ -108,27 +108,27 @@ export class NetworkView {
     return () => this.#listeners.delete(listener)
   }
 
-  #row(sighting: Sighting): PeerRow {
-    return sighting.row(this.#groups.of(sighting.id) ?? 0)
+  #row(record: PeerRecord): PeerRow {
+    return record.row(this.#groups.of(record.id) ?? 0)
   }
 
   #lookAtFreshness(now: number): void {
-    for (const sighting of this.#sightings.values()) {
-      const { id, fresh, lastSeen } = sighting
-      sighting.fresh = sighting.isFresh(now)
-      if (sighting.fresh !== fresh) this.#changed.add(id)
-      if (fresh && !sighting.fresh && !sighting.left) this.#whereabouts.silent(id, now)
+    for (const record of this.#sightings.values()) {
+      const { id, alive: fresh, lastSeen } = record
+      record.alive = record.isAlive(now)
+      if (record.alive !== fresh) this.#changed.add(id)
+      if (fresh && !record.alive && !record.left) this.#failures.silent(id, now)
       if (now - lastSeen <= FORGET_MS) continue
       this.#sightings.delete(id)
       this.#groups.forget(id)
-      this.#whereabouts.forget(id)
+      this.#failures.forget(id)
       this.#changed.delete(id)
       this.#gone.push(id)
     }
   }
 
   #regroup(now: number): void {
-    const current = [...this.#sightings.values()].filter(sighting => sighting.isCurrent(now))
+    const current = [...this.#sightings.values()].filter(record => record.isCurrent(now))
     const before = new Map(current.map(({ id }) => [id, this.#groups.of(id)]))
     const followers = current.map(({ id, status, held }) => {
       return { id, updates: status.predictor.updates, neighbours: status.neighbours, held }
@@ -143,7 +143,7 @@ export class NetworkView {
 
   #tell(): void {
     const events = this.#log.take()
-    const rows = [...this.#changed].map(id => this.#row(this.#sightings.get(id) as Sighting))
+    const rows = [...this.#changed].map(id => this.#row(this.#sightings.get(id) as PeerRecord))
     const gone = this.#gone
     const references = this.#referencesChanged ? { references: this.#references } : {}
     this.#changed.clear()

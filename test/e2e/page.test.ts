@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { type HttpServer, servePage } from '../../src/server/index.js'
 import { type NetworkStatus, NetworkView } from '../../src/view/index.js'
-import { type PeerProcess, Processes, until } from '../integration/peer/processes.js'
+import { type PeerProcess, Processes, until } from '../support/peer-processes.js'
 import { findChromium, launch, open, seriousProblems } from './browser.js'
 
 const ARTIFACTS = 'artifacts'
@@ -23,7 +23,7 @@ class Onlooker {
 
   watch(peer: PeerProcess): void {
     peer.child.on('message', (message: { status?: NetworkStatus }) => {
-      if (message.status) this.#view.hear(peer.latest.id, message.status, Date.now())
+      if (message.status) this.#view.receive(peer.latest.id, message.status, Date.now())
     })
   }
 

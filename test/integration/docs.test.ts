@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { blocks } from '../support/documents.js'
-import { hasCurl, httpPort, Workplace } from '../support/workplace.js'
+import { hasCurl, httpPort, Workplace } from '../support/temporary-directory.js'
 
 describe('the documents', function () {
   this.timeout(300_000)

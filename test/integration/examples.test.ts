@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 
-const FOLDER = 'docs/examples'
+const FOLDER = 'examples'
 
 async function printed(example: string): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [`${FOLDER}/${example}`], { timeout: 100_000 })

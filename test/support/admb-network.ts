@@ -7,11 +7,11 @@ import assert from 'node:assert/strict'
 import {
   AdmbNode,
   type Batch,
-  compareNames,
+  compareIds,
   type Effect,
+  formatId,
   type Header,
-  isPart,
-  nameKey,
+  isFragment,
   type Precedence,
   type Predictor
 } from '../../src/admb/index.js'
@@ -47,7 +47,7 @@ export interface WorldOptions {
   readonly pushBytes?: number
   readonly precedence?: Precedence
   /** Frames whose vectors are larger go in parts. */
-  readonly partBytes?: number
+  readonly fragmentBytes?: number
 }
 
 /** How an input's gradient comes: all of it at once, block by block, or block by block and then otherwise after all. */
@@ -74,7 +74,7 @@ export class World {
     this.#options = options
     this.#inputs = options.inputs ?? 256
     this.start = toyStart(this.#inputs)
-    this.predictors.set(nameKey(this.start.name), this.start)
+    this.predictors.set(formatId(this.start.id), this.start)
     this.hosts = options.origins.map(origin => {
       const node = this.#node(origin, 1)
       return { origin, incarnation: 1, node, disk: node.save(), period: 0, since: 0 }
@@ -92,7 +92,7 @@ export class World {
     const host = this.hosts[h]
     const i = this.taken.length
     if (i >= this.#inputs) return
-    const at = nameKey(host.node.predictor.name)
+    const at = formatId(host.node.predictor.id)
     this.taken.push({ host: h, incarnation: host.incarnation, at, period: host.period })
     if (coming !== 'whole') host.node.begin(1, this.#linksOf(h).keys(), isPeriodOver)
     if (coming === 'revoked') this.#revoke(h, i)
@@ -181,7 +181,7 @@ export class World {
 
   #sent(link: Link, to: 0 | 1, frame: Uint8Array): void {
     link.bags[to].push(frame)
-    link.ahead[to] = isPart(frame) ? link.ahead[to] + 1 : 0
+    link.ahead[to] = isFragment(frame) ? link.ahead[to] + 1 : 0
     // Of the three blocks of w, four times, and the one of the state: see maximumFrameBytes.
     assert.ok(link.ahead[to] <= 13, `${link.ahead[to]} parts without a frame`)
   }
@@ -225,11 +225,11 @@ export class World {
   /** The whole batch log of a predictor, oldest first, to the common start. */
   ancestry(predictor: Predictor): { readonly header: Header; readonly batch: Batch }[] {
     const result = []
-    for (let name = predictor.name; name.updates > 0; ) {
-      const logged = this.batches.get(nameKey(name))
-      assert.ok(logged, `nobody made ${nameKey(name)}`)
+    for (let id = predictor.id; id.updates > 0; ) {
+      const logged = this.batches.get(formatId(id))
+      assert.ok(logged, `nobody made ${formatId(id)}`)
       result.unshift(logged)
-      name = logged.header.parent
+      id = logged.header.parent
     }
     return result
   }
@@ -237,7 +237,7 @@ export class World {
   #fingerprint(h: number): unknown {
     const { node } = this.hosts[h]
     const held = [...this.links.values()].map(link => node.held(link.number)?.count)
-    return [nameKey(node.predictor.name), node.gradients, node.ownGradients, held]
+    return [formatId(node.predictor.id), node.gradients, node.ownGradients, held]
   }
 
   /** Property 11: rewiring loses no own gradients; unless an update takes them, which a sum that is gone may have stood in the way of. */
@@ -274,7 +274,7 @@ export class World {
     assert.notEqual(effect.kind, 'refused', effect.kind === 'refused' ? effect.reason : '')
     if (effect.kind === 'refused') return
     const { predictor } = effect
-    const key = nameKey(predictor.name)
+    const key = formatId(predictor.id)
     const known = this.predictors.get(key)
     // Property 1: identity.
     if (known)
@@ -289,10 +289,10 @@ export class World {
 
   #checkBatch(h: number, header: Header, batch: Batch): void {
     const host = this.hosts[h]
-    const key = nameKey(header.name)
+    const key = formatId(header.id)
     assert.ok(!this.batches.has(key), `${key} was made twice`)
     this.batches.set(key, { header, batch })
-    assert.ok(compareNames(header.name, header.parent) > 0)
+    assert.ok(compareIds(header.id, header.parent) > 0)
     // Property 4: size.
     assert.ok(batch.count >= this.#options.batch)
     assert.equal(total(batch.sum[0]), batch.count, 'a batch states another count')
@@ -300,9 +300,9 @@ export class World {
     batch.sum[0].forEach((uses, i) => {
       if (uses === 0) return
       const { at } = this.taken[i]
-      if (this.#options.carry === 0) assert.equal(at, nameKey(header.parent), 'a gradient of another predictor')
+      if (this.#options.carry === 0) assert.equal(at, formatId(header.parent), 'a gradient of another predictor')
     })
-    assert.equal(header.name.origin, host.origin)
+    assert.equal(header.id.origin, host.origin)
   }
 }
 

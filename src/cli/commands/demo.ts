@@ -10,16 +10,16 @@ import type { StreamOptions } from '../../streams/index.js'
 import { Cluster } from '../demo/cluster.js'
 import { conclude } from '../demo/conclude.js'
 import { compare, rowsOf } from '../demo/reference.js'
-import { type SharedFlags, settle } from '../demo/settle.js'
+import { type SharedFlags, setup } from '../demo/setup.js'
 import { Stage } from '../demo/stage.js'
 import { Watch } from '../demo/watch.js'
 import { InterruptedError, UsageError } from '../errors.js'
-import { executionOf } from '../networks.js'
-import { withCommon, withData, withFeatures, withLearning } from '../options.js'
-import { print } from '../output.js'
+import { executionOf } from '../options/networks.js'
+import { withCommon, withData, withFeatures, withLearning } from '../options/options.js'
+import { PEER_BATCH, probeTask, type Task } from '../options/probe.js'
+import { amount } from '../options/values.js'
+import { print } from '../output/output.js'
 import { DEFAULT_HTTP_PORT, parseHttp } from '../peer/http.js'
-import { PEER_BATCH, probeTask, type Task } from '../probe.js'
-import { amount } from '../values.js'
 
 const DEFAULT_PASSES = 4
 
@@ -60,7 +60,7 @@ async function demo(given: SharedFlags): Promise<void> {
     watch = http === 'off' ? undefined : await Watch.start(http)
     if (watch && !flags.json) print(`watch it at ${watch.url}`)
     cluster = new Cluster(
-      await settle(scratch, flags),
+      await setup(scratch, flags),
       (id, status) => watch?.hear(id, status),
       error => fail(error)
     )

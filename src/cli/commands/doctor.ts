@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Command } from 'commander'
-import { checkDevices } from '../device-checks.js'
-import { withCommon } from '../options.js'
-import { colour, print, printJson } from '../output.js'
-import { type Check, checkWay, type WayFlags } from '../way.js'
+import { checkDevices } from '../doctor/device-checks.js'
+import { type Check, checkPeer, type PeerCheckFlags } from '../doctor/peer-check.js'
+import { withCommon } from '../options/options.js'
+import { colour, print, printJson } from '../output/output.js'
 
 const REMEDIES = {
   node: 'install Node.js 20.19 or later',
@@ -40,7 +40,7 @@ Examples:
   return withCommon(command).action(doctor)
 }
 
-interface Flags extends WayFlags {
+interface Flags extends PeerCheckFlags {
   readonly peer?: string
   readonly fix?: boolean
   readonly json?: boolean
@@ -48,7 +48,7 @@ interface Flags extends WayFlags {
 
 async function doctor({ peer, fix, json, ...flags }: Flags): Promise<void> {
   if (fix) await installDevice(json ? () => undefined : print)
-  const checks = peer === undefined ? await checkMachine() : await checkWay(peer, flags)
+  const checks = peer === undefined ? await checkMachine() : await checkPeer(peer, flags)
   const devices = peer === undefined ? await checkDevices() : undefined
   // A taken default port is worth a word, but nothing fails for it. Networks need one device.
   const ok =

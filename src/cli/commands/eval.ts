@@ -2,13 +2,13 @@
 import type { Command } from 'commander'
 import type { Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
-import { malformedLines } from '../malformed.js'
-import { executionOf, type NetworkFlags, withExecution } from '../networks.js'
-import { type DataFlags, withCommon, withData, withPredictWith } from '../options.js'
-import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output.js'
-import { checkFits, streamFor } from '../specs.js'
-import { loadStored } from '../stored.js'
-import { moreText } from '../texts.js'
+import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
+import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
+import { checkFits, streamFor } from '../options/specs.js'
+import { moreText } from '../options/texts.js'
+import { malformedLines } from '../output/malformed.js'
+import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
+import { loadStored } from '../training/stored.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
@@ -52,11 +52,11 @@ async function evaluate(flags: Flags): Promise<void> {
   const loss = inputs === 0 ? 0 : score.loss / inputs
   const accuracy = learner.classifies ? (inputs === 0 ? 0 : score.hits / inputs) : undefined
   if (flags.json) {
-    printJson({ command: 'eval', inputs, loss, accuracy, skipped: stream.skipped, predictor: predictor.name })
+    printJson({ command: 'eval', inputs, loss, accuracy, skipped: stream.skipped, predictor: predictor.id })
     return
   }
   print(`inputs      ${formatNumber(inputs)}`)
   print(`loss        ${loss.toFixed(5)}`)
   if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
-  print(`predictor   ${formatNumber(predictor.name.updates)} updates, made by ${predictor.name.origin}`)
+  print(`predictor   ${formatNumber(predictor.id.updates)} updates, made by ${predictor.id.origin}`)
 }

@@ -4,8 +4,8 @@ import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { Store } from '../../storage/index.js'
 import { UsageError } from '../errors.js'
-import { withCommon } from '../options.js'
-import { print, printJson } from '../output.js'
+import { withCommon } from '../options/options.js'
+import { print, printJson } from '../output/output.js'
 
 const TOKEN_BYTES = 32
 

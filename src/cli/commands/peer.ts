@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { PeerStatus, PredictWith } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
-import { executionOf } from '../networks.js'
+import { executionOf } from '../options/networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -11,15 +11,15 @@ import {
   withFeatures,
   withLearning,
   withPredictWith
-} from '../options.js'
-import { printJson } from '../output.js'
+} from '../options/options.js'
+import { PEER_BATCH, probeTask } from '../options/probe.js'
+import { amount, collect, peerName, whole } from '../options/values.js'
+import { printJson } from '../output/output.js'
+import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { attend, peerObject } from '../peer/attend.js'
 import { readAllowList, readKey } from '../peer/files.js'
 import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
 import { DEFAULT_PORT, startListening } from '../peer/listening.js'
-import { PEER_BATCH, probeTask } from '../probe.js'
-import { ProgressLog, progressEntry } from '../progress-log.js'
-import { amount, collect, peerName, whole } from '../values.js'
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly predictWith?: PredictWith
@@ -77,7 +77,7 @@ A restarted peer goes on where its --dir left off; a crash costs about a second.
 }
 
 async function run(flags: Flags): Promise<void> {
-  const [{ Peer }, { createLog }] = await Promise.all([import('../../peer/index.js'), import('../log.js')])
+  const [{ Peer }, { createLog }] = await Promise.all([import('../../peer/index.js'), import('../output/log.js')])
   const log = createLog(flags.logLevel)
   const http = await planHttp(flags, log)
   const { spec, stream } = await probeTask(flags)

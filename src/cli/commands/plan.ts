@@ -4,13 +4,21 @@ import type { Command } from 'commander'
 import { formatBytes } from '../../l2l/format-bytes.js'
 import { openStream } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { executionOf, isNetwork, networkOf, parseModelWord, withExecution, withTarget, withText } from '../networks.js'
-import { type DataFlags, withCommon, withData, withFeatures } from '../options.js'
-import { print, printJson } from '../output.js'
-import { showPlan } from '../plan-table.js'
-import { streamOptions } from '../specs.js'
-import { type TextFlags, textTask } from '../texts.js'
-import { whole } from '../values.js'
+import {
+  executionOf,
+  isNetwork,
+  networkOf,
+  parseModelWord,
+  withExecution,
+  withTarget,
+  withText
+} from '../options/networks.js'
+import { type DataFlags, withCommon, withData, withFeatures } from '../options/options.js'
+import { streamOptions } from '../options/specs.js'
+import { type TextFlags, textTask } from '../options/texts.js'
+import { whole } from '../options/values.js'
+import { print, printJson } from '../output/output.js'
+import { showPlan } from '../output/plan-table.js'
 
 interface Flags extends DataFlags, TextFlags {
   readonly data?: string

@@ -1,13 +1,13 @@
 /** `admb predict`: a stored predictor on inputs that need no label, one prediction a line. */
 import type { Command } from 'commander'
 import { inputKind, openStream } from '../../streams/index.js'
-import { malformedLines } from '../malformed.js'
-import { executionOf, type NetworkFlags, withExecution } from '../networks.js'
-import { type DataFlags, withCommon, withData, withPredictWith } from '../options.js'
-import { print, printJson } from '../output.js'
-import { checkFits, isText, streamFor } from '../specs.js'
-import { loadStored } from '../stored.js'
-import { moreText } from '../texts.js'
+import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
+import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
+import { checkFits, isText, streamFor } from '../options/specs.js'
+import { moreText } from '../options/texts.js'
+import { malformedLines } from '../output/malformed.js'
+import { print, printJson } from '../output/output.js'
+import { loadStored } from '../training/stored.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
@@ -51,5 +51,5 @@ async function predict(flags: Flags): Promise<void> {
     }
     inputs += examples.size
   }
-  if (flags.json) printJson({ command: 'predict', inputs, skipped: stream.skipped, predictor: predictor.name })
+  if (flags.json) printJson({ command: 'predict', inputs, skipped: stream.skipped, predictor: predictor.id })
 }

@@ -1,7 +1,8 @@
 /** `admb sim`: the simulator's commands. What each does stands in a file of its own, in `src/cli/sim`. */
 import { type Command, Option } from 'commander'
 import { ALGORITHMS, experiments } from '../../../sim/index.js'
-import { withCommon } from '../options.js'
+import { withCommon } from '../options/options.js'
+import { amount, list, whole } from '../options/values.js'
 import { compare } from '../sim/compare.js'
 import { runExperiment } from '../sim/experiment.js'
 import { runFuzz } from '../sim/fuzz.js'
@@ -9,7 +10,6 @@ import { showScenarios } from '../sim/list.js'
 import { runReplay } from '../sim/replay.js'
 import { run } from '../sim/run.js'
 import { sweep } from '../sim/sweep.js'
-import { amount, list, whole } from '../values.js'
 
 export function simCommand(program: Command): Command {
   const command = program.command('sim').description('simulate: measure regret, under faults')

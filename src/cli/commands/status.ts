@@ -1,21 +1,19 @@
 /** `admb status`: asks a running peer how it is. */
+
 import type { Command } from 'commander'
+import { CodedError } from '../../base/errors.js'
 import type { PeerStatus } from '../../peer/index.js'
-import { withCommon } from '../options.js'
-import { formatNumber, print, printJson } from '../output.js'
+import { withCommon } from '../options/options.js'
+import { formatNumber, print, printJson } from '../output/output.js'
 
 /** No peer answers there. */
-export class NoPeerError extends Error {
-  static readonly code = 'ERR_NO_PEER'
-  readonly code = NoPeerError.code
-  override readonly name = 'NoPeerError'
+export class NoPeerError extends CodedError {
+  static override readonly code = 'ERR_NO_PEER'
 }
 
 /** The peer wants a token, or another one. */
-export class TokenRefusedError extends Error {
-  static readonly code = 'ERR_HTTP_TOKEN'
-  readonly code = TokenRefusedError.code
-  override readonly name = 'TokenRefusedError'
+export class TokenRefusedError extends CodedError {
+  static override readonly code = 'ERR_HTTP_TOKEN'
   constructor(url: string, isGiven: boolean) {
     super(`the peer at ${url} wants ${isGiven ? 'another' : 'a'} token: give its --http-token-file FILE`)
   }
@@ -68,6 +66,6 @@ async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
 }
 
 async function tokenIn(file: string): Promise<string> {
-  const [{ readToken }, { createLog }] = await Promise.all([import('../peer/http.js'), import('../log.js')])
+  const [{ readToken }, { createLog }] = await Promise.all([import('../peer/http.js'), import('../output/log.js')])
   return readToken(file, createLog('warn'))
 }

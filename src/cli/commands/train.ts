@@ -3,15 +3,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { formatBytes } from '../../l2l/format-bytes.js'
-import type { NetworkSpec, Plan, RelayReport } from '../../l2l/index.js'
+import type { ExecutionReport, NetworkSpec, Plan } from '../../l2l/index.js'
 import { type SerialReport, SerialTrainer } from '../../learner/index.js'
 import { type RunningTrainer, trainerFor } from '../../library/trainer.js'
-import type { LearningSpec } from '../../peer/agreement.js'
 import { type ExampleStream, openStream, RunningMoments } from '../../streams/index.js'
+import type { LearningSpec } from '../../task/learning-spec.js'
 import { InterruptedError } from '../errors.js'
-import { learnStream } from '../learn-stream.js'
-import { malformedLines } from '../malformed.js'
-import { executionOf, isNetwork, networkOf } from '../networks.js'
+import { executionOf, isNetwork, networkOf } from '../options/networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -20,13 +18,15 @@ import {
   withFeatures,
   withLearning,
   withPredictWith
-} from '../options.js'
-import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output.js'
-import { showOutcome } from '../plan-table.js'
-import { ProgressLog, progressEntry } from '../progress-log.js'
-import { learningSpec, modelFor, streamOptions } from '../specs.js'
-import { textTask } from '../texts.js'
-import { emptyStore, endedEarly, keep } from '../trained-store.js'
+} from '../options/options.js'
+import { learningSpec, modelFor, streamOptions } from '../options/specs.js'
+import { textTask } from '../options/texts.js'
+import { malformedLines } from '../output/malformed.js'
+import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
+import { showOutcome } from '../output/plan-table.js'
+import { ProgressLog, progressEntry } from '../output/progress-log.js'
+import { learnStream } from '../training/learn-stream.js'
+import { emptyStore, endedEarly, keep } from '../training/trained-store.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
@@ -136,7 +136,7 @@ interface Cost {
   readonly skipped: number
   readonly device?: string
   readonly plan?: Plan
-  readonly relay?: RelayReport
+  readonly relay?: ExecutionReport
 }
 
 function show(

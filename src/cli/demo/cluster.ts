@@ -2,8 +2,10 @@
  * Real peer processes on this machine, as the demonstration plays with them: started, killed, restarted, cut off from one
  * another; and what they say of themselves, checked as it comes in.
  */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { CodedError } from '../../base/errors.js'
 import type { NetworkStatus } from '../../view/index.js'
 import type { PeerObject } from '../peer/attend.js'
 
@@ -18,10 +20,8 @@ export type OnStatus = (id: string, status: NetworkStatus) => void
 const MAIN = new URL('../main.js', import.meta.url)
 
 /** A peer process ended though nobody asked it to. */
-export class PeerDiedError extends Error {
-  static readonly code = 'ERR_PEER_DIED'
-  readonly code = PeerDiedError.code
-  override readonly name = 'PeerDiedError'
+export class PeerDiedError extends CodedError {
+  static override readonly code = 'ERR_PEER_DIED'
 }
 
 export class Cluster {

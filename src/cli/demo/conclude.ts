@@ -1,15 +1,14 @@
 /** The demonstration's end: whether all agree, beside what the same inputs give serially and in isolation. */
-import { formatNumber, print, printJson } from '../output.js'
+import { CodedError } from '../../base/errors.js'
+import { formatNumber, print, printJson } from '../output/output.js'
 import type { PeerObject } from '../peer/attend.js'
 import type { Cluster } from './cluster.js'
 import { type Comparison, pooled } from './reference.js'
 import { AGREE_MS, type Stage } from './stage.js'
 
 /** The peers did not come to one predictor. */
-export class DisagreementError extends Error {
-  static readonly code = 'ERR_DISAGREEMENT'
-  readonly code = DisagreementError.code
-  override readonly name = 'DisagreementError'
+export class DisagreementError extends CodedError {
+  static override readonly code = 'ERR_DISAGREEMENT'
 }
 
 /** Prints how it went. @throws DisagreementError */

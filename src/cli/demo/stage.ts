@@ -1,6 +1,6 @@
 /** The demonstration's course of events: a death and a return, a partition and its end, agreement. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { print } from '../output.js'
+import { print } from '../output/output.js'
 import type { Cluster } from './cluster.js'
 import { Table } from './table.js'
 

@@ -1,5 +1,5 @@
 /** The demonstration's live table: who learns what with whom, redrawn in place on a terminal. */
-import { colour, formatNumber } from '../output.js'
+import { colour, formatNumber } from '../output/output.js'
 import type { Cluster } from './cluster.js'
 
 const PALETTE = [colour.green, colour.yellow, colour.magenta, colour.cyan, colour.blue]

@@ -1,7 +1,7 @@
 /** What a peer's terminal, or the machine behind its output, sees while it runs, and what ends it. */
 import type { Peer, PeerStatus } from '../../peer/index.js'
 import type { NetworkStatus } from '../../view/index.js'
-import { formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 
 /** Between two JSON objects, in milliseconds. */
 const REPORT_MS = 1000

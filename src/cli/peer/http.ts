@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { Log, Peer } from '../../peer/index.js'
 import type { HttpOptions, HttpServer } from '../../server/index.js'
 import { UsageError } from '../errors.js'
-import { amount, collect, whole } from '../values.js'
+import { amount, collect, whole } from '../options/values.js'
 import { readText } from './files.js'
 
 export const DEFAULT_HTTP_PORT = 7280

@@ -1,6 +1,6 @@
 /** What a run's text output says of its regret beside the table: against what, where, and what theory promised. */
 import type { RunResult } from '../../../sim/index.js'
-import { formatNumber } from '../output.js'
+import { formatNumber } from '../output/output.js'
 
 export function accountLines(result: RunResult): string[] {
   const { inputs, goodInputs, goodRegret, regretByNode } = result

@@ -1,7 +1,7 @@
 /** `admb sim compare`: several algorithms on the same inputs and faults. */
 import { ALGORITHMS } from '../../../sim/index.js'
-import type { ReportedRun } from '../../report/index.js'
-import { print, printJson } from '../output.js'
+import type { ReportedRun } from '../../../sim/report/index.js'
+import { print, printJson } from '../output/output.js'
 import { measure } from './measure.js'
 import { openReport } from './report.js'
 import { withoutCurve } from './run.js'

@@ -3,8 +3,8 @@ import type { RecordedStream, Scenario } from '../../../sim/index.js'
 import { featuresOf } from '../../learner/index.js'
 import { FORMATS, type Format } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { openLearning } from '../learning.js'
-import { Recorder } from '../recorder.js'
+import { openLearning } from '../training/learning.js'
+import { Recorder } from '../training/recorder.js'
 
 /**
  * The first inputs of the file, as many as the scenario has at most; undefined for other streams.

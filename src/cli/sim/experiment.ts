@@ -1,7 +1,7 @@
 /** `admb sim experiment`: the experiments of the papers. */
 import { experimentNamed } from '../../../sim/index.js'
-import type { ReportedRun } from '../../report/index.js'
-import { print, printJson } from '../output.js'
+import type { ReportedRun } from '../../../sim/report/index.js'
+import { print, printJson } from '../output/output.js'
 import { measure } from './measure.js'
 import { openReport } from './report.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Found } from '../../../sim/index.js'
-import { formatDuration, formatNumber, ProgressLine, print, printJson } from '../output.js'
+import { formatDuration, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { fuzzInThreads } from './fuzz-threads.js'
 
 export interface FuzzFlags {

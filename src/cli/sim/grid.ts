@@ -1,7 +1,7 @@
 /** The runs of a sweep: every combination of the values of `--over`, as checked scenarios. */
 import { parse } from 'yaml'
 import { loadScenario, override, parseScenario } from '../../../sim/index.js'
-import { labelOf } from '../../report/index.js'
+import { labelOf } from '../../../sim/report/index.js'
 import { UsageError } from '../errors.js'
 import type { MeasuredCase } from './measure.js'
 import type { ScenarioFlags } from './scenarios.js'

@@ -1,6 +1,6 @@
 /** `admb sim list`: the built-in scenarios, and what each is about. */
 import { builtInScenarios } from '../../../sim/index.js'
-import { print, printJson } from '../output.js'
+import { print, printJson } from '../output/output.js'
 
 export function showScenarios({ json }: { json?: boolean }): void {
   const scenarios = builtInScenarios()

@@ -1,6 +1,6 @@
 /** Runs cases one after another in this thread, with progress on a terminal, and watches those whose report is wanted. */
 import { type Observer, type Scenario, simulate } from '../../../sim/index.js'
-import { type ReportedRun, TimelineRecorder } from '../../report/index.js'
+import { type ReportedRun, TimelineRecorder } from '../../../sim/report/index.js'
 import { readData } from './data.js'
 import { InputProgress } from './progress.js'
 

@@ -1,5 +1,5 @@
 /** How far runs are, in inputs, and how long the rest will take: one line on a terminal, nothing elsewhere. */
-import { formatDuration, ProgressLine } from '../output.js'
+import { formatDuration, ProgressLine } from '../output/output.js'
 
 const BAR = 24
 

@@ -11,7 +11,7 @@ import {
   type Trial
 } from '../../../sim/index.js'
 import { UsageError } from '../errors.js'
-import { colour, print, printJson } from '../output.js'
+import { colour, print, printJson } from '../output/output.js'
 
 export interface ReplayFlags {
   readonly until?: number

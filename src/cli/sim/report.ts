@@ -1,9 +1,9 @@
 /** `--report DIR`: looked at before the runs, written after them. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadWriter, type Report } from '../../report/index.js'
+import { loadWriter, type Report } from '../../../sim/report/index.js'
 import { UsageError } from '../errors.js'
-import { print } from '../output.js'
+import { print } from '../output/output.js'
 
 export interface OpenReport {
   write(report: Omit<Report, 'command'>, flags: { readonly json?: boolean }): Promise<void>

@@ -1,6 +1,6 @@
 /** `admb sim run`: one algorithm on one scenario. */
 import type { RunResult } from '../../../sim/index.js'
-import { formatNumber, print, printJson } from '../output.js'
+import { formatNumber, print, printJson } from '../output/output.js'
 import { accountLines } from './accounts.js'
 import { measure } from './measure.js'
 import { openReport } from './report.js'

@@ -1,11 +1,13 @@
 /** `admb sim sweep`: every combination of some values, over threads; what is finished is kept, whatever happens. */
+
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { basename } from 'node:path'
 import type { RunResult } from '../../../sim/index.js'
-import { groupRuns, type ReportedRun } from '../../report/index.js'
+import { groupRuns, type ReportedRun } from '../../../sim/report/index.js'
+import { CodedError } from '../../base/errors.js'
 import { UsageError } from '../errors.js'
-import { print, printJson } from '../output.js'
+import { print, printJson } from '../output/output.js'
 import { FinishedRuns } from './finished.js'
 import { gridOf } from './grid.js'
 import type { MeasuredCase } from './measure.js'
@@ -25,10 +27,8 @@ interface Flags extends ScenarioFlags {
 }
 
 /** A sweep that was stopped before its end. */
-class StoppedError extends Error {
-  static readonly code = 'ERR_STOPPED'
-  readonly code = StoppedError.code
-  override readonly name = 'StoppedError'
+class StoppedError extends CodedError {
+  static override readonly code = 'ERR_STOPPED'
 }
 
 export async function sweep(name: string | undefined, flags: Flags): Promise<void> {

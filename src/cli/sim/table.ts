@@ -1,7 +1,7 @@
 /** Tables of runs that grow line by line: fixed columns, so that a line can be printed as soon as its run is over. */
 import type { RunResult } from '../../../sim/index.js'
-import { type Group, type Spread, spreadOf } from '../../report/index.js'
-import { formatNumber } from '../output.js'
+import { type Group, type Spread, spreadOf } from '../../../sim/report/index.js'
+import { formatNumber } from '../output/output.js'
 
 export interface Column<T> {
   readonly head: string

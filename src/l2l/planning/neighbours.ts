@@ -2,7 +2,7 @@
  * Which layers may be executed right before or after which, where layers are left out, come in later or change places: what is on
  * the device together at worst follows from it.
  */
-import { groupsOf } from '../order.js'
+import { groupsOf } from '../../nn/layer-order.js'
 
 export interface Variation {
   /** Expected share of the training steps that execute the layer, once it takes part. */

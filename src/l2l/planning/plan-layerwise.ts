@@ -3,8 +3,8 @@
  * computing them again, and which their weights instead of being loaded again. What is live while layer l is executed, in either
  * direction: what the layers below keep, their stashed outputs, and l's own work.
  */
-import { groupsOf } from '../order.js'
-import type { Schedule, StashPlace } from '../relay/types.js'
+import { groupsOf } from '../../nn/layer-order.js'
+import type { Schedule, StashPlace } from '../executor/types.js'
 import { neighboursOf } from './neighbours.js'
 import type { LayerProfile } from './profile.js'
 import { type Plan, type Task, times } from './task.js'
@@ -43,12 +43,12 @@ export function planLayerwise(task: Task, schedule: Schedule, microbatch: number
   // Best state by kept parts: the dynamic programme's row.
   let states = new Map<number, State>([[0, NOTHING_KEPT]])
   for (const { l, live } of liveBytes(task, schedule, microbatch, stash === 'device' ? stashedBatch : 0)) {
-    const { weightBytes, insideBytes, vjpMs, keptVjpMs, share } = layers[l]
+    const { weightBytes, activationBytes, vjpMs, savedVjpMs, share } = layers[l]
     states = extend(states, l, deviceMemory, part, {
       live,
-      insideBytes: batch * insideBytes,
+      activationBytes: batch * activationBytes,
       // The last layer keeps its insides anyway, one microbatch at a time, and turns while its weights are there.
-      insideMs: l < last ? share * batch * (vjpMs - keptVjpMs) : 0,
+      activationMs: l < last ? share * batch * (vjpMs - savedVjpMs) : 0,
       weightBytes,
       weightMs: l < last ? (share * weightBytes) / bytesPerMs : 0
     })
@@ -58,9 +58,9 @@ export function planLayerwise(task: Task, schedule: Schedule, microbatch: number
   const isKept = layers.map((_, l) => l === last || keeps.includes(l))
   const isResident = layers.map((_, l) => l === last || resident.includes(l))
   const isStashed = layers.map((_, l) => l < last && stash !== 'device')
-  const parts = layers.map(({ weightBytes, outputBytes, forwardMs, vjpMs, keptVjpMs, share, from }, l) => {
+  const parts = layers.map(({ weightBytes, outputBytes, forwardMs, vjpMs, savedVjpMs, share, from }, l) => {
     const copies = (isResident[l] ? 2 : 3) * weightBytes + (isStashed[l] ? 5 * batch * outputBytes : 0)
-    return { ms: share * (copies / bytesPerMs + batch * (forwardMs + (isKept[l] ? keptVjpMs : vjpMs))), from }
+    return { ms: share * (copies / bytesPerMs + batch * (forwardMs + (isKept[l] ? savedVjpMs : vjpMs))), from }
   })
   const stashBytes = layers.reduce(
     (sum, { outputBytes }, l) => sum + (isStashed[l] ? stashedBatch * outputBytes : 0),
@@ -98,8 +98,8 @@ function* liveBytes({ profile, inputBytes, batch }: Task, schedule: Schedule, mi
       const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
       const forward = input + layer.forwardWork.fixed + microbatch * layer.forwardWork.sample + heaviest(after[l])
       const isSplit = microbatch < batch
-      const kept = layer.keepingWork.fixed + microbatch * layer.keepingWork.sample
-      const judged = microbatch * (layer.insideBytes + layer.outputBytes + head.work.sample) + head.work.fixed
+      const kept = layer.savingWork.fixed + microbatch * layer.savingWork.sample
+      const judged = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
       const turned = ends.has(l) ? input + Math.max(kept, judged) + (isSplit ? layer.weightBytes : 0) : 0
       const backward = Math.max(turned, backwardBytes(layer, input, microbatch, isSplit))
       // With what is loaded ahead; the layer below is not where it never left.
@@ -124,8 +124,8 @@ interface Step {
   /** Bytes in use while it is executed, beside what is kept. */
   live(isBelowResident: boolean): number
   /** What keeping its insides takes and saves, and what keeping its weights does. */
-  readonly insideBytes: number
-  readonly insideMs: number
+  readonly activationBytes: number
+  readonly activationMs: number
   readonly weightBytes: number
   readonly weightMs: number
 }
@@ -135,12 +135,12 @@ function extend(states: ReadonlyMap<number, State>, layer: number, limit: number
   const next = new Map<number, State>()
   for (const before of states.values()) {
     const live = step.live(before.resident.at(-1) === layer - 1)
-    for (const keepsInsides of step.insideMs > 0 ? [false, true] : [false]) {
-      const during = before.keptBytes + (keepsInsides ? step.insideBytes : 0)
+    for (const keepsInsides of step.activationMs > 0 ? [false, true] : [false]) {
+      const during = before.keptBytes + (keepsInsides ? step.activationBytes : 0)
       if (during + live > limit) continue
       for (const isResident of step.weightMs > 0 ? [false, true] : [false]) {
         const state: State = {
-          savedMs: before.savedMs + (keepsInsides ? step.insideMs : 0) + (isResident ? step.weightMs : 0),
+          savedMs: before.savedMs + (keepsInsides ? step.activationMs : 0) + (isResident ? step.weightMs : 0),
           keptBytes: during + (isResident ? step.weightBytes : 0),
           keeps: keepsInsides ? [...before.keeps, layer] : before.keeps,
           resident: isResident ? [...before.resident, layer] : before.resident,

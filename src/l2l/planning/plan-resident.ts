@@ -1,6 +1,6 @@
 /** What plain training takes: everything on the device at once. */
-import { groupsOf } from '../order.js'
-import type { Schedule } from '../relay/types.js'
+import { groupsOf } from '../../nn/layer-order.js'
+import type { Schedule } from '../executor/types.js'
 import type { LayerProfile } from './profile.js'
 import { type Plan, type Task, times } from './task.js'
 
@@ -18,19 +18,19 @@ export function planResident(
   let insides = microbatch * inputBytes
   let deviceBytes = 0
   // What a layer leaves behind for those that come after it, and for those before.
-  const leaves = ({ insideBytes, outputBytes }: LayerProfile) => microbatch * (insideBytes + outputBytes)
+  const leaves = ({ activationBytes, outputBytes }: LayerProfile) => microbatch * (activationBytes + outputBytes)
   for (const group of groupsOf(layers, [...layers.keys()])) {
     const members = group.map(l => layers[l])
     for (const { weightBytes } of members) sums -= weightBytes
     for (const layer of members) {
-      const { weightBytes, outputBytes, insideBytes, keepingWork, keptWork } = layer
+      const { weightBytes, outputBytes, activationBytes, savingWork, savedWork } = layer
       // Others of the group are before it or after it.
       const others = members.filter(other => other !== layer)
       const below = others.reduce((sum, other) => sum + leaves(other), 0)
       const beside = others.reduce((sum, other) => sum + Math.max(leaves(other), isSplit ? 0 : other.weightBytes), 0)
-      const vjp = microbatch * (insideBytes + outputBytes + keptWork.sample) + keptWork.fixed
-      const work = isSplit ? Math.max(vjp, microbatch * insideBytes + 2 * weightBytes) : vjp
-      const forward = weights + (isSplit ? weights : 0) + below + keepingWork.fixed + microbatch * keepingWork.sample
+      const vjp = microbatch * (activationBytes + outputBytes + savedWork.sample) + savedWork.fixed
+      const work = isSplit ? Math.max(vjp, microbatch * activationBytes + 2 * weightBytes) : vjp
+      const forward = weights + (isSplit ? weights : 0) + below + savingWork.fixed + microbatch * savingWork.sample
       const backward = weights + (isSplit ? weights : sums) + beside + work
       deviceBytes = Math.max(deviceBytes, insides + forward, insides + backward)
     }
@@ -38,8 +38,8 @@ export function planResident(
   }
   const judged = insides + head.work.fixed + microbatch * head.work.sample
   deviceBytes = Math.max(deviceBytes, weights + (isSplit ? weights : 0) + judged)
-  const parts = layers.map(({ weightBytes, forwardMs, keptVjpMs, share, from }) => {
-    return { ms: share * ((2 * weightBytes) / bytesPerMs + batch * (forwardMs + keptVjpMs)), from }
+  const parts = layers.map(({ weightBytes, forwardMs, savedVjpMs, share, from }) => {
+    return { ms: share * ((2 * weightBytes) / bytesPerMs + batch * (forwardMs + savedVjpMs)), from }
   })
   const plan: Plan = {
     schedule,

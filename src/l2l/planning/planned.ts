@@ -1,15 +1,16 @@
 /** From what was asked for to how it will be executed: a schedule `auto` is planned, everything else is left as it is. */
+
+import type { Model } from '../../nn/types.js'
 import type { Execution } from '../execution-options.js'
+import type { ExecutorOptions } from '../executor/executor.js'
+import { OverBudgetError } from '../executor/meter.js'
 import { formatBytes } from '../format-bytes.js'
-import { OverBudgetError } from '../relay/meter.js'
-import type { RelayOptions } from '../relay/relay.js'
-import type { Model } from '../types.js'
 import { makePlan } from './plan.js'
 import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
 import type { Plan } from './task.js'
 
 export interface Planned {
-  readonly relay: RelayOptions
+  readonly relay: ExecutorOptions
   /** Undefined if nothing was left to plan. */
   readonly plan: Plan | undefined
 }
@@ -55,7 +56,7 @@ function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
   return `give --device-memory ${formatBytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
 }
 
-function relayOptions({ schedule, microbatch, ...plan }: Plan, deviceMemory: number | undefined): RelayOptions {
+function relayOptions({ schedule, microbatch, ...plan }: Plan, deviceMemory: number | undefined): ExecutorOptions {
   const { stash, keeps, resident } = plan
   return {
     schedule,

@@ -3,13 +3,13 @@
  * and multiplications alone say little about a backend. Layers of the same shape are measured once.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { layerCosts } from '../models/costs.js'
-import { shareOf } from '../order.js'
-import { upload } from '../parameters.js'
-import { uniforms } from '../random.js'
-import { deviceMeter } from '../relay/meter.js'
-import { FLOAT_BYTES, sizeOf } from '../shape.js'
-import type { Layer, Model } from '../types.js'
+import { layerCosts } from '../../nn/costs.js'
+import { shareOf } from '../../nn/layer-order.js'
+import { uniforms } from '../../nn/random.js'
+import { FLOAT_BYTES, sizeOf } from '../../nn/shape.js'
+import type { Layer, Model } from '../../nn/types.js'
+import { upload } from '../block-tensors.js'
+import { deviceMeter } from '../executor/meter.js'
 import type { Variation } from './neighbours.js'
 
 export interface LayerProfile extends Variation {
@@ -18,18 +18,18 @@ export interface LayerProfile extends Variation {
   readonly weightBytes: number
   /** Bytes a sample: of the output, and of the insides that can be kept. */
   readonly outputBytes: number
-  readonly insideBytes: number
+  readonly activationBytes: number
   /** Milliseconds a sample: forward, the whole VJP with what it computes again, and the VJP given the insides. */
   readonly forwardMs: number
   readonly vjpMs: number
-  readonly keptVjpMs: number
+  readonly savedVjpMs: number
   /** The most that a forward pass has on the device beside what it is given, its output included. */
   readonly forwardWork: Work
   /** The same of one that keeps its insides, which are included. */
-  readonly keepingWork: Work
+  readonly savingWork: Work
   /** The same of a VJP: when it computes the insides again, and when not. */
   readonly work: Work
-  readonly keptWork: Work
+  readonly savedWork: Work
 }
 
 /** Bytes: fixed, and a sample. */
@@ -61,20 +61,20 @@ export function profileModel(model: Model): DeviceProfile {
   const known = new Map<string, Measured>()
   const costs = layerCosts(model)
   const layers = model.layers.map((layer, l) => {
-    const { weights, input, output, insides, kind, from = 0, shuffle } = layer
+    const { weights, input, output, activations: insides, kind, from = 0, shuffle } = layer
     const share = shareOf(layer)
     const alike = JSON.stringify([kind, weights, input, output, insides, share < 1])
     const measured = known.get(alike) ?? measure(layer, model)
     known.set(alike, measured)
-    const { name, weightBytes, outputBytes, insideBytes } = costs[l]
-    return { name, kind, share, from, shuffle, weightBytes, outputBytes, insideBytes, ...measured }
+    const { name, weightBytes, outputBytes, activationBytes } = costs[l]
+    return { name, kind, share, from, shuffle, weightBytes, outputBytes, activationBytes, ...measured }
   })
   return { bytesPerMs: bandwidth(), layers, head: measureHead(model) }
 }
 
 type Measured = Pick<
   LayerProfile,
-  'forwardMs' | 'vjpMs' | 'keptVjpMs' | 'forwardWork' | 'keepingWork' | 'work' | 'keptWork'
+  'forwardMs' | 'vjpMs' | 'savedVjpMs' | 'forwardWork' | 'savingWork' | 'work' | 'savedWork'
 >
 
 const PASS = { training: true, seed: 1 }
@@ -85,19 +85,19 @@ function measure(layer: Layer, model: Model): Measured {
     const weights = layer.weights.length === 0 ? [] : upload(layer, layer.initial(uniforms(1)))
     const x = inputOf(layer, model, TIMED_SAMPLES)
     const dy = tf.ones([TIMED_SAMPLES, ...layer.output])
-    const { kept } = layer.forwardKeeping(x, weights, PASS)
+    const { saved: kept } = layer.forwardSaving(x, weights, PASS)
     const vjpMs = time(() => used(layer.vjp(x, weights, dy, PASS)))
     measured = {
       forwardMs: time(() => layer.forward(x, weights, PASS)),
       vjpMs,
-      keptVjpMs: Math.min(
+      savedVjpMs: Math.min(
         vjpMs,
         time(() => used(layer.vjp(x, weights, dy, PASS, kept)))
       ),
       forwardWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS))),
-      keepingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardKeeping(x, weights, PASS))),
+      savingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardSaving(x, weights, PASS))),
       work: workOf(samples => vjpBytes(layer, weights, model, samples, false)),
-      keptWork: workOf(samples => vjpBytes(layer, weights, model, samples, true))
+      savedWork: workOf(samples => vjpBytes(layer, weights, model, samples, true))
     }
   })
   return measured as Measured
@@ -164,7 +164,7 @@ function vjpBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model, sam
   return tf.tidy(() => {
     const x = inputOf(layer, model, samples)
     const dy = tf.ones([samples, ...layer.output])
-    const kept = keeps ? layer.forwardKeeping(x, weights, PASS).kept : undefined
+    const kept = keeps ? layer.forwardSaving(x, weights, PASS).saved : undefined
     return peakOf(() => layer.vjp(x, weights, dy, PASS, kept))
   })
 }

@@ -1,5 +1,5 @@
 /** What the planner is asked, and what it answers. */
-import type { Precision, Schedule, StashPlace } from '../relay/types.js'
+import type { Precision, Schedule, StashPlace } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
 
 export interface Task {

@@ -4,24 +4,24 @@ import {
   type AveragingSpec,
   type Engine,
   type Examples,
-  newTally,
+  newProgress,
   type PredictWith,
   type Rest,
   type RuleSpec,
   type Trained
 } from '../../learner/index.js'
-import { eachInitialBlock } from '../blocks.js'
-import type { NetworkSpec } from '../description.js'
+import { eachInitialBlock } from '../../nn/blocks.js'
+import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import type { Model } from '../../nn/types.js'
+import { DenseRows, predictsNextToken } from '../dense-rows.js'
 import type { Execution } from '../execution-options.js'
-import { INITIAL_SEED } from '../network.js'
-import { Relay, type RelayOptions } from '../relay/relay.js'
-import type { StepScore } from '../relay/types.js'
-import { DenseRows, foretells } from '../rows.js'
-import type { Model } from '../types.js'
+import { Executor, type ExecutorOptions } from '../executor/executor.js'
+import type { StepScore } from '../executor/types.js'
+import { INITIAL_SEED } from '../network-learner.js'
 import { DevicePool, WorkerFailedError } from '../workers/pool.js'
 import { ParamServer } from './param-server.js'
 
-export interface RelayEngineOptions extends RelayOptions {
+export interface L2LEngineOptions extends ExecutorOptions {
   readonly model: Model
   /** A blockwise one: see `isBlockwise`. */
   readonly rule: RuleSpec
@@ -37,7 +37,7 @@ export interface RelayEngineOptions extends RelayOptions {
 }
 
 /** Where a run's time and memory went. */
-export interface RelayReport {
+export interface ExecutionReport {
   readonly steps: number
   /** Mean of all steps but the first, scoring left out. */
   readonly stepMs: number
@@ -56,11 +56,11 @@ export interface RelayReport {
   readonly lostSteps: number
 }
 
-export class RelayEngine implements Engine {
-  readonly tally = newTally()
+export class L2LEngine implements Engine {
+  readonly progress = newProgress()
   updates = 0
-  readonly #options: RelayEngineOptions
-  readonly #relay: Relay
+  readonly #options: L2LEngineOptions
+  readonly #executor: Executor
   readonly #server: ParamServer
   readonly #rows: DenseRows
   #pool: DevicePool | undefined
@@ -72,15 +72,15 @@ export class RelayEngine implements Engine {
   #waitedMs = 0
 
   /** @throws OptionError */
-  constructor(options: RelayEngineOptions) {
+  constructor(options: L2LEngineOptions) {
     const { model, rule, averaging, workers = 1 } = options
     this.#options = options
-    this.#relay = new Relay(model, options)
-    const threads = options.serverThreads ?? (this.#relay.schedule === 'l2l-p' ? 1 : 0)
+    this.#executor = new Executor(model, options)
+    const threads = options.serverThreads ?? (this.#executor.schedule === 'l2l-p' ? 1 : 0)
     const initial = eachInitialBlock(model, INITIAL_SEED)
     this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1 })
     this.#rows = new DenseRows(model)
-    this.#relay.meter.resetPeak()
+    this.#executor.meter.resetPeak()
   }
 
   /** Starts the workers that were asked for. @throws DeviceError */
@@ -93,10 +93,10 @@ export class RelayEngine implements Engine {
   }
 
   learn(examples: Examples): void {
-    const needsLabel = !foretells(this.#options.model)
+    const needsLabel = !predictsNextToken(this.#options.model)
     for (let row = 0; row < examples.size; row++) {
       if (needsLabel && Number.isNaN(examples.labels[row])) {
-        this.tally.unlabelled++
+        this.progress.unlabelled++
         continue
       }
       this.#rows.append(examples, row)
@@ -108,14 +108,14 @@ export class RelayEngine implements Engine {
     if (this.#rows.size > 0 && rest === 'learn') this.#step()
     const { parameters, average, state } = this.#server.collect()
     this.#server.close()
-    this.#relay.close()
+    this.#executor.close()
     this.#devices = this.#pool?.size ?? 1
     this.#pool?.close()
     return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
   }
 
-  report(): RelayReport {
-    const { meter, stashPeakBytes } = this.#relay
+  report(): ExecutionReport {
+    const { meter, stashPeakBytes } = this.#executor
     const steps = this.updates
     const each = (total: number, first: number) => (steps > 1 ? (total - first) / (steps - 1) : total)
     return {
@@ -135,7 +135,8 @@ export class RelayEngine implements Engine {
     const { predictWith } = this.#options
     const rows = this.#rows
     const waited = this.#server.waitedMs
-    const before = predictWith === 'average' ? this.#relay.score(this.#server.averages, rows, this.updates) : undefined
+    const before =
+      predictWith === 'average' ? this.#executor.score(this.#server.averages, rows, this.updates) : undefined
     this.#server.begin(rows.size, this.updates)
     const start = performance.now()
     const trained = this.#train()
@@ -147,9 +148,9 @@ export class RelayEngine implements Engine {
     }
     const score = trained && (before ?? trained)
     if (score !== undefined) {
-      this.tally.loss += score.loss
-      this.tally.hits += score.hits
-      this.tally.inputs += rows.size
+      this.progress.loss += score.loss
+      this.progress.hits += score.hits
+      this.progress.inputs += rows.size
     }
     this.updates++
     rows.clear()
@@ -157,9 +158,9 @@ export class RelayEngine implements Engine {
 
   /** @returns undefined if a worker failed: upper layers may have been stepped, the others are in the next step */
   #train(): StepScore | undefined {
-    if (this.#pool === undefined) return this.#relay.train(this.#server, this.#rows, { updates: this.updates })
+    if (this.#pool === undefined) return this.#executor.train(this.#server, this.#rows, { updates: this.updates })
     try {
-      return this.#pool.train(this.#relay, this.#server, this.#rows, this.updates)
+      return this.#pool.train(this.#executor, this.#server, this.#rows, this.updates)
     } catch (error) {
       if (!(error instanceof WorkerFailedError)) throw error
       this.#lostSteps++

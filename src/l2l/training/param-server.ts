@@ -15,14 +15,14 @@ import {
   type UpdateRule,
   type WeightedAveraging
 } from '../../learner/index.js'
-import { layoutOf } from '../blocks.js'
-import { blockNumbers, fillBlock } from '../parameters.js'
-import type { Host } from '../relay/types.js'
-import type { Model } from '../types.js'
+import { layoutOf } from '../../nn/blocks.js'
+import type { Model } from '../../nn/types.js'
+import { blockNumbers, fillBlock } from '../block-tensors.js'
+import type { ParameterStore } from '../executor/types.js'
 import type { SharedWeights } from '../workers/messages.js'
 import { type BlockMemory, stepBlock } from './block-step.js'
-import { Control } from './control.js'
 import type { ServerThreadData } from './server-thread.js'
+import { SharedSignals } from './shared-signals.js'
 import { GradientSlots } from './slots.js'
 
 export interface ParamServerOptions {
@@ -38,7 +38,7 @@ export interface ParamServerOptions {
   readonly isShared?: boolean
 }
 
-export class ParamServer implements Host {
+export class ParamServer implements ParameterStore {
   /** Milliseconds that the relay has waited for the server. */
   waitedMs = 0
   readonly #layout: Layout
@@ -48,7 +48,7 @@ export class ParamServer implements Host {
   readonly #places: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
   readonly #slots: GradientSlots
-  readonly #control: Control
+  readonly #control: SharedSignals
   readonly #workers: readonly Worker[]
   #count = 0
   #updates = 0
@@ -77,7 +77,7 @@ export class ParamServer implements Host {
     this.#blocks = blocks
     const lengths = this.#layout.blocks.map(({ length }) => length)
     this.#slots = new GradientSlots(lengths, threads, make)
-    this.#control = new Control(Math.max(1, threads), this.#blocks.length)
+    this.#control = new SharedSignals(Math.max(1, threads), this.#blocks.length)
     this.#workers = Array.from({ length: threads }, (_, thread) => {
       const data: ServerThreadData = {
         thread,
@@ -119,7 +119,7 @@ export class ParamServer implements Host {
   }
 
   /** Lends running averages in place of weights. */
-  readonly averages: Host = {
+  readonly averages: ParameterStore = {
     weights: layer => this.#own(this.#numbers[layer] as number).average,
     take: () => {
       throw new Error('no gradient is taken at the average')

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { type AveragingSpec, createAveraging, createRule, type RuleSpec } from '../../learner/index.js'
 import { type BlockMemory, stepBlock } from './block-step.js'
-import { Control } from './control.js'
+import { SharedSignals } from './shared-signals.js'
 
 export interface ServerThreadData {
   readonly thread: number
@@ -17,7 +17,7 @@ export interface ServerThreadData {
 const { thread, threads, control, blocks, gradients, ...specs } = workerData as ServerThreadData
 const rule = createRule(specs.rule)
 const averaging = createAveraging(specs.averaging)
-new Control(threads, blocks.length, control).serve(thread, (block, { slot, count, updates }) => {
+new SharedSignals(threads, blocks.length, control).serve(thread, (block, { slot, count, updates }) => {
   const memory = sharing(blocks[block])
   return stepBlock(memory, gradients[slot].subarray(0, memory.parameters.length), rule, averaging, count, updates)
 })

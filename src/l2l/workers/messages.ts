@@ -1,14 +1,14 @@
 /** What a step's parties say to each other: through ports that are read synchronously, with a shared integer to wait on. */
 import type { MessagePort } from 'node:worker_threads'
-import type { NetworkSpec } from '../description.js'
+import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { Execution } from '../execution-options.js'
-import type { RelayOptions } from '../relay/relay.js'
+import type { ExecutorOptions } from '../executor/executor.js'
 
 /** What a worker starts with. */
 export interface WorkerInit {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
-  readonly relay: RelayOptions
+  readonly relay: ExecutorOptions
   readonly weights: SharedWeights
   readonly cells: SharedArrayBuffer
   /** Shared memory for its gradients, MOST_AHEAD arrays for any layer each: see `Contributor`. */
@@ -40,7 +40,7 @@ export type FromWorker =
   /** The part is done, in so many milliseconds without waiting. */
   | { readonly kind: 'done'; readonly loss: number; readonly hits: number; readonly ms: number }
   /** The part could not be done. */
-  | { readonly kind: 'failed'; readonly name: string; readonly reason: string }
+  | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }
 
 /**
  * Shared integers: gradients that were reduced in this step, the step that was given up, and for each worker the tasks that it was

@@ -5,21 +5,21 @@
  */
 import { DeviceError } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
-import type { NetworkSpec } from '../description.js'
+import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import { type DenseRows, partOf } from '../dense-rows.js'
 import type { Execution } from '../execution-options.js'
-import type { Relay, RelayOptions } from '../relay/relay.js'
-import type { Host, StepScore } from '../relay/types.js'
-import { type DenseRows, partOf } from '../rows.js'
-import { gradientsFor, Helper } from './helper.js'
+import type { Executor, ExecutorOptions } from '../executor/executor.js'
+import type { ParameterStore, StepScore } from '../executor/types.js'
+import { LoadBalancer } from './load-balancer.js'
 import { cellsFor, type FromWorker, GIVEN_UP, REDUCED, type SharedWeights } from './messages.js'
 import { type Contributor, Reduction } from './reduction.js'
-import { Shares } from './shares.js'
+import { gradientsFor, WorkerHandle } from './worker-handle.js'
 
 export interface PoolOptions {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
   /** Of each worker; device memory as well. */
-  readonly relay: RelayOptions
+  readonly relay: ExecutorOptions
   readonly weights: SharedWeights
   /** Devices in all, this thread's one included, ≥ 2. */
   readonly workers: number
@@ -32,16 +32,16 @@ export class DevicePool {
   readonly #cells: Int32Array
   readonly #unit: number
   readonly #own: readonly Float32Array[]
-  #helpers: readonly Helper[]
-  readonly #shares: Shares
+  #helpers: readonly WorkerHandle[]
+  readonly #shares: LoadBalancer
   #steps = 0
 
-  private constructor(cells: Int32Array, helpers: readonly Helper[], { relay, weights, workers }: PoolOptions) {
+  private constructor(cells: Int32Array, helpers: readonly WorkerHandle[], { relay, weights, workers }: PoolOptions) {
     this.#cells = cells
     this.#helpers = helpers
     this.#unit = relay.microbatch ?? 1
     this.#own = gradientsFor(weights)
-    this.#shares = new Shares(workers)
+    this.#shares = new LoadBalancer(workers)
   }
 
   /** @throws DeviceError if a worker does not start */
@@ -51,11 +51,11 @@ export class DevicePool {
     cells[GIVEN_UP] = -1
     const helpers = await Promise.all(
       Array.from({ length: workers - 1 }, (_, worker) =>
-        Helper.start({ network, backend, relay, weights, cells: cells.buffer as SharedArrayBuffer, worker })
+        WorkerHandle.start({ network, backend, relay, weights, cells: cells.buffer as SharedArrayBuffer, worker })
       )
     )
     const pool = new DevicePool(cells, helpers, options)
-    for (const helper of helpers) helper.watch(() => pool.#remove(helper))
+    for (const worker of helpers) worker.watch(() => pool.#remove(worker))
     return pool
   }
 
@@ -66,40 +66,40 @@ export class DevicePool {
 
   /**
    * One minibatch forward and back, like the relay's.
-   * @param relay this thread's
+   * @param executor this thread's
    * @param updates as for the relay
    * @throws WorkerFailedError, and what the relay throws; upper layers' gradients may have been taken then
    */
-  train(relay: Relay, host: Host, rows: DenseRows, updates?: number): StepScore {
+  train(executor: Executor, store: ParameterStore, rows: DenseRows, updates?: number): StepScore {
     const step = this.#steps++
     const count = Math.ceil(rows.size / this.#unit)
     const shares = this.#shares.of(count)
     Atomics.store(this.#cells, REDUCED, 0)
     let first = shares[0]
-    for (const [i, helper] of this.#helpers.entries()) {
+    for (const [i, worker] of this.#helpers.entries()) {
       if (shares[i + 1] > 0)
-        helper.begin({ step, updates, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
+        worker.begin({ step, updates, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
       first += shares[i + 1]
     }
     const busy = this.#helpers.filter(({ isBusy }) => isBusy)
     try {
       const start = performance.now()
-      const others = busy.map(helper => this.#contributor(helper))
-      const reduction = new Reduction(host, this.#own, others, count => {
+      const others = busy.map(worker => this.#contributor(worker))
+      const reduction = new Reduction(store, this.#own, others, count => {
         Atomics.store(this.#cells, REDUCED, count)
         Atomics.notify(this.#cells, REDUCED)
       })
       const own = partOf(rows, 0, Math.min(rows.size, shares[0] * this.#unit))
-      const score = { ...relay.train(reduction, own, { step, updates }) }
+      const score = { ...executor.train(reduction, own, { step, updates }) }
       reduction.finish()
       this.#shares.measured(0, shares[0], performance.now() - start - reduction.waitedMs)
-      for (const helper of busy) {
-        const done = helper.receive()
-        if (done.kind !== 'done') throw this.#failure(helper, done)
-        helper.isBusy = false
+      for (const worker of busy) {
+        const done = worker.receive()
+        if (done.kind !== 'done') throw this.#failure(worker, done)
+        worker.isBusy = false
         score.loss += done.loss
         score.hits += done.hits
-        const place = this.#helpers.indexOf(helper) + 1
+        const place = this.#helpers.indexOf(worker) + 1
         this.#shares.measured(place, shares[place], done.ms)
       }
       return score
@@ -110,7 +110,7 @@ export class DevicePool {
   }
 
   close(): void {
-    for (const helper of this.#helpers) helper.stop()
+    for (const worker of this.#helpers) worker.stop()
     this.#helpers = []
   }
 
@@ -118,40 +118,40 @@ export class DevicePool {
     return rows.copied(first * this.#unit, Math.min(rows.size, (first + count) * this.#unit))
   }
 
-  #contributor(helper: Helper): Contributor {
+  #contributor(worker: WorkerHandle): Contributor {
     const wait = (count: number) => {
-      const end = helper.waitFor(count)
-      if (end !== undefined) throw this.#failure(helper, end)
+      const end = worker.waitFor(count)
+      if (end !== undefined) throw this.#failure(worker, end)
     }
-    return { gradients: helper.gradients, arrived: () => helper.arrived(), wait }
+    return { gradients: worker.gradients, arrived: () => worker.arrived(), wait }
   }
 
-  #failure(helper: Helper, message: FromWorker): Error {
-    const { name, reason } = message.kind === 'failed' ? message : { name: 'Error', reason: 'it lost its place' }
-    helper.isBusy = false
-    if (name === 'DivergenceError') return new DivergenceError(reason)
-    this.#remove(helper)
-    return new WorkerFailedError(`device worker ${helper.number + 1} failed: ${reason}`)
+  #failure(worker: WorkerHandle, message: FromWorker): Error {
+    const { code, reason } = message.kind === 'failed' ? message : { code: undefined, reason: 'it lost its place' }
+    worker.isBusy = false
+    if (code === DivergenceError.code) return new DivergenceError(reason)
+    this.#remove(worker)
+    return new WorkerFailedError(`device worker ${worker.number + 1} failed: ${reason}`)
   }
 
   /** Waits until nobody works for the step any more. */
   #giveUp(step: number): void {
     Atomics.store(this.#cells, GIVEN_UP, step)
     Atomics.notify(this.#cells, REDUCED)
-    for (const helper of this.#helpers) {
-      while (helper.isBusy) {
-        const message = helper.receive()
-        if (message.kind === 'failed' && message.name === 'DeviceError') this.#remove(helper)
-        helper.isBusy = false
+    for (const worker of this.#helpers) {
+      while (worker.isBusy) {
+        const message = worker.receive()
+        if (message.kind === 'failed' && message.code === DeviceError.code) this.#remove(worker)
+        worker.isBusy = false
       }
     }
   }
 
-  #remove(helper: Helper): void {
-    const place = this.#helpers.indexOf(helper)
+  #remove(worker: WorkerHandle): void {
+    const place = this.#helpers.indexOf(worker)
     if (place < 0) return
-    this.#helpers = this.#helpers.filter(other => other !== helper)
+    this.#helpers = this.#helpers.filter(other => other !== worker)
     this.#shares.without(place + 1)
-    helper.terminate()
+    worker.terminate()
   }
 }

@@ -2,8 +2,8 @@
  * Adds up a layer's gradients of all workers as soon as they are there, in the workers' order, and hands the sum on. This thread
  * does not wait for the others: some of its own gradients may wait for theirs, until the step ends.
  */
-import { addToBlock, fillBlock } from '../parameters.js'
-import type { Host } from '../relay/types.js'
+import { addToBlock, fillBlock } from '../block-tensors.js'
+import type { ParameterStore } from '../executor/types.js'
 import { MOST_AHEAD } from './messages.js'
 
 /** Another worker's gradients, in the order of the step. */
@@ -21,7 +21,7 @@ interface Own {
   readonly gradient: Float32Array
 }
 
-export class Reduction implements Host {
+export class Reduction implements ParameterStore {
   /** Milliseconds spent on waiting for others' gradients. */
   waitedMs = 0
   #reduced = 0
@@ -32,19 +32,19 @@ export class Reduction implements Host {
    * @param reduced is called after each sum, with how many there are
    */
   constructor(
-    private readonly host: Host,
+    private readonly store: ParameterStore,
     private readonly own: readonly Float32Array[],
     private readonly others: readonly Contributor[],
     private readonly reduced: (count: number) => void
   ) {}
 
   weights(layer: number): Float32Array {
-    return this.host.weights(layer)
+    return this.store.weights(layer)
   }
 
   take(layer: number, gradients: readonly Float32Array[]): void {
     if (this.others.length === 0) {
-      this.host.take(layer, gradients)
+      this.store.take(layer, gradients)
       return
     }
     if (this.#pending.length === MOST_AHEAD) this.#reduceNext()
@@ -53,7 +53,7 @@ export class Reduction implements Host {
   }
 
   skip(layer: number): void {
-    this.host.skip(layer)
+    this.store.skip(layer)
   }
 
   /** Waits until all gradients have been handed on. */
@@ -73,7 +73,7 @@ export class Reduction implements Host {
     this.waitedMs += performance.now() - start
     const place = this.#reduced % MOST_AHEAD
     for (const { gradients } of this.others) addToBlock(gradient, gradients[place].subarray(0, gradient.length))
-    this.host.take(layer, [gradient])
+    this.store.take(layer, [gradient])
     this.reduced(++this.#reduced)
   }
 }

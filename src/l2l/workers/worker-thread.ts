@@ -1,11 +1,11 @@
 /** Entry of a device worker: takes its part of each minibatch through the model, on a TensorFlow.js of its own. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { blockNumbers, fillBlock } from '../block-tensors.js'
+import { DenseRows } from '../dense-rows.js'
 import { deviceFor, networkModel } from '../execution.js'
-import { blockNumbers, fillBlock } from '../parameters.js'
-import { Relay } from '../relay/relay.js'
-import type { Host } from '../relay/types.js'
-import { DenseRows } from '../rows.js'
-import { Control } from '../training/control.js'
+import { Executor } from '../executor/executor.js'
+import type { ParameterStore } from '../executor/types.js'
+import { SharedSignals } from '../training/shared-signals.js'
 import {
   answersCell,
   type FromWorker,
@@ -23,9 +23,10 @@ const cells = new Int32Array(init.cells)
 
 await deviceFor({ backend, deviceMemory: options.deviceMemory })
 const model = networkModel(network)
-const relay = new Relay(model, options)
+const executor = new Executor(model, options)
 const numbers = blockNumbers(model)
-const control = weights.control && new Control(weights.control.threads, weights.blocks.length, weights.control.shared)
+const control =
+  weights.control && new SharedSignals(weights.control.threads, weights.blocks.length, weights.control.shared)
 const rows = new DenseRows(model)
 
 function answer(message: FromWorker): void {
@@ -42,7 +43,7 @@ function signal(): void {
 let waitedMs = 0
 
 /** Lends shared weights, and writes gradients where the one who reduces sees them. */
-class WorkerHost implements Host {
+class WorkerHost implements ParameterStore {
   #sent = 0
 
   constructor(private readonly step: number) {}
@@ -82,11 +83,11 @@ function work({ size, values, labels, ...part }: PartTask): void {
   waitedMs = 0
   try {
     rows.fill(values, labels, size)
-    const { loss, hits } = relay.train(new WorkerHost(part.step), rows, part)
+    const { loss, hits } = executor.train(new WorkerHost(part.step), rows, part)
     answer({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
   } catch (error) {
-    const { name, message } = error as Error
-    answer({ kind: 'failed', name, reason: message })
+    const { code, message } = error as Error & { readonly code?: string }
+    answer({ kind: 'failed', code, reason: message })
   }
 }
 
@@ -103,5 +104,5 @@ for (;;) {
   if (message === 'stop') break
   work(message)
 }
-relay.close()
+executor.close()
 port.close()

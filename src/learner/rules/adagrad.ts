@@ -21,7 +21,7 @@ export interface AdagradOptions {
    * batches of one, whose gradient promises nothing about the next input. Default: no limit; `ruleFor` makes it 1 nat for
    * classification.
    */
-  readonly promise?: number
+  readonly maxLossDecrease?: number
   /** Radius of the Euclidean ball that parameters are projected onto. Default: none. */
   readonly radius?: number
 }
@@ -30,7 +30,7 @@ export interface AdagradValues {
   readonly step: number
   readonly initial: number
   readonly growth: number
-  readonly promise: number | undefined
+  readonly maxLossDecrease: number | undefined
   readonly radius: number | undefined
 }
 
@@ -38,7 +38,7 @@ const options = {
   step: { preset: 0.2, least: 0, above: true },
   initial: { preset: 0.01, least: 0, above: true },
   growth: { preset: 0.5, least: 0 },
-  promise: { preset: undefined, least: 0, above: true },
+  maxLossDecrease: { preset: undefined, least: 0, above: true },
   radius: { preset: undefined, least: 0, above: true }
 } as const
 
@@ -66,14 +66,14 @@ export function adagradWeight(
 }
 
 /**
- * With h = sum/√n: a ← a + h², w ← w − max(step, growth·|w|)·h/√(initial + a), cut to `promise`, then Π_W. State: a, shaped like the
+ * With h = sum/√n: a ← a + h², w ← w − max(step, growth·|w|)·h/√(initial + a), cut to `maxLossDecrease`, then Π_W. State: a, shaped like the
  * parameters. Since h² is about the sum of n squared gradients' noise, `initial` means the same for every batch size.
  */
 export function adagrad(given: AdagradOptions): UpdateRule {
   const values = adagradValues(given)
-  const { step, growth, initial, promise = Number.POSITIVE_INFINITY } = values
+  const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY } = values
   const shorten = (parameters: Float32Array[], from: Blocks, decrease: number) => {
-    if (decrease > promise) shrinkStep(parameters, from, promise / decrease)
+    if (decrease > maxLossDecrease) shrinkStep(parameters, from, maxLossDecrease / decrease)
   }
   return {
     name: 'adagrad',

@@ -2,9 +2,10 @@
  * A rule whose state takes eight bits a number instead of 32, for models whose optimizer would else be larger than they are.
  * It is part of the rule, as it changes what is computed: all peers round alike.
  */
+
+import { statePlaces } from '../blocks.js'
 import { OptionError } from '../errors.js'
 import type { Layout, UpdateRule } from '../types.js'
-import { statePlaces } from './blockwise.js'
 import { PACK_STRIDE, pack, packedLength, unpack } from './eight-bit.js'
 
 /** How a block of a rule's state is kept: as it is, or in eight bits. Of mean squares the root is kept, which halves their range. */

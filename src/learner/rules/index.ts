@@ -1,23 +1,24 @@
 /** Update rules by name: the one place where a configuration becomes a rule. */
+
+import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { OptionError } from '../errors.js'
 import type { ModelName } from '../model.js'
-import { isOwnName, type OwnRuleSpec, ownRule } from '../own.js'
 import type { UpdateRule } from '../types.js'
 import { type AdagradOptions, adagrad } from './adagrad.js'
 import { type AdamOptions, adam } from './adam.js'
 import { compact, isCompact, type Keeping } from './compact.js'
 import { dualAveraging } from './dual-averaging.js'
+import { type LambOptions, type LarsOptions, lamb, lars } from './layerwise-rates.js'
 import { type MirrorDescentOptions, mirrorDescent } from './mirror-descent.js'
 import { type MomentumOptions, momentum } from './momentum.js'
 import type { ScheduleOptions } from './schedule.js'
-import { type LambOptions, type LarsOptions, lamb, lars } from './trust.js'
 
 /** Of the rules for networks: bits a number of their state. Default 32; with 8 it takes a third of the memory. */
 interface BitsOption {
   readonly bits?: 8 | 32
 }
 
-export type RuleSpec = BuiltInRuleSpec | OwnRuleSpec
+export type RuleSpec = BuiltInRuleSpec | CustomRuleSpec
 
 type BuiltInRuleSpec =
   | ({ readonly name: 'adagrad' } & AdagradOptions)
@@ -46,12 +47,12 @@ export const defaultNetworkRule: RuleSpec = { name: 'adam' }
 
 /** A rule with what the model's loss lets it add by default: AdaGrad's `promise` of 1 nat means nothing to other units. */
 export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpec {
-  return spec.name === 'adagrad' && model !== 'linear' ? { promise: 1, ...spec } : spec
+  return spec.name === 'adagrad' && model !== 'linear' ? { maxLossDecrease: 1, ...spec } : spec
 }
 
 /** @throws OptionError for an unknown name or option, or a value out of range */
 export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
-  if (isOwnRule(spec)) return ownRule(spec)
+  if (isCustomRule(spec)) return customRule(spec)
   switch (spec.name) {
     case 'adagrad':
       return adagrad(spec)
@@ -93,6 +94,6 @@ function keepingOf(stateBlock: string): Keeping {
   return stateBlock.endsWith('.square') ? 'squares' : 'plain'
 }
 
-export function isOwnRule(spec: RuleSpec): spec is OwnRuleSpec {
-  return isOwnName(spec.name)
+export function isCustomRule(spec: RuleSpec): spec is CustomRuleSpec {
+  return isCustomName(spec.name)
 }

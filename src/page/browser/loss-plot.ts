@@ -39,7 +39,7 @@ export class LossPlot {
     const { x, ys } = aligned(lines)
     const data = [x, ...ys] as unknown as uPlot.AlignedData
     // uPlot takes its series and colours once: another plot where they change.
-    const ends = this.#rows.map(({ id, group, fresh }) => `${id} ${group} ${fresh}`)
+    const ends = this.#rows.map(({ id, group, alive: fresh }) => `${id} ${group} ${fresh}`)
     const look = JSON.stringify([ends, state.references.length, chosen, colourOf('--ink'), this.#host.clientWidth])
     if (look !== this.#drawn) {
       this.#drawn = look
@@ -64,7 +64,7 @@ export class LossPlot {
 
   #options(state: NetworkState, chosen: string | undefined): uPlot.Options {
     const ink = colourOf('--ink')
-    const series = this.#rows.map(({ id, group, fresh }) => ({
+    const series = this.#rows.map(({ id, group, alive: fresh }) => ({
       stroke: id === chosen ? ink : fresh ? resolved(markColour(group)) : colourOf('--muted'),
       width: id === chosen ? 3 : id === state.self ? 2.25 : 1.25,
       spanGaps: true,

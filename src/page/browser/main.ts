@@ -101,7 +101,7 @@ function drawTotals(): void {
 }
 
 function drawMarks(): void {
-  const fresh = state.rows.filter(row => row.fresh)
+  const fresh = state.rows.filter(row => row.alive)
   const groups = [...new Set(fresh.map(({ group }) => group))].sort((a, b) => a - b)
   keyed(
     byId('marks'),

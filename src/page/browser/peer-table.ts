@@ -40,7 +40,7 @@ function fill(
   chosen: string | undefined,
   now: number
 ): void {
-  element.classList.toggle('silent', !row.fresh)
+  element.classList.toggle('silent', !row.alive)
   element.classList.toggle('chosen', row.id === chosen)
   const [head, ...cells] = element.cells
   const button = head.firstElementChild as HTMLButtonElement
@@ -51,7 +51,7 @@ function fill(
   setText(name, `${peerName(row.id, state.peers)}${row.id === state.self ? ' (this)' : ''}`)
   const texts = [
     formatCount(row.inputs),
-    row.fresh ? (row.ended ? 'all read' : formatRate(row.inputsPerSecond)) : '–',
+    row.alive ? (row.ended ? 'all read' : formatRate(row.inputsPerSecond)) : '–',
     formatCount(row.predictor.updates),
     formatLoss(row.loss),
     formatShare(row.accuracy),

@@ -70,7 +70,7 @@ export class TreeDrawing {
         const { x, y } = at.get(row.id) as { x: number; y: number }
         node.style.transform = `translate(${x}px, ${y}px)`
         node.style.setProperty('--mark', markColour(row.group))
-        node.classList.toggle('silent', !row.fresh)
+        node.classList.toggle('silent', !row.alive)
         node.classList.toggle('own', row.id === state.self)
         node.classList.toggle('chosen', row.id === chosen)
         const [ring, disc, letter, label] = node.children

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { RARER } from '../../../src/cli/help.js'
+import { RARER } from '../../../src/cli/options/help.js'
 
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
 

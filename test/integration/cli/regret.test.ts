@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MAIN, Processes, until } from '../peer/processes.js'
+import { MAIN, Processes, until } from '../../support/peer-processes.js'
 
 interface Regret {
   readonly command: string

@@ -136,7 +136,7 @@ describe('training that does not come to its end', function () {
     })
   }
 
-  it('because the model outgrows its device stores it as it was, and it goes on elsewhere', async () => {
+  it('because the model outgrows its device stores it was, and it goes on elsewhere', async () => {
     const file = join(dir, 'rows.svm')
     await writeFile(file, lines(0, 400))
     const description = join(dir, 'growing.yaml')

@@ -6,16 +6,16 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import * as tf from '@tensorflow/tfjs-core'
 import { openDevice } from '../../../src/device/index.js'
-import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
-import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { createModel } from '../../../src/l2l/models/create.js'
-import { parseModel } from '../../../src/l2l/models/spec.js'
-import { uniforms } from '../../../src/l2l/random.js'
-import { Relay } from '../../../src/l2l/relay/relay.js'
-import { DenseRows } from '../../../src/l2l/rows.js'
-import { sizeOf } from '../../../src/l2l/shape.js'
-import type { Layer, Model } from '../../../src/l2l/types.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { Executor } from '../../../src/l2l/executor/executor.js'
+import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { zeros } from '../../../src/learner/index.js'
+import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
+import { createModel } from '../../../src/nn/create-model.js'
+import { uniforms } from '../../../src/nn/random.js'
+import { sizeOf } from '../../../src/nn/shape.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { Layer, Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { difference } from '../../support/l2l/layers.js'
 import { stepOf } from '../../support/l2l/models.js'
@@ -141,23 +141,23 @@ describe('the device webgpu', function () {
       }
     }
     const model = { ...sound, layers: [first, greedy, third] }
-    const relay = new Relay(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
+    const executor = new Executor(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
     const batch = new DenseRows(model)
     for (let row = 0; row < 5; row++) batch.append(randomRows(model, 5), row)
     const blocks = initialBlocks(model, 1)
-    const gradients = (on: typeof relay) => {
+    const gradients = (on: typeof executor) => {
       const sum = zeros(layoutOf(model))
-      on.train(new BlocksHost(model, blocks, sum), batch)
+      on.train(new BlockStore(model, blocks, sum), batch)
       return sum
     }
     const before = tf.memory().numTensors
-    assert.throws(() => gradients(relay), {
+    assert.throws(() => gradients(executor), {
       name: 'DeviceError',
       message: /^the device failed at layer dense1 \(.+\): use/
     })
     assert.equal(tf.memory().numTensors, before)
     fails = false
-    assert.deepEqual(gradients(relay), gradients(new Relay(model, { schedule: 'l2l', microbatch: 2 })))
+    assert.deepEqual(gradients(executor), gradients(new Executor(model, { schedule: 'l2l', microbatch: 2 })))
   })
 
   it('a GPU that is lost is an error of whoever reads', async () => {

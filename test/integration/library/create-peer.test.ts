@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CreatePeerOptions, createPeer, type LearningPeer } from '../../../src/library/create-peer.js'
-import { until } from '../peer/processes.js'
+import { until } from '../../support/peer-processes.js'
 
 const TASK: CreatePeerOptions = { features: 2, classNames: ['no', 'yes'], batch: 4, listen: [] }
 const LOOPBACK = ['/ip4/127.0.0.1/tcp/0']

@@ -6,7 +6,7 @@ import { diagnose } from '../../../src/network/diagnosis.js'
 import type { Step } from '../../../src/network/diagnosis-step.js'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
-import { hello, Peers } from './harness.js'
+import { hello, Peers } from '../../support/network-peers.js'
 
 describe('a diagnosis', function () {
   this.timeout(30_000)

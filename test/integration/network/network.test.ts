@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import * as errors from '../../../src/network/errors.js'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { PeerEvent } from '../../../src/network/peer-table.js'
-import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from './harness.js'
+import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
 
 describe('a network', () => {
   const peers = new Peers()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { Network } from '../../../src/network/network.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
-import { openSession, Peers, pattern, Recorder, soon, targetOf, until } from './harness.js'
+import { openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
 
 /** Through which relay a peer listens. */
 const through = (relay: Network) => [`${relay.addresses[0]}/p2p-circuit`]

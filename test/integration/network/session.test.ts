@@ -7,7 +7,7 @@ import { yamux } from '@libp2p/yamux'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { IncompatiblePeerError, SessionClosedError } from '../../../src/network/errors.js'
-import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from './harness.js'
+import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
 
 describe('a session between two peers', () => {
   const peers = new Peers()

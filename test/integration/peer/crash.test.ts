@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LEARNERS, type LearnerKind, Processes, until } from './processes.js'
+import { LEARNERS, type LearnerKind, Processes, until } from '../../support/peer-processes.js'
 
 const KILLS: Record<LearnerKind, number> = { 'a convex model': 20, 'a network': 7 }
 /** A network takes longer to begin with, and to step. */

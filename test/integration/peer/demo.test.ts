@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { MAIN } from './processes.js'
+import { MAIN } from '../../support/peer-processes.js'
 
 describe('admb demo', function () {
   this.timeout(120_000)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { MAIN, Processes } from './processes.js'
+import { MAIN, Processes } from '../../support/peer-processes.js'
 
 interface Report {
   readonly ok: boolean

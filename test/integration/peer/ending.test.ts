@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { parseSpec } from '../../../src/peer/index.js'
 import { Store } from '../../../src/storage/index.js'
-import { LEARNERS, MAIN, Processes, until } from './processes.js'
+import { LEARNERS, MAIN, Processes, until } from '../../support/peer-processes.js'
 
 const ROWS = 1000
 

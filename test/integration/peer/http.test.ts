@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { request } from 'node:http'
 import { promisify } from 'node:util'
-import { LEARNERS, MAIN, type PeerProcess, Processes, until } from './processes.js'
+import { LEARNERS, MAIN, type PeerProcess, Processes, until } from '../../support/peer-processes.js'
 
 interface Answer {
   readonly error?: string

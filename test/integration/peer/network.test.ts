@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { agree, MAIN, Processes, until } from './processes.js'
+import { agree, MAIN, Processes, until } from '../../support/peer-processes.js'
 
 const admb = async (...args: string[]) =>
   JSON.parse(

@@ -1,7 +1,7 @@
 /** Three peers, cut 2|1 by closing and refusing their links, and healed. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { agree, LEARNERS, Processes, until } from './processes.js'
+import { agree, LEARNERS, Processes, until } from '../../support/peer-processes.js'
 
 describe('a partition', function () {
   this.timeout(120_000)

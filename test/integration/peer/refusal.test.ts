@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { MAIN, type PeerProcess, Processes, until } from './processes.js'
+import { MAIN, type PeerProcess, Processes, until } from '../../support/peer-processes.js'
 
 const admb = async (...args: string[]) => (await promisify(execFile)(process.execPath, [MAIN, ...args])).stdout.trim()
 const SLOW = ['--data', 'digits', '--rate', '20', '--batch', '16']

@@ -1,6 +1,6 @@
 /** `admb peer --relay`: two peers learn together of whom one listens only through a third, which learns something else. */
 import assert from 'node:assert/strict'
-import { agree, LEARNERS, Processes, until } from './processes.js'
+import { agree, LEARNERS, Processes, until } from '../../support/peer-processes.js'
 
 describe('peers with a relay between them', function () {
   this.timeout(90_000)

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Store } from '../../../src/storage/index.js'
-import { LEARNERS, MAIN, Processes, until } from './processes.js'
+import { LEARNERS, MAIN, Processes, until } from '../../support/peer-processes.js'
 
 const ROWS = 600
 const CLASSES = ['low', 'high']

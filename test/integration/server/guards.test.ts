@@ -4,8 +4,8 @@ import { fork } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { MAIN, Processes } from '../peer/processes.js'
-import { get, raw, Served } from './harness.js'
+import { get, raw, Served } from '../../support/http-server.js'
+import { MAIN, Processes } from '../../support/peer-processes.js'
 
 const TOKEN = 'a-token-of-some-length'
 

@@ -8,10 +8,10 @@ import { EventParser, type ServerEvent } from '../../../src/page/event-parser.js
 import { NetworkState } from '../../../src/page/network-state.js'
 import { EventStream } from '../../../src/server/event-stream.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
+import { Served } from '../../support/http-server.js'
+import { Contract } from '../../support/openapi.js'
+import { until } from '../../support/peer-processes.js'
 import { A, PEERS, status } from '../../support/statuses.js'
-import { until } from '../peer/processes.js'
-import { Served } from './harness.js'
-import { Contract } from './openapi.js'
 
 const LISTEN = { listen: ['/ip4/127.0.0.1/tcp/0'] }
 
@@ -39,7 +39,7 @@ class Watcher {
   }
 
   names(): (string | undefined)[] {
-    return this.state.rows.filter(row => row.fresh).map(({ name }) => name)
+    return this.state.rows.filter(row => row.alive).map(({ name }) => name)
   }
 
   stop(): void {
@@ -78,7 +78,7 @@ describe('the network over HTTP', function () {
     const table = (await contract.hold('get', '/peers', await fetch(`${two.url}/peers`))) as { peers: PeerRow[] }
     assert.deepEqual(table.peers.map(({ id }) => id).sort(), [one.peer.id, two.peer.id].sort())
 
-    const spec = { ...(await import('./harness.js')).SPEC, batch: 64 }
+    const spec = { ...(await import('../../support/http-server.js')).SPEC, batch: 64 }
     const other = await start({}, { ...LISTEN, name: 'other', spec, peers })
     const kinds = () => watcher.state.events.map(({ kind }) => kind)
     await until('the third is refused', () => kinds().includes('refused'))
@@ -118,7 +118,7 @@ describe('the network over HTTP', function () {
 
   it('keeps nothing for a reader that does not read, who has all in the end', async () => {
     const view = new NetworkView()
-    for (const id of PEERS) view.hear(id, status(), 1000)
+    for (const id of PEERS) view.receive(id, status(), 1000)
     const server = createServer((_request, response) => new EventStream(response, view))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     started.push({ stop: () => server.close() })
@@ -134,7 +134,7 @@ describe('the network over HTTP', function () {
     socket.write('GET /events HTTP/1.1\r\nhost: x\r\n\r\n')
     socket.pause()
     for (let second = 0; second < 3000; second++) {
-      for (const id of PEERS) view.hear(id, status({ uptime: 2 + second, inputs: second }), 1000 + second)
+      for (const id of PEERS) view.receive(id, status({ uptime: 2 + second, inputs: second }), 1000 + second)
       view.tick(1000 + second)
       if (second % 20 === 0) await new Promise(resolve => setImmediate(resolve))
     }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseModel } from '../../../src/l2l/models/spec.js'
-import { readSafetensors } from '../../../src/l2l/weights/safetensors.js'
-import { until } from '../peer/processes.js'
-import { Served, SPEC } from './harness.js'
-import { Contract } from './openapi.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import { readSafetensors } from '../../../src/nn/weights/safetensors.js'
+import { Served, SPEC } from '../../support/http-server.js'
+import { Contract } from '../../support/openapi.js'
+import { until } from '../../support/peer-processes.js'
 
 interface Predictions {
   readonly predictions: readonly { readonly label: number | string; readonly scores: readonly number[] }[]

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { compareNames, nameKey, nextPredictor } from '../../../src/admb/index.js'
+import { compareIds, formatId, nextPredictor } from '../../../src/admb/index.js'
 import { type Coming, type Link, total, World } from '../../support/admb-network.js'
 import { toy } from '../../support/toy.js'
 
@@ -53,7 +53,7 @@ const scenario = fc.record({
   batch: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 10, max: 60 })),
   carry: fc.constantFrom(0, 0, 1, 5, 25),
   pushBytes: fc.constantFrom(0, 65536),
-  partBytes: fc.constantFrom(undefined, undefined, 0, 60, 1100),
+  fragmentBytes: fc.constantFrom(undefined, undefined, 0, 60, 1100),
   schedule: fc.array(action, { minLength: 20, maxLength: 400 })
 })
 
@@ -130,18 +130,18 @@ describe('ADMB under generated faults', () => {
   it(`keeps its properties in ${RUNS} schedules and agrees once faults stop`, function () {
     this.timeout(300_000)
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, partBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, partBytes })
-        const names = world.hosts.map(host => ({ incarnation: host.incarnation, name: host.node.predictor.name }))
+      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, fragmentBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, fragmentBytes })
+        const names = world.hosts.map(host => ({ incarnation: host.incarnation, name: host.node.predictor.id }))
         for (const step of schedule) {
           perform(world, step)
           world.hosts.forEach((host, h) => {
             // Property 2: within an incarnation names only improve.
-            const { name } = host.node.predictor
+            const { id } = host.node.predictor
             if (names[h].incarnation === host.incarnation) {
-              assert.ok(compareNames(name, names[h].name) >= 0, `${nameKey(names[h].name)} became ${nameKey(name)}`)
+              assert.ok(compareIds(id, names[h].name) >= 0, `${formatId(names[h].name)} became ${formatId(id)}`)
             }
-            names[h] = { incarnation: host.incarnation, name }
+            names[h] = { incarnation: host.incarnation, name: id }
           })
         }
         heal(world)
@@ -149,22 +149,22 @@ describe('ADMB under generated faults', () => {
         const best = world.hosts[0].node.predictor
         const live = world.hosts.reduce((sum, host) => sum + host.node.ownGradients, 0)
         for (const { node } of world.hosts) {
-          assert.equal(nameKey(node.predictor.name), nameKey(best.name), 'no agreement')
+          assert.equal(formatId(node.predictor.id), formatId(best.id), 'no agreement')
           assert.equal(node.gradients, live, 'not every live gradient is in every total')
         }
         assert.ok(live < batch, 'a full batch is left unused')
         // Property 10: lineage.
         const ancestry = world.ancestry(best)
-        assert.equal(ancestry.length, best.name.updates)
+        assert.equal(ancestry.length, best.id.updates)
         let replayed = world.start
         const mean = new Float64Array(best.average[0].length)
         for (const { header, batch } of ancestry) {
-          replayed = nextPredictor(replayed, batch, header.name, toy)
+          replayed = nextPredictor(replayed, batch, header.id, toy)
           replayed.parameters[0].forEach((weight, i) => {
             mean[i] += weight / ancestry.length
           })
         }
-        assert.equal(replayed.name.digest, best.name.digest)
+        assert.equal(replayed.id.digest, best.id.digest)
         if (ancestry.length > 0) assert.ok(best.average[0].every((weight, i) => Math.abs(weight - mean[i]) < 1e-4))
         assert.equal(
           total(best.parameters[0]),
@@ -179,8 +179,8 @@ describe('ADMB under generated faults', () => {
     this.timeout(300_000)
     const standing: readonly Kind[] = ['connect', 'cut', 'crash']
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, partBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, partBytes })
+      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, fragmentBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, fragmentBytes })
         for (let h = 1; h < nodes; h++) world.connect(h, (h * labels[0].charCodeAt(0)) % h)
         const counts = new Map<string, number>()
         for (const step of schedule) {
@@ -188,7 +188,7 @@ describe('ADMB under generated faults', () => {
           perform(world, step)
           world.hosts.forEach(({ node, origin }) => {
             for (const { number } of world.links.values()) {
-              const key = `${origin} ${number} ${nameKey(node.predictor.name)}`
+              const key = `${origin} ${number} ${formatId(node.predictor.id)}`
               const count = node.held(number)?.count ?? 0
               assert.ok(count >= (counts.get(key) ?? 0), `${key}: ${counts.get(key)} became ${count}`)
               counts.set(key, count)
@@ -203,8 +203,8 @@ describe('ADMB under generated faults', () => {
   it('wastes no gradient with unlimited carry-over while nobody crashes', function () {
     this.timeout(300_000)
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, pushBytes, partBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry: 1e6, pushBytes, partBytes })
+      fc.property(scenario, ({ nodes, labels, batch, pushBytes, fragmentBytes, schedule }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry: 1e6, pushBytes, fragmentBytes })
         for (const step of schedule) if (step[0] !== 'crash') perform(world, step)
         heal(world)
         const { node } = world.hosts[0]

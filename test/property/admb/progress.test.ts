@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { nameKey, type Precedence } from '../../../src/admb/index.js'
+import { formatId, type Precedence } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
 
 /** parents[i] < i + 1 is the tree neighbour of node i + 1. */
@@ -36,7 +36,7 @@ function inputsUntilSecond(
   for (let h = 0; h < origins.length; h++) for (let i = 0; i < batch; i++) world.input(h)
   for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
   const before = world.taken.length
-  while (world.hosts.some(({ node }) => node.predictor.name.updates < 2)) {
+  while (world.hosts.some(({ node }) => node.predictor.id.updates < 2)) {
     for (let h = 0; h < origins.length; h++) world.input(h)
     world.round()
   }
@@ -70,7 +70,7 @@ describe('ADMB without faults', () => {
         for (let i = 0; i < 3 * updates; i++) world.input(ahead % nodes)
         for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
         for (let r = 0; r < diameter(parents); r++) world.round()
-        for (const { node } of world.hosts) assert.ok(node.predictor.name.updates >= updates)
+        for (const { node } of world.hosts) assert.ok(node.predictor.id.updates >= updates)
       }),
       { numRuns: 200 }
     )
@@ -89,7 +89,7 @@ describe('ADMB without faults', () => {
     for (let i = 1; i <= 70; i++) {
       world.input(0)
       if (i % 3 === 0) world.tick(0)
-      assert.equal(world.hosts[0].node.predictor.name.updates, Math.floor(i / 7))
+      assert.equal(world.hosts[0].node.predictor.id.updates, Math.floor(i / 7))
     }
   })
 
@@ -126,7 +126,7 @@ describe('ADMB without faults', () => {
       for (let i = 0; i < 13; i++) world.input(i % 2)
       for (let r = 0; r < 20; r++) world.round()
       const [a, b] = world.hosts.map(({ node }) => node)
-      assert.equal(nameKey(a.predictor.name), nameKey(b.predictor.name))
+      assert.equal(formatId(a.predictor.id), formatId(b.predictor.id))
       assert.equal(a.gradients, b.gradients)
       for (let r = 0; r < 200; r++) {
         for (let h = 0; h < 2; h++) world.tick(h)
@@ -153,7 +153,7 @@ describe('ADMB without faults', () => {
           })
         }
         assert.equal(latest.hosts[1].node.gradients, every.hosts[1].node.gradients)
-        assert.equal(nameKey(latest.hosts[1].node.predictor.name), nameKey(every.hosts[1].node.predictor.name))
+        assert.equal(formatId(latest.hosts[1].node.predictor.id), formatId(every.hosts[1].node.predictor.id))
       }),
       { numRuns: 300 }
     )

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { randomBits } from '../../../src/l2l/random.js'
+import { randomBits } from '../../../src/nn/random.js'
 
 /** One row or column goes another way. */
 const size = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 40 }))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { uniforms } from '../../../src/l2l/random.js'
+import { uniforms } from '../../../src/nn/random.js'
 import { needWebgpu } from '../../support/webgpu.js'
 
 const updates = fc.integer({ min: 1, max: 9 }).chain(rows =>

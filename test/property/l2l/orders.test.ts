@@ -2,18 +2,12 @@
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/l2l/blocks.js'
-import type { NetworkSpec } from '../../../src/l2l/description.js'
-import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { createModel } from '../../../src/l2l/models/create.js'
-import { parseModel } from '../../../src/l2l/models/spec.js'
-import { NetworkLearner } from '../../../src/l2l/network.js'
-import { servingOrder, trainingOrder } from '../../../src/l2l/order.js'
-import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
-import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
-import { DenseRows } from '../../../src/l2l/rows.js'
-import { RelayEngine } from '../../../src/l2l/training/engine.js'
-import type { Model } from '../../../src/l2l/types.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
+import { STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { NetworkLearner } from '../../../src/l2l/network-learner.js'
+import { BlockStore } from '../../../src/l2l/parameter-store.js'
+import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import {
   BatchEngine,
   createAveraging,
@@ -22,6 +16,12 @@ import {
   learnerAfter,
   zeros
 } from '../../../src/learner/index.js'
+import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/nn/blocks.js'
+import { createModel } from '../../../src/nn/create-model.js'
+import { servingOrder, trainingOrder } from '../../../src/nn/layer-order.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
+import type { Model } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 
 const ROWS = 5
@@ -44,28 +44,28 @@ function rowsOf(model: Model, size = ROWS): DenseRows {
 }
 
 /** One step: what came of it, and what the host saw, in order. */
-function stepOf(model: Model, options: RelayOptions, step: number, updates: number) {
-  const relay = new Relay(model, options)
+function stepOf(model: Model, options: ExecutorOptions, step: number, updates: number) {
+  const executor = new Executor(model, options)
   const sum = zeros(layoutOf(model))
-  const host = new BlocksHost(model, initialBlocks(model, 1), sum)
+  const store = new BlockStore(model, initialBlocks(model, 1), sum)
   const [loaded, taken, skipped] = [new Set<number>(), [] as number[], [] as number[]]
   const spying = {
     weights(layer: number) {
       loaded.add(layer)
-      return host.weights(layer)
+      return store.weights(layer)
     },
     take(layer: number, gradients: readonly Float32Array[]) {
       taken.push(layer)
-      host.take(layer, gradients)
+      store.take(layer, gradients)
     },
     skip(layer: number) {
       skipped.push(layer)
     }
   }
-  const before = relay.meter.bytes
-  const { loss, hits } = relay.train(spying, rowsOf(model), { step, updates })
-  equal(relay.meter.bytes, before, 'nothing is left on the device')
-  relay.close()
+  const before = executor.meter.bytes
+  const { loss, hits } = executor.train(spying, rowsOf(model), { step, updates })
+  equal(executor.meter.bytes, before, 'nothing is left on the device')
+  executor.close()
   return { loss, hits, sum, loaded: [...loaded].sort((a, b) => a - b), taken, skipped }
 }
 
@@ -147,8 +147,8 @@ for (const device of ['cpu', 'wasm'] as const) {
           }
           const names = layersWithBlocks(plain).map(({ name }) => name)
           const sum = zeros(layoutOf(plain))
-          const { loss } = new Relay(plain, { schedule: 'baseline-ag', microbatch }).train(
-            new BlocksHost(plain, blocksOf(names), sum),
+          const { loss } = new Executor(plain, { schedule: 'baseline-ag', microbatch }).train(
+            new BlockStore(plain, blocksOf(names), sum),
             rowsOf(plain)
           )
           const told = stepOf(model, { schedule: 'l2l-p', microbatch }, step, updates)
@@ -252,7 +252,7 @@ describe('a model that grows', () => {
       const rule = { name: 'adam', step: 0.01 } as const
       const options = { model, rule, averaging: defaultAveraging, batch: 8, schedule: 'l2l-p', microbatch: 2 } as const
       const run = async (rows: number) => {
-        const engine = new RelayEngine({ ...options, predictWith: 'current', workers })
+        const engine = new L2LEngine({ ...options, predictWith: 'current', workers })
         await engine.share(
           specOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, shuffle: true, dropout: 0.1 }),
           'cpu'
@@ -260,9 +260,9 @@ describe('a model that grows', () => {
         const examples = randomRows(model, 8)
         const losses: number[] = []
         for (let step = 0; step < rows / 8; step++) {
-          const before = engine.tally.loss
+          const before = engine.progress.loss
           engine.learn(examples)
-          losses.push((engine.tally.loss - before) / 8)
+          losses.push((engine.progress.loss - before) / 8)
         }
         const { parameters, average } = engine.finish()
         return { parameters, average, losses }
@@ -284,12 +284,12 @@ describe('a model that grows', () => {
       const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging() }
       const engines = [
         new BatchEngine({ batch: 3, predictWith, ...parts, dimension: 6, dimensionLimit: 6 }),
-        new RelayEngine({ batch: 3, predictWith, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
+        new L2LEngine({ batch: 3, predictWith, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
       ]
       const [plain, relayed] = engines.map(engine => {
         engine.learn(examples)
         const { parameters, average, state } = engine.finish()
-        return { blocks: [...parameters, ...average, ...state].map(block => [...block]), loss: engine.tally.loss }
+        return { blocks: [...parameters, ...average, ...state].map(block => [...block]), loss: engine.progress.loss }
       })
       deepEqual(relayed.blocks, plain.blocks)
       // Dropout is on in the pass that scores at `current`.

@@ -2,17 +2,9 @@
 import { equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
-import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { createModel } from '../../../src/l2l/models/create.js'
-import { parseModel } from '../../../src/l2l/models/spec.js'
-import { trainingOrder } from '../../../src/l2l/order.js'
-import { makePlan } from '../../../src/l2l/planning/plan.js'
-import { planFor } from '../../../src/l2l/planning/planned.js'
-import { type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
-import { meanStepMs, type Plan } from '../../../src/l2l/planning/task.js'
-import { OverBudgetError } from '../../../src/l2l/relay/meter.js'
-import { type Part, Relay } from '../../../src/l2l/relay/relay.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { Executor, type Part } from '../../../src/l2l/executor/executor.js'
+import { OverBudgetError } from '../../../src/l2l/executor/meter.js'
 import {
   PRECISIONS,
   type Precision,
@@ -20,10 +12,18 @@ import {
   type Schedule,
   STASH_PLACES,
   type StashPlace
-} from '../../../src/l2l/relay/types.js'
-import { DenseRows } from '../../../src/l2l/rows.js'
-import type { Model } from '../../../src/l2l/types.js'
+} from '../../../src/l2l/executor/types.js'
+import { BlockStore } from '../../../src/l2l/parameter-store.js'
+import { makePlan } from '../../../src/l2l/planning/plan.js'
+import { planFor } from '../../../src/l2l/planning/planned.js'
+import { type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
+import { meanStepMs, type Plan } from '../../../src/l2l/planning/task.js'
 import { zeros } from '../../../src/learner/index.js'
+import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
+import { createModel } from '../../../src/nn/create-model.js'
+import { trainingOrder } from '../../../src/nn/layer-order.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 const precision: Precision = 'float32'
@@ -33,28 +33,28 @@ const bytes = fc.integer({ min: 0, max: 9 })
 const layer = fc.record({
   weightBytes: bytes,
   outputBytes: bytes,
-  insideBytes: bytes,
+  activationBytes: bytes,
   forwardMs: fc.integer({ min: 1, max: 20 }),
   again: fc.integer({ min: 0, max: 20 })
 })
 const chains = fc.array(layer, { minLength: 1, maxLength: 7 })
 
 function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
-  return chain.map(({ weightBytes, outputBytes, insideBytes, forwardMs, again }, l) => ({
+  return chain.map(({ weightBytes, outputBytes, activationBytes, forwardMs, again }, l) => ({
     name: `layer${l}`,
     kind: 'made up',
     weightBytes,
     outputBytes,
-    insideBytes,
+    activationBytes,
     share: 1,
     from: 0,
     forwardMs,
     vjpMs: 10 + again,
-    keptVjpMs: 10,
+    savedVjpMs: 10,
     forwardWork: { fixed: 0, sample: outputBytes },
-    keepingWork: { fixed: 0, sample: insideBytes + outputBytes },
-    work: { fixed: weightBytes, sample: insideBytes + outputBytes },
-    keptWork: { fixed: weightBytes, sample: outputBytes }
+    savingWork: { fixed: 0, sample: activationBytes + outputBytes },
+    work: { fixed: weightBytes, sample: activationBytes + outputBytes },
+    savedWork: { fixed: weightBytes, sample: outputBytes }
   }))
 }
 
@@ -80,11 +80,11 @@ describe('the planner', () => {
           let kept = 0
           let saved = 0
           let fits = true
-          for (const [l, { insideBytes, weightBytes, vjpMs, keptVjpMs }] of layers.entries()) {
+          for (const [l, { activationBytes, weightBytes, vjpMs, savedVjpMs }] of layers.entries()) {
             const way = (ways >> (2 * l)) & 3
             if (way & 1) {
-              kept += 4 * insideBytes
-              saved += 4 * (vjpMs - keptVjpMs)
+              kept += 4 * activationBytes
+              saved += 4 * (vjpMs - savedVjpMs)
             }
             fits &&= kept + live[l] <= deviceMemory
             if (way & 2) {
@@ -125,10 +125,10 @@ describe('the planner', () => {
 
 /** A step of four samples with nothing kept but by the last layer, at a byte a millisecond, with the stash on the host. */
 function plainMs(layers: readonly LayerProfile[]): number {
-  return layers.reduce((sum, { weightBytes, outputBytes, forwardMs, vjpMs, keptVjpMs }, l) => {
+  return layers.reduce((sum, { weightBytes, outputBytes, forwardMs, vjpMs, savedVjpMs }, l) => {
     const isLast = l === layers.length - 1
     const copies = isLast ? 2 * weightBytes : 3 * weightBytes + 5 * 4 * outputBytes
-    return sum + copies + 4 * (forwardMs + (isLast ? keptVjpMs : vjpMs))
+    return sum + copies + 4 * (forwardMs + (isLast ? savedVjpMs : vjpMs))
   }, 0)
 }
 
@@ -273,19 +273,19 @@ function devicePeak(model: Model, plan: Plan, precision: Precision, deviceMemory
     resident,
     precision
   }
-  const relay = new Relay(model, options)
-  const before = relay.meter.bytes
-  relay.meter.limit = deviceMemory === undefined ? Number.POSITIVE_INFINITY : before + deviceMemory
-  relay.meter.resetPeak()
+  const executor = new Executor(model, options)
+  const before = executor.meter.bytes
+  executor.meter.limit = deviceMemory === undefined ? Number.POSITIVE_INFINITY : before + deviceMemory
+  executor.meter.resetPeak()
   const batch = new DenseRows(model)
   const examples = randomRows(model, 16)
   for (let row = 0; row < 16; row++) batch.append(examples, row)
   try {
-    relay.train(new BlocksHost(model, initialBlocks(model, 1), zeros(layoutOf(model))), batch, part)
-    return relay.meter.peakBytes - before
+    executor.train(new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model))), batch, part)
+    return executor.meter.peakBytes - before
   } finally {
-    equal(relay.meter.bytes, before)
-    relay.meter.limit = Number.POSITIVE_INFINITY
-    relay.close()
+    equal(executor.meter.bytes, before)
+    executor.meter.limit = Number.POSITIVE_INFINITY
+    executor.close()
   }
 }

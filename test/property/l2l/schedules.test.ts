@@ -2,30 +2,30 @@
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
-import { initialBlocks, layoutOf } from '../../../src/l2l/blocks.js'
-import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { createModel } from '../../../src/l2l/models/create.js'
-import { parseModel } from '../../../src/l2l/models/spec.js'
-import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
-import { STASH_PLACES } from '../../../src/l2l/relay/types.js'
-import { DenseRows } from '../../../src/l2l/rows.js'
-import type { Layer, Model } from '../../../src/l2l/types.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
+import { STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { zeros } from '../../../src/learner/index.js'
+import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
+import { createModel } from '../../../src/nn/create-model.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { Layer, Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { BACKENDS, runs, useBackend } from '../../support/l2l/layers.js'
 
 /** Loss and gradients of one minibatch. */
-function gradientsOf(model: Model, options: RelayOptions, rows: number) {
-  const relay = new Relay(model, options)
+function gradientsOf(model: Model, options: ExecutorOptions, rows: number) {
+  const executor = new Executor(model, options)
   const parameters = initialBlocks(model, 1)
   const sum = zeros(layoutOf(model))
   const batch = new DenseRows(model)
   const examples = randomRows(model, rows)
   for (let row = 0; row < rows; row++) batch.append(examples, row)
   const before = tf.memory().numTensors
-  const { loss, hits } = relay.train(new BlocksHost(model, parameters, sum), batch)
+  const { loss, hits } = executor.train(new BlockStore(model, parameters, sum), batch)
   equal(tf.memory().numTensors, before)
-  relay.close()
+  executor.close()
   return { loss, hits, sum }
 }
 
@@ -95,16 +95,16 @@ for (const device of BACKENDS) {
         }
       }
       const model = { ...sound, layers: [first, brittle, third] }
-      const relay = new Relay(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
+      const executor = new Executor(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
       const batch = new DenseRows(model)
       for (let row = 0; row < 5; row++) batch.append(randomRows(model, 5), row)
-      const host = new BlocksHost(model, initialBlocks(model, 1), zeros(layoutOf(model)))
+      const store = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))
       const before = tf.memory().numTensors
       const told = /the device failed at layer dense1 \(Array buffer allocation failed\): use a smaller --microbatch/
-      throws(() => relay.train(host, batch), { name: 'DeviceError', message: told })
+      throws(() => executor.train(store, batch), { name: 'DeviceError', message: told })
       equal(tf.memory().numTensors, before)
       fails = false
-      ok(relay.train(host, batch).loss > 0)
+      ok(executor.train(store, batch).loss > 0)
     })
 
     it('a whole minibatch at once gives the same but for rounding', () => {

@@ -2,14 +2,13 @@
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { initialBlocks } from '../../../src/l2l/blocks.js'
-import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { NetworkLearner } from '../../../src/l2l/network.js'
-import { Relay } from '../../../src/l2l/relay/relay.js'
-import { SCHEDULES, type Schedule } from '../../../src/l2l/relay/types.js'
-import { DenseRows } from '../../../src/l2l/rows.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { Executor } from '../../../src/l2l/executor/executor.js'
+import { SCHEDULES, type Schedule } from '../../../src/l2l/executor/types.js'
+import { NetworkLearner } from '../../../src/l2l/network-learner.js'
+import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { stepBlock } from '../../../src/l2l/training/block-step.js'
-import { RelayEngine } from '../../../src/l2l/training/engine.js'
+import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import {
   type AveragingSpec,
   BatchEngine,
@@ -20,6 +19,7 @@ import {
   type RuleSpec,
   zeros
 } from '../../../src/learner/index.js'
+import { initialBlocks } from '../../../src/nn/blocks.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 const model = denseModel(5, [7, 6], 3)
@@ -66,19 +66,15 @@ function trained(engine: Engine, rows: number, chunk = 7) {
     average: copies(average),
     state: copies(state),
     updates,
-    tally: engine.tally
+    tally: engine.progress
   }
 }
 
 const copies = (blocks: readonly Float32Array[]) => blocks.map(block => Float32Array.from(block))
 
-function relayed(
-  { rule, averaging, batch, predictWith }: Case,
-  schedule: Schedule,
-  serverThreads: number
-): RelayEngine {
+function relayed({ rule, averaging, batch, predictWith }: Case, schedule: Schedule, serverThreads: number): L2LEngine {
   const microbatch = schedule === 'baseline' ? undefined : 3
-  return new RelayEngine({ model, rule, averaging, batch, predictWith, schedule, microbatch, serverThreads })
+  return new L2LEngine({ model, rule, averaging, batch, predictWith, schedule, microbatch, serverThreads })
 }
 
 describe('training a network', () => {
@@ -122,9 +118,9 @@ describe('training a network', () => {
       const examples = randomRows(model, 64)
       const losses: number[] = []
       for (let pass = 0; pass < 40; pass++) {
-        const before = engine.tally.loss
+        const before = engine.progress.loss
         engine.learn(examples)
-        losses.push(engine.tally.loss - before)
+        losses.push(engine.progress.loss - before)
       }
       ok(losses[39] < 0.7 * losses[0], `${losses[0]} to ${losses[39]}`)
       engine.finish()
@@ -138,10 +134,10 @@ describe('training a network', () => {
       const engine = relayed(given, 'l2l', 0)
       const examples = randomRows(model, 64)
       for (let pass = 0; pass < 40; pass++) engine.learn(examples)
-      const before = engine.tally.loss
+      const before = engine.progress.loss
       engine.learn(examples)
       engine.finish()
-      return engine.tally.loss - before
+      return engine.progress.loss - before
     })
     ok(Math.abs(ends[0] / ends[1] - 1) < 0.1, `${ends}`)
   })
@@ -176,16 +172,16 @@ describe('predictions', () => {
     const examples = randomRows(model, 9)
     for (let row = 0; row < 9; row++) rows.append(examples, row)
     const loads: number[] = []
-    const host = new BlocksHost(model, initialBlocks(model, 1), [])
+    const store = new BlockStore(model, initialBlocks(model, 1), [])
     const counting = {
       weights: (layer: number) => {
         loads.push(layer)
-        return host.weights(layer)
+        return store.weights(layer)
       },
       take: () => undefined,
       skip: () => undefined
     }
-    equal(new Relay(model, { microbatch: 2 }).predict(counting, rows).length, 9 * 3)
+    equal(new Executor(model, { microbatch: 2 }).predict(counting, rows).length, 9 * 3)
     deepEqual(loads, [0, 1, 2])
   })
 })

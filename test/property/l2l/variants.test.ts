@@ -2,19 +2,19 @@
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import { fromBf16, toBf16 } from '../../../src/l2l/bf16.js'
-import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/l2l/blocks.js'
-import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { createModel } from '../../../src/l2l/models/create.js'
-import { parseModel } from '../../../src/l2l/models/spec.js'
-import { NetworkLearner } from '../../../src/l2l/network.js'
-import { trainingOrder } from '../../../src/l2l/order.js'
-import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
-import { PRECISIONS, STASH_PLACES } from '../../../src/l2l/relay/types.js'
-import { DenseRows } from '../../../src/l2l/rows.js'
-import { RelayEngine } from '../../../src/l2l/training/engine.js'
-import type { Layer, Model } from '../../../src/l2l/types.js'
+import { fromBf16, toBf16 } from '../../../src/l2l/bfloat16.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
+import { PRECISIONS, STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { NetworkLearner } from '../../../src/l2l/network-learner.js'
+import { BlockStore } from '../../../src/l2l/parameter-store.js'
+import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import { BatchEngine, createAveraging, createRule, defaultAveraging, zeros } from '../../../src/learner/index.js'
+import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/nn/blocks.js'
+import { createModel } from '../../../src/nn/create-model.js'
+import { trainingOrder } from '../../../src/nn/layer-order.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { Layer, Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { arraysOf, difference, numbersOf, withTensors } from '../../support/l2l/layers.js'
 
@@ -39,32 +39,32 @@ interface Told {
 }
 
 /** Some steps at the same weights. */
-function stepsOf(model: Model, options: RelayOptions, steps = 6): Told {
-  const relay = new Relay(model, options)
+function stepsOf(model: Model, options: ExecutorOptions, steps = 6): Told {
+  const executor = new Executor(model, options)
   const parameters = initialBlocks(model, 1)
   const batch = rowsOf(model, 5)
   const told: Told = { losses: [], sums: [], loaded: [], deviceBytes: 0 }
-  const before = relay.meter.bytes
-  relay.meter.resetPeak()
+  const before = executor.meter.bytes
+  executor.meter.resetPeak()
   for (let step = 0; step < steps; step++) {
     const sum = zeros(layoutOf(model))
-    const host = new BlocksHost(model, parameters, sum)
+    const store = new BlockStore(model, parameters, sum)
     const loaded = new Set<number>()
     const spying = {
       weights: (layer: number) => {
         loaded.add(layer)
-        return host.weights(layer)
+        return store.weights(layer)
       },
-      take: (layer: number, gradients: readonly Float32Array[]) => host.take(layer, gradients),
-      skip: (layer: number) => host.skip(layer)
+      take: (layer: number, gradients: readonly Float32Array[]) => store.take(layer, gradients),
+      skip: (layer: number) => store.skip(layer)
     }
-    told.losses.push(relay.train(spying, batch).loss)
+    told.losses.push(executor.train(spying, batch).loss)
     told.sums.push(sum)
     told.loaded.push([...loaded].sort((a, b) => a - b))
   }
-  equal(relay.meter.bytes, before)
-  relay.close()
-  return { ...told, deviceBytes: relay.meter.peakBytes - before }
+  equal(executor.meter.bytes, before)
+  executor.close()
+  return { ...told, deviceBytes: executor.meter.peakBytes - before }
 }
 
 for (const device of ['cpu', 'wasm'] as const) {
@@ -140,7 +140,7 @@ describe('stochastic depth', () => {
     const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging() }
     const [plain, relayed] = [
       new BatchEngine({ ...common, ...parts, dimension: 6, dimensionLimit: 6 }),
-      new RelayEngine({ ...common, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
+      new L2LEngine({ ...common, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
     ].map(engine => {
       engine.learn(examples)
       const { parameters, state } = engine.finish()
@@ -207,13 +207,13 @@ describe('brain floats', () => {
       const model = denseModel(5, [12, 12], 3)
       const rule = { name: 'adam', step: 0.01 } as const
       const options = { model, rule, averaging: { name: 'tail' }, batch: 8, predictWith: 'current' } as const
-      const engine = new RelayEngine({ ...options, schedule: 'l2l', microbatch: 4, precision })
+      const engine = new L2LEngine({ ...options, schedule: 'l2l', microbatch: 4, precision })
       const examples = randomRows(model, 64)
       for (let pass = 0; pass < 30; pass++) engine.learn(examples)
-      const before = engine.tally.loss
+      const before = engine.progress.loss
       engine.learn(examples)
       engine.finish()
-      return engine.tally.loss - before
+      return engine.progress.loss - before
     })
     ok(Math.abs(ends[1] / ends[0] - 1) < 0.1, `${ends}`)
   })

@@ -2,17 +2,17 @@
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
-import type { NetworkSpec } from '../../../src/l2l/description.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { networkLearner, networkModel } from '../../../src/l2l/execution.js'
-import { BlocksHost } from '../../../src/l2l/hosts.js'
-import { parseModel } from '../../../src/l2l/models/spec.js'
-import { NetworkLearner } from '../../../src/l2l/network.js'
-import { Relay, type RelayOptions } from '../../../src/l2l/relay/relay.js'
-import { DenseRows } from '../../../src/l2l/rows.js'
-import { RelayEngine } from '../../../src/l2l/training/engine.js'
+import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
+import { NetworkLearner } from '../../../src/l2l/network-learner.js'
+import { BlockStore } from '../../../src/l2l/parameter-store.js'
+import { L2LEngine } from '../../../src/l2l/training/engine.js'
+import { LoadBalancer } from '../../../src/l2l/workers/load-balancer.js'
 import { DevicePool, WorkerFailedError } from '../../../src/l2l/workers/pool.js'
-import { Shares } from '../../../src/l2l/workers/shares.js'
 import { type Examples, zeros } from '../../../src/learner/index.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 
 const gpt: NetworkSpec = {
@@ -49,7 +49,7 @@ describe('several device workers', function () {
     it(`${workers} train like one, dropout and skipped layers too`, async () => {
       const examples = randomRows(networkModel(gpt), 40)
       const run = async (count: number, serverThreads: number) => {
-        const engine = new RelayEngine({
+        const engine = new L2LEngine({
           model: networkModel(gpt),
           rule: { name: 'momentum' },
           averaging: { name: 'tail' },
@@ -64,7 +64,7 @@ describe('several device workers', function () {
         engine.learn(examples)
         const { parameters } = engine.finish()
         equal(engine.report().workers, count)
-        return { parameters, loss: engine.tally.loss, hits: engine.tally.hits }
+        return { parameters, loss: engine.progress.loss, hits: engine.progress.hits }
       }
       const alone = await run(1, 0)
       for (const threads of [0, 2]) {
@@ -89,13 +89,13 @@ describe('several device workers', function () {
   })
 
   it('end a step in which one fails, and go on without it', async () => {
-    const relay: RelayOptions = { schedule: 'l2l', microbatch: 1 }
-    const { device, pool, host, rows } = await opened(relay, 3)
+    const relay: ExecutorOptions = { schedule: 'l2l', microbatch: 1 }
+    const { device, pool, host: store, rows } = await opened(relay, 3)
     // Enough for the one microbatch that this thread takes, not for the stash of the worker's two.
-    const alone = new Relay(networkModel(mlp), relay)
+    const alone = new Executor(networkModel(mlp), relay)
     const one = rowsOf(mlp, randomRows(networkModel(mlp), 1))
     device.meter.resetPeak()
-    alone.train(host, one)
+    alone.train(store, one)
     const deviceMemory = device.meter.peakBytes + 4
     const tight = await opened({ ...relay, deviceMemory }, 3)
     tight.device.meter.limit = deviceMemory
@@ -103,19 +103,19 @@ describe('several device workers', function () {
     equal(tight.pool.size, 1)
     tight.device.meter.limit = Number.POSITIVE_INFINITY
     const { loss } = tight.pool.train(tight.device, tight.host, tight.rows)
-    ok(Math.abs(loss - pool.train(device, host, rows).loss) < 1e-4 * loss)
+    ok(Math.abs(loss - pool.train(device, store, rows).loss) < 1e-4 * loss)
     pool.close()
   })
 
   it('tell of a loss without bounds in any part, and are all still there', async () => {
     for (const bad of [0, 5]) {
-      const { device, pool, host } = await opened({ schedule: 'l2l-p', microbatch: 1 }, 6)
+      const { device, pool, host: store } = await opened({ schedule: 'l2l-p', microbatch: 1 }, 6)
       const examples = randomRows(networkModel(mlp), 6)
       const good = rowsOf(mlp, examples)
       examples.values.fill(3e38, 6 * bad, 6 * (bad + 1))
-      throws(() => pool.train(device, host, rowsOf(mlp, examples)), { name: 'DivergenceError' })
+      throws(() => pool.train(device, store, rowsOf(mlp, examples)), { name: 'DivergenceError' })
       equal(pool.size, 2)
-      ok(pool.train(device, host, good).loss > 0)
+      ok(pool.train(device, store, good).loss > 0)
       pool.close()
     }
   })
@@ -125,7 +125,7 @@ describe('several device workers', function () {
   })
 })
 
-async function opened(relay: RelayOptions, size: number, backend: 'cpu' = 'cpu') {
+async function opened(relay: ExecutorOptions, size: number, backend: 'cpu' = 'cpu') {
   const model = networkModel(mlp)
   const learner = new NetworkLearner(model, {})
   const weights = learner.initial().map(block => {
@@ -134,8 +134,8 @@ async function opened(relay: RelayOptions, size: number, backend: 'cpu' = 'cpu')
     return shared
   })
   const pool = await DevicePool.open({ network: mlp, backend, relay, weights: { blocks: weights }, workers: 2 })
-  const host = new BlocksHost(model, weights, zeros(learner.layout))
-  return { pool, host, device: new Relay(model, relay), rows: rowsOf(mlp, randomRows(model, size)) }
+  const store = new BlockStore(model, weights, zeros(learner.layout))
+  return { pool, host: store, device: new Executor(model, relay), rows: rowsOf(mlp, randomRows(model, size)) }
 }
 
 describe('shares of a minibatch', () => {
@@ -144,7 +144,7 @@ describe('shares of a minibatch', () => {
   it('are of all microbatches, as many as the speed says', () => {
     fc.assert(
       fc.property(counts, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 5 }), (count, costs) => {
-        const shares = new Shares(costs.length)
+        const shares = new LoadBalancer(costs.length)
         for (const [worker, cost] of costs.entries()) shares.measured(worker, 10, 10 * cost)
         const given = shares.of(count)
         equal(
@@ -162,7 +162,7 @@ describe('shares of a minibatch', () => {
   })
 
   it('stay as they are for a small gain', () => {
-    const shares = new Shares(2)
+    const shares = new LoadBalancer(2)
     deepEqual(shares.of(10), [5, 5])
     shares.measured(0, 5, 50)
     shares.measured(1, 5, 52)

@@ -15,7 +15,7 @@ interface Mutant {
 }
 
 const REPLAY: Change = {
-  file: 'src/admb/holding.js',
+  file: 'src/admb/current-predictor.js',
   from: 'nextPredictor(parent, batch, name, this.#recipe)',
   to: 'nextPredictor(parent, { sum: batch.sum, count: batch.count + 1 }, name, this.#recipe)'
 }
@@ -25,8 +25,8 @@ const REPAIRS: readonly Mutant[] = [
     without: 'precedence by origin (the sender’s index decides)',
     changes: [
       {
-        file: 'src/admb/name.js',
-        from: "if (precedence === 'origin') return compareNames(a, b) > 0;",
+        file: 'src/admb/predictor-id.js',
+        from: "if (precedence === 'origin') return compareIds(a, b) > 0;",
         to: ''
       }
     ],
@@ -36,7 +36,7 @@ const REPAIRS: readonly Mutant[] = [
     without: 'identity by name (equally many updates are the same predictor)',
     changes: [
       {
-        file: 'src/admb/name.js',
+        file: 'src/admb/predictor-id.js',
         from: 'if (a.origin !== b.origin) return a.origin < b.origin ? 1 : -1; return a.incarnation - b.incarnation;',
         to: 'return 0;'
       }
@@ -52,7 +52,7 @@ const REPAIRS: readonly Mutant[] = [
     without: 'the digest of what a step is replayed to',
     changes: [
       REPLAY,
-      { file: 'src/admb/holding.js', from: 'if (predictor.name.digest !== name.digest)', to: 'if (false)' }
+      { file: 'src/admb/current-predictor.js', from: 'if (predictor.name.digest !== name.digest)', to: 'if (false)' }
     ],
     breaks: ['identity']
   },
@@ -88,7 +88,7 @@ const REPAIRS: readonly Mutant[] = [
   {
     without: 'forwarding at once (predictors wait for the next tick)',
     changes: [
-      { file: 'src/admb/speech.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
+      { file: 'src/admb/frame-sender.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
       {
         file: 'src/admb/node.js',
         from: 'edge.ackDue = edge.owesAck;',
@@ -104,7 +104,7 @@ const REPAIRS: readonly Mutant[] = [
   },
   {
     without: 'transfers (parts of one frame are taken for those of another)',
-    changes: [{ file: 'src/admb/parts.js', from: 'if (transfer > this.#transfer)', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/fragments.js', from: 'if (transfer > this.#transfer)', to: 'if (false)' }],
     breaks: ['acceptance', 'purity']
   },
   {

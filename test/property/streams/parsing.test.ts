@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { DecimalScanner } from '../../../src/streams/decimals.js'
 import { murmur3 } from '../../../src/streams/hash.js'
 import type { ParserOptions, TextFormat } from '../../../src/streams/options.js'
-import { parseText } from '../../unit/streams/support.js'
+import { parseText } from '../../support/streams.js'
 
 const digits = fc.stringMatching(/^[0-9]{0,25}$/)
 const decimal = fc

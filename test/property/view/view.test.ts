@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Components, componentsOf, treeParts } from '../../../src/view/components.js'
 import { Curve, MAX_POINTS } from '../../../src/view/curve.js'
 import { Groups } from '../../../src/view/groups.js'
-import { NetworkView, Trail } from '../../../src/view/index.js'
+import { NetworkView, RecentDigests } from '../../../src/view/index.js'
 import { PEERS, status } from '../../support/statuses.js'
 
 const peer = fc.constantFrom(...PEERS)
@@ -39,7 +39,7 @@ describe('a network view, whatever it hears', () => {
             })
           }
           now += wait
-          view.hear(id, status(told), now)
+          view.receive(id, status(told), now)
           view.tick(now)
         }
         const { peers, events: all } = view.snapshot()
@@ -76,7 +76,7 @@ describe('a network view, whatever it hears', () => {
   it('leaves what it can in common when it thins trails', () => {
     fc.assert(
       fc.property(fc.integer({ min: 33, max: 120 }), fc.nat(100_000), (count, first) => {
-        const trails = [new Trail(), new Trail()]
+        const trails = [new RecentDigests(), new RecentDigests()]
         for (let i = 0; i < count; i++) {
           const held = {
             updates: first + i,

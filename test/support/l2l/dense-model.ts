@@ -1,10 +1,11 @@
 /** Small models and rows for them. */
-import { softmaxHead } from '../../../src/l2l/heads/softmax.js'
-import { dense } from '../../../src/l2l/layers/dense.js'
-import { uniforms } from '../../../src/l2l/random.js'
-import { sizeOf } from '../../../src/l2l/shape.js'
-import type { Model } from '../../../src/l2l/types.js'
+
 import type { Examples } from '../../../src/learner/index.js'
+import { dense } from '../../../src/nn/layers/dense.js'
+import { softmaxHead } from '../../../src/nn/losses/softmax.js'
+import { uniforms } from '../../../src/nn/random.js'
+import { sizeOf } from '../../../src/nn/shape.js'
+import type { Model } from '../../../src/nn/types.js'
 
 /** Fully connected layers of those widths, and a softmax over the classes. */
 export function denseModel(inputs: number, hidden: readonly number[], classes: number): Model {

@@ -1,9 +1,9 @@
 /** Running one layer in tests: on any backend, from plain arrays to plain arrays. */
 import * as tf from '@tensorflow/tfjs-core'
 import { openDevice } from '../../../src/device/index.js'
-import { randomBits } from '../../../src/l2l/random.js'
-import { sizeOf } from '../../../src/l2l/shape.js'
-import type { Layer, Pass } from '../../../src/l2l/types.js'
+import { randomBits } from '../../../src/nn/random.js'
+import { sizeOf } from '../../../src/nn/shape.js'
+import type { Layer, Pass } from '../../../src/nn/types.js'
 import { tapeGradients } from './tape.js'
 
 const WAYS = {
@@ -81,10 +81,10 @@ export type Gradients = Float32Array[]
 export function vjpOf(at: Case, arrays: Arrays, isKept: boolean): Gradients {
   return withTensors(at, arrays, (x, weights, dy) => {
     const { layer, pass } = at
-    const kept = isKept ? layer.forwardKeeping(x, weights, pass) : undefined
-    const { dx, dWeights } = layer.vjp(x, weights, dy, pass, kept?.kept)
+    const kept = isKept ? layer.forwardSaving(x, weights, pass) : undefined
+    const { dx, dWeights } = layer.vjp(x, weights, dy, pass, kept?.saved)
     const gradients = [...(dx === undefined ? [] : [dx]), ...dWeights].map(numbersOf)
-    tf.dispose([dx ?? [], ...dWeights, ...(kept === undefined ? [] : [kept.y, ...kept.kept])])
+    tf.dispose([dx ?? [], ...dWeights, ...(kept === undefined ? [] : [kept.y, ...kept.saved])])
     return gradients
   })
 }
@@ -105,7 +105,7 @@ export function tapeOf(at: Case, arrays: Arrays): Gradients {
 /** Σ y·dy, and what decides on which piece of a function with kinks the input lies. */
 export function weightedValue(at: Case, arrays: Arrays): { value: number; kept: Float32Array[] } {
   return withTensors(at, arrays, (x, weights) => {
-    const { y, kept } = at.layer.forwardKeeping(x, weights, at.pass)
+    const { y, saved: kept } = at.layer.forwardSaving(x, weights, at.pass)
     const outputs = numbersOf(y)
     const result = { value: outputs.reduce((sum, v, i) => sum + v * arrays.dy[i], 0), kept: kept.map(numbersOf) }
     tf.dispose([y, ...kept])

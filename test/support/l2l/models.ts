@@ -1,8 +1,8 @@
 /** A model's loss and gradients in the plainest way: all layers forward, all layers back, everything on the device. */
 import * as tf from '@tensorflow/tfjs-core'
-import { layersWithBlocks } from '../../../src/l2l/blocks.js'
-import { sizeOf } from '../../../src/l2l/shape.js'
-import type { Layer, Model, Pass } from '../../../src/l2l/types.js'
+import { layersWithBlocks } from '../../../src/nn/blocks.js'
+import { sizeOf } from '../../../src/nn/shape.js'
+import type { Layer, Model, Pass } from '../../../src/nn/types.js'
 
 export interface Step {
   /** Summed over samples. */

@@ -25,7 +25,7 @@ describe('on a cycle', () => {
       world.deliver(link, (1 - side) as 0 | 1, 0, false)
     }
     assert.deepEqual(
-      world.hosts.map(({ node }) => [node.predictor.name.updates, node.gradients]),
+      world.hosts.map(({ node }) => [node.predictor.id.updates, node.gradients]),
       [
         [1, 1],
         [1, 1],
@@ -39,7 +39,7 @@ describe('on a cycle', () => {
     )
     for (let i = 0; i < 2; i++) world.input(0)
     const [x] = world.hosts
-    assert.equal(x.node.predictor.name.updates, 2)
+    assert.equal(x.node.predictor.id.updates, 2)
     assert.equal(total(x.node.predictor.parameters[0]), 6)
     assert.equal(xz.up[0], true)
   })
@@ -62,7 +62,7 @@ describe('on a cycle', () => {
     )
     assert.equal(node.gradients, 6)
     world.cut(links[0], 1)
-    assert.equal(node.predictor.name.updates, 1)
+    assert.equal(node.predictor.id.updates, 1)
     assert.equal(total(node.predictor.parameters[0]), 10)
   })
 })

@@ -4,8 +4,8 @@ import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { Reader, Writer } from '../../../src/admb/bytes.js'
 import { checksum } from '../../../src/admb/checksum.js'
-import { AdmbNode, Assembler, decodeSaved, encodeParts, FrameError, nameKey } from '../../../src/admb/index.js'
-import { ContributorTable } from '../../../src/admb/keys.js'
+import { ContributorTable } from '../../../src/admb/contributors.js'
+import { AdmbNode, Assembler, decodeSaved, encodeParts, FrameError, formatId } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
@@ -87,7 +87,7 @@ describe('frames', () => {
       if (i % 3 === 0) world.round()
     }
     const { node } = world.hosts[0]
-    const { head, blocks } = node.parts()
+    const { head, blocks } = node.savedParts()
     const parts = [...blocks]
     const assembled = (given: readonly Uint8Array[], count = given.length) => {
       const assembler = new Assembler(head, count, node.shapes)
@@ -104,11 +104,11 @@ describe('frames', () => {
       assert.throws(() => assembled(parts.toSpliced(i, 1), parts.length), FrameError)
       assert.throws(() => assembled([...parts, part], parts.length), FrameError)
     }
-    const { name, parameters, state } = node.predictor
+    const { id, parameters, state } = node.predictor
     const bare = encodeParts(
       {
         predictor: {
-          name: { ...name, digest: toy.digest([parameters, parameters, state]) },
+          id: { ...id, digest: toy.digest([parameters, parameters, state]) },
           parameters,
           average: parameters,
           state
@@ -127,10 +127,10 @@ describe('frames', () => {
     )
   })
 
-  for (const partBytes of [undefined, 0])
-    it(`change nothing and raise no error in ${FUZZ} mutations, ${partBytes === undefined ? 'whole' : 'in parts'}`, function () {
+  for (const fragmentBytes of [undefined, 0])
+    it(`change nothing and raise no error in ${FUZZ} mutations, ${fragmentBytes === undefined ? 'whole' : 'in parts'}`, function () {
       this.timeout(240_000)
-      const world = new World({ origins: ['a', 'b', 'c'], batch: 40, carry: 9, inputs: 64, partBytes })
+      const world = new World({ origins: ['a', 'b', 'c'], batch: 40, carry: 9, inputs: 64, fragmentBytes })
       const links = [world.connect(0, 1), world.connect(1, 2)]
       const frames: Uint8Array[] = []
       for (let r = 0; r < 20; r++) {
@@ -143,7 +143,7 @@ describe('frames', () => {
       }
       const victim = world.hosts[1].node
       const state = () => [
-        nameKey(victim.predictor.name),
+        formatId(victim.predictor.id),
         victim.gradients,
         victim.held(1)?.count,
         victim.held(2)?.count

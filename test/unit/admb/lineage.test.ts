@@ -1,16 +1,16 @@
 /** What a node remembers of lineages: enough to join headers of a branch that it has left, and no more than its limit. */
 import assert from 'node:assert/strict'
-import { HeaderMemory } from '../../../src/admb/lineage.js'
+import { HeaderMemory } from '../../../src/admb/header-memory.js'
 import type { Header } from '../../../src/admb/predictor.js'
 
 const name = (updates: number, origin: string) => ({ updates, origin, incarnation: 1, digest: '0'.repeat(32) })
 const header = (updates: number, origin: string, parent = origin): Header => ({
-  name: name(updates, origin),
+  id: name(updates, origin),
   parent: name(updates - 1, parent),
   count: 1,
   coverage: { contributors: [0], segments: [1] }
 })
-const shown = (lineage: readonly Header[]) => lineage.map(({ name }) => `${name.updates}${name.origin}`).join(' ')
+const shown = (lineage: readonly Header[]) => lineage.map(({ id }) => `${id.updates}${id.origin}`).join(' ')
 
 describe('the memory of headers', () => {
   it('joins headers with those of a branch that was left', () => {

@@ -21,7 +21,7 @@ describe('a predictor that was fetched', () => {
     const [ahead, behind] = [node('a'), node('b')]
     learn(ahead, 0, 9)
     learn(behind, 10, 12)
-    assert.ok(behind.wants(ahead.predictor.name))
+    assert.ok(behind.wants(ahead.predictor.id))
     behind.offer(ahead.save(), 'a')
     const [effect] = behind.takeEffects()
     assert.ok(effect.kind === 'adopted' && effect.from === 'a')

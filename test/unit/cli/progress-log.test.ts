@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ProgressLog, readProgress } from '../../../src/cli/progress-log.js'
+import { ProgressLog, readProgress } from '../../../src/cli/output/progress-log.js'
 
 describe('a progressive log', () => {
   let dir: string

@@ -4,7 +4,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../sim/index.js'
-import { formatDuration } from '../../../src/cli/output.js'
+import { formatDuration } from '../../../src/cli/output/output.js'
 import { FinishedRuns } from '../../../src/cli/sim/finished.js'
 import { gridOf } from '../../../src/cli/sim/grid.js'
 import { commandLine } from '../../../src/cli/sim/report.js'

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadStored } from '../../../src/cli/stored.js'
-import { emptyStore, endedEarly, keep } from '../../../src/cli/trained-store.js'
+import { loadStored } from '../../../src/cli/training/stored.js'
+import { emptyStore, endedEarly, keep } from '../../../src/cli/training/trained-store.js'
 import { networkModel, parseModel } from '../../../src/l2l/index.js'
 import type { SerialReport } from '../../../src/learner/index.js'
 import { trainerFor } from '../../../src/library/trainer.js'
-import { learningParts, type NetworkLearningSpec } from '../../../src/peer/agreement.js'
 import type { LearningSpec } from '../../../src/peer/index.js'
 import type { Store } from '../../../src/storage/index.js'
+import { learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 
 const spec: LearningSpec = {
@@ -52,7 +52,7 @@ describe('a state directory', () => {
     }
     await store.close()
     const { predictor } = await loadStored(join(dir, 'state'), {})
-    assert.equal(predictor.name.digest, digest)
+    assert.equal(predictor.id.digest, digest)
     assert.deepEqual([...predictor.parameters[0]], [2, 1])
   })
 
@@ -79,7 +79,7 @@ describe('a state directory', () => {
     await keep(store, growing, trainer.finish(), trainer.report(), undefined)
     await store.close()
     const { learner, predictor } = await loadStored(join(dir, 'state'), { backend: 'cpu' })
-    assert.equal(predictor.name.updates, 6)
+    assert.equal(predictor.id.updates, 6)
     // The same without the layer that is not there yet; its block is the third of four.
     const { learner: plain } = await learningParts(networkOf([dense, dense]), { backend: 'cpu' })
     const blocks = predictor.average.filter((_, k) => k !== 2)

@@ -125,7 +125,7 @@ describe('a small GPU', () => {
   it('throws where a program fails, and forgets what was recorded with it', () => {
     const { backend, done } = smallGpu()
     backend.runWebGPUProgram('sound')
-    assert.throws(() => backend.runWebGPUProgram('faulty'), /^DeviceError: the shader does not compile$/)
+    assert.throws(() => backend.runWebGPUProgram('faulty'), /^BackendError: the shader does not compile$/)
     assert.deepEqual(done, ['disposed of faulty', 'submitted'])
     backend.runWebGPUProgram('sound')
   })

@@ -152,7 +152,7 @@ describe('docs/protocol.md', () => {
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint()], [0, 1, 0, 0])
     input.define()
     const name = input.name()
-    assert.deepEqual({ ...name }, node.predictor.name)
+    assert.deepEqual({ ...name }, node.predictor.id)
     const headers = Array.from({ length: input.uint() }, () => input.header())
     assert.deepEqual(
       headers.map(({ count, parent }) => [count, parent.updates]),
@@ -183,7 +183,7 @@ describe('docs/protocol.md', () => {
     node.connect(1, 9, 'other')
     const greeting = read()
     assert.deepEqual([greeting.flags, greeting.session, greeting.sequence], [16, 9, 1])
-    assert.deepEqual({ ...greeting.name }, node.predictor.name)
+    assert.deepEqual({ ...greeting.name }, node.predictor.id)
     assert.equal(greeting.input.at, greeting.input.bytes.length)
 
     // The other end says that it holds the same predictor; then a sum follows at the next tick.
@@ -212,7 +212,7 @@ describe('docs/protocol.md', () => {
   it('describes parts', () => {
     const { node } = learned(2)
     const recipe = { rule: createRule(), averaging: createAveraging(), digest }
-    const options = { ...recipe, incarnation: 8, layout: node.shapes.parameters, batch: BATCH, partBytes: 0 }
+    const options = { ...recipe, incarnation: 8, layout: node.shapes.parameters, batch: BATCH, fragmentBytes: 0 }
     const peer = new AdmbNode({ ...options, self: 'peer', initial: node.predictor })
     const other = new AdmbNode({ ...options, self: 'other', initial: learned(0).node.predictor })
     for (const end of [peer, other]) end.connect(1, 9, 'whoever')
@@ -231,17 +231,17 @@ describe('docs/protocol.md', () => {
     assert.equal(flags & ~16, 2 | 32)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint(), input.uint()], [9, 2, 1, 0, 1])
     if (flags & 16) input.define()
-    assert.equal(input.name().digest, node.predictor.name.digest)
+    assert.equal(input.name().digest, node.predictor.id.digest)
     assert.equal(input.uint(), 0)
     assert.equal(input.at, input.bytes.length)
   })
 
   it('describes announcements', () => {
     const { node } = learned(1)
-    const { name } = node.predictor
-    const input = new Bytes(unsealed(encodeHead({ name, addresses: ['/ip4/127.0.0.1/tcp/1'] })))
+    const { id } = node.predictor
+    const input = new Bytes(unsealed(encodeHead({ id, addresses: ['/ip4/127.0.0.1/tcp/1'] })))
     assert.deepEqual([input.byte(), input.uint(), input.text(), input.uint()], [1, 1, 'peer', 7])
-    assert.equal(input.take(16).toString('hex'), name.digest)
+    assert.equal(input.take(16).toString('hex'), id.digest)
     assert.deepEqual([input.uint(), input.text()], [1, '/ip4/127.0.0.1/tcp/1'])
     assert.equal(input.at, input.bytes.length)
   })

@@ -3,8 +3,8 @@
  * cannot do is the affair of the property tests.
  */
 import assert from 'node:assert/strict'
+import { ContributorTable } from '../../../src/admb/contributors.js'
 import { AdmbNode, encodeSaved, startingPredictor } from '../../../src/admb/index.js'
-import { ContributorTable } from '../../../src/admb/keys.js'
 import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
 
 const LEARNER = createLearner({ model: 'logistic', dimension: 4 })
@@ -22,7 +22,7 @@ function forged(updates: number): Uint8Array {
   const parameters = [Float32Array.of(7, 7, 7, 7)]
   const state = SHAPES.state.blocks.map(({ length }) => new Float32Array(length))
   const name = { updates, origin: 'honest', incarnation: 1, digest: digest([parameters, parameters, state]) }
-  const predictor = { name, parameters, average: parameters, state }
+  const predictor = { id: name, parameters, average: parameters, state }
   return encodeSaved({ predictor, lineage: [] }, SHAPES, new ContributorTable())
 }
 
@@ -36,9 +36,9 @@ describe('docs/security.md', () => {
   it('is right that a predictor with more updates replaces any other, whoever made it up', () => {
     const node = createNode('victim')
     for (let input = 0; input < 5 * BATCH; input++) learn(node)
-    assert.equal(node.predictor.name.updates, 5)
+    assert.equal(node.predictor.id.updates, 5)
     node.offer(forged(1_000_000), 'mallory')
-    assert.equal(node.predictor.name.origin, 'honest')
+    assert.equal(node.predictor.id.origin, 'honest')
     assert.equal(node.predictor.parameters[0][0], 7)
   })
 
@@ -73,7 +73,7 @@ describe('docs/security.md', () => {
     )
     assert.equal(victim.held(1), undefined)
     learn(victim)
-    assert.equal(victim.predictor.name.updates, 1)
+    assert.equal(victim.predictor.id.updates, 1)
     assert.ok(Number.isFinite(victim.predictor.parameters[0][0]))
   })
 
@@ -83,7 +83,7 @@ describe('docs/security.md', () => {
       () => {
         for (let input = 0; input < BATCH; input++) learn(node, 3e38)
       },
-      { code: 'ERR_DIVERGED' }
+      { code: 'ERR_DIVERGENCE' }
     )
   })
 })

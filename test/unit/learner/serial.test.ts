@@ -72,9 +72,9 @@ describe('SerialTrainer', () => {
               const { report, trained } = train({ ...shape, averaging, predictWith, dimension }, rows)
               assertAgree(trained, engine.finish())
               assert.equal(trained.dimension, dimension ?? 40)
-              const expected = engine.tally.loss / engine.tally.inputs
+              const expected = engine.progress.loss / engine.progress.inputs
               assert.ok(Math.abs((report.averageLoss ?? 0) - expected) <= 1e-4 * expected)
-              if (model !== 'linear') assert.ok(Math.abs((report.accuracy ?? 0) - engine.tally.hits / 700) < 0.003)
+              if (model !== 'linear') assert.ok(Math.abs((report.accuracy ?? 0) - engine.progress.hits / 700) < 0.003)
             }
           }
         })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createRule } from '../../../src/learner/index.js'
 import { taskOf } from '../../../src/library/task.js'
 import { train } from '../../../src/library/train.js'
-import { agreementFields, loadPlugins, parseSpec, specText } from '../../../src/peer/index.js'
+import { learningSpecFields, loadPlugins, parseSpec, specText } from '../../../src/peer/index.js'
 
 describe('plug-ins', () => {
   let folder: string
@@ -77,7 +77,7 @@ describe('plug-ins', () => {
     ]
     for (const [name, step, message] of broken) {
       await loadPlugins([module(`export const plugin = { rules: { ${name}: () => ({ step: ${step} }) } }`)])
-      assert.throws(() => createRule({ name: `own:${name}` }), message)
+      assert.throws(() => createRule({ name: `custom:${name}` }), message)
     }
   })
 
@@ -87,9 +87,9 @@ describe('plug-ins', () => {
       layers: { bends: (_, { tf }) => ({ forward: x => tf.sum(x, 1), vjp: (x, w, dy) => ({ dx: dy }) }) }
     }`)
     const data = { inputs: [[1, 2]], labels: [0], plugins: [file], features: 2 }
-    await assert.rejects(train({ ...data, model: 'own:breaks' }), /loss own:breaks gave NaN/)
+    await assert.rejects(train({ ...data, model: 'custom:breaks' }), /loss custom:breaks gave NaN/)
     await assert.rejects(
-      train({ ...data, model: { layers: [{ kind: 'own:bends', name: 'bent' }] }, execution: { backend: 'cpu' } }),
+      train({ ...data, model: { layers: [{ kind: 'custom:bends', name: 'bent' }] }, execution: { backend: 'cpu' } }),
       /layer bent: its output is .* a sample, not 2/
     )
   })
@@ -100,11 +100,11 @@ describe('plug-ins', () => {
       async *read() { for (let i = 0; i < Number(data); i++) yield { label: i % 2, features: new Map([[0, i % 2]]) } }
     }), wrong: () => ({ dimension: 1, read: () => [{ label: 0, features: [NaN] }] }) } }`)
     const plugins = [file]
-    const { report } = await train({ plugins, data: { data: '700', format: 'own:count', passes: 2 } })
+    const { report } = await train({ plugins, data: { data: '700', format: 'custom:count', passes: 2 } })
     assert.equal(report.inputs, 1400)
     await assert.rejects(
-      train({ plugins, data: { data: 'x', format: 'own:wrong' } }),
-      /x \(own:wrong\): input 1: feature 0 is NaN/
+      train({ plugins, data: { data: 'x', format: 'custom:wrong' } }),
+      /x \(custom:wrong\): input 1: feature 0 is NaN/
     )
   })
 
@@ -113,10 +113,10 @@ describe('plug-ins', () => {
       `export const plugin = { losses: { ${name}: { classifies: true, value: s => s * s, slope: s => 2 * s } } }`
     const specOf = async (name: string) => {
       const plugins = [module(source(name))]
-      return (await taskOf({ features: 2, model: `own:${name}`, plugins }, 8)).spec
+      return (await taskOf({ features: 2, model: `custom:${name}`, plugins }, 8)).spec
     }
     const [one, other] = [await specOf('one'), await specOf('two')]
-    const field = (spec: typeof one) => agreementFields(spec).find(([name]) => name === 'plugins')?.[1]
+    const field = (spec: typeof one) => learningSpecFields(spec).find(([name]) => name === 'plugins')?.[1]
     assert.ok(field(one))
     assert.notEqual(field(one), field(other))
     assert.equal(specText(parseSpec(specText(one))), specText(one))

@@ -69,7 +69,7 @@ describe('train', () => {
       [
         { ...network, inputs, labels, execution: { ...network.execution, deviceMemory: 8000 } },
         40,
-        { name: 'DeviceError', code: 'ERR_DEVICE' }
+        { name: 'OverBudgetError', code: 'ERR_DEVICE' }
       ]
     ]
     for (const [options, learned, expected] of cases) {
@@ -124,11 +124,11 @@ describe('train', () => {
       [{ inputs: [{ a: 1 }], labels: [0] }, /give features, or hashBits/],
       [{ inputs, labels: [0], batch: 0 }, /batch must be a whole number/],
       [{ inputs, labels: [0], model: 'logistical' as 'logistic' }, /there is no model logistical: give logistic, /],
-      [{ inputs, labels: [0], model: 'own:huber' }, /there is no loss own:huber: give the plug-in/],
-      [{ inputs, labels: [0], rule: { name: 'own:none' } }, /there is no rule own:none/],
+      [{ inputs, labels: [0], model: 'custom:huber' }, /there is no loss custom:huber: give the plug-in/],
+      [{ inputs, labels: [0], rule: { name: 'custom:none' } }, /there is no rule custom:none/],
       [{ inputs, labels: [0], model: { layers: [{ kind: 'dance' }] } }, /must be one of dense, /],
-      [{ inputs, labels: [0], model: { layers: [{ kind: 'own:dance' }] } }, /there is no layer own:dance/],
-      [{ data: { data: 'x', format: 'own:none' } }, /there is no reader own:none/],
+      [{ inputs, labels: [0], model: { layers: [{ kind: 'custom:dance' }] } }, /there is no layer custom:dance/],
+      [{ data: { data: 'x', format: 'custom:none' } }, /there is no reader custom:none/],
       [{ inputs, labels: ['maybe'], ...YES_NO }, /label "maybe" is not among/]
     ]
     for (const [options, message] of wrong) await assert.rejects(train(options), message)

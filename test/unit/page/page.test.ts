@@ -15,7 +15,7 @@ import { A, B, C, status } from '../../support/statuses.js'
 
 function row(id: string, given: Partial<PeerRow> = {}): PeerRow {
   const { version: _v, interval: _i, trail: _t, leaving: _l, ...told } = status()
-  return { id, ...told, firstSeen: 1, lastSeen: 1, fresh: true, left: false, group: 0, ...given }
+  return { id, ...told, firstSeen: 1, lastSeen: 1, alive: true, left: false, group: 0, ...given }
 }
 
 const table = (...rows: PeerRow[]) => new Map(rows.map(one => [one.id, one]))
@@ -61,10 +61,10 @@ describe('the page writes', () => {
 
   it('how things stand', () => {
     assert.equal(describeNetwork([]), 'Nobody is here yet')
-    assert.equal(describeNetwork([row(A, { fresh: false, left: true })]), 'All peers have left')
+    assert.equal(describeNetwork([row(A, { alive: false, left: true })]), 'All peers have left')
     assert.equal(describeNetwork([row(A), row(B)]), '2 peers follow one predictor')
     assert.equal(
-      describeNetwork([row(A), row(B, { group: 1 }), row(C, { fresh: false })]),
+      describeNetwork([row(A), row(B, { group: 1 }), row(C, { alive: false })]),
       '2 peers follow 2 predictors, 1 silent'
     )
     const text = describePeer(row(A, { neighbours: [B] }), table(row(A), row(B, { name: 'bee' })), A)
@@ -77,7 +77,7 @@ describe('the page writes', () => {
   it('sums and means over all inputs', () => {
     const totals = totalsOf([
       row(A, { inputs: 30, loss: 1 }),
-      row(B, { inputs: 10, loss: 3, fresh: false }),
+      row(B, { inputs: 10, loss: 3, alive: false }),
       row(C, { inputs: 0 })
     ])
     assert.deepEqual([totals.inputs, totals.loss, totals.inputsPerSecond], [40, 1.5, 20])
@@ -97,7 +97,7 @@ describe("the tree's layout", () => {
   /** A forest, with an edge too many here and there. */
   function forest(nodes: readonly { parent: number; fresh: boolean; extra: boolean }[]): PeerRow[] {
     const rows = nodes.map((node, place) => ({
-      ...row(`p${place}`, { fresh: node.fresh }),
+      ...row(`p${place}`, { alive: node.fresh }),
       neighbours: [] as string[]
     }))
     const link = (a: number, b: number) => {
@@ -123,7 +123,7 @@ describe("the tree's layout", () => {
           for (let i = 1; i < xs.length; i++) assert.ok(xs[i] - xs[i - 1] >= 1 - 1e-9, `level ${level}: ${xs}`)
         }
         for (const { x, y } of places) assert.ok(x >= 0 && x <= width && y >= 0 && y <= height)
-        for (const { from, to } of edges) assert.ok([from, to].every(id => rows.find(one => one.id === id)?.fresh))
+        for (const { from, to } of edges) assert.ok([from, to].every(id => rows.find(one => one.id === id)?.alive))
       })
     )
   })
@@ -132,7 +132,7 @@ describe("the tree's layout", () => {
     const rows = [
       row(A, { neighbours: [B] }),
       row(B, { neighbours: [A, C] }),
-      row(C, { neighbours: [B], fresh: false })
+      row(C, { neighbours: [B], alive: false })
     ]
     const { places, edges } = layOut(rows, B)
     assert.deepEqual(edges, [{ from: A, to: B }])
@@ -173,13 +173,13 @@ describe("the page's reading of events", () => {
 
   it('comes to what a snapshot says, curves included', () => {
     const view = new NetworkView(A)
-    view.hear(A, status(), 1000)
+    view.receive(A, status(), 1000)
     const state = new NetworkState()
     state.reset(view.snapshot())
     view.subscribe(update => state.apply(JSON.parse(JSON.stringify(update))))
     for (let second = 2; second < 300; second++) {
-      view.hear(A, status({ uptime: second, inputs: 10 * second, loss: 1 / second }), 1000 * second)
-      if (second === 5) view.hear(B, status(), 1000 * second)
+      view.receive(A, status({ uptime: second, inputs: 10 * second, loss: 1 / second }), 1000 * second)
+      if (second === 5) view.receive(B, status(), 1000 * second)
       view.tick(1000 * second)
     }
     const { peers, events, curves } = view.snapshot()

@@ -1,13 +1,13 @@
 /** Two peers whose model grows: they agree, and whoever holds a predictor executes the layers that it was made with. */
 import assert from 'node:assert/strict'
-import { layersWithBlocks } from '../../../src/l2l/blocks.js'
 import { networkModel } from '../../../src/l2l/index.js'
-import { parseModel } from '../../../src/l2l/models/spec.js'
 import type { Learner } from '../../../src/learner/index.js'
-import { learningParts, type NetworkLearningSpec } from '../../../src/peer/agreement.js'
+import { layersWithBlocks } from '../../../src/nn/blocks.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
 import { createParser } from '../../../src/streams/index.js'
+import { learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'
 
 const FROM = 4
 const spec: NetworkLearningSpec = {

@@ -1,11 +1,11 @@
 /** The learner's loop by itself: messages go to a list, time stands where the test puts it. */
 import assert from 'node:assert/strict'
-import { isPart } from '../../../src/admb/index.js'
+import { isFragment } from '../../../src/admb/index.js'
 import { type Learner, zeros } from '../../../src/learner/index.js'
-import { type LearningParts, type LinearSpec, linearParts } from '../../../src/peer/agreement.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
-import type { FromLearner, LearnerInit, Progress, StoredPredictor } from '../../../src/peer/thread-messages.js'
+import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '../../../src/peer/thread-messages.js'
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
+import { type LearningParts, type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const
 
@@ -157,14 +157,14 @@ describe('LearnerLoop', () => {
     whole.loop.checkpoint()
     const [expected] = whole.of('checkpoint')
 
-    let progress: Progress | undefined
+    let progress: SavedProgress | undefined
     let saved: StoredPredictor | undefined
     for (const [incarnation, to] of [7, 8, 40].entries()) {
       const bench = new Bench({ spec, progress, saved, incarnation: incarnation + 1 })
       await bench.run(rows(0, to))
       bench.loop.checkpoint()
       const [stored] = bench.of('checkpoint')
-      progress = JSON.parse(JSON.stringify(stored.progress)) as Progress
+      progress = JSON.parse(JSON.stringify(stored.progress)) as SavedProgress
       saved = stored
     }
     assert.deepEqual(progress?.moments, expected.progress.moments)
@@ -247,7 +247,7 @@ describe('LearnerLoop', () => {
           for (const { bytes } of bench[from].of('frame').slice(taken[from])) {
             taken[from]++
             more = true
-            bench[to].loop.receive({ kind: isPart(bytes) ? 'part' : 'frame', edge: 1, bytes })
+            bench[to].loop.receive({ kind: isFragment(bytes) ? 'part' : 'frame', edge: 1, bytes })
             bench[from].loop.receive({ kind: 'writable', edge: 1 })
           }
         }

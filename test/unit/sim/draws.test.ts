@@ -117,8 +117,8 @@ describe('the pace', () => {
 })
 
 describe('a disk', () => {
-  const saved = (updates: number) => ({ predictor: { name: { updates } }, lineage: [] }) as unknown as Saved
-  const updatesOn = (disk: Disk) => disk.stored?.predictor.name.updates
+  const saved = (updates: number) => ({ predictor: { id: { updates } }, lineage: [] }) as unknown as Saved
+  const updatesOn = (disk: Disk) => disk.stored?.predictor.id.updates
 
   it('has what was written in time, and nothing once it is lost', () => {
     const disk = new Disk(10)

@@ -14,9 +14,9 @@ function watch() {
   const held: (string | undefined)[] = []
   const makers = new Set<string>()
   const observer: Observer = {
-    holds(_time, node, name, how) {
-      held[node] = `${name.updates}/${name.origin}`
-      if (how === 'updated') makers.add(name.origin)
+    holds(_time, node, id, how) {
+      held[node] = `${id.updates}/${id.origin}`
+      if (how === 'updated') makers.add(id.origin)
     }
   }
   return { held, makers, observer }

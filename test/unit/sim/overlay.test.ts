@@ -23,7 +23,7 @@ function run(values: object, faults: Fault[], times: readonly number[] = []) {
       while (seen.length < times.length && time >= times[seen.length]) seen.push([...held])
     }
   }
-  const result = simulate(scenario(values), { faults, observer, settle: true })
+  const result = simulate(scenario(values), { faults, observer, quiesce: true })
   assert.deepEqual(result.violations, [])
   return { ...result, seen }
 }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, type RecordedStream, ScenarioError, simulate } from '../../../sim/index.js'
-import { createInputs, type Inputs } from '../../../sim/inputs.js'
+import { createInputs } from '../../../sim/inputs.js'
+import type { Inputs } from '../../../sim/streams/inputs.js'
 import { Target } from '../../../sim/streams/target.js'
 
 const RECORDED: RecordedStream = {

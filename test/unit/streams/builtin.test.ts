@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { collect } from '../../../src/streams/collect.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
 import { syntheticOptimum } from '../../../src/streams/synthetic.js'
-import { plainStream } from './support.js'
+import { plainStream } from '../../support/streams.js'
 
 const open = async (options: StreamOptions) => plainStream(await openStream(options))
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { HeaderError } from '../../../src/streams/errors.js'
 import { createParser } from '../../../src/streams/parser.js'
-import { parseText } from './support.js'
+import { parseText } from '../../support/streams.js'
 
 describe('CSV', () => {
   it('numbers numeric columns in the order of the header, without the label', () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createReadStream } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { openStream } from '../../../src/streams/open.js'
-import { plainStream, withFiles } from './support.js'
+import { plainStream, withFiles } from '../../support/streams.js'
 
 function idx(sizes: number[], bytes: number[]): Buffer {
   const header = Buffer.alloc(4 + 4 * sizes.length)

@@ -1,7 +1,7 @@
 /** JSON lines: the three shapes of a row, and what is malformed. */
 import assert from 'node:assert/strict'
 import { murmur3 } from '../../../src/streams/hash.js'
-import { parseText } from './support.js'
+import { parseText } from '../../support/streams.js'
 
 const mask = 2 ** 18 - 1
 const named = (text: string, seed = 0) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { MalformedInputError, StreamOptionsError } from '../../../src/streams/errors.js'
 import { createParser } from '../../../src/streams/parser.js'
-import { parseText } from './support.js'
+import { parseText } from '../../support/streams.js'
 
 describe('LIBSVM', () => {
   it('reads labels and features, indices from 1', () => {

@@ -6,7 +6,7 @@ import { collect } from '../../../src/streams/collect.js'
 import { guessFormat } from '../../../src/streams/format.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
 import { MAX_LINE_BYTES } from '../../../src/streams/options.js'
-import { plainRows, plainStream, withFiles } from './support.js'
+import { plainRows, plainStream, withFiles } from '../../support/streams.js'
 
 const lines = (count: number) => Array.from({ length: count }, (_, i) => `${i % 2} ${i + 1}:${i}\n`).join('')
 const numbers = async (options: StreamOptions) =>

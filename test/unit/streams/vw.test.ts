@@ -1,7 +1,7 @@
 /** VW text: what stands before the bar, namespaces, scales and hashing. */
 import assert from 'node:assert/strict'
 import { murmur3 } from '../../../src/streams/hash.js'
-import { parseText } from './support.js'
+import { parseText } from '../../support/streams.js'
 
 const hash = (text: string, seed = 0) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)
 const low = (value: number) => value & (2 ** 18 - 1)

@@ -30,7 +30,7 @@ class Row {
           const trail = [(this.#updates * 16 + number).toString(16).padStart(8, '0')]
           const predictor = { updates: this.#updates, origin: side[0], incarnation: 1 }
           const told = { incarnation, started, uptime: run.seconds, neighbours, trail, predictor }
-          this.view.hear(id, status({ ...told, inputs: 10 * run.seconds, ...given }), this.now + 10 * place)
+          this.view.receive(id, status({ ...told, inputs: 10 * run.seconds, ...given }), this.now + 10 * place)
         }
       }
       this.now += 500
@@ -65,7 +65,7 @@ class Row {
   get fresh(): string {
     return this.view
       .snapshot()
-      .peers.map(({ fresh }) => (fresh ? 'y' : 'n'))
+      .peers.map(({ alive: fresh }) => (fresh ? 'y' : 'n'))
       .join('')
   }
 }
@@ -77,7 +77,7 @@ describe('a network view', () => {
     const { self, peers, curves } = row.view.snapshot()
     assert.equal(self, A)
     assert.deepEqual(
-      peers.map(({ id, inputs, neighbours, fresh }) => ({ id, inputs, neighbours, fresh })),
+      peers.map(({ id, inputs, neighbours, alive: fresh }) => ({ id, inputs, neighbours, fresh })),
       [
         { id: A, inputs: 30, neighbours: [B], fresh: true },
         { id: B, inputs: 30, neighbours: [A, C], fresh: true },
@@ -172,8 +172,8 @@ describe('a network view', () => {
   it('takes a goodbye for one, whatever old word comes after it', () => {
     const row = new Row().pass(3, [[A, B]])
     const last = status({ started: 1_000_000, uptime: 9, leaving: true })
-    row.view.hear(B, last, row.now)
-    row.view.hear(B, status({ started: 1_000_000, uptime: 8 }), row.now)
+    row.view.receive(B, last, row.now)
+    row.view.receive(B, status({ started: 1_000_000, uptime: 8 }), row.now)
     row.pass(12, [[A]])
     assert.deepEqual(row.story, ['left B'])
     assert.equal(row.fresh, 'yn')
@@ -181,7 +181,7 @@ describe('a network view', () => {
 
   it('takes no older word for news', () => {
     const row = new Row().pass(3, [[A, B]])
-    row.view.hear(B, status({ started: 1_000_000, uptime: 2, inputs: 20 }), row.now)
+    row.view.receive(B, status({ started: 1_000_000, uptime: 2, inputs: 20 }), row.now)
     assert.equal(row.view.snapshot().peers[1].inputs, 30)
     assert.deepEqual(row.story, [])
   })
@@ -200,7 +200,7 @@ describe('a network view', () => {
     const view = new NetworkView()
     const gone: string[] = []
     view.subscribe(update => gone.push(...update.gone))
-    for (let peer = 0; peer < MAX_PEERS + 50; peer++) view.hear(`peer${peer}`, status(), 1000)
+    for (let peer = 0; peer < MAX_PEERS + 50; peer++) view.receive(`peer${peer}`, status(), 1000)
     view.tick(1000)
     assert.equal(view.size, MAX_PEERS)
     const { events, curves } = view.snapshot()

@@ -1,0 +1,99 @@
+/** A close view of a timeline: which of several predictors with the same number of updates each node held. */
+import type { Figure } from './render.js'
+import { milliseconds, spaceTime, type ViewOf } from './space-time.js'
+import type { Colour } from './theme.js'
+import type { PredictorEntry, Span, Window } from './timeline.js'
+
+/** What a span is drawn as, with its colour. */
+const STANDINGS = {
+  'starting predictor': 'first',
+  'held most (odd update)': 'wave-1',
+  'held most (even update)': 'wave-2',
+  'first rival': 'rival-1',
+  'second rival': 'rival-2',
+  'further rivals': 'rival-3',
+  away: 'away'
+} as const satisfies Record<string, Colour>
+type Standing = keyof typeof STANDINGS
+
+export function closeView({ kind, from, until, order, spans, marks }: Window, { label, name, sample }: ViewOf): Figure {
+  const standing = standingsOf(spans)
+  const row = new Map(order.map((node, index) => [node, index]))
+  const cells = spans.map(({ node, from: start, until: end, held }) => ({
+    node,
+    row: row.get(node) as number,
+    from: start,
+    until: end,
+    is: standing(held),
+    holds: held === undefined ? 'away' : describe(held)
+  }))
+  const isCut = kind === 'fault' && marks.some(({ what, time }) => what === 'cut' && time === from)
+  const what = kind === 'start' ? 'The start' : isCut ? 'A cut and its healing' : 'A node goes away'
+  const caption = [
+    `Which predictor each node held, from ${milliseconds(from)} to ${milliseconds(until)} ms of virtual time.`,
+    'Blue, light and dark in turn: of all predictors with that number of updates, the one held longest by all nodes together.',
+    'Other colours: its rivals with the same number of updates.',
+    isCut ? 'Nodes of one side of the cut stand together.' : 'Nodes stand in the order of their numbers.',
+    sample
+  ]
+  const used = (Object.keys(STANDINGS) as Standing[]).filter(one => cells.some(({ is }) => is === one))
+  return spaceTime({
+    name: `${name}-${kind === 'start' ? 'start' : 'fault'}`,
+    title: `${what}: who held which predictor`,
+    subtitle: label,
+    caption: caption.filter(Boolean).join(' '),
+    cells,
+    rows: order.length,
+    isNumbered: order.every((node, index) => node === index),
+    range: [from, until],
+    classes: used.map(one => ({ name: one, colour: STANDINGS[one] })),
+    marks: marks.filter(({ time: at }) => at > from && at < until).map(({ time: at, what: text }) => ({ at, text })),
+    cuts: [],
+    tooltip: [
+      { field: 'node', title: 'node' },
+      { field: 'holds', title: 'holds' },
+      { field: 'from', title: 'from, ms', format: '.2~f' },
+      { field: 'until', title: 'until, ms', format: '.2~f' }
+    ]
+  })
+}
+
+/**
+ * How each predictor stood among those with the same number of updates: the one that nodes held longest, all together, or a
+ * rival of it.
+ */
+export function standingsOf(spans: readonly Span[]): (held: PredictorEntry | undefined) => Standing {
+  const times = new Map<number, { held: PredictorEntry; time: number }>()
+  for (const { held, from, until } of spans) {
+    if (held === undefined) continue
+    const entry = times.get(held.id) ?? { held, time: 0 }
+    entry.time += until - from
+    times.set(held.id, entry)
+  }
+  const ranks = new Map<number, number>()
+  const seen = new Map<number, number>()
+  for (const { held } of [...times.values()].sort((a, b) => b.time - a.time || a.held.id - b.held.id)) {
+    const rank = seen.get(held.updates) ?? 0
+    ranks.set(held.id, rank)
+    seen.set(held.updates, rank + 1)
+  }
+  return held => {
+    if (held === undefined) return 'away'
+    if (held.updates === 0) return 'starting predictor'
+    switch (ranks.get(held.id)) {
+      case 0:
+        return held.updates % 2 === 1 ? 'held most (odd update)' : 'held most (even update)'
+      case 1:
+        return 'first rival'
+      case 2:
+        return 'second rival'
+      default:
+        return 'further rivals'
+    }
+  }
+}
+
+function describe({ updates, maker }: PredictorEntry): string {
+  if (updates === 0) return 'the starting predictor'
+  return maker === undefined ? `${updates} updates` : `${updates} updates, the last by node ${maker}`
+}

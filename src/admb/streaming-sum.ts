@@ -1,0 +1,100 @@
+/**
+ * Sums that begin to leave while the last gradients in them are still being computed (L2L: the upper layers' gradients are
+ * there long before the lower ones'): each block goes as a part as soon as it is final. Parts change nothing at the other end,
+ * so if the gradients come to nothing, neither do they.
+ */
+import type { Edge, NeighbourSum } from './edge.js'
+import { encodeFragment, VECTORS } from './fragments.js'
+import type { Ledger } from './ledger.js'
+import { isFiniteBlock } from './vectors.js'
+
+/** A part that can leave at once. */
+export interface OutgoingFragment {
+  readonly edge: number
+  readonly bytes: Uint8Array
+}
+
+interface Destination {
+  readonly number: number
+  readonly edge: Edge
+  readonly transfer: number
+  /** Neighbours' sums that go there with the own gradients. */
+  readonly others: readonly NeighbourSum[]
+}
+
+export class StreamingSum {
+  /** Gradients that are being computed. */
+  readonly count: number
+  /** Whether they fill the batch, so that what leaves is the step to the next predictor. */
+  readonly isStep: boolean
+  readonly #ledger: Ledger
+  readonly #version: number
+  readonly #blocks: number
+  readonly #ready = new Set<number>()
+  /** Neighbours to whom parts have gone. */
+  readonly #touched = new Set<Edge>()
+  #destinations: Destination[] = []
+
+  /**
+   * @param version state of what sums are made of: see `isComplete`
+   * @param blocks how many there are
+   */
+  constructor(count: number, isStep: boolean, version: number, blocks: number, ledger: Ledger) {
+    this.count = count
+    this.isStep = isStep
+    this.#version = version
+    this.#blocks = blocks
+    this.#ledger = ledger
+  }
+
+  get isEmpty(): boolean {
+    return this.#destinations.length === 0
+  }
+
+  /** @param others the held sums of which the total for that neighbour is made, in their order */
+  add(number: number, edge: Edge, others: readonly NeighbourSum[]): void {
+    this.#destinations.push({ number, edge, transfer: edge.nextTransfer(), others })
+  }
+
+  /** A block of the accumulator is final. What is not finite goes nowhere, and neither does the rest of that sum. */
+  ready(block: number): OutgoingFragment[] {
+    this.#ready.add(block)
+    const own = this.#ledger.ownBlock(block)
+    const total = new Float32Array(own.length)
+    const parts: OutgoingFragment[] = []
+    const vector = this.isStep ? VECTORS.step : VECTORS.sum
+    this.#destinations = this.#destinations.filter(({ number, edge, transfer, others }) => {
+      total.set(own)
+      // The order of `total` in sums.ts, for equal bits.
+      for (const { sum } of others) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
+      if (!isFiniteBlock(total)) {
+        giveUp(edge)
+        return false
+      }
+      this.#touched.add(edge)
+      const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [total] })
+      parts.push({ edge: number, bytes })
+      return true
+    })
+    return parts
+  }
+
+  /** Whether everything went, and still is what would be sent: nothing else happened meanwhile. */
+  isComplete(count: number, version: number): boolean {
+    return this.#ready.size === this.#blocks && count === this.count && version === this.#version
+  }
+
+  get destinations(): readonly Destination[] {
+    return this.#destinations
+  }
+
+  /** What has left comes to nothing. */
+  abandon(): void {
+    for (const edge of this.#touched) giveUp(edge)
+  }
+}
+
+/** A frame ends what the neighbour has to keep for the parts: until then no others are sent. */
+function giveUp(edge: Edge): void {
+  edge.urgent = true
+}

@@ -1,0 +1,59 @@
+/** The way to a peer, as `admb doctor --peer` looks at it: with the keys and the model that the user has. */
+import type { IdentityKey } from '../../network/index.js'
+import { readKey } from '../peer/files.js'
+
+export interface Check {
+  readonly name: string
+  readonly ok: boolean
+  readonly detail: string
+  readonly remedy?: string
+}
+
+export interface PeerCheckFlags {
+  readonly networkKey?: string
+  readonly dir?: string
+}
+
+/** @throws MalformedAddressError, UsageError; errors of the store */
+export async function checkPeer(peer: string, { networkKey: file, dir }: PeerCheckFlags): Promise<readonly Check[]> {
+  const [{ createNetwork, diagnose, generateIdentityKey }, { PROTOCOL_VERSION }] = await Promise.all([
+    import('../../network/index.js'),
+    import('../../peer/index.js')
+  ])
+  const networkKey = file === undefined ? undefined : await readKey(file)
+  const { privateKey, fields } = dir === undefined ? { privateKey: undefined, fields: [] } : await stored(dir)
+  const hello = { protocol: PROTOCOL_VERSION, fields }
+  const network = await createNetwork({
+    privateKey: privateKey ?? (await generateIdentityKey()),
+    listen: [],
+    dials: [peer],
+    networkKey,
+    hello,
+    maxFrameBytes: 1 << 20,
+    log: () => undefined
+  })
+  try {
+    return await diagnose(network, peer, { hello, isKeyed: networkKey !== undefined })
+  } finally {
+    await network.stop()
+  }
+}
+
+/** Who the peer of a directory is, and what it learns, as far as it knows yet. */
+async function stored(dir: string): Promise<{ privateKey: IdentityKey | undefined; fields: [string, string][] }> {
+  const [{ Store }, { decodeIdentityKey }, { learningSpecFields, parseSpec }] = await Promise.all([
+    import('../../storage/index.js'),
+    import('../../network/index.js'),
+    import('../../peer/index.js')
+  ])
+  const store = await Store.openExisting(dir)
+  try {
+    const text = await store.model()
+    return {
+      privateKey: store.identity && decodeIdentityKey(store.identity),
+      fields: text === undefined ? [] : learningSpecFields(parseSpec(text))
+    }
+  } finally {
+    await store.close()
+  }
+}

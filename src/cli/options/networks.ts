@@ -1,0 +1,121 @@
+/**
+ * Networks on the command line: which model is one, what it is made of, and how it is executed here. What it takes to compute
+ * is loaded only if a network is asked for.
+ */
+import { type Command, Option } from 'commander'
+import { DEVICE_NAMES, type DeviceName } from '../../device/types.js'
+import {
+  PRECISIONS,
+  type Precision,
+  SCHEDULES,
+  type Schedule,
+  STASH_PLACES,
+  type StashPlace
+} from '../../l2l/executor/types.js'
+import type { Execution } from '../../l2l/index.js'
+import { type ModelName, modelNames } from '../../learner/index.js'
+import { PRESETS } from '../../nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import { UsageError } from '../errors.js'
+import { bytes, choice, modelWord, whole } from './values.js'
+
+export interface NetworkFlags {
+  readonly target?: 'class' | 'number'
+  readonly backend?: DeviceName | 'auto'
+  readonly schedule?: Schedule | 'auto'
+  readonly microbatch?: number
+  readonly stash?: StashPlace
+  readonly deviceMemory?: number
+  readonly precision?: Precision
+  readonly workers?: number
+}
+
+/** Words after `--model`, files apart. */
+export const MODEL_WORDS: readonly string[] = [...modelNames, ...PRESETS]
+
+/** `--model` takes these, or a file. */
+export const parseModelWord = modelWord(MODEL_WORDS)
+
+export function isNetwork(model: string | undefined): boolean {
+  return model !== undefined && !(modelNames as readonly string[]).includes(model)
+}
+
+/** The model if it is no network. */
+export function linearModel(model: string | undefined): ModelName | undefined {
+  return isNetwork(model) ? undefined : (model as ModelName | undefined)
+}
+
+/** How networks are executed; what is computed does not depend on it, but for rounding. */
+export function withExecution(command: Command, isShown = true): Command {
+  const stashes = `${STASH_PLACES.join(', ')} for layer outputs (default: device)`
+  return add(command, isShown, [
+    option('--backend <name>', 'what executes layers')
+      .choices(['auto', ...DEVICE_NAMES])
+      .default('auto'),
+    option('--schedule <name>', `${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`).argParser(
+      choice([...SCHEDULES, 'auto'] as const)
+    ),
+    option('--microbatch <rows>', 'rows at once on the device (default: the whole batch)').argParser(whole(1)),
+    option('--stash <place>', stashes).argParser(choice(STASH_PLACES)),
+    option('--device-memory <bytes>', 'most memory on the device, such as 256MB').argParser(bytes),
+    option(
+      '--precision <name>',
+      `${PRECISIONS.join(', ')} for what crosses to the device, and the stash (default: float32)`
+    ).argParser(choice(PRECISIONS)),
+    option('--workers <n>', 'devices that share each batch, in a thread each (default: 1)').argParser(whole(1, 64))
+  ])
+}
+
+/** How text becomes rows. */
+export function withText(command: Command, isShown = true): Command {
+  return add(command, isShown, [
+    option('--length <tokens>', 'text: tokens a row (default: 64)').argParser(whole(1)),
+    option('--tokenizer <file>', 'text: a tokenizer.json (default: a token a character)')
+  ])
+}
+
+/** What a network predicts. */
+export function withTarget(command: Command, isShown = true): Command {
+  const target = option('--target <kind>', 'what is predicted').choices(['class', 'number']).default('class')
+  return add(command, isShown, [target])
+}
+
+function option(flags: string, description: string): Option {
+  return new Option(flags, description)
+}
+
+/** @param isShown whether the command's help lists them */
+function add(command: Command, isShown: boolean, options: readonly Option[]): Command {
+  command.optionsGroup('Networks:')
+  for (const option of options) command.addOption(isShown ? option : option.hideHelp())
+  return command
+}
+
+export function executionOf(flags: NetworkFlags): Execution {
+  const { backend, schedule, microbatch, stash, deviceMemory, precision, workers } = flags
+  return { backend, schedule, microbatch, stash, deviceMemory, precision, workers }
+}
+
+/** What the data, or the flags, tell of its rows. */
+export interface RowFacts {
+  readonly dimension: number | undefined
+  readonly classes: number | undefined
+}
+
+/** @throws UsageError if the data does not tell enough; ModelError */
+export async function networkOf(
+  model: string,
+  { target = 'class' }: NetworkFlags,
+  { dimension, classes }: RowFacts
+): Promise<NetworkSpec> {
+  const { loadModel, sampleFor } = await import('../../l2l/index.js')
+  const layers = loadModel(model)
+  if (dimension === undefined) {
+    throw new UsageError(`model ${model} needs the number of features beforehand: give --dimension N`)
+  }
+  if (target === 'class' && classes === undefined) {
+    throw new UsageError(`model ${model} needs the number of classes beforehand: give --classes N, or --target number`)
+  }
+  const wanted = target === 'number' ? { kind: target } : { kind: target, classes: classes as number }
+  return { layers, sample: sampleFor(layers, dimension), target: wanted }
+}

@@ -1,0 +1,123 @@
+/**
+ * Options that several commands share, each defined once, under the names of the architecture page; `--config` files use
+ * the same names. What they mean to the rooms below stands in `specs.ts`.
+ */
+import { type Command, Option } from 'commander'
+import {
+  type AveragingSpec,
+  averagingNames,
+  defaultAveraging,
+  defaultRule,
+  type RuleSpec,
+  ruleNames
+} from '../../learner/index.js'
+import { FORMATS, type Format, type Shard } from '../../streams/index.js'
+import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
+import { amount, choice, list, named, shard, whole } from './values.js'
+
+export interface DataFlags {
+  readonly data?: string
+  readonly format?: Format
+  readonly label?: string
+  readonly labels?: string
+  readonly classes?: number
+  readonly classNames?: readonly string[]
+  readonly columns?: string[]
+  readonly ignore?: string[]
+  readonly categorical?: string[]
+  readonly dimension?: number
+  readonly hashBits?: number
+  readonly constant: boolean
+  readonly scale: 'none' | 'standard'
+  readonly shard?: Shard
+  readonly passes?: number
+  readonly shuffleWindow?: number
+  readonly seed?: number
+  readonly limit?: number
+  readonly noise?: number
+  readonly strict?: boolean
+}
+
+export interface LearningFlags extends NetworkFlags {
+  /** A linear model, a ready network, or a file that describes one. */
+  readonly model?: string
+  readonly rule?: RuleSpec
+  readonly average?: AveragingSpec
+  readonly batch?: number
+  readonly l2?: number
+  /** Tokens a row, for models that read text. */
+  readonly length?: number
+  readonly tokenizer?: string
+}
+
+/** `--json` and `--config`, which every command has. */
+export function withCommon(command: Command): Command {
+  return command
+    .optionsGroup('Output and files:')
+    .option('--json', 'print one JSON object as the last line on stdout')
+    .option('--config <file>', 'YAML file of options by long name; flags win')
+}
+
+/** Where inputs come from and how they become features. */
+export function withData(command: Command): Command {
+  return command
+    .optionsGroup('Inputs:')
+    .option('--data <file>', 'inputs: a file, - for standard input, digits, digits:test or synthetic')
+    .option('--format <name>', `${FORMATS.join(', ')} (default: guessed from the file's name)`, choice(FORMATS))
+    .option('--label <column>', 'CSV column or JSON key of the label')
+    .option('--labels <file>', 'IDX: the labels, where they are not beside the images')
+    .option('--class-names <list>', 'label texts in the order of their class numbers', list)
+    .option('--ignore <list>', 'CSV columns or JSON keys to leave out', list)
+    .option('--categorical <list>', 'CSV columns that hold categories though they look like numbers', list)
+    .option('--shard <I/N>', 'only every N-th input, starting with the I-th', shard)
+    .option('--passes <n>', 'read the data so often', whole(1))
+    .option('--shuffle-window <rows>', 'shuffle within so many rows', whole(1, 1_000_000))
+    .option('--seed <n>', 'seed of shuffling and of built-in streams', whole(0))
+    .option('--limit <rows>', 'stop after so many inputs', whole(0))
+    .option('--noise <amount>', 'synthetic: share of flipped classes, or deviation of numbers', amount())
+    .option('--strict', 'stop at the first malformed input instead of skipping it')
+}
+
+/** How inputs become features; stored with a model, so only commands that start one have these. */
+export function withFeatures(command: Command): Command {
+  return command
+    .option('--dimension <n>', 'number of features, where the data does not tell', whole(1))
+    .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
+    .option('--columns <list>', 'CSV: the numeric columns, in order', list)
+    .addOption(
+      new Option('--scale <how>', 'numeric columns: minus mean over deviation of their past; kept with the state')
+        .choices(['none', 'standard'])
+        .default('none')
+    )
+    .option('--no-constant', 'leave out the feature that is always 1')
+    .option('--classes <n>', 'number of classes, where the data does not tell', whole(2))
+}
+
+/**
+ * The model and how it learns.
+ * @param showsNetworks whether the help lists what only networks take
+ */
+export function withLearning(command: Command, batch: number, showsNetworks = true): Command {
+  command
+    .optionsGroup('Learning:')
+    .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by data)`, parseModelWord)
+    .option(
+      '--rule <name[,key=value]>',
+      `${ruleNames.join(', ')} (default: ${defaultRule.name})`,
+      named('rule', ruleNames)
+    )
+    .option(
+      '--average <name[,key=value]>',
+      `${averagingNames.join(', ')} (default: ${defaultAveraging.name})`,
+      named('average', averagingNames)
+    )
+    .option('--batch <b>', `gradients an update (default: ${batch})`, whole(1))
+    .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
+  return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
+}
+
+export function withPredictWith<T extends string>(command: Command, words: readonly T[]): Command {
+  return command
+    .optionsGroup('Learning:')
+    .option('--predict-with <which>', `${words.join(', ')} (default: average)`, choice(words))
+}

@@ -1,0 +1,98 @@
+/** Parsers of option values: each turns a word into a value or says what the word should have been. */
+import { InvalidArgumentError } from 'commander'
+import { NAME_PATTERN } from '../../view/name.js'
+
+/** A whole number in a range. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (word: string) => number {
+  return word => {
+    const value = Number(word)
+    if (word.trim() !== '' && Number.isSafeInteger(value) && value >= least && value <= most) return value
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`)
+  }
+}
+
+/** A finite number, at least 0 or above 0. */
+export function amount(above = false): (word: string) => number {
+  return word => {
+    const value = Number(word)
+    if (word.trim() !== '' && Number.isFinite(value) && (above ? value > 0 : value >= 0)) return value
+    throw new InvalidArgumentError(`It must be a number ${above ? 'above' : 'of at least'} 0.`)
+  }
+}
+
+/** A repeatable option. */
+export function collect(word: string, previous: readonly string[] | undefined): string[] {
+  return [...(previous ?? []), word]
+}
+
+/** What a peer is called on the pages of its network. */
+export function peerName(word: string): string {
+  if (NAME_PATTERN.test(word)) return word
+  throw new InvalidArgumentError('It must have 1 to 40 printable characters.')
+}
+
+/** Comma-separated names. */
+export function list(word: string): string[] {
+  return word.split(',').filter(name => name !== '')
+}
+
+/** `I/N`, the I-th of N shards, 1-based. */
+export function shard(word: string): { readonly index: number; readonly count: number } {
+  const match = /^(\d+)\/(\d+)$/.exec(word)
+  const index = Number(match?.[1])
+  const count = Number(match?.[2])
+  if (match && index >= 1 && index <= count) return { index: index - 1, count }
+  throw new InvalidArgumentError('It must be I/N with I from 1 to N, such as 2/5.')
+}
+
+/** `NAME` or `NAME,key=value,…` with numbers as values, `true` and `false` apart. */
+export function named<T extends string>(
+  kind: string,
+  names: readonly T[]
+): (word: string) => { readonly name: T } & Record<string, string | number | boolean> {
+  return word => {
+    const [name, ...rest] = word.split(',')
+    if (!names.includes(name as T)) {
+      throw new InvalidArgumentError(`There is no ${kind} ${name}; there are ${names.join(', ')}.`)
+    }
+    const options: Record<string, string | number | boolean> = {}
+    for (const pair of rest) {
+      const at = pair.indexOf('=')
+      if (at < 1) throw new InvalidArgumentError(`Write its options as ${name},key=value; ${pair} is none.`)
+      const text = pair.slice(at + 1)
+      options[pair.slice(0, at)] = text === 'true' || text === 'false' ? text === 'true' : toNumber(text)
+    }
+    return { ...options, name: name as T }
+  }
+}
+
+function toNumber(text: string): string | number {
+  const value = Number(text)
+  return text.trim() === '' || Number.isNaN(value) ? text : value
+}
+
+/** One of some words. */
+export function choice<T extends string>(words: readonly T[]): (word: string) => T {
+  return word => {
+    if (words.includes(word as T)) return word as T
+    throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
+  }
+}
+
+/** Bytes: `512`, `64KB`, `256MB`, `2GB`, in powers of 1024. */
+export function bytes(word: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*(B|[KMGT]i?B?)?$/i.exec(word)
+  const power = match?.[2] === undefined ? 0 : ' KMGT'.indexOf(match[2][0].toUpperCase())
+  const value = Math.floor(Number(match?.[1]) * 1024 ** Math.max(0, power))
+  if (match && value > 0) return value
+  throw new InvalidArgumentError('It must be bytes, such as 256MB.')
+}
+
+/** One of some words, or a YAML or JSON file. */
+export function modelWord(words: readonly string[]): (word: string) => string {
+  return word => {
+    if (words.includes(word) || /\.(ya?ml|json)$/i.test(word)) return word
+    throw new InvalidArgumentError(`It must be one of ${words.join(', ')}, or a YAML or JSON file.`)
+  }
+}

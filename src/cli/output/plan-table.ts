@@ -1,0 +1,64 @@
+/** The planner's table, and what came of it. */
+import { formatBytes } from '../../l2l/format-bytes.js'
+import type { ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
+import { meanStepMs } from '../../l2l/planning/task.js'
+import { print } from './output.js'
+
+/** One line a layer, then the plan as a whole. */
+export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
+  const isKeeping = plan.schedule.startsWith('baseline')
+  const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are', 'weights are']
+  const varies = layers.some(layer => takesPart(layer) !== '')
+  if (varies) head.push('takes part')
+  const rows = layers.map((layer, l) => [
+    layer.name,
+    formatBytes(layer.weightBytes),
+    formatBytes(batch * layer.outputBytes),
+    formatBytes(batch * layer.activationBytes),
+    `${(batch * layer.forwardMs).toFixed(1)} ms`,
+    `${(batch * layer.vjpMs).toFixed(1)} ms`,
+    isKeeping || plan.keeps.includes(l) ? 'kept' : l === layers.length - 1 ? 'kept (last)' : 'computed again',
+    isKeeping || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'kept' : 'loaded twice',
+    ...(varies ? [takesPart(layer)] : [])
+  ])
+  const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
+  for (const row of [head, ...rows])
+    print(
+      row
+        .map((cell, i) => cell.padEnd(widths[i]))
+        .join('  ')
+        .trimEnd()
+    )
+  print('')
+  print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}`)
+  const grows = layers.some(({ from }) => from > 0)
+  print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
+}
+
+/** Nothing for a layer that always does, in its place. */
+function takesPart({ share, from, shuffle }: LayerProfile): string {
+  const parts = [
+    share < 1 ? `in ${(100 * share).toFixed(0)} % of the steps` : '',
+    from > 0 ? `from update ${from} on` : '',
+    shuffle === undefined ? '' : 'anywhere among its neighbours'
+  ]
+  return parts.filter(part => part !== '').join(', ')
+}
+
+/** What was expected beside what was measured. */
+export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes }: ExecutionReport): void {
+  print(
+    `plan            ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}, ${kept(plan)}`
+  )
+  print(`expected        ${expected(plan, meanStepMs(plan, steps))}`)
+  print(`measured        ${stepMs.toFixed(1)} ms a step, ${formatBytes(devicePeakBytes)} on the device`)
+}
+
+function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
+  const stash = stashBytes > 0 ? `, ${formatBytes(stashBytes)} of stash on the host` : ''
+  return `${stepMs.toFixed(1)} ms a step, ${formatBytes(deviceBytes)} on the device${stash}`
+}
+
+function kept({ keeps, resident }: Plan): string {
+  return `${keeps.length} layers keep their insides, ${resident.length} their weights`
+}

@@ -1,0 +1,38 @@
+/** A stream kept in memory, for what needs all of it at once: a hindsight optimum, a simulation. */
+import type { Examples } from '../../learner/index.js'
+import { RowBuffer } from '../../streams/index.js'
+import { UsageError } from '../errors.js'
+
+/** Features of all rows together, at eight bytes each. */
+const MOST_FEATURES = 2 ** 27
+
+export class Recorder {
+  readonly #data: string
+  readonly #rows = new RowBuffer()
+
+  /** @param data what to name in errors */
+  constructor(data: string) {
+    this.#data = data
+  }
+
+  /** Copies all rows. @throws UsageError where they would fill the memory */
+  append(rows: Examples): void {
+    for (let row = 0; row < rows.size; row++) this.#rows.append(rows, row)
+    if (this.#rows.entries > MOST_FEATURES) {
+      throw new UsageError(
+        `${this.#data} does not fit into memory: its first ${this.#rows.size} inputs have ${this.#rows.entries} features, and ${MOST_FEATURES} are kept at most: give --limit N`
+      )
+    }
+  }
+
+  /** Rows so far. */
+  get size(): number {
+    return this.#rows.size
+  }
+
+  /** All rows so far; no more may be appended. */
+  get examples(): Examples {
+    const { size, labels, offsets, indices, values } = this.#rows.view()
+    return { size, labels, offsets, indices, values }
+  }
+}

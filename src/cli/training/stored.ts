@@ -1,0 +1,50 @@
+/** A stored predictor with its model, for the commands that only read one. */
+import { Assembler, type Predictor } from '../../admb/index.js'
+import type { Execution } from '../../l2l/index.js'
+import { digest, type Learner, learnerAfter } from '../../learner/index.js'
+import type { SavedProgress } from '../../peer/thread-messages.js'
+import { DamagedStateError, Store } from '../../storage/index.js'
+import { RunningMoments, type Scaling } from '../../streams/index.js'
+import { type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
+import { UsageError } from '../errors.js'
+
+export interface Stored {
+  readonly spec: LearningSpec
+  /** For this predictor. */
+  readonly learner: Learner
+  readonly predictor: Predictor
+  /** What its inputs are scaled by; undefined if they are not. */
+  readonly scaling: Scaling | undefined
+}
+
+/**
+ * @param execution how a network is executed
+ * @throws UsageError if the directory holds no predictor yet; errors of the store
+ */
+export async function loadStored(dir: string | undefined, execution: Execution): Promise<Stored> {
+  if (dir === undefined) throw new UsageError('no predictor: give --dir DIR of a trained model or of a stopped peer')
+  const store = await Store.openExisting(dir)
+  try {
+    const text = await store.model()
+    const checkpoint = await store.checkpoint()
+    if (text === undefined || checkpoint === undefined) {
+      throw new UsageError(`${dir} holds no predictor yet: train one with admb train --dir ${dir} --data FILE`)
+    }
+    const spec = parseSpec(text)
+    const { learner, recipe } = await learningParts(spec, execution)
+    const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+    const { moments = [] } = checkpoint.progress as SavedProgress
+    const scaling =
+      spec.features.scale === 'standard' ? { moments: RunningMoments.restore(moments), frozen: true } : undefined
+    try {
+      const assembler = new Assembler(checkpoint.head, checkpoint.blocks, shapes)
+      for (let index = 0; index < checkpoint.blocks; index++) assembler.add(await store.block(index))
+      const { predictor } = assembler.finish(digest)
+      return { spec, learner: learnerAfter(learner, predictor.id.updates), predictor, scaling }
+    } catch (error) {
+      throw new DamagedStateError(dir, (error as Error).message)
+    }
+  } finally {
+    await store.close()
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * A neural network as a `Learner`: whoever drives linear models drives this, and the parameters are blocks, one a layer. The
+ * relay executes it; between calls nothing of it is on the device.
+ */
+import {
+  type Blocks,
+  DivergenceError,
+  ExampleError,
+  type Examples,
+  type GradientProgress,
+  type Layout,
+  type Learner,
+  type Prediction,
+  type Score,
+  zeros
+} from '../learner/index.js'
+import { initialBlocks, layoutOf } from '../nn/blocks.js'
+import type { NetworkSpec } from '../nn/spec/network-spec.js'
+import type { Model } from '../nn/types.js'
+import { DenseRows } from './dense-rows.js'
+import type { Execution } from './execution-options.js'
+import { Executor, type ExecutorOptions } from './executor/executor.js'
+import type { ParameterStore } from './executor/types.js'
+import { BlockStore, TransactionalGradientStore } from './parameter-store.js'
+import { DevicePool, WorkerFailedError } from './workers/pool.js'
+
+/** Seed of fresh weights: the same on every peer. */
+export const INITIAL_SEED = 20020564
+/** Rows scored at once: outputs of two layers of them are stashed. */
+const SCORE_ROWS = 256
+
+/** What a network's learners have in common, whatever the number of updates. */
+interface Shared {
+  readonly relay: Executor
+  readonly rows: DenseRows
+  /** What blocks of sums held before a gradient was added, to be taken back. */
+  before?: Float32Array[]
+  pool?: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] }
+}
+
+export class NetworkLearner implements Learner {
+  readonly layout: Layout
+  readonly classifies: boolean
+  readonly #shared: Shared
+  readonly #updates: number | undefined
+
+  /**
+   * @param options how it is executed, or what another learner of the model has to share
+   * @param updates that made the parameters. Default: so many that all layers take part
+   * @throws OptionError for options that do not go together
+   */
+  constructor(
+    readonly model: Model,
+    options: ExecutorOptions | Shared,
+    updates?: number
+  ) {
+    this.layout = layoutOf(model)
+    this.classifies = model.head.classifies
+    this.#shared = 'relay' in options ? options : { relay: new Executor(model, options), rows: new DenseRows(model) }
+    this.#updates = updates
+  }
+
+  after(updates: number): Learner {
+    const grows = this.model.layers.some(({ from = 0 }) => from > 0)
+    return grows ? new NetworkLearner(this.model, this.#shared, updates) : this
+  }
+
+  /**
+   * Starts worker threads that take parts of what gradients are asked for.
+   * @param workers devices in all, ≥ 2
+   * @throws DeviceError
+   */
+  async share(
+    network: NetworkSpec,
+    backend: Execution['backend'],
+    relay: ExecutorOptions,
+    workers: number
+  ): Promise<void> {
+    const weights = this.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
+    this.#shared.pool = {
+      devices: await DevicePool.open({ network, backend, relay, weights: { blocks: weights }, workers }),
+      weights
+    }
+  }
+
+  initial(): Float32Array[] {
+    return initialBlocks(this.model, INITIAL_SEED)
+  }
+
+  score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
+    const store = new BlockStore(this.model, parameters, [])
+    const { relay: executor } = this.#shared
+    for (let row = from; row < to; row += SCORE_ROWS) {
+      const { loss, hits } = executor.score(
+        store,
+        this.#gather(examples, row, Math.min(to, row + SCORE_ROWS)),
+        this.#updates
+      )
+      into.loss += loss
+      into.hits += hits
+    }
+  }
+
+  /**
+   * A gradient that is not finite is never added: the rows are then taken one by one, as far as the one to blame.
+   * @throws ExampleError naming the first row that does not fit or has no finite gradient; rows before it have been added
+   */
+  addGradient(
+    parameters: Blocks,
+    examples: Examples,
+    from: number,
+    to: number,
+    sum: Blocks,
+    progress?: GradientProgress
+  ): void {
+    if (from === to) return
+    const batch = this.#gather(examples, from, to)
+    if (this.#add(parameters, batch, sum, progress)) return
+    for (let row = from; row < to; row++) {
+      if (!this.#add(parameters, this.#gather(examples, row, row + 1), sum)) {
+        throw new ExampleError(row, 'the gradient is not a finite number: scale the features, or use a smaller step')
+      }
+    }
+  }
+
+  /** Some hundred rows at once, for each of which the whole model goes to the device once. */
+  predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
+    const store = new BlockStore(this.model, parameters, [])
+    const { relay: executor, rows } = this.#shared
+    const predictions: Prediction[] = []
+    for (let first = from; first < to; first += SCORE_ROWS) {
+      const end = Math.min(to, first + SCORE_ROWS)
+      rows.clear()
+      for (let row = first; row < end; row++) rows.appendUnlabelled(examples, row)
+      const all = executor.predict(store, rows, this.#updates)
+      const each = all.length / (end - first)
+      for (let at = 0; at < all.length; at += each) predictions.push(this.#predictionOf(all.subarray(at, at + each)))
+    }
+    return predictions
+  }
+
+  /** @param outputs the head's, of one row */
+  #predictionOf(outputs: Float32Array): Prediction {
+    if (!this.classifies) return { label: outputs[0], scores: [outputs[0]] }
+    // Of a sequence, what comes after its last position.
+    const scores = Array.from(outputs.subarray(outputs.length - (this.model.head.input.at(-1) as number)))
+    return { label: scores.indexOf(Math.max(...scores)), scores }
+  }
+
+  /** @returns whether the gradient was finite; if not, nothing was added */
+  #add(parameters: Blocks, batch: DenseRows, sum: Blocks, progress?: GradientProgress): boolean {
+    this.#shared.before ??= zeros(this.layout)
+    const store = new TransactionalGradientStore(this.model, parameters, sum, this.#shared.before, progress)
+    try {
+      this.#train(store, parameters, batch)
+      return true
+    } catch (error) {
+      store.rollBack()
+      if (error instanceof DivergenceError) return false
+      // The pool goes on without the one that failed.
+      if (error instanceof WorkerFailedError) return this.#add(parameters, batch, sum)
+      throw error
+    }
+  }
+
+  #train(store: ParameterStore, parameters: Blocks, batch: DenseRows): void {
+    const { relay: executor, pool } = this.#shared
+    if (pool === undefined) {
+      executor.train(store, batch, { updates: this.#updates })
+      return
+    }
+    const { devices, weights } = pool
+    for (const [k, block] of weights.entries()) block.set(parameters[k])
+    devices.train(executor, store, batch, this.#updates)
+  }
+
+  /** @throws ExampleError for a row that does not fit, after those before it were taken: see `addGradient` */
+  #gather(examples: Examples, from: number, to: number): DenseRows {
+    const { rows } = this.#shared
+    rows.clear()
+    for (let row = from; row < to; row++) rows.append(examples, row)
+    return rows
+  }
+}

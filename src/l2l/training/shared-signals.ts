@@ -1,0 +1,114 @@
+/**
+ * How the relay's thread and the param-server's threads talk: a few shared integers, so that nobody needs an event loop and
+ * all calls stay synchronous. A layer's memory belongs to its server thread from `post` until `done`, else to the relay.
+ */
+
+/** Positions of the counters that there are once. */
+const STOP = 0
+const DROPPED = 1
+const FAILED = 2
+const FIXED = 3
+
+/** A layer's gradient that is to be stepped. */
+export interface Posted {
+  /** Which slot it is in. */
+  readonly slot: number
+  /** Inputs that it is the sum of. */
+  readonly count: number
+  readonly updates: number
+}
+
+/** @returns whether the gradient was finite */
+export type StepFunction = (block: number, posted: Posted) => boolean
+
+export class SharedSignals {
+  readonly #cells: Int32Array
+  readonly #threads: number
+  readonly #blocks: number
+
+  /** @param shared what `shared` of another thread's control is; new if not given */
+  constructor(threads: number, blocks: number, shared?: SharedArrayBuffer) {
+    this.#threads = threads
+    this.#blocks = blocks
+    this.#cells = new Int32Array(shared ?? new SharedArrayBuffer(4 * (FIXED + threads + 5 * blocks)))
+  }
+
+  get shared(): SharedArrayBuffer {
+    return this.#cells.buffer as SharedArrayBuffer
+  }
+
+  /** Gradients that were not finite. */
+  get dropped(): number {
+    return Atomics.load(this.#cells, DROPPED)
+  }
+
+  get hasFailed(): boolean {
+    return Atomics.load(this.#cells, FAILED) !== 0
+  }
+
+  /** The relay: a layer's gradient is there in a slot, of so many inputs, to be stepped after so many updates. */
+  post(block: number, { slot, count, updates }: Posted): void {
+    Atomics.store(this.#cells, this.#at(2, block), count)
+    Atomics.store(this.#cells, this.#at(3, block), updates)
+    Atomics.store(this.#cells, this.#at(4, block), slot)
+    Atomics.add(this.#cells, this.#at(0, block), 1)
+    this.#signal(block % this.#threads)
+  }
+
+  /** The relay: waits until the layer's memory is its own again. */
+  wait(block: number): void {
+    const posted = Atomics.load(this.#cells, this.#at(0, block))
+    for (;;) {
+      const done = Atomics.load(this.#cells, this.#at(1, block))
+      if (done === posted) return
+      Atomics.wait(this.#cells, this.#at(1, block), done)
+    }
+  }
+
+  stop(): void {
+    Atomics.store(this.#cells, STOP, 1)
+    for (let thread = 0; thread < this.#threads; thread++) this.#signal(thread)
+  }
+
+  /** A server thread: does `step` for each layer of its own that is posted, until `stop`. Blocks the thread. */
+  serve(thread: number, step: StepFunction): void {
+    const cells = this.#cells
+    while (Atomics.load(cells, STOP) === 0) {
+      const seen = Atomics.load(cells, FIXED + thread)
+      // The relay goes down through the layers.
+      for (let block = this.#blocks - 1; block >= 0; block--) {
+        if (block % this.#threads === thread) this.#serveOne(block, step)
+      }
+      Atomics.wait(cells, FIXED + thread, seen)
+    }
+  }
+
+  drop(): void {
+    Atomics.add(this.#cells, DROPPED, 1)
+  }
+
+  #serveOne(block: number, step: StepFunction): void {
+    const cells = this.#cells
+    const posted = Atomics.load(cells, this.#at(0, block))
+    if (Atomics.load(cells, this.#at(1, block)) === posted) return
+    try {
+      const [count, updates, slot] = [2, 3, 4].map(field => Atomics.load(cells, this.#at(field, block)))
+      if (!step(block, { slot, count, updates })) this.drop()
+    } catch (error) {
+      Atomics.store(cells, FAILED, 1)
+      throw error
+    } finally {
+      Atomics.store(cells, this.#at(1, block), posted)
+      Atomics.notify(cells, this.#at(1, block))
+    }
+  }
+
+  #signal(thread: number): void {
+    Atomics.add(this.#cells, FIXED + thread, 1)
+    Atomics.notify(this.#cells, FIXED + thread)
+  }
+
+  #at(field: number, block: number): number {
+    return FIXED + this.#threads + field * this.#blocks + block
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Two-dimensional convolution with bias: y = f(x * K + b), samples as [height, width, channels]. The gradient at the kernel is
+ * again a convolution, of the inputs by the output's gradient, samples taking the place of channels; for wasm has no kernel
+ * of its own for it.
+ */
+import * as tf from '@tensorflow/tfjs-core'
+import { addTo } from '../fused-kernels.js'
+import { asRows } from '../matmul.js'
+import { consume, pullback, saving } from '../scope.js'
+import { sizeOf } from '../shape.js'
+import type { Activation } from '../spec/model-spec.js'
+import type { Layer } from '../types.js'
+import { activate, activateWithSlope } from './activation.js'
+import { glorot } from './initializers.js'
+
+export interface ConvolutionOptions {
+  readonly name: string
+  /** [height, width, channels] */
+  readonly input: readonly number[]
+  readonly filters: number
+  /** Height and width of the kernel. */
+  readonly size: number
+  readonly stride: number
+  /** `same`: zeros around the sample so that the output has ⌈size / stride⌉ rows; `valid`: none. */
+  readonly padding: 'same' | 'valid'
+  readonly activation: Activation
+}
+
+export function convolution(options: ConvolutionOptions): Layer {
+  const { name, input, filters, size, stride, padding, activation } = options
+  const [height, width, channels] = input
+  const rows = extentOf(height, size, stride, padding)
+  const columns = extentOf(width, size, stride, padding)
+  const output = [rows.length, columns.length, filters]
+
+  const linear = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor => {
+    return addTo(tf.conv2d(x as tf.Tensor4D, kernel as tf.Tensor4D, stride, padding), bias)
+  }
+  const forwardKeeping: Layer['forwardSaving'] = (x, weights) =>
+    saving(() => {
+      const { y, slope } = activateWithSlope(activation, linear(x, weights))
+      return { y, saved: slope === undefined ? [] : [slope] }
+    })
+
+  /** [size, size, channels, filters] */
+  const kernelGradient = (x: tf.Tensor, dz: tf.Tensor): tf.Tensor =>
+    tf.tidy(() => {
+      const wide = tf.pad(x, [
+        [0, 0],
+        [rows.before, rows.after],
+        [columns.before, columns.after],
+        [0, 0]
+      ])
+      const images = consume([wide], () => tf.transpose(wide, [3, 1, 2, 0])) as tf.Tensor4D
+      const kernels = tf.transpose(dz, [1, 2, 0, 3]) as tf.Tensor4D
+      const found = consume([images, kernels], () =>
+        tf.conv2d(images, kernels, 1, 'valid', 'NHWC', stride)
+      ) as tf.Tensor4D
+      // A stride may leave over rows at the end that no output has seen.
+      const cells = consume([found], () => tf.slice(found, [0, 0, 0, 0], [channels, size, size, filters]))
+      return tf.transpose(cells, [1, 2, 0, 3])
+    })
+
+  /** For a stride of 1 a convolution with the kernel turned round, which wasm is eight times faster at than at the general way. */
+  const inputGradient = (shape: readonly number[], kernel: tf.Tensor, dz: tf.Tensor): tf.Tensor => {
+    const gradients = dz as tf.Tensor4D
+    if (stride > 1) {
+      const whole = shape as [number, number, number, number]
+      return tf.conv2dTranspose(gradients, kernel as tf.Tensor4D, whole, stride, padding)
+    }
+    return tf.tidy(() => {
+      const turned = tf.transpose(tf.reverse(kernel, [0, 1]), [0, 1, 3, 2]) as tf.Tensor4D
+      const across = (axis: Extent): [number, number] => [size - 1 - axis.before, size - 1 - axis.after]
+      return tf.conv2d(gradients, turned, 1, [[0, 0], across(rows), across(columns), [0, 0]])
+    })
+  }
+
+  return {
+    kind: 'convolution',
+    name,
+    weights: [
+      { name: 'kernel', shape: [size, size, channels, filters] },
+      { name: 'bias', shape: [filters] }
+    ],
+    input,
+    output,
+    activations: activation === 'none' ? [] : [output],
+    macs: sizeOf(output) * size * size * channels,
+    initial(random) {
+      const cells = size * size
+      const block = new Float32Array(cells * channels * filters + filters)
+      glorot(block.subarray(0, cells * channels * filters), cells * channels, cells * filters, random)
+      return block
+    },
+    forward: (x, weights) => tf.tidy(() => activate(activation, linear(x, weights))),
+    forwardSaving: forwardKeeping,
+    vjp: (x, weights, dy, pass, kept) =>
+      pullback(() => {
+        const slope = activation === 'none' ? undefined : (kept?.[0] ?? slopeAgain(x, weights, pass))
+        const dz = slope === undefined ? tf.clone(dy) : tf.mul(dy, slope)
+        if (kept === undefined) slope?.dispose()
+        const dWeights = [kernelGradient(x, dz), tf.tidy(() => tf.sum(asRows(dz), 0))]
+        const dx = consume([dz], () => inputGradient(x.shape, weights[0], dz))
+        return { dx, dWeights }
+      })
+  }
+
+  function slopeAgain(...[x, weights, pass]: Parameters<Layer['forwardSaving']>): tf.Tensor {
+    const { y, saved: kept } = forwardKeeping(x, weights, pass)
+    y.dispose()
+    return kept[0]
+  }
+}
+
+/** Outputs along one axis, and the zeros before and after it. */
+interface Extent {
+  readonly length: number
+  readonly before: number
+  readonly after: number
+}
+
+function extentOf(length: number, size: number, stride: number, padding: 'same' | 'valid'): Extent {
+  if (padding === 'valid') return { length: Math.floor((length - size) / stride) + 1, before: 0, after: 0 }
+  const outputs = Math.ceil(length / stride)
+  const zeros = Math.max(0, (outputs - 1) * stride + size - length)
+  const before = Math.floor(zeros / 2)
+  return { length: outputs, before, after: zeros - before }
+}

@@ -1,0 +1,30 @@
+/** Disposal of what a layer makes and does not return, as early as it is known to be of no more use. */
+import * as tf from '@tensorflow/tfjs-core'
+import type { Pullback, SavedForward } from './types.js'
+
+/** Runs a backward pass and disposes of all that it made but the gradients. */
+export function pullback(compute: () => Pullback): Pullback {
+  let result: Pullback | undefined
+  tf.tidy(() => {
+    result = compute()
+    return result.dx === undefined ? [...result.dWeights] : [result.dx, ...result.dWeights]
+  })
+  return result as Pullback
+}
+
+/** Runs a forward pass and disposes of all that it made but the output and what is kept. */
+export function saving(compute: () => SavedForward): SavedForward {
+  let result: SavedForward | undefined
+  tf.tidy(() => {
+    result = compute()
+    return [result.y, ...result.saved]
+  })
+  return result as SavedForward
+}
+
+/** Computes from tensors that nothing needs afterwards, and disposes of them at once. */
+export function consume(spent: readonly tf.Tensor[], compute: () => tf.Tensor): tf.Tensor {
+  const result = tf.tidy(compute)
+  tf.dispose([...spent])
+  return result
+}

@@ -1,0 +1,85 @@
+/** The ready models as lists of layers, all but the last layer's, which depends on what is asked of the model. */
+import type { LayerSpec, ModelSpec } from './model-spec.js'
+
+type Ready<Name> = Extract<ModelSpec, { model: Name }>
+
+export function layersOf(spec: ModelSpec): LayerSpec[] {
+  switch (spec.model) {
+    case 'mlp':
+      return mlp(spec)
+    case 'convnet':
+      return convnet(spec)
+    case 'transformer':
+      return [...transformer(spec, false, spec.norm), { kind: 'mean-pool', name: 'pool' }]
+    case 'gpt':
+      return transformer(spec, true, 'before')
+    case 'layers':
+      return spec.layers
+    default:
+      return spec satisfies never
+  }
+}
+
+function mlp({ hidden, activation, dropout }: Ready<'mlp'>): LayerSpec[] {
+  return [
+    { kind: 'flatten', name: 'input' },
+    ...hidden.flatMap((units, i): LayerSpec[] => [
+      { kind: 'dense', name: `hidden${i}`, units, activation },
+      ...dropoutOf(dropout, `dropout${i}`)
+    ])
+  ]
+}
+
+function convnet({ filters, size, hidden, dropout }: Ready<'convnet'>): LayerSpec[] {
+  return [
+    ...filters.flatMap((count, i): LayerSpec[] => [
+      {
+        kind: 'convolution',
+        name: `convolution${i}`,
+        filters: count,
+        size,
+        stride: 1,
+        padding: 'same',
+        activation: 'relu'
+      },
+      { kind: 'max-pool', name: `pool${i}`, size: 2 }
+    ]),
+    { kind: 'flatten', name: 'flat' },
+    { kind: 'dense', name: 'hidden', units: hidden, activation: 'relu' },
+    ...dropoutOf(dropout, 'dropout')
+  ]
+}
+
+function transformer(
+  { width, layers, heads, inner = 4 * width, dropout, skip: most, grow, shuffle }: Ready<'transformer'> | Ready<'gpt'>,
+  causal: boolean,
+  norm: 'before' | 'after'
+): LayerSpec[] {
+  // So that the sum of all shortcuts keeps its size whatever the depth (Radford et al., 2019).
+  const gain = 1 / Math.sqrt(2 * layers)
+  const epsilon = norm === 'after' ? 1e-12 : 1e-5
+  const around = { norm, epsilon, shortcut: true, dropout, gain }
+  const blocks = Array.from({ length: layers }, (_, i): LayerSpec[] => {
+    const varying = {
+      skip: (most * (i + 1)) / layers,
+      from: grow === undefined ? undefined : i * grow,
+      shuffle: shuffle ? 'blocks' : undefined
+    }
+    return [
+      { kind: 'attention', name: `block${i}.attention`, heads, causal, ...around, ...varying },
+      { kind: 'mlp', name: `block${i}.mlp`, inner, activation: 'gelu', ...around, ...varying }
+    ]
+  })
+  const finalNorm: LayerSpec = { kind: 'layer-norm', name: 'norm', epsilon }
+  return [
+    { kind: 'embedding', name: 'embedding', width },
+    ...(norm === 'after' ? [finalNorm] : []),
+    ...dropoutOf(dropout, 'dropout'),
+    ...blocks.flat(),
+    ...(norm === 'before' ? [finalNorm] : [])
+  ]
+}
+
+function dropoutOf(rate: number, name: string): LayerSpec[] {
+  return rate > 0 ? [{ kind: 'dropout', name, rate }] : []
+}

@@ -1,0 +1,73 @@
+/** How a peer begins: its identity, the run that its store lets it start, its network, what its learner starts with. */
+import { maximumFrameBytes } from '../admb/index.js'
+import {
+  createNetwork,
+  decodeIdentityKey,
+  encodeIdentityKey,
+  generateIdentityKey,
+  type IdentityKey,
+  type Network
+} from '../network/index.js'
+import type { Checkpoint, StartedRun, Store } from '../storage/index.js'
+import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
+import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
+import type { LearnerInit, SavedProgress, StoredPredictor } from './thread-messages.js'
+
+/** The stored identity; else the given or a new one, stored for good where there is a store. */
+export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
+  if (store?.identity) return decodeIdentityKey(store.identity)
+  const key = given ?? (await generateIdentityKey())
+  await store?.create(encodeIdentityKey(key))
+  return key
+}
+
+/** @throws NetworkError */
+export async function openNetwork(options: PeerOptions, privateKey: IdentityKey): Promise<Network> {
+  const { learner, recipe } = await learningParts(options.spec)
+  const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+  return createNetwork({
+    privateKey,
+    listen: options.listen ?? ['/ip4/0.0.0.0/tcp/0'],
+    networkKey: options.networkKey,
+    allow: options.allow,
+    hello: { protocol: PROTOCOL_VERSION, fields: learningSpecFields(options.spec) },
+    maxFrameBytes: maximumFrameBytes(shapes),
+    mdns: options.mdns,
+    relay: options.relay,
+    dials: options.peers,
+    log: options.log
+  })
+}
+
+/** @param begun undefined for a peer without a store */
+export async function learnerInit(
+  options: PeerOptions,
+  self: string,
+  begun: StartedRun | undefined,
+  store: Store | undefined
+): Promise<LearnerInit> {
+  const { spec, execution, stream, rate, period = DEFAULT_PERIOD_MS, predictWith = 'average' } = options
+  const { blocks } = (await learningParts(spec)).learner.layout
+  const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
+  return {
+    spec,
+    plugins: options.plugins ?? [],
+    execution,
+    self,
+    incarnation: begun?.incarnation ?? 1,
+    period,
+    carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
+    predictWith,
+    stream,
+    rate,
+    saved: store && begun?.checkpoint && (await storedPredictor(store, begun.checkpoint)),
+    progress: begun?.checkpoint?.progress as SavedProgress | undefined,
+    durable: begun !== undefined
+  }
+}
+
+async function storedPredictor(store: Store, { head, blocks }: Checkpoint): Promise<StoredPredictor> {
+  const all: Uint8Array[] = []
+  for (let index = 0; index < blocks; index++) all.push(await store.block(index))
+  return { head, blocks: all }
+}

@@ -1,0 +1,111 @@
+/**
+ * Plug-ins: modules with a program's own losses, rules, layers and readers. The learner is a thread, and no function crosses
+ * to it, so a plug-in is a module that both threads import; the specs then name its parts as `custom:NAME`. Peers
+ * compare digests of the modules' files: the same name must mean the same code to all of them.
+ */
+
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import { z } from 'zod'
+import { CodedError } from '../base/errors.js'
+import { addLoss, addRule, type CustomLoss, type CustomRuleFactory } from '../learner/index.js'
+import { addLayer, type CustomLayerFactory } from '../nn/layers/custom-kinds.js'
+import { addReader, type CustomReaderFactory } from '../streams/index.js'
+
+/** What a plug-in module exports as `plugin`. */
+export interface Plugin {
+  readonly losses?: Readonly<Record<string, CustomLoss>>
+  readonly rules?: Readonly<Record<string, CustomRuleFactory>>
+  readonly layers?: Readonly<Record<string, CustomLayerFactory>>
+  readonly readers?: Readonly<Record<string, CustomReaderFactory>>
+}
+
+/** A plug-in cannot be loaded, or is none. */
+export class PluginError extends CodedError {
+  static override readonly code = 'ERR_PLUGIN'
+}
+
+const called = z.custom<(...values: never[]) => unknown>(value => typeof value === 'function', 'must be a function')
+const parts = <T extends z.ZodType>(part: T) =>
+  z
+    .record(z.string().regex(/^[a-z][\w-]*$/i, 'is no name: give a letter, then letters, digits, dashes'), part)
+    .optional()
+const schema = z.strictObject({
+  losses: parts(z.looseObject({ classifies: z.boolean(), value: called, slope: called, predict: called.optional() })),
+  rules: parts(called),
+  layers: parts(called),
+  readers: parts(called)
+})
+
+/** Who brought each name along in this thread. */
+const owners = new Map<string, string>()
+
+/**
+ * Makes the parts of the modules known in this thread. Loading a module again does nothing.
+ * @param modules paths, or `file:` URLs
+ * @returns what peers compare; undefined if nothing but readers came, which are each peer's own affair
+ * @throws PluginError
+ */
+export async function loadPlugins(modules: readonly string[]): Promise<string | undefined> {
+  const digests: string[] = []
+  for (const module of modules) {
+    const url = module.startsWith('file:') ? new URL(module) : pathToFileURL(module)
+    const digest = await digestOf(url, module)
+    const plugin = await load(url, module)
+    add(plugin, `${url}#${digest}`, module)
+    if (plugin.losses || plugin.rules || plugin.layers) digests.push(digest)
+  }
+  return digests.length === 0 ? undefined : digests.sort().join(',')
+}
+
+async function digestOf(url: URL, module: string): Promise<string> {
+  try {
+    return createHash('sha256')
+      .update(await readFile(url))
+      .digest('hex')
+      .slice(0, 16)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new PluginError(`plug-in ${module} cannot be read (${code}): give the path of a module or a file: URL`)
+  }
+}
+
+async function load(url: URL, module: string): Promise<Plugin> {
+  let loaded: { readonly plugin?: unknown }
+  try {
+    loaded = await import(url.href)
+  } catch (error) {
+    throw new PluginError(`plug-in ${module} does not load: ${(error as Error).message}`)
+  }
+  if (loaded.plugin === undefined) {
+    throw new PluginError(`${module} is no plug-in: it must export const plugin = { losses, rules, layers, readers }`)
+  }
+  const parsed = schema.safeParse(loaded.plugin)
+  // What was exported, not the copy, whose methods have lost their object.
+  if (parsed.success) return loaded.plugin as Plugin
+  const [{ path, message }] = parsed.error.issues
+  throw new PluginError(`plug-in ${module}: ${['plugin', ...path].join('.')}: ${message}`)
+}
+
+function add({ losses, rules, layers, readers }: Plugin, owner: string, module: string): void {
+  const each = <T>(
+    kind: string,
+    named: Readonly<Record<string, T>> = {},
+    put: (name: `custom:${string}`, part: T) => void
+  ) => {
+    for (const [name, part] of Object.entries(named)) {
+      const before = owners.get(`${kind} ${name}`)
+      if (before === owner) continue
+      if (before !== undefined) {
+        throw new PluginError(`plug-in ${module}: another one has a ${kind} ${name} already (${before}): rename one`)
+      }
+      owners.set(`${kind} ${name}`, owner)
+      put(`custom:${name}`, part)
+    }
+  }
+  each('loss', losses, addLoss)
+  each('rule', rules, addRule)
+  each('layer', layers, addLayer)
+  each('reader', readers, addReader)
+}

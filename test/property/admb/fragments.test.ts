@@ -1,0 +1,112 @@
+/**
+ * Frames in parts: what large models do, here with small ones. Nothing that a frame in parts brings may differ from what the same
+ * frame brings whole, and until the frame itself is there, its parts change nothing.
+ */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { formatId, isFragment } from '../../../src/admb/index.js'
+import { World } from '../../support/admb-network.js'
+import { addToyGradient } from '../../support/toy.js'
+
+const state = ({ hosts }: World) =>
+  hosts.map(({ node }) => [formatId(node.predictor.id), node.predictor.id.digest, node.gradients, node.ownGradients])
+
+describe('frames in parts', () => {
+  it('bring every node to what whole frames bring it to, whether gradients come block by block or not', function () {
+    this.timeout(120_000)
+    const inputs = fc.array(fc.tuple(fc.nat(4), fc.boolean()), { minLength: 10, maxLength: 120 })
+    const tree = fc.tuple(fc.constant(0), fc.nat(1), fc.nat(2), fc.nat(3))
+    const batches = fc.integer({ min: 2, max: 30 })
+    const sizes = fc.constantFrom(0, 60, 1100)
+    let early = 0
+    fc.assert(
+      fc.property(
+        inputs,
+        tree,
+        batches,
+        sizes,
+        fc.constantFrom(0, 65536),
+        (steps, parents, batch, fragmentBytes, pushBytes) => {
+          const worlds = [undefined, fragmentBytes].map(fragmentBytes => {
+            const world = new World({ origins: ['c', 'a', 'e', 'b', 'd'], batch, carry: 9, pushBytes, fragmentBytes })
+            for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
+            world.flush()
+            return world
+          })
+          for (const [h, isRoundOver] of steps) {
+            worlds[0].input(h)
+            worlds[1].input(h, 'blocks', false)
+            for (const link of worlds[1].links.values()) for (const bag of link.bags) early += bag.length
+            for (const world of worlds) {
+              world.flush()
+              if (isRoundOver) world.round()
+            }
+            if (isRoundOver) assert.deepEqual(state(worlds[1]), state(worlds[0]))
+          }
+        }
+      ),
+      { numRuns: 300 }
+    )
+    assert.ok(early > 500, `only ${early} parts left early`)
+  })
+
+  it('leave while the gradient is still being added, and count when the frame itself has come', () => {
+    for (const [batch, fills] of [
+      [10, false],
+      [3, true]
+    ] as const) {
+      const world = new World({ origins: ['a', 'b'], batch, carry: 9, fragmentBytes: 0 })
+      const link = world.connect(0, 1)
+      world.flush()
+      for (let i = 0; i < 2; i++) world.input(0)
+      world.round()
+      const [a, b] = world.hosts.map(({ node }) => node)
+      a.begin(1, [link.number], true)
+      addToyGradient(a.accumulator, 2)
+      const parts = [2, 1, 0].flatMap(block => a.ready(block))
+      assert.equal(parts.length, 3)
+      const before = formatId(b.predictor.id)
+      for (const { bytes } of parts) b.receive(link.number, bytes)
+      assert.equal(b.gradients, 2)
+      a.added(1)
+      const frame = a.frame(link.number)
+      assert.ok(frame && !isFragment(frame))
+      assert.equal(b.gradients, 2)
+      b.receive(link.number, frame)
+      assert.equal(formatId(b.predictor.id), formatId(a.predictor.id))
+      if (fills) assert.notEqual(formatId(b.predictor.id), before)
+      else assert.equal(b.gradients, 3)
+    }
+  })
+
+  it('are as if they were lost where one of them is, and the predictor comes all the same', () => {
+    for (let lost = 0; lost < 8; lost++) {
+      const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9, fragmentBytes: 0 })
+      for (let i = 0; i < 9; i++) world.input(0)
+      const link = world.connect(0, 1)
+      for (let sent = 0; world.send(link, 1) || world.send(link, 0); ) {
+        while (link.bags[0].length > 0) world.deliver(link, 0, 0, false)
+        if (link.bags[1].length > 0 && sent++ === lost) link.bags[1].pop()
+        while (link.bags[1].length > 0) world.deliver(link, 1, 0, false)
+      }
+      for (let r = 0; r < 20; r++) world.round()
+      assert.deepEqual(state(world)[0].slice(0, 3), state(world)[1].slice(0, 3), `frame ${lost} lost`)
+    }
+  })
+
+  it('of a session that ended go with it', () => {
+    const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9, fragmentBytes: 0 })
+    for (let i = 0; i < 9; i++) world.input(0)
+    const first = world.connect(0, 1)
+    for (let i = 0; i < 3; i++) {
+      world.send(first, 1)
+      world.send(first, 0)
+      for (const side of [0, 1] as const) while (first.bags[side].length > 0) world.deliver(first, side, 0, false)
+    }
+    assert.equal(world.hosts[1].node.predictor.id.updates, 0)
+    for (const side of [0, 1] as const) world.cut(first, side)
+    world.connect(0, 1)
+    for (let r = 0; r < 9; r++) world.round()
+    assert.deepEqual(state(world)[0].slice(0, 3), state(world)[1].slice(0, 3))
+  })
+})

@@ -1,0 +1,229 @@
+/** Every layer's hand-written VJP, on every backend, against the tape of the plain one and against finite differences. */
+import assert from 'node:assert/strict'
+import * as tf from '@tensorflow/tfjs-core'
+import fc from 'fast-check'
+import { attentionLayer, perceptronLayer } from '../../../src/nn/layers/block.js'
+import { convolution } from '../../../src/nn/layers/convolution.js'
+import { dense } from '../../../src/nn/layers/dense.js'
+import { dropout } from '../../../src/nn/layers/dropout.js'
+import { embedding } from '../../../src/nn/layers/embedding.js'
+import { layerNorm } from '../../../src/nn/layers/layer-norm.js'
+import { maxPool } from '../../../src/nn/layers/max-pool.js'
+import { flatten, meanPool } from '../../../src/nn/layers/reshaping.js'
+import { randomBits } from '../../../src/nn/random.js'
+import { sizeOf } from '../../../src/nn/shape.js'
+import { ACTIVATIONS } from '../../../src/nn/spec/model-spec.js'
+import type { Layer } from '../../../src/nn/types.js'
+import {
+  type Arrays,
+  arraysOf,
+  BACKENDS,
+  type Case,
+  difference,
+  runs,
+  tapeOf,
+  useBackend,
+  vjpOf,
+  weightedValue,
+  withTensors
+} from '../../support/l2l/layers.js'
+
+const size = fc.integer({ min: 1, max: 5 })
+const activation = fc.constantFrom(...ACTIVATIONS)
+const surround = {
+  norm: fc.constantFrom('before' as const, 'after' as const, 'none' as const),
+  hasShortcut: fc.boolean(),
+  dropout: fc.constantFrom(0, 0.3),
+  skip: fc.constantFrom(0, 0.4)
+}
+/** Not all layers can be skipped. */
+const skippable = <T extends { norm: string; hasShortcut: boolean; skip: number }>(options: T): T =>
+  options.hasShortcut && options.norm !== 'after' ? options : { ...options, skip: 0 }
+
+const layers: Record<string, fc.Arbitrary<Layer>> = {
+  dense: fc
+    .record({ input: fc.array(size, { minLength: 1, maxLength: 2 }), units: size, activation })
+    .map(options => dense({ name: 'dense', ...options })),
+  'layer norm': fc
+    .record({ length: size, width: fc.integer({ min: 4, max: 8 }) })
+    .map(({ length, width }) => layerNorm({ name: 'norm', input: [length, width] })),
+  embedding: fc
+    .record({ vocabulary: size, length: size, width: size })
+    .map(options => embedding({ name: 'embedding', ...options })),
+  attention: fc
+    .record({ length: size, heads: fc.constantFrom(1, 2, 3), perHead: size, isCausal: fc.boolean(), ...surround })
+    // A norm over few numbers is almost constant, its slope almost 0.
+    .map(({ heads, perHead, ...options }) =>
+      attentionLayer({ name: 'attention', heads, width: heads * (perHead + 3), ...skippable(options) })
+    ),
+  mlp: fc
+    .record({ length: size, width: fc.integer({ min: 4, max: 8 }), inner: size, activation, ...surround })
+    .map(options => perceptronLayer({ name: 'mlp', ...skippable(options) })),
+  dropout: fc
+    .record({ input: fc.array(size, { minLength: 1, maxLength: 2 }), rate: fc.constantFrom(0, 0.1, 0.5) })
+    .map(options => dropout({ name: 'dropout', ...options })),
+  convolution: fc
+    .record({
+      height: fc.integer({ min: 3, max: 7 }),
+      width: fc.integer({ min: 3, max: 7 }),
+      channels: fc.integer({ min: 1, max: 3 }),
+      filters: fc.integer({ min: 1, max: 3 }),
+      size: fc.integer({ min: 1, max: 3 }),
+      stride: fc.integer({ min: 1, max: 2 }),
+      padding: fc.constantFrom('same' as const, 'valid' as const),
+      activation
+    })
+    .map(({ height, width, channels, ...options }) =>
+      convolution({ name: 'convolution', input: [height, width, channels], ...options })
+    ),
+  'max pooling': fc
+    .record({ height: fc.integer({ min: 3, max: 7 }), width: fc.integer({ min: 3, max: 7 }), channels: size })
+    .chain(({ height, width, channels }) =>
+      fc.integer({ min: 2, max: 3 }).map(size => maxPool({ name: 'pool', input: [height, width, channels], size }))
+    ),
+  flatten: fc
+    .record({ height: size, width: size })
+    .map(({ height, width }) => flatten({ name: 'flat', input: [height, width] })),
+  'mean over positions': fc
+    .record({ length: size, width: size })
+    .map(({ length, width }) => meanPool({ name: 'pool', input: [length, width] }))
+}
+
+function casesOf(layer: fc.Arbitrary<Layer>): fc.Arbitrary<Case> {
+  return fc
+    .record({ layer, batch: fc.integer({ min: 1, max: 3 }), seed: fc.integer({ min: 0 }), isTraining: fc.boolean() })
+    .map(({ layer, batch, seed, isTraining }) => ({
+      layer,
+      batch,
+      seed,
+      pass: { training: isTraining, seed },
+      vocabulary: layer.kind === 'embedding' ? layer.weights[0].shape[0] : undefined
+    }))
+}
+
+describe('layers', () => {
+  for (const [name, layer] of Object.entries(layers)) {
+    describe(name, () => {
+      it('has the gradients of the tape, kept or computed again, to the last bit the same', async () => {
+        await fc.assert(
+          fc.asyncProperty(casesOf(layer), async at => {
+            const arrays = arraysOf(at)
+            await useBackend('cpu')
+            const expected = tapeOf(at, arrays)
+            for (const backend of BACKENDS) {
+              await useBackend(backend)
+              const again = vjpOf(at, arrays, false)
+              assert.ok(difference(again, expected) < 1e-4, `${backend}: ${difference(again, expected)} off`)
+              assert.deepEqual(vjpOf(at, arrays, true), again, backend)
+            }
+          }),
+          { numRuns: runs(25) }
+        )
+      })
+
+      it('has the slopes of finite differences', async () => {
+        await fc.assert(
+          fc.asyncProperty(casesOf(layer), async at => {
+            const arrays = arraysOf(at)
+            for (const backend of BACKENDS) {
+              await useBackend(backend)
+              checkSlope(at, arrays)
+            }
+          }),
+          { numRuns: runs(15) }
+        )
+      })
+
+      it('leaves nothing on the device, and keeps what it says it keeps', async () => {
+        await fc.assert(
+          fc.asyncProperty(casesOf(layer), async at => {
+            const arrays = arraysOf(at)
+            for (const backend of BACKENDS) {
+              await useBackend(backend)
+              const before = tf.memory().numTensors
+              withTensors(at, arrays, (x, weights) => {
+                const during = tf.memory().numTensors
+                const y = at.layer.forward(x, weights, at.pass)
+                assert.equal(tf.memory().numTensors, during + 1)
+                assert.deepEqual(y.shape, [at.batch, ...at.layer.output])
+                const { y: same, saved: kept } = at.layer.forwardSaving(x, weights, at.pass)
+                assert.deepEqual(same.dataSync(), y.dataSync())
+                assert.deepEqual(
+                  kept.map(({ shape }) => shape),
+                  at.layer.activations.map(shape => [at.batch, ...shape])
+                )
+                assert.equal(tf.memory().numTensors, during + 2 + kept.length)
+                tf.dispose([y, same, ...kept])
+              })
+              vjpOf(at, arrays, true)
+              vjpOf(at, arrays, false)
+              assert.equal(tf.memory().numTensors, before)
+            }
+          }),
+          { numRuns: runs(10) }
+        )
+      })
+
+      it('begins with as many weights as it has', () =>
+        fc.assert(
+          fc.property(layer, layer => {
+            const block = layer.initial(() => 0.25)
+            assert.equal(
+              block.length,
+              layer.weights.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
+            )
+            assert.ok(block.every(Number.isFinite))
+          }),
+          { numRuns: 10 }
+        ))
+    })
+  }
+})
+
+const STEP = 2 ** -6
+
+/** Compares the gradient with the slope along a random direction, at a place without a kink near by. */
+function checkSlope(at: Case, arrays: Arrays): void {
+  const gradients = vjpOf(at, arrays, false)
+  const length = Math.hypot(...gradients.map(part => Math.hypot(...part)))
+  for (let attempt = 0; attempt < 30; attempt++) {
+    const direction = directionFrom(at.seed + 1 + attempt, gradients)
+    const wide = slopeAlong(at, arrays, direction, STEP)
+    const narrow = slopeAlong(at, arrays, direction, STEP / 2)
+    if (wide === undefined || narrow === undefined) continue
+    const expected = gradients.reduce((sum, part, i) => sum + part.reduce((s, g, j) => s + g * direction[i][j], 0), 0)
+    // What halving the step changes is three times what is left of the error.
+    const tolerance = Math.abs(wide - narrow) + 0.005 * length + 2e-3
+    assert.ok(Math.abs(narrow - expected) <= tolerance, `slope ${narrow}, the gradient says ${expected}`)
+    return
+  }
+  fc.pre(false)
+}
+
+/** The central difference of values, undefined if a kink lies between. */
+function slopeAlong(at: Case, arrays: Arrays, direction: readonly Float32Array[], step: number): number | undefined {
+  const ahead = weightedValue(at, moved(at, arrays, direction, step))
+  const behind = weightedValue(at, moved(at, arrays, direction, -step))
+  // Slopes of rectifiers and winners of pools are whole numbers.
+  const isPiecewise = (numbers: Float32Array) => numbers.every(Number.isInteger)
+  const sides = ahead.kept.map((numbers, i) => [numbers, behind.kept[i]])
+  const isCrossed = sides.some(([a, b]) => isPiecewise(a) && isPiecewise(b) && a.some((v, j) => v !== b[j]))
+  return isCrossed ? undefined : (ahead.value - behind.value) / (2 * step)
+}
+
+function directionFrom(seed: number, like: readonly Float32Array[]): Float32Array[] {
+  let counter = 0
+  const along = like.map(part => part.map(() => randomBits(seed, counter++) / 2 ** 31 - 1))
+  const length = Math.hypot(...along.map(part => Math.hypot(...part)))
+  return along.map(part => part.map(v => v / length))
+}
+
+function moved({ vocabulary }: Case, arrays: Arrays, direction: readonly Float32Array[], by: number): Arrays {
+  const add = (numbers: Float32Array, along: Float32Array) => numbers.map((v, i) => v + by * along[i])
+  const ofWeights = vocabulary === undefined ? direction.slice(1) : direction
+  return {
+    ...arrays,
+    x: vocabulary === undefined ? add(arrays.x, direction[0]) : arrays.x,
+    weights: arrays.weights.map((numbers, i) => add(numbers, ofWeights[i]))
+  }
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { ProtocolViolationError } from '../../../src/network/errors.js'
+import { decodeCatchUp, encodeCatchUp } from '../../../src/network/gossip-catch-up.js'
+import type { Topic } from '../../../src/network/topics.js'
+
+const message = fc.uint8Array({ maxLength: 300 })
+
+describe('a greeting', () => {
+  it('survives its encoding', () => {
+    fc.assert(
+      fc.property(message, message, (beacon, head) => {
+        const latest = new Map<Topic, Uint8Array>([
+          ['head', head],
+          ['beacon', beacon]
+        ])
+        assert.deepEqual(decodeCatchUp(encodeCatchUp(latest)), latest)
+      })
+    )
+    assert.equal(decodeCatchUp(encodeCatchUp(new Map())).size, 0)
+  })
+
+  it('is refused when cut short, repeated, or arbitrary', () => {
+    const bytes = encodeCatchUp(new Map([['head', Uint8Array.of(1, 2, 3)]]))
+    assert.deepEqual([...bytes], [1, 3, 0, 1, 2, 3])
+    for (let end = 1; end < bytes.length; end++) {
+      assert.throws(() => decodeCatchUp(bytes.subarray(0, end)), ProtocolViolationError)
+    }
+    assert.throws(() => decodeCatchUp(Uint8Array.from([...bytes, ...bytes])), ProtocolViolationError)
+    assert.throws(() => decodeCatchUp(Uint8Array.of(3, 0, 0)), ProtocolViolationError)
+    assert.throws(() => decodeCatchUp(new Uint8Array(3 + 16_385).fill(1, 1, 2).fill(64, 2, 3)), ProtocolViolationError)
+  })
+})

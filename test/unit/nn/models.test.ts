@@ -1,0 +1,202 @@
+/** Models from data: shapes, names, mistakes told; and that they learn. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as tf from '@tensorflow/tfjs-core'
+import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
+import { layerCosts } from '../../../src/nn/costs.js'
+import { createModel } from '../../../src/nn/create-model.js'
+import { randomBits } from '../../../src/nn/random.js'
+import { loadModel, parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { Target } from '../../../src/nn/spec/network-spec.js'
+import type { Model, Sample } from '../../../src/nn/types.js'
+import { BACKENDS, useBackend } from '../../support/l2l/layers.js'
+import { stepOf } from '../../support/l2l/models.js'
+
+const digits: Sample = { kind: 'features', shape: [8, 8, 1] }
+const text: Sample = { kind: 'tokens', shape: [6], vocabulary: 5 }
+const fourClasses: Target = { kind: 'class', classes: 4 }
+const nextToken: Target = { kind: 'next-token' }
+
+const small: Record<string, { values: object; sample: Sample; target: Target }> = {
+  mlp: { values: { model: 'mlp', hidden: [16, 8], dropout: 0.1 }, sample: digits, target: fourClasses },
+  'mlp for numbers': { values: { model: 'mlp', hidden: [8] }, sample: digits, target: { kind: 'number' } },
+  convnet: { values: { model: 'convnet', filters: [3, 4], size: 3, hidden: 8 }, sample: digits, target: fourClasses },
+  transformer: {
+    values: { model: 'transformer', width: 8, layers: 2, heads: 2, dropout: 0.1 },
+    sample: text,
+    target: fourClasses
+  },
+  'transformer as BERT': {
+    values: { model: 'transformer', width: 8, layers: 1, heads: 2, norm: 'after' },
+    sample: text,
+    target: fourClasses
+  },
+  gpt: { values: { model: 'gpt', width: 8, layers: 2, heads: 2 }, sample: text, target: nextToken },
+  'a list of layers': {
+    values: {
+      layers: [
+        { kind: 'convolution', filters: 2, size: 3, stride: 2, padding: 'valid', activation: 'gelu' },
+        { kind: 'flatten' },
+        { kind: 'layer-norm' },
+        { kind: 'dense', units: 4 }
+      ]
+    },
+    sample: digits,
+    target: fourClasses
+  }
+}
+
+describe('models', () => {
+  for (const backend of BACKENDS) {
+    for (const [name, { values, sample, target }] of Object.entries(small)) {
+      it(`${name} learns twelve samples by heart on ${backend}`, async () => {
+        await useBackend(backend)
+        const model = createModel(parseModel(values, name), sample, target)
+        const before = tf.memory().numTensors
+        const { first, last } = learn(model, target, 25)
+        assert.ok(last < 0.8 * first, `loss ${first} before, ${last} after`)
+        assert.equal(tf.memory().numTensors, before)
+      })
+    }
+  }
+
+  it('begin with the same weights for the same seed only', () => {
+    const model = createModel(parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2 }, 'gpt'), text, nextToken)
+    assert.deepEqual(initialBlocks(model, 7), initialBlocks(model, 7))
+    assert.notDeepEqual(initialBlocks(model, 7), initialBlocks(model, 8))
+    const [, first, , second] = initialBlocks(model, 7)
+    assert.notDeepEqual(first, second)
+  })
+
+  it('have one block for each layer with weights, and costs for each layer', () => {
+    const model = createModel(
+      parseModel({ model: 'convnet', filters: [2], size: 3, hidden: 5 }, 'c'),
+      digits,
+      fourClasses
+    )
+    assert.deepEqual(layoutOf(model).blocks, [
+      { name: 'convolution0', length: 9 * 2 + 2 },
+      { name: 'hidden', length: 4 * 4 * 2 * 5 + 5 },
+      { name: 'output', length: 5 * 4 + 4 }
+    ])
+    assert.deepEqual(layerCosts(model)[0], {
+      name: 'convolution0',
+      kind: 'convolution',
+      parameters: 20,
+      weightBytes: 80,
+      outputBytes: 8 * 8 * 2 * 4,
+      activationBytes: 8 * 8 * 2 * 4,
+      macs: 8 * 8 * 2 * 9
+    })
+  })
+
+  const mistakes: [name: string, values: unknown, message: RegExp][] = [
+    ['no mapping', 'mlp', /^m must hold key: value lines/],
+    ['an unknown model', { model: 'gtp' }, /^m: model: must be one of mlp, convnet, transformer, gpt, layers.*"gtp"/],
+    ['an unknown option', { model: 'mlp', hiden: [3] }, /^m: .*hiden/],
+    [
+      'an unknown layer',
+      { layers: [{ kind: 'flatten' }, { kind: 'dens' }] },
+      /^m: layers\.1\.kind: must be one of dense/
+    ],
+    ['a wrong number', { layers: [{ kind: 'dense', units: 0 }] }, /^m: layers\.0\.units: .*\(given: 0\)/]
+  ]
+  for (const [name, values, message] of mistakes) {
+    it(`refuse ${name} with its place`, () => {
+      assert.throws(() => parseModel(values, 'm'), { name: 'ModelError', message })
+    })
+  }
+
+  const misfits: [name: string, layers: object[], sample: Sample, message: RegExp][] = [
+    ['tokens without embedding', [{ kind: 'dense', units: 3 }], text, /dense0 needs numbers.*embedding first/],
+    ['numbers to an embedding', [{ kind: 'embedding', width: 3 }], digits, /embedding0 needs tokens/],
+    [
+      'heads that do not divide',
+      [
+        { kind: 'embedding', width: 9 },
+        { kind: 'attention', heads: 2 }
+      ],
+      text,
+      /2 heads.* 9/
+    ],
+    ['an image where a sequence is needed', [{ kind: 'mean-pool' }], digits, /mean-pool0 needs .* not 8×8×1/],
+    ['an end of another shape', [{ kind: 'embedding', width: 4 }], text, /end in 6×4, wanted is 4: .*mean-pool/],
+    ['a pool larger than the image', [{ kind: 'max-pool', size: 9 }], digits, /9×9 is larger.*8×8×1/],
+    [
+      'the same name twice',
+      [
+        { kind: 'flatten', name: 'a' },
+        { kind: 'dropout', rate: 0.5, name: 'a' }
+      ],
+      digits,
+      /name a$/
+    ]
+  ]
+  for (const [name, layers, sample, message] of misfits) {
+    it(`refuse ${name}`, () => {
+      assert.throws(() => createModel(parseModel({ layers }, 'm'), sample, fourClasses), {
+        name: 'ModelError',
+        message
+      })
+    })
+  }
+
+  it('come from YAML and JSON files', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'models-'))
+    try {
+      const yaml = join(folder, 'm.yaml')
+      writeFileSync(yaml, 'layers:\n  - {kind: flatten}\n  - {kind: dense, units: 3, activation: tanh}\n')
+      const json = join(folder, 'm.json')
+      writeFileSync(json, '{"model": "mlp", "hidden": [3]}')
+      assert.equal(loadModel(yaml).model, 'layers')
+      assert.equal(loadModel(json).model, 'mlp')
+      assert.throws(
+        () => loadModel(join(folder, 'none')),
+        /cannot be read \(ENOENT\): give a YAML or JSON file or one of mlp/
+      )
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+/** Gradient descent on twelve random samples; the mean losses of the first and the last step. */
+function learn(model: Model, target: Target, steps: number): { first: number; last: number } {
+  const samples = 12
+  let counter = 0
+  const below = (limit: number) => randomBits(5, counter++) % limit
+  const shape = [samples, ...model.sample.shape]
+  const size = shape.reduce((a, b) => a * b)
+  const { sample } = model
+  const x = tf.tensor(
+    Array.from({ length: size }, () => (sample.kind === 'tokens' ? below(sample.vocabulary) : below(1000) / 500 - 1)),
+    shape,
+    sample.kind === 'tokens' ? 'int32' : 'float32'
+  )
+  // Every position is to name its own token.
+  const targets =
+    target.kind === 'next-token'
+      ? tf.clone(x)
+      : tf.tensor1d(
+          Array.from({ length: samples }, () => below(4)),
+          target.kind === 'class' ? 'int32' : 'float32'
+        )
+  const blocks = initialBlocks(model, 3)
+  const squares = blocks.map(block => new Float32Array(block.length))
+  const losses: number[] = []
+  for (let step = 0; step < steps; step++) {
+    const { loss, gradients } = stepOf(model, blocks, x, targets)
+    losses.push(loss / samples)
+    blocks.forEach((block, i) => {
+      gradients[i].forEach((gradient, j) => {
+        const mean = gradient / samples
+        squares[i][j] = 0.9 * squares[i][j] + 0.1 * mean * mean
+        block[j] -= (0.02 * mean) / (Math.sqrt(squares[i][j]) + 1e-3)
+      })
+    })
+  }
+  tf.dispose([x, targets])
+  return { first: losses[0], last: losses[steps - 1] }
+}

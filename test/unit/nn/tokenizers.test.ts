@@ -1,0 +1,131 @@
+/** Text to rows of tokens. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { alphabetOf, characterTokenizer } from '../../../src/nn/tokenizers/characters.js'
+import { nextTokenRows, wholeTextRow } from '../../../src/nn/tokenizers/rows.js'
+import { loadTokenizer, pieceTokenizer, wordPiecesOf } from '../../../src/nn/tokenizers/subwords.js'
+
+describe('text', () => {
+  it('characters: any text of the alphabet comes back as it was', () =>
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), text => {
+        const tokenizer = characterTokenizer(alphabetOf(text))
+        const tokens = tokenizer.encode(text)
+        assert.equal(tokenizer.decode(tokens), text)
+        assert.ok(tokens.every(token => token > 0 && token < tokenizer.vocabulary))
+      })
+    ))
+
+  it('characters: what is not in the alphabet is token 0', () => {
+    assert.deepEqual(characterTokenizer('abc').encode('a!c'), [1, 0, 3])
+  })
+
+  it('rows for the next token overlap by one, and cover the text but its end', () =>
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme-ascii', minLength: 9, maxLength: 60 }),
+        fc.integer({ min: 1, max: 8 }),
+        (text, length) => {
+          const tokenizer = characterTokenizer(alphabetOf(text))
+          const rows = nextTokenRows(text, tokenizer, length)
+          assert.ok(rows.every(row => row.length === length + 1))
+          const joined = rows.flatMap(row => [...row.subarray(0, length)])
+          assert.deepEqual(joined, tokenizer.encode(text).slice(0, joined.length))
+          for (let r = 1; r < rows.length; r++) assert.equal(rows[r][0], rows[r - 1][length])
+          assert.ok(text.length - joined.length <= length + 1 && text.length > joined.length)
+        }
+      )
+    ))
+
+  it('a text too short for a row is told', () => {
+    assert.throws(() => nextTokenRows('abc', characterTokenizer('abc'), 3), {
+      name: 'ModelError',
+      message: /3 tokens: give at least 4/
+    })
+  })
+
+  it('whole texts are cut or filled up', () => {
+    const tokenizer = characterTokenizer('abc')
+    assert.deepEqual(wholeTextRow('cab', tokenizer, 5), Int32Array.of(3, 1, 2, 0, 0))
+    assert.deepEqual(wholeTextRow('cab', tokenizer, 2), Int32Array.of(3, 1))
+  })
+
+  describe('word pieces', () => {
+    const texts = ['The cat sat. The cat ate!', 'A cat, a mat: Catty']
+    const json = wordPiecesOf(texts, 50)
+
+    it('cut words that the vocabulary lacks, and mark the ends of a text', () => {
+      const tokenizer = pieceTokenizer(json)
+      const [start, ...rest] = tokenizer.encodeWhole('the cat mat')
+      assert.equal(start, 2)
+      assert.equal(rest[rest.length - 1], 3)
+      assert.deepEqual(tokenizer.encode('the cat mat'), rest.slice(0, -1))
+      assert.equal(tokenizer.encode('cat').length, 1)
+      // Unknown as a word, known by its characters.
+      assert.equal(tokenizer.encode('tac').length, 3)
+      assert.equal(tokenizer.decode(tokenizer.encodeWhole('The mat')), 'the mat')
+      assert.deepEqual(tokenizer.encode('Ω'), [1])
+      assert.ok(tokenizer.vocabulary <= 50)
+    })
+
+    it('the vocabulary does not depend on the order of the texts', () => {
+      assert.deepEqual(wordPiecesOf([...texts].reverse(), 50), json)
+    })
+  })
+
+  describe('tokenizer.json', () => {
+    let folder: string
+    before(() => {
+      folder = mkdtempSync(join(tmpdir(), 'tokenizer-'))
+    })
+    after(() => rmSync(folder, { recursive: true }))
+
+    it('byte pairs are merged in the order of the file', () => {
+      const file = join(folder, 'tokenizer.json')
+      const vocab = { '<|endoftext|>': 0, l: 1, o: 2, w: 3, e: 4, r: 5, Ġ: 6, lo: 7, low: 8, er: 9, Ġlow: 10 }
+      writeFileSync(
+        file,
+        JSON.stringify({
+          version: '1.0',
+          added_tokens: [
+            {
+              id: 0,
+              content: '<|endoftext|>',
+              single_word: false,
+              lstrip: false,
+              rstrip: false,
+              normalized: false,
+              special: true
+            }
+          ],
+          normalizer: null,
+          pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true },
+          post_processor: null,
+          decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true },
+          model: {
+            type: 'BPE',
+            vocab,
+            merges: ['l o', 'lo w', 'e r', 'Ġ low']
+          }
+        })
+      )
+      const tokenizer = loadTokenizer(file)
+      assert.deepEqual(tokenizer.encode('lower low'), [8, 9, 10])
+      assert.equal(tokenizer.decode([8, 9, 10]), 'lower low')
+      assert.equal(tokenizer.vocabulary, 11)
+    })
+
+    it('a file that is none is told', () => {
+      const file = join(folder, 'other.json')
+      writeFileSync(file, '{"a": 1}')
+      assert.throws(() => loadTokenizer(file), { name: 'ModelError', message: /other\.json is no tokenizer\.json/ })
+      assert.throws(
+        () => loadTokenizer(join(folder, 'none')),
+        /none: cannot be read \(ENOENT\): give a tokenizer\.json/
+      )
+    })
+  })
+})

@@ -1,0 +1,96 @@
+/** What a peer tells all others, and what it makes of what they tell. */
+import assert from 'node:assert/strict'
+import type { PeerStatus } from '../../../src/peer/index.js'
+import { StatusPublisher } from '../../../src/peer/status-publisher.js'
+import { decodeStatus, encodeStatus, type NetworkStatus, StatusError } from '../../../src/view/index.js'
+import { until } from '../../support/peer-processes.js'
+import { A, B, status } from '../../support/statuses.js'
+
+const OWN: PeerStatus = {
+  id: A,
+  incarnation: 3,
+  inputs: 100,
+  updates: 7,
+  averageLoss: 1 / 3,
+  neighbours: Array.from({ length: 70 }, () => B),
+  predictor: { updates: 7, origin: B, incarnation: 2, digest: 'abcdef0123456789abcdef0123456789' },
+  adopted: 4,
+  discarded: 5,
+  skipped: 6,
+  ended: false,
+  received: { messages: 1, bytes: 10 },
+  sent: { messages: 2, bytes: 20 }
+}
+
+describe('a herald', () => {
+  const published: NetworkStatus[] = []
+  const told: NetworkStatus[] = []
+  let own: PeerStatus
+  let publisher: StatusPublisher
+  beforeEach(() => {
+    published.length = 0
+    told.length = 0
+    own = OWN
+    publisher = new StatusPublisher({
+      network: {
+        id: A,
+        publish: (topic, bytes) => {
+          assert.equal(topic, 'status')
+          published.push(decodeStatus(bytes))
+        }
+      },
+      name: 'cellar',
+      status: () => own,
+      onPublished: one => told.push(one)
+    })
+  })
+  afterEach(() => publisher.stop())
+
+  it('tells at once how its peer is, and says goodbye', () => {
+    const [{ started, uptime, ...first }] = published
+    assert.deepEqual(first, {
+      version: 1,
+      name: 'cellar',
+      incarnation: 3,
+      interval: 1000,
+      inputs: 100,
+      inputsPerSecond: 0,
+      loss: 0.3333333,
+      sent: 20,
+      received: 10,
+      neighbours: Array(64).fill(B),
+      predictor: { updates: 7, origin: B, incarnation: 2 },
+      trail: ['abcdef01'],
+      adopted: 4,
+      discarded: 5,
+      ended: false
+    })
+    assert.ok(uptime >= 0 && Math.abs(started - Date.now()) < 60_000)
+    assert.equal(publisher.view.snapshot().self, A)
+    publisher.addPredictors([{ updates: 6, digest: '0123456789'.padEnd(32, '0') }])
+    publisher.stop()
+    assert.equal(published[1].leaving, true)
+    assert.deepEqual(published[1].trail, ['abcdef01', '01234567'])
+    assert.deepEqual(told, published)
+    assert.deepEqual(
+      publisher.view.snapshot().events.map(({ kind }) => kind),
+      ['joined', 'left']
+    )
+  })
+
+  it('leaves a loss out that has grown beyond numbers', () => {
+    own = { ...OWN, averageLoss: Number.NaN }
+    publisher.stop()
+    assert.equal(published.at(-1)?.loss, undefined)
+    assert.equal(published.at(-1)?.inputs, 100)
+  })
+
+  it('hears others by what they signed, refuses what is no status, and speaks less in a crowd', async () => {
+    assert.throws(() => publisher.receive(B, Uint8Array.of(123)), StatusError)
+    assert.equal(publisher.view.size, 1)
+    for (let peer = 0; peer < 300; peer++) publisher.receive(`peer${peer}`, encodeStatus(status()))
+    assert.equal(publisher.view.size, 301)
+    await until('it speaks again', () => published.length > 1)
+    assert.equal(published[1].interval, 3010)
+  })
+})

@@ -1,0 +1,239 @@
+/** A report is complete, well-formed, true to the runs, and asks nothing of the network. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { parseScenario, simulate } from '../../../../sim/index.js'
+import { curvesOf } from '../../../../sim/report/groups.js'
+import { groupRuns, loadWriter, type ReportedRun, spreadOf, TimelineRecorder } from '../../../../sim/report/index.js'
+import { lineFigures } from '../../../../sim/report/lines.js'
+import { outcomeFigures, outcomesOf } from '../../../../sim/report/outcomes.js'
+import { scenarioEntries } from '../../../../sim/report/scenario-table.js'
+import { findings, summarise } from '../../../../sim/report/summary.js'
+import { type Cell, toCsv } from '../../../../sim/report/tables.js'
+
+const BASE = { nodes: 6, inputs: 3000, batch: 64, dimension: 5, faults: { crashShare: 0.05, partitionShare: 0.1 } }
+
+function measured(varied: ReportedRun['varied'], label: string): ReportedRun {
+  const scenario = parseScenario({ ...BASE, ...varied }, 'test')
+  const recorder = new TimelineRecorder(scenario)
+  const result = simulate(scenario, { observer: recorder.observer })
+  return { label, varied, scenario, result, timeline: recorder.finish(result.virtualMs) }
+}
+
+/** Cells of a CSV text, as RFC 4180 has it. */
+function parseCsv(text: string): string[][] {
+  const rows: string[][] = []
+  for (let at = 0; at < text.length; ) {
+    const row: string[] = []
+    for (;;) {
+      const cell = /^(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/.exec(text.slice(at))
+      assert.ok(cell, `no cell at ${at}: ${text.slice(at, at + 40)}`)
+      at += cell[0].length
+      row.push(cell[1]?.replaceAll('""', '"') ?? cell[2])
+      if (cell[3] !== ',') break
+    }
+    rows.push(row)
+  }
+  return rows
+}
+
+/** Fails unless tags are balanced, attributes quoted, and no text has a bare & or <. */
+function assertWellFormed(xml: string, what: string): void {
+  const open: string[] = []
+  let rest = xml.replace(/^<\?xml[^>]*\?>\s*/, '')
+  while (rest !== '') {
+    const token =
+      /^(?:<\/([\w:-]+)\s*>|<([\w:-]+)((?:\s+[\w:-]+="[^"<]*")*)\s*(\/?)>|[^<&]+|&(?:amp|lt|gt|quot|apos|#\d+|#x[\da-f]+);)/i.exec(
+        rest
+      )
+    assert.ok(token, `${what}: ${rest.slice(0, 80)}`)
+    const [all, closing, opening, attributes, isEmpty] = token
+    for (const ampersand of (attributes ?? '').match(/&[^;"]*;?/g) ?? []) {
+      assert.match(ampersand, /^&(?:amp|lt|gt|quot|apos|#\d+);$/, what)
+    }
+    if (closing !== undefined) assert.equal(open.pop(), closing, what)
+    else if (opening !== undefined && isEmpty === '') open.push(opening)
+    rest = rest.slice(all.length)
+  }
+  assert.deepEqual(open, [], what)
+}
+
+describe('a report', function () {
+  this.timeout(60_000)
+  const label = 'admb </script><b>"&\''
+  let folder: string
+  let runs: ReportedRun[]
+  let page: string
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'admb-report-'))
+    runs = [measured({ algorithm: 'serial' }, 'serial'), measured({ algorithm: 'admb' }, label)]
+    const write = await loadWriter()
+    await write(folder, { title: 'Title <1>', about: 'About & so on.', command: "admb sim run 'a b'", runs })
+    page = await readFile(join(folder, 'index.html'), 'utf8')
+  })
+  after(() => rm(folder, { recursive: true, force: true }))
+
+  it('is one page that loads nothing', () => {
+    const markup = page.replace(/<script[^>]*>[\s\S]*?<\/script>/g, '')
+    assert.doesNotMatch(markup, /(?:src|href|srcset|action|data)\s*=\s*["']?\s*(?:https?:)?\/\//i)
+    assert.doesNotMatch(markup, /@import|url\(/)
+    assert.doesNotMatch(markup, /<(?:link|img|iframe|object|embed)\b/)
+    assert.match(markup, /http-equiv="Content-Security-Policy" content="default-src 'none'/)
+    assert.doesNotMatch(page, /<script[^>]*\ssrc/)
+    assert.equal(page.match(/<script\b/g)?.length, page.match(/<\/script>/g)?.length)
+  })
+
+  it('is markup that browsers and readers of screens understand', () => {
+    const body = page.replace(
+      /<script[^>]*>[\s\S]*?<\/script>|<style>[\s\S]*?<\/style>|<!doctype html>|<meta[^>]*>/g,
+      ''
+    )
+    assertWellFormed(body.trim(), 'index.html')
+    assert.match(page, /<html lang="en">/)
+    assert.match(page, /<title>Title &lt;1&gt;/)
+    assert.ok(!page.includes(label))
+    for (const [, name] of page.matchAll(/<figure id="([\w-]+)"/g)) {
+      assert.match(page, new RegExp(`<svg[^>]*aria-labelledby="${name}-title ${name}-desc"`))
+      assert.match(page, new RegExp(`<title id="${name}-title">[^<]+</title><desc id="${name}-desc">[^<]+</desc>`))
+    }
+  })
+
+  it('has a living plot for each drawing, and each drawing as a well-formed SVG in plain colours', async () => {
+    const plots = JSON.parse(/id="plots">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? '') as Record<string, unknown>
+    const files = (await readdir(join(folder, 'figures'))).sort()
+    assert.deepEqual(
+      files,
+      Object.keys(plots)
+        .map(name => `${name}.svg`)
+        .sort()
+    )
+    assert.ok(files.includes('regret.svg') && files.includes('run-1-start.svg') && files.includes('run-1-whole.svg'))
+    for (const file of files) {
+      const svg = await readFile(join(folder, 'figures', file), 'utf8')
+      assertWellFormed(svg.trim(), file)
+      assert.doesNotMatch(svg, /var\(|NaN|Infinity|undefined/, file)
+      assert.match(svg, /<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/)
+    }
+  })
+
+  it('has the data as CSV and JSON', async () => {
+    const read = (file: string) => readFile(join(folder, file), 'utf8')
+    const [head, ...rows] = parseCsv(await read('runs.csv'))
+    assert.equal(rows.length, 2)
+    const cell = (row: number, key: string) => rows[row][head.indexOf(key)]
+    assert.equal(cell(1, 'label'), label)
+    assert.equal(Number(cell(1, 'regret')), runs[1].result.regret)
+    assert.equal(cell(1, 'faults.crashShare'), '0.05')
+    assert.equal(
+      parseCsv(await read('curves.csv')).length,
+      1 + runs.reduce((sum, { result }) => sum + result.curve.length, 0)
+    )
+    const spans = runs[1].timeline?.windows.reduce((sum, window) => sum + window.spans.length, 0) as number
+    assert.equal(parseCsv(await read('space-time.csv')).length, 1 + spans)
+    const json = JSON.parse(await read('report.json'))
+    assert.deepEqual(json.runs[1].result, JSON.parse(JSON.stringify(runs[1].result)))
+  })
+})
+
+describe("a report's data", () => {
+  const run = (varied: ReportedRun['varied'], regret: number): ReportedRun => {
+    const scenario = parseScenario({ ...BASE, ...varied }, 'test')
+    const point = { inputs: 100, regret, averageLoss: 0.5, updates: 1, bytes: 0 }
+    const result = {
+      ...{ algorithm: scenario.algorithm, nodes: 6, inputs: 100, batch: 64, seed: scenario.seed, regret },
+      ...{ comparator: 'known' as const, goodInputs: 100, goodRegret: regret },
+      ...{ regretByNode: { min: 0, median: regret / 6, max: regret } },
+      ...{ averageLoss: 0.5, comparatorLoss: 0.4, updates: 1, adoptions: 0, discarded: 0, messages: 0, bytes: 0 },
+      ...{ violations: [], events: 1, traceHash: '', virtualMs: 1, seconds: 0, curve: [point] }
+    }
+    const label = Object.values(varied).join(' ')
+    return { label, varied, scenario, result }
+  }
+
+  it('takes runs together that differ in their seed only', () => {
+    const runs = [16, 32, 64].flatMap(batch => [1, 2].map(seed => run({ batch, seed }, batch * seed)))
+    const groups = groupRuns(runs)
+    assert.deepEqual(
+      groups.map(({ label }) => label),
+      ['batch 16', 'batch 32', 'batch 64']
+    )
+    assert.deepEqual(curvesOf(groups, 'regret', true)[0], {
+      run: 'batch 16',
+      inputs: 100,
+      value: 24,
+      least: 16,
+      most: 32
+    })
+    assert.deepEqual(
+      outcomesOf(groups, 'batch').map(({ key, value }) => [key, value]),
+      [
+        [16, 0.24],
+        [32, 0.48],
+        [64, 0.96]
+      ]
+    )
+    assert.equal(outcomeFigures(groups).length, 1)
+  })
+
+  it('says which lines a logarithmic axis cannot show', () => {
+    const groups = groupRuns([run({ batch: 8 }, 5), run({ batch: 9 }, -1)])
+    const [regret] = lineFigures(groups)
+    assert.match(regret.caption, /Not shown, because never above zero: 9/)
+    assert.ok(!lineFigures(groups).some(({ name }) => name === 'bytes'))
+  })
+
+  it('compares with the serial run on the same scenario, and with no other', () => {
+    const groups = groupRuns([
+      run({ algorithm: 'serial', latency: 1 }, 10),
+      run({ algorithm: 'admb', latency: 1 }, 15),
+      run({ algorithm: 'admb', latency: 9 }, 30)
+    ])
+    const { heads, rows } = summarise(groups)
+    const at = heads.findIndex(({ text }) => text === '× serial')
+    assert.deepEqual(
+      rows.map(({ cells }) => cells[at].text),
+      ['–', '1.50', '–']
+    )
+  })
+
+  it('says of bounds and violations what is so', () => {
+    const one = run({ batch: 8 }, 5)
+    const with_ = (values: object) => groupRuns([{ ...one, result: { ...one.result, ...values } }])
+    assert.match(findings(with_({})), /No theorem bounds.*No property was violated/)
+    assert.match(findings(with_({ bound: 6, boundHolds: true })), /hold in the run/)
+    assert.match(findings(with_({ bound: 4, boundHolds: false })), /exceeded in 1 of 1/)
+    assert.match(findings(with_({ violations: ['x'] })), /1 violation/)
+    const { rows } = summarise(with_({ bound: 4, boundHolds: false }))
+    assert.ok(rows[0].cells.some(({ text, tone }) => /exceeded/.test(text) && tone === 'bad'))
+  })
+
+  it('tells what was varied and what is not as by default', () => {
+    const entries = scenarioEntries([run({ batch: 8 }, 1), run({ batch: 9 }, 1)])
+    const of = (key: string) => entries.find(entry => entry.key === key)
+    assert.deepEqual(of('batch'), { key: 'batch', values: [8, 9], isVaried: true, isDefault: false })
+    assert.equal(of('nodes')?.isDefault, false)
+    assert.equal(of('latency')?.isDefault, true)
+  })
+
+  it('comes out of CSV as it went in', () => {
+    const cell = fc.oneof(fc.string(), fc.constantFrom('a,b', '"', 'x\r\ny', ''), fc.double(), fc.boolean())
+    fc.assert(
+      fc.property(fc.array(fc.record({ 'a,"b': cell, b: cell }), { minLength: 1 }), rows => {
+        const [head, ...cells] = parseCsv(toCsv(rows))
+        assert.deepEqual(head, Object.keys(rows[0]))
+        assert.deepEqual(
+          cells,
+          rows.map(row => Object.values(row as Record<string, Cell>).map(String))
+        )
+      })
+    )
+  })
+
+  it('has mean, deviation and extremes of its spreads', () => {
+    assert.deepEqual(spreadOf([1, 2, 3]), { mean: 2, deviation: 1, least: 1, most: 3 })
+    assert.deepEqual(spreadOf([4]), { mean: 4, deviation: 0, least: 4, most: 4 })
+  })
+})

@@ -1,0 +1,155 @@
+/** A recorded timeline tells what happened: no gaps, no overlaps, and nothing that did not happen. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { parseScenario, type Scenario, simulate } from '../../../../sim/index.js'
+import { standingsOf } from '../../../../sim/report/close-view.js'
+import { TimelineRecorder } from '../../../../sim/report/index.js'
+import { AWAY, type Span, type Timeline } from '../../../../sim/report/timeline.js'
+import { runLengths } from '../../../../sim/report/whole-view.js'
+
+function record(values: object): { timeline: Timeline | undefined; scenario: Scenario; virtualMs: number } {
+  const scenario = parseScenario({ nodes: 8, inputs: 2000, batch: 32, dimension: 4, ...values }, 'test')
+  const recorder = new TimelineRecorder(scenario)
+  const { virtualMs } = simulate(scenario, { observer: recorder.observer })
+  return { timeline: recorder.finish(virtualMs), scenario, virtualMs }
+}
+
+describe('a timeline', () => {
+  it('has windows in which the spans of every node follow each other without gap or overlap', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 2, max: 70 }),
+        fc.nat(1000),
+        fc.constantFrom(0, 0.2),
+        fc.constantFrom(0, 0.3),
+        (nodes, seed, crashShare, partitionShare) => {
+          const { timeline, virtualMs } = record({ nodes, seed, faults: { crashShare, partitionShare } })
+          for (const { from, until, order, spans } of timeline?.windows ?? []) {
+            assert.ok(from <= until && until <= virtualMs)
+            for (const node of order) {
+              const own = spans.filter(span => span.node === node)
+              let at = from
+              for (const span of own) {
+                assert.equal(span.from, at)
+                assert.ok(span.until > span.from)
+                at = span.until
+              }
+              assert.equal(at, until)
+            }
+          }
+        }
+      ),
+      { numRuns: 15 }
+    )
+  })
+
+  it('stays small however long the run and however many the nodes', () => {
+    const nodes = 400
+    const scenario = parseScenario({ nodes, inputs: 8000, batch: 8 }, 'test')
+    const recorder = new TimelineRecorder(scenario)
+    const until = 3000
+    for (let updates = 1; updates < until; updates++) {
+      for (let node = updates % 7; node < nodes; node += 7) {
+        recorder.observer.holds?.(updates, node, { updates, origin: 'a', incarnation: 1, digest: '' }, 'adopted')
+      }
+    }
+    const timeline = recorder.finish(until)
+    assert.ok(timeline)
+    assert.equal(timeline.watched.length, 64)
+    assert.ok(timeline.snapshots.length <= 240 && timeline.snapshots.length >= 60)
+    assert.ok(Math.abs(timeline.snapshots.length * timeline.step - until) <= timeline.step)
+    for (const { spans } of timeline.windows) assert.ok(spans.length > 100 && spans.length <= 3000)
+  })
+
+  it('shows the same run the same, and changes nothing in it', () => {
+    const scenario = parseScenario({ nodes: 8, inputs: 3000, faults: { crashShare: 0.2 } }, 'test')
+    const { observer } = new TimelineRecorder(scenario)
+    assert.equal(simulate(scenario, { observer }).traceHash, simulate(scenario).traceHash)
+    assert.deepEqual(record({ seed: 3 }).timeline, record({ seed: 3 }).timeline)
+  })
+
+  it('has every node away for as long as it was down', () => {
+    const scenario = parseScenario({ nodes: 4, inputs: 400, batch: 16, dimension: 4 }, 'test')
+    const recorder = new TimelineRecorder(scenario)
+    const { observer } = recorder
+    const name = { updates: 1, origin: 'a', incarnation: 1, digest: 'x' }
+    observer.holds?.(5, 0, name, 'updated')
+    observer.fault?.(10, { time: 10, kind: 'crash', node: 2 })
+    observer.fault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
+    observer.holds?.(30, 2, name, 'restarted')
+    const timeline = recorder.finish(100) as Timeline
+    const away = timeline.windows[0].spans.filter(({ held }) => held === undefined)
+    assert.deepEqual(away, [{ node: 2, from: 10, until: 30, held: undefined }])
+    const row = timeline.watched.indexOf(2)
+    const down = timeline.snapshots.filter(snapshot => snapshot[row] === AWAY).length
+    assert.ok(Math.abs(down * timeline.step - 20) <= 2 * timeline.step)
+  })
+
+  it('has a node that joins late away until then, and takes no notice of faults that change nothing', () => {
+    const scenario = parseScenario({ nodes: 4, inputs: 400, batch: 16, dimension: 4 }, 'test')
+    const recorder = new TimelineRecorder(scenario)
+    const faults = [
+      { time: 5, kind: 'restart', node: 0, disk: 'kept' },
+      { time: 20, kind: 'join', node: 1 }
+    ] as const
+    const { virtualMs } = simulate(scenario, { observer: recorder.observer, faults })
+    const [{ spans }] = recorder.finish(virtualMs)?.windows ?? []
+    assert.deepEqual(
+      spans.filter(({ held }) => held === undefined),
+      [{ node: 1, from: 0, until: 20, held: undefined }]
+    )
+  })
+
+  it('puts the sides of a cut together and watches it heal', () => {
+    const { timeline } = record({ faults: { partitionShare: 0.3, partitionTime: 60 } })
+    const window = timeline?.windows.find(({ kind }) => kind === 'fault')
+    assert.ok(window)
+    assert.deepEqual(
+      window.marks.slice(0, 2).map(({ what }) => what),
+      ['cut', 'healed']
+    )
+    assert.ok(window.until > window.marks[1].time)
+    assert.ok((timeline?.cuts.length ?? 0) > 0)
+  })
+
+  it('is not there for an algorithm that does not name its predictors', () => {
+    assert.equal(record({ algorithm: 'serial' }).timeline, undefined)
+  })
+})
+
+describe('standings', () => {
+  const span = (id: number, updates: number, time: number): Span => ({
+    node: 0,
+    from: 0,
+    until: time,
+    held: { id, updates, maker: 0 }
+  })
+
+  it('call rivals those with the same number of updates that were held shorter', () => {
+    const spans = [span(1, 1, 5), span(2, 1, 9), span(3, 1, 2), span(4, 2, 1), span(5, 1, 1), span(1, 1, 1)]
+    const standing = standingsOf(spans)
+    const of = (id: number) => standing(spans.find(({ held }) => held?.id === id)?.held)
+    assert.equal(of(2), 'held most (odd update)')
+    assert.equal(of(1), 'first rival')
+    assert.equal(of(3), 'second rival')
+    assert.equal(of(5), 'further rivals')
+    assert.equal(of(4), 'held most (even update)')
+    assert.equal(standing(undefined), 'away')
+    assert.equal(standing({ id: 0, updates: 0, maker: undefined }), 'starting predictor')
+  })
+})
+
+describe('run lengths', () => {
+  it('say the same as the values', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(2)), values => {
+        const runs = runLengths(values)
+        assert.deepEqual(
+          runs.flatMap(({ value, start, end }) => new Array<number>(end - start).fill(value)),
+          values
+        )
+        for (const [i, run] of runs.slice(1).entries()) assert.notEqual(run.value, runs[i].value)
+      })
+    )
+  })
+})
