@@ -14,7 +14,7 @@ export function checkExactly(
   options: Pick<SimulateOptions, 'node' | 'topology' | 'observer'> = {}
 ): string | undefined {
   const inputs = new CountingInputs(scenario.inputs)
-  const exact = { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs), settle: true }
+  const exact = { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs), quiesce: true }
   try {
     return simulate(scenario, { ...options, ...exact, faults }).violations[0]
   } catch (error) {

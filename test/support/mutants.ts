@@ -18,7 +18,7 @@ type Simulator = typeof import('../../sim/index.js')
 
 /** Inside the project, so that packages resolve. */
 const FOLDER = resolve('dist/mutants')
-const ROOMS = ['sim', 'src/admb', 'src/learner', 'src/overlay']
+const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay']
 
 /**
  * The simulator of a mutant.
@@ -28,7 +28,7 @@ const ROOMS = ['sim', 'src/admb', 'src/learner', 'src/overlay']
 export async function mutantOf(name: string, changes: readonly Change[]): Promise<Simulator> {
   const root = resolve(FOLDER, name)
   rmSync(root, { recursive: true, force: true })
-  for (const room of ROOMS) cpSync(resolve('dist', room), resolve(root, room), { recursive: true })
+  for (const module of MODULES) cpSync(resolve('dist', module), resolve(root, module), { recursive: true })
   for (const { file, from, to } of changes) {
     const path = resolve(root, file)
     const code = readFileSync(path, 'utf8')

@@ -16,8 +16,8 @@ interface Mutant {
 
 const REPLAY: Change = {
   file: 'src/admb/current-predictor.js',
-  from: 'nextPredictor(parent, batch, name, this.#recipe)',
-  to: 'nextPredictor(parent, { sum: batch.sum, count: batch.count + 1 }, name, this.#recipe)'
+  from: 'nextPredictor(parent, batch, id, this.#recipe)',
+  to: 'nextPredictor(parent, { sum: batch.sum, count: batch.count + 1 }, id, this.#recipe)'
 }
 
 const REPAIRS: readonly Mutant[] = [
@@ -52,7 +52,7 @@ const REPAIRS: readonly Mutant[] = [
     without: 'the digest of what a step is replayed to',
     changes: [
       REPLAY,
-      { file: 'src/admb/current-predictor.js', from: 'if (predictor.name.digest !== name.digest)', to: 'if (false)' }
+      { file: 'src/admb/current-predictor.js', from: 'if (predictor.id.digest !== id.digest)', to: 'if (false)' }
     ],
     breaks: ['identity']
   },
@@ -71,7 +71,7 @@ const REPAIRS: readonly Mutant[] = [
   {
     without: 'the look for own gradients in a sum',
     changes: [
-      { file: 'src/admb/sums.js', from: '!this.#apart && segmentsOf(held.coverage, this.#self) > 0', to: 'false' }
+      { file: 'src/admb/sums.js', from: '!this.#apart && segmentsOf(neighbourSum.coverage, this.#self) > 0', to: 'false' }
     ],
     breaks: ['no echo', 'purity']
   },
@@ -137,8 +137,8 @@ const DEFECTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/node.js',
-        from: 'this.#holding.next(batch,',
-        to: 'this.#holding.next({ sum: batch.sum, count: batch.count + 1 },'
+        from: 'this.#current.next(batch,',
+        to: 'this.#current.next({ sum: batch.sum, count: batch.count + 1 },'
       }
     ],
     breaks: ['lineage']
