@@ -1,61 +1,108 @@
 /**
- * Running averages of the predictors used. All kinds but `none` are w̄ ← w̄ + γ·(w − w̄) with a weight γ that depends on the
- * number of updates only, computed with + − × ÷ alone so that every peer's average has equal bits.
+ * Running averages of the predictors. All kinds but `none` are w̄ ← w̄ + γ·(w − w̄), where the weight γ depends only on the number
+ * of updates. It is computed with + − × ÷ alone, so that every peer's average has the same bits.
  */
 import { OptionError } from './errors.js'
 import { portableExp } from './exp.js'
-import { describe, resolveNumbers } from './options.js'
+import { describe, type OptionTable, resolveOptions } from './options.js'
 import type { Averaging, Blocks } from './types.js'
 
-/** Which average, with its options. */
-export type AveragingSpec =
-  /** The paper's: the mean of all predictors, w̄ ← (v·w̄ + w)/(v+1). Right for a stream that does not change. */
-  | { readonly name: 'uniform' }
-  /** Weights halve every `halfLife` updates (default 1000); the plain mean until that many have been made. */
-  | { readonly name: 'exponential'; readonly halfLife?: number }
-  /**
-   * Polynomial decay (Shamir and Zhang, ICML 2013, section 4): the newest weighs (1+decay)/(v+1+decay), so about the last
-   * 1/(1+decay) of all updates counts. `decay` is 15 by default; 0 is the plain mean. The default.
-   */
-  | { readonly name: 'tail'; readonly decay?: number }
-  /** No average: the newest predictor in its place, for models of which a copy would not fit. */
-  | { readonly name: 'none' }
-
-export type AveragingName = AveragingSpec['name']
-export const averagingNames: readonly AveragingName[] = ['uniform', 'exponential', 'tail', 'none']
-/** Chosen by measurement: best or close to it on still data, and much better than the plain mean on drifting data. */
-export const defaultAveraging: AveragingSpec = { name: 'tail' }
-
-/** An averaging that tells its weight, so that a sparse trainer can apply it lazily. */
+/** An average that exposes its weight, so that a sparse trainer can apply it lazily. */
 export interface WeightedAveraging extends Averaging {
-  /** γ in (0, 1] for the predictor made by the update that `updates` others went before. */
+  /** γ in (0, 1] for the predictor of update `updates` + 1. */
   weight(updates: number): number
 }
 
+/** An average with the metadata that the command line needs. */
+interface AveragingDefinition<Options> {
+  /** One line for `--average help`. */
+  readonly summary: string
+  readonly options: OptionTable<Options>
+  /** @throws OptionError */
+  create(options: Options): WeightedAveraging
+}
+
+/** The paper's average, the mean of all predictors: w̄ ← (v·w̄ + w)/(v+1). Suits a stream that does not change. */
+const uniform: AveragingDefinition<object> = {
+  summary: 'mean of all predictors, as in the paper',
+  options: {},
+  create(given) {
+    resolveOptions('average uniform', {}, given)
+    return weighted('uniform', {}, updates => 1 / (updates + 1))
+  }
+}
+
+interface ExponentialOptions {
+  /** Updates after which a predictor's weight halves. The average is the plain mean until then. @default 1000 */
+  readonly halfLife?: number
+}
+const exponentialOptions = {
+  halfLife: { default: 1000, min: 0, isMinExcluded: true, help: "updates after which a predictor's weight halves" }
+} as const
+const exponential: AveragingDefinition<ExponentialOptions> = {
+  summary: 'exponentially decaying weights',
+  options: exponentialOptions,
+  create(given) {
+    const values = resolveOptions('average exponential', exponentialOptions, given)
+    const least = 1 - portableExp(-Math.LN2 / values.halfLife)
+    return weighted('exponential', values, updates => Math.max(least, 1 / (updates + 1)))
+  }
+}
+
+interface TailOptions {
+  /** The newest predictor weighs (1+decay)/(v+1+decay), so about the last 1/(1+decay) of all updates counts. 0 is the plain mean. @default 15 */
+  readonly decay?: number
+}
+const tailOptions = {
+  decay: { default: 15, min: 0, help: 'about the last 1/(1+decay) of all updates counts' }
+} as const
+/** Polynomial decay (Shamir and Zhang, ICML 2013, section 4). */
+const tail: AveragingDefinition<TailOptions> = {
+  summary: 'mean of about the last sixteenth of all predictors (Shamir and Zhang, 2013)',
+  options: tailOptions,
+  create(given) {
+    const values = resolveOptions('average tail', tailOptions, given)
+    return weighted('tail', values, updates => (1 + values.decay) / (updates + 1 + values.decay))
+  }
+}
+
+/** The newest predictor instead of an average, for models of which a second copy does not fit into memory. */
+const none: AveragingDefinition<object> = {
+  summary: 'no average: predictions come from the newest predictor',
+  options: {},
+  create(given) {
+    resolveOptions('average none', {}, given)
+    return { name: 'none', description: 'none()', weight: () => 1, average: (_, parameters) => [...parameters] }
+  }
+}
+
+/** A definition, whatever its options. */
+type Entry = Omit<AveragingDefinition<never>, 'options'> & { readonly options: OptionTable<object> }
+
+/** The registry of averages. A new average is one definition and one line here. */
+export const averages = { uniform, exponential, tail, none } as const satisfies Readonly<Record<string, Entry>>
+
+type Averages = typeof averages
+export type AveragingName = keyof Averages
+export const averagingNames = Object.keys(averages) as readonly AveragingName[]
+
+type OptionsOf<Average> = Average extends AveragingDefinition<infer Options> ? Options : never
+
+/** An average with its options, as plain data. */
+export type AveragingSpec = {
+  [Name in AveragingName]: { readonly name: Name } & OptionsOf<Averages[Name]>
+}[AveragingName]
+
+/** Chosen by measurement: best or close to it on stationary data, and much better than the plain mean on drifting data. */
+export const defaultAveraging: AveragingSpec = { name: 'tail' }
+
 /** @throws OptionError for an unknown name or option, or a value out of range */
 export function createAveraging(spec: AveragingSpec = defaultAveraging): WeightedAveraging {
-  switch (spec.name) {
-    case 'uniform':
-      resolveNumbers('average uniform', {}, spec)
-      return weighted(spec.name, {}, updates => 1 / (updates + 1))
-    case 'exponential': {
-      const options = { halfLife: { preset: 1000, least: 0, above: true } } as const
-      const values = resolveNumbers('average exponential', options, spec)
-      const least = 1 - portableExp(-Math.LN2 / values.halfLife)
-      return weighted(spec.name, values, updates => Math.max(least, 1 / (updates + 1)))
-    }
-    case 'tail': {
-      const values = resolveNumbers('average tail', { decay: { preset: 15, least: 0 } } as const, spec)
-      return weighted(spec.name, values, updates => (1 + values.decay) / (updates + 1 + values.decay))
-    }
-    case 'none':
-      resolveNumbers('average none', {}, spec)
-      return { name: spec.name, description: 'none()', weight: () => 1, average: (_, parameters) => [...parameters] }
-    default:
-      throw new OptionError(
-        `unknown average ${String((spec satisfies never as AveragingSpec).name)}: use one of ${averagingNames.join(', ')}`
-      )
+  if (!Object.hasOwn(averages, spec.name)) {
+    throw new OptionError(`unknown average '${spec.name}'; expected one of ${averagingNames.join(', ')}`)
   }
+  const { create }: Entry = averages[spec.name]
+  return create(spec as never)
 }
 
 function weighted(
@@ -79,7 +126,7 @@ function mix(previous: Blocks, parameters: Blocks, weight: number): Float32Array
   })
 }
 
-/** One block's average, in place. @param weight the averaging's, see there */
+/** Updates the average of one block in place. @param weight γ, see `WeightedAveraging` */
 export function mixInto(average: Float32Array, now: Float32Array, weight: number): void {
   for (let i = 0; i < average.length; i++) average[i] += weight * (now[i] - average[i])
 }

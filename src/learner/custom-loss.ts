@@ -4,7 +4,7 @@ import { type CustomName, customLoss } from './custom.js'
 import { ExampleError } from './errors.js'
 import { addPenalty, LinearLearner } from './linear.js'
 import { checkDimension, checkGradient, checkLabel } from './model.js'
-import { resolveNumbers } from './options.js'
+import { l2Option, resolveOptions } from './options.js'
 import type { Blocks, Examples, Learner, Prediction, Score } from './types.js'
 
 export interface CustomLossOptions {
@@ -18,11 +18,7 @@ export interface CustomLossOptions {
 /** @throws OptionError if no plug-in has the loss, or dimension or l2 make no sense */
 export function createCustomLearner({ model, dimension, l2 }: CustomLossOptions): Learner {
   checkDimension(dimension)
-  return new OwnLossLearner(
-    model,
-    dimension,
-    resolveNumbers(`model ${model}`, { l2: { preset: 0, least: 0 } }, { l2 }).l2
-  )
+  return new OwnLossLearner(model, dimension, resolveOptions(`model ${model}`, l2Option, { l2 }).l2)
 }
 
 class OwnLossLearner extends LinearLearner implements Learner {

@@ -4,6 +4,7 @@ export { DivergenceError } from '../base/errors.js'
 export {
   type AveragingName,
   type AveragingSpec,
+  averages,
   averagingNames,
   createAveraging,
   defaultAveraging,
@@ -31,15 +32,16 @@ export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from '
 export { featuresOf } from './hindsight-problem.js'
 export { createLearner } from './linear.js'
 export { checkLabel, type ModelName, type ModelOptions, modelNames } from './model.js'
-export { isBlockwise } from './rules/blockwise.js'
 export {
   createRule,
   defaultNetworkRule,
   defaultRule,
+  isBlockwise,
   type RuleName,
   type RuleSpec,
   ruleFor,
-  ruleNames
+  ruleNames,
+  rules
 } from './rules/index.js'
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
 export { type Engine, newProgress, type PredictWith, type Rest, type Trained } from './trainer.js'

@@ -16,7 +16,7 @@ import {
   outputsOf,
   scalarLossOf
 } from './model.js'
-import { resolveNumbers } from './options.js'
+import { l2Option, resolveOptions } from './options.js'
 import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './types.js'
 
 /**
@@ -27,7 +27,7 @@ export function createLearner(options: ModelOptions): Learner {
   const { model, dimension, classes } = options
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
-  const { l2 } = resolveNumbers(`model ${model}`, { l2: { preset: 0, least: 0 } }, { l2: options.l2 })
+  const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: options.l2 })
   const loss = scalarLossOf(model)
   return loss === undefined
     ? new SoftmaxLearner(dimension, outputs, l2)

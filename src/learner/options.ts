@@ -1,57 +1,100 @@
 /**
- * Checked numeric options with defaults, shared by rules, averaging and models, so that a misspelt name or a value out of
- * range always gives the same kind of line, and so that equal configurations have equal descriptions.
+ * Options with defaults, ranges and help texts, shared by rules, averages and models: a misspelt name or a value out of range
+ * gives the same kind of message everywhere, and equal configurations have equal descriptions.
  */
 import { OptionError } from './errors.js'
 
-/** What one numeric option takes. `preset` undefined: the option is off unless given. */
+/** A numeric option. */
 export interface NumberOption {
-  readonly preset: number | undefined
+  /** Undefined: the option is off unless it is given. */
+  readonly default: number | undefined
   /** Smallest value allowed. */
-  readonly least: number
-  /** Whether `least` itself is excluded. */
-  readonly above?: boolean
+  readonly min: number
+  /** Whether `min` itself is excluded. */
+  readonly isMinExcluded?: boolean
   /** Values must be smaller than this. */
   readonly below?: number
+  /** What the option does, with its unit. */
+  readonly help: string
 }
 
-export type NumberOptions = Readonly<Record<string, NumberOption>>
-export type Numbers<T extends NumberOptions> = {
-  readonly [K in keyof T]: T[K]['preset'] extends number ? number : number | undefined
+/** An option that takes one of a few values. */
+export interface ChoiceOption {
+  readonly default: string
+  readonly choices: readonly string[]
+  readonly help: string
 }
 
-function check(owner: string, key: string, option: NumberOption, value: unknown): number {
-  const { least, above, below } = option
-  const ok =
-    typeof value === 'number' &&
-    Number.isFinite(value) &&
-    (above ? value > least : value >= least) &&
-    (below === undefined || value < below)
-  if (ok) return value
-  const range = `${above ? 'above' : 'at least'} ${least}${below === undefined ? '' : ` and below ${below}`}`
-  throw new OptionError(`${owner}: ${key} must be a number ${range}, not ${String(value)}`)
+/** One entry for each option, in the order of descriptions. A type that lacks one does not compile. */
+export type OptionTable<Options> = { readonly [Key in keyof Required<Options>]: NumberOption | ChoiceOption }
+
+/** Option values with the defaults filled in. */
+export type Resolved<Table> = {
+  readonly [Key in keyof Table]: Table[Key] extends { readonly choices: readonly (infer Choice)[] }
+    ? Choice
+    : Table[Key] extends { readonly default: number }
+      ? number
+      : number | undefined
 }
 
 /**
- * Fills in defaults and checks what was given; `name` is let through, any other unknown key is refused.
+ * Fills in defaults and checks the given values. The key `name` is ignored.
  * @param owner what the message names, such as `rule adagrad`
  * @throws OptionError for an unknown key or a value out of range
  */
-export function resolveNumbers<T extends NumberOptions>(owner: string, options: T, given: object): Numbers<T> {
-  const resolved: Record<string, number | undefined> = {}
+export function resolveOptions<const Table extends Readonly<Record<string, NumberOption | ChoiceOption>>>(
+  owner: string,
+  table: Table,
+  given: object
+): Resolved<Table> {
   for (const key of Object.keys(given)) {
-    if (key === 'name' || Object.hasOwn(options, key)) continue
-    throw new OptionError(`${owner}: unknown option ${key}; it takes ${Object.keys(options).join(', ') || 'none'}`)
+    if (key === 'name' || Object.hasOwn(table, key)) continue
+    throw new OptionError(`${owner}: unknown option ${key}; expected one of ${Object.keys(table).join(', ') || 'none'}`)
   }
-  for (const [key, option] of Object.entries(options)) {
+  const values = Object.entries(table).map(([key, option]) => {
     const value: unknown = (given as Record<string, unknown>)[key]
-    resolved[key] = value === undefined ? option.preset : check(owner, key, option, value)
-  }
-  return resolved as Numbers<T>
+    if (value === undefined) return [key, option.default]
+    return [key, 'choices' in option ? checkChoice(owner, key, option, value) : checkNumber(owner, key, option, value)]
+  })
+  return Object.fromEntries(values) as Resolved<Table>
 }
 
-/** Canonical text, `name(key=value,…)` in the order of the option table; options that are off are left out. */
+function checkNumber(owner: string, key: string, option: NumberOption, value: unknown): number {
+  const { min, isMinExcluded, below } = option
+  const isInRange =
+    typeof value === 'number' &&
+    Number.isFinite(value) &&
+    (isMinExcluded ? value > min : value >= min) &&
+    (below === undefined || value < below)
+  if (isInRange) return value
+  throw new OptionError(`${owner}: ${key} must be a number ${rangeOf(option)}, not ${String(value)}`)
+}
+
+function checkChoice(owner: string, key: string, { choices }: ChoiceOption, value: unknown): string {
+  if (choices.includes(value as string)) return value as string
+  throw new OptionError(`${owner}: ${key} must be ${choices.join(' or ')}, not ${String(value)}`)
+}
+
+/** The values that a numeric option takes, such as `at least 0 and below 1`. */
+export function rangeOf({ min, isMinExcluded, below }: NumberOption): string {
+  return `${isMinExcluded ? 'above' : 'at least'} ${min}${below === undefined ? '' : ` and below ${below}`}`
+}
+
+/** Canonical text, `name(key=value,…)` in the order of the option table. Options that are off are left out. */
 export function describe(name: string, values: Readonly<Record<string, number | string | undefined>>): string {
   const parts = Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}`]))
   return `${name}(${parts.join(',')})`
 }
+
+/** λ of the penalty λ/2·‖w‖², the option that all linear models share. */
+export const l2Option = { l2: { default: 0, min: 0, help: 'λ of the penalty λ/2·‖w‖²' } } as const
+
+/** Radius of the ball that parameters are projected onto, the option that most rules share. */
+export const radiusOption = {
+  radius: {
+    default: undefined,
+    min: 0,
+    isMinExcluded: true,
+    help: 'radius of the Euclidean ball that parameters are projected onto'
+  }
+} as const

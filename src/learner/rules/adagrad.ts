@@ -1,50 +1,50 @@
 /**
- * The default rule: AdaGrad with a diagonal metric (Duchi, Hazan and Singer, JMLR 2011), whose steps fit themselves to
- * each feature's scale and frequency. Three things are ours, all measured to help out of the box on real streams: a batch
- * of n gradients counts as n in the accumulator, a weight's step grows with the weight, and a batch's step may be kept
- * from promising more than the loss has to give.
+ * The default rule for linear models: AdaGrad with a diagonal metric (Duchi, Hazan and Singer, JMLR 2011), which adapts the step
+ * to each feature's scale and frequency. Three additions improve it on real streams without tuning (docs/benchmarks.md): a batch
+ * of n gradients counts as n in the accumulator, a weight's step grows with the weight, and the decrease of the loss that a
+ * batch's step predicts can be limited.
  */
 import { projectOntoBall } from '../blocks.js'
-import { describe, resolveNumbers } from '../options.js'
+import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks, UpdateRule } from '../types.js'
+import type { RuleDefinition } from './definition.js'
 
 export interface AdagradOptions {
-  /** Smallest step of a weight, in units of the weight. Default 0.2. */
+  /** Smallest step of a weight, in units of the weight. @default 0.2 */
   readonly step?: number
-  /** Start of the accumulator, in squared gradients of one input. Default 0.01. */
+  /** Initial value of the accumulator, in squared gradients of one input. @default 0.01 */
   readonly initial?: number
-  /** The step is at least this share of the weight's size: lets weights reach any scale soon. Default 0.5; 0 is plain AdaGrad. */
+  /** The step is at least this share of the weight's magnitude, so that weights reach any scale soon. 0 is plain AdaGrad. @default 0.5 */
   readonly growth?: number
   /**
-   * Most by which a batch's step may lower the mean loss to first order (−Δw·ḡ), in units of the loss; a longer one is cut.
-   * Every weight's first step has full length, which over many features at once is far too long. Without effect on
-   * batches of one, whose gradient promises nothing about the next input. Default: no limit; `ruleFor` makes it 1 nat for
-   * classification.
+   * Limit of the decrease of the mean loss that a batch's step predicts to first order (−Δw·ḡ), in units of the loss. A longer
+   * step is shortened. Without this limit, the first step of every weight has full length, which is too long over many
+   * features at once. It does not apply to batches of one. @default no limit; `ruleFor` sets 1 nat for classification
    */
   readonly maxLossDecrease?: number
-  /** Radius of the Euclidean ball that parameters are projected onto. Default: none. */
+  /** Radius of the Euclidean ball that parameters are projected onto. @default none */
   readonly radius?: number
 }
 
-export interface AdagradValues {
-  readonly step: number
-  readonly initial: number
-  readonly growth: number
-  readonly maxLossDecrease: number | undefined
-  readonly radius: number | undefined
-}
-
 const options = {
-  step: { preset: 0.2, least: 0, above: true },
-  initial: { preset: 0.01, least: 0, above: true },
-  growth: { preset: 0.5, least: 0 },
-  maxLossDecrease: { preset: undefined, least: 0, above: true },
-  radius: { preset: undefined, least: 0, above: true }
+  step: { default: 0.2, min: 0, isMinExcluded: true, help: 'smallest step of a weight' },
+  initial: { default: 0.01, min: 0, isMinExcluded: true, help: 'initial squared gradient of the accumulator' },
+  growth: { default: 0.5, min: 0, help: "smallest step as a share of the weight's magnitude" },
+  maxLossDecrease: {
+    default: undefined,
+    min: 0,
+    isMinExcluded: true,
+    help: 'limit of the predicted decrease of the mean loss (1 for classification)'
+  },
+  ...radiusOption
 } as const
 
-/** The options with their defaults filled in. @throws OptionError */
-export function adagradValues(given: AdagradOptions): AdagradValues {
-  return resolveNumbers('rule adagrad', options, given)
+/** Options with their defaults filled in. */
+export type AdagradValues = ReturnType<typeof adagradValues>
+
+/** @throws OptionError */
+export function adagradValues(given: AdagradOptions) {
+  return resolveOptions('rule adagrad', options, given)
 }
 
 /**
@@ -60,51 +60,57 @@ export function adagradWeight(
   initial: number
 ): number {
   const relative = growth * Math.abs(weight)
-  // Twice the maximum, without a branch on data, which no processor could foresee.
+  // Twice the maximum, without a branch that depends on data.
   const twice = relative + step + Math.abs(relative - step)
   return weight - (0.5 * twice * h) / Math.sqrt(initial + squares)
 }
 
 /**
- * With h = sum/√n: a ← a + h², w ← w − max(step, growth·|w|)·h/√(initial + a), cut to `maxLossDecrease`, then Π_W. State: a, shaped like the
- * parameters. Since h² is about the sum of n squared gradients' noise, `initial` means the same for every batch size.
+ * With h = sum/√n: a ← a + h², w ← w − max(step, growth·|w|)·h/√(initial + a), shortened to `maxLossDecrease`, then Π_W. State:
+ * a, shaped like the parameters. Since h² estimates the sum of n squared gradients' noise, `initial` has the same effect at
+ * every batch size.
  */
-export function adagrad(given: AdagradOptions): UpdateRule {
-  const values = adagradValues(given)
-  const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY } = values
-  const shorten = (parameters: Float32Array[], from: Blocks, decrease: number) => {
-    if (decrease > maxLossDecrease) shrinkStep(parameters, from, maxLossDecrease / decrease)
-  }
-  return {
-    name: 'adagrad',
-    description: describe('adagrad', { ...values }),
-    stateLayout: layout => ({
-      blocks: layout.blocks.map(block => ({ name: `${block.name}.squares`, length: block.length }))
-    }),
-    step: (previous, sum, count) => {
-      const scale = Math.sqrt(count)
-      const state = previous.state.map(block => block.slice())
-      const parameters = previous.parameters.map((block, k) => {
-        const next = block.slice()
-        const gradient = sum[k]
-        const squares = state[k]
-        for (let i = 0; i < next.length; i++) {
-          const h = gradient[i] / scale
-          if (h === 0) continue
-          squares[i] += h * h
-          next[i] = adagradWeight(next[i], h, squares[i], step, growth, initial)
+export const adagrad: RuleDefinition<AdagradOptions> = {
+  summary: 'AdaGrad with a diagonal metric; needs no tuning (Duchi et al., 2011)',
+  options,
+  isBlockwise: ({ radius, maxLossDecrease }) => radius === undefined && maxLossDecrease === undefined,
+  create(given): UpdateRule {
+    const values = adagradValues(given)
+    const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY } = values
+    return {
+      name: 'adagrad',
+      description: describe('adagrad', values),
+      stateLayout: layout => ({
+        blocks: layout.blocks.map(block => ({ name: `${block.name}.squares`, length: block.length }))
+      }),
+      step: (previous, sum, count) => {
+        const scale = Math.sqrt(count)
+        const state = previous.state.map(block => block.slice())
+        const parameters = previous.parameters.map((block, k) => {
+          const next = block.slice()
+          const gradient = sum[k]
+          const squares = state[k]
+          for (let i = 0; i < next.length; i++) {
+            const h = gradient[i] / scale
+            if (h === 0) continue
+            squares[i] += h * h
+            next[i] = adagradWeight(next[i], h, squares[i], step, growth, initial)
+          }
+          return next
+        })
+        if (count > 1) {
+          const decrease = predictedDecrease(parameters, previous.parameters, sum) / count
+          if (decrease > maxLossDecrease) shorten(parameters, previous.parameters, maxLossDecrease / decrease)
         }
-        return next
-      })
-      if (count > 1) shorten(parameters, previous.parameters, promised(parameters, previous.parameters, sum) / count)
-      projectOntoBall(parameters, values.radius)
-      return { parameters, state }
+        projectOntoBall(parameters, values.radius)
+        return { parameters, state }
+      }
     }
   }
 }
 
-/** −Δw·(Σg): by how much the step lowers the batch's summed loss to first order. */
-function promised(parameters: Blocks, from: Blocks, sum: Blocks): number {
+/** −Δw·(Σg): the first-order decrease of the batch's summed loss. */
+function predictedDecrease(parameters: Blocks, from: Blocks, sum: Blocks): number {
   let decrease = 0
   for (let k = 0; k < parameters.length; k++) {
     const [next, before, gradient] = [parameters[k], from[k], sum[k]]
@@ -113,8 +119,8 @@ function promised(parameters: Blocks, from: Blocks, sum: Blocks): number {
   return decrease
 }
 
-/** Takes only that share of the step. */
-function shrinkStep(parameters: Float32Array[], from: Blocks, share: number): void {
+/** Scales a step to a share of its length. */
+function shorten(parameters: Float32Array[], from: Blocks, share: number): void {
   for (const [k, next] of parameters.entries()) {
     const before = from[k]
     for (let i = 0; i < next.length; i++) next[i] = before[i] + share * (next[i] - before[i])

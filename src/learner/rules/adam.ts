@@ -1,62 +1,67 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
 import { projectOntoBall } from '../blocks.js'
-import { describe, resolveNumbers } from '../options.js'
-import type { UpdateRule } from '../types.js'
-import { withPureStep } from './in-place.js'
+import { describe, radiusOption, resolveOptions } from '../options.js'
+import { type RuleDefinition, withPureStep } from './definition.js'
 
 export interface AdamOptions {
-  /** Step size, about the most a weight moves in one update. Default 0.001. */
+  /** Step size, an approximate bound of a weight's change in one update. @default 0.001 */
   readonly step?: number
-  /** Decay of the mean gradient. Default 0.9. */
+  /** Decay of the mean gradient. @default 0.9 */
   readonly beta1?: number
-  /** Decay of the mean squared gradient. Default 0.999. */
+  /** Decay of the mean squared gradient. @default 0.999 */
   readonly beta2?: number
-  /** Added to the root in the denominator. Default 1e-8. */
+  /** Added to the root in the denominator. @default 1e-8 */
   readonly epsilon?: number
-  /** Radius of the Euclidean ball that parameters are projected onto. Default: none. */
+  /** Radius of the Euclidean ball that parameters are projected onto. @default none */
   readonly radius?: number
 }
 
 const options = {
-  step: { preset: 0.001, least: 0, above: true },
-  beta1: { preset: 0.9, least: 0, below: 1 },
-  beta2: { preset: 0.999, least: 0, below: 1 },
-  epsilon: { preset: 1e-8, least: 0, above: true },
-  radius: { preset: undefined, least: 0, above: true }
+  step: { default: 0.001, min: 0, isMinExcluded: true, help: 'step size' },
+  beta1: { default: 0.9, min: 0, below: 1, help: 'decay of the mean gradient' },
+  beta2: { default: 0.999, min: 0, below: 1, help: 'decay of the mean squared gradient' },
+  epsilon: { default: 1e-8, min: 0, isMinExcluded: true, help: 'added to the root in the denominator' },
+  ...radiusOption
 } as const
 
 /**
  * State: for each block its mean gradient m and then its mean square v, and last `corrections` = (1 − β₁^t, 1 − β₂^t),
- * kept by recurrence so that no power function is needed.
+ * computed by recurrence so that no power function is needed.
  */
-export function adam(given: AdamOptions): UpdateRule {
-  const values = resolveNumbers('rule adam', options, given)
-  const { beta1, beta2 } = values
-  return withPureStep({
-    name: 'adam',
-    description: describe('adam', values),
-    stateLayout: layout => ({
-      blocks: [
-        ...layout.blocks.flatMap(({ name, length }) => [
-          { name: `${name}.mean`, length },
-          { name: `${name}.square`, length }
-        ]),
-        { name: 'corrections', length: 2 }
-      ]
-    }),
-    stepInPlace: ({ parameters, state }, sum, count) => {
-      const corrections = state[2 * sum.length]
-      corrections[0] = beta1 * corrections[0] + (1 - beta1)
-      corrections[1] = beta2 * corrections[1] + (1 - beta2)
-      for (const [k, block] of parameters.entries()) {
-        push(block, state[2 * k], state[2 * k + 1], corrections, sum[k], count, values)
+export const adam: RuleDefinition<AdamOptions> = {
+  summary: 'Adam, the default for networks (Kingma and Ba, 2015)',
+  options,
+  isBlockwise: ({ radius }) => radius === undefined,
+  eightBitState: 'elementwise',
+  create(given) {
+    const values = resolveOptions('rule adam', options, given)
+    const { beta1, beta2 } = values
+    return withPureStep({
+      name: 'adam',
+      description: describe('adam', values),
+      stateLayout: layout => ({
+        blocks: [
+          ...layout.blocks.flatMap(({ name, length }) => [
+            { name: `${name}.mean`, length },
+            { name: `${name}.square`, length }
+          ]),
+          { name: 'corrections', length: 2 }
+        ]
+      }),
+      stepInPlace: ({ parameters, state }, sum, count) => {
+        const corrections = state[2 * sum.length]
+        corrections[0] = beta1 * corrections[0] + (1 - beta1)
+        corrections[1] = beta2 * corrections[1] + (1 - beta2)
+        for (const [k, block] of parameters.entries()) {
+          stepBlock(block, state[2 * k], state[2 * k + 1], corrections, sum[k], count, values)
+        }
+        projectOntoBall(parameters, values.radius)
       }
-      projectOntoBall(parameters, values.radius)
-    }
-  })
+    })
+  }
 }
 
-function push(
+function stepBlock(
   block: Float32Array,
   mean: Float32Array,
   square: Float32Array,

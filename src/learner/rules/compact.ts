@@ -1,36 +1,38 @@
 /**
- * A rule whose state takes eight bits a number instead of 32, for models whose optimizer would else be larger than they are.
- * It is part of the rule, as it changes what is computed: all peers round alike.
+ * Rules whose state takes eight bits a number instead of 32, for models whose optimizer state would otherwise be larger than the
+ * model. The option is part of the rule, because it changes the result: all peers must round alike.
  */
-
 import { statePlaces } from '../blocks.js'
 import { OptionError } from '../errors.js'
 import type { Layout, UpdateRule } from '../types.js'
 import { PACK_STRIDE, pack, packedLength, unpack } from './eight-bit.js'
 
-/** How a block of a rule's state is kept: as it is, or in eight bits. Of mean squares the root is kept, which halves their range. */
-export type Keeping = 'plain' | 'signed' | 'squares'
+/** Encoding of a block of state. `squares` stores the root of mean squares, which halves their range. */
+type Encoding = 'float32' | 'signed' | 'squares'
 
-/** Numbers that are stepped at once where a rule looks at each number alone: little enough for the processor's cache. */
+/** Means and velocities are signed, squares are not, and counters stay as they are. */
+function encodingOf(stateBlock: string): Encoding {
+  if (stateBlock.endsWith('.mean') || stateBlock.endsWith('.velocity')) return 'signed'
+  return stateBlock.endsWith('.square') ? 'squares' : 'float32'
+}
+
+/** Numbers that an elementwise rule steps at once, so that they fit into the processor's cache. */
 const SECTION = 4 * PACK_STRIDE
 
-/**
- * @param keepingOf by a state block's name
- * @param isElementwise whether the rule looks at each number alone, counters apart
- */
-export function compact(rule: UpdateRule, keepingOf: (name: string) => Keeping, isElementwise: boolean): UpdateRule {
+/** @param isElementwise whether the rule looks at each number alone, counters apart */
+export function compact(rule: UpdateRule, isElementwise: boolean): UpdateRule {
   const stateOf = (length: number) => rule.stateLayout({ blocks: [{ name: '', length }] }).blocks
   return {
     name: rule.name,
     description: rule.description.replace(/\)$/, ',bits=8)'),
-    stateLayout: layout => packedLayout(rule.stateLayout(layout), keepingOf),
+    stateLayout: layout => packedLayout(rule.stateLayout(layout)),
     step(previous, sum, count, updates) {
       const layout = { blocks: sum.map(({ length }, k) => ({ name: String(k), length })) }
       const places = statePlaces(rule, layout)
       const state: Float32Array[] = previous.state.map(block => new Float32Array(block.length))
       const parameters = previous.parameters.map((block, k) => {
         const { length } = block
-        const kinds = stateOf(length).map(({ name }) => keepingOf(name))
+        const kinds = stateOf(length).map(({ name }) => encodingOf(name))
         const next = new Float32Array(length)
         const size = isElementwise ? SECTION : Math.max(1, length)
         for (let start = 0; start < length; start += size) {
@@ -38,15 +40,15 @@ export function compact(rule: UpdateRule, keepingOf: (name: string) => Keeping, 
           const stepped = rule.step(
             {
               parameters: [block.subarray(start, end)],
-              state: kinds.map((keeping, i) => unpacked(previous.state[places[k][i]], keeping, length, start, end))
+              state: kinds.map((encoding, i) => unpacked(previous.state[places[k][i]], encoding, length, start, end))
             },
             [sum[k].subarray(start, end)],
             count,
             updates
           )
           next.set(stepped.parameters[0], start)
-          for (const [i, keeping] of kinds.entries()) {
-            packInto(state[places[k][i]], stepped.state[i], keeping, length, start)
+          for (const [i, encoding] of kinds.entries()) {
+            packInto(state[places[k][i]], stepped.state[i], encoding, length, start)
           }
         }
         return next
@@ -67,27 +69,27 @@ export function isCompact(
   return true
 }
 
-function packedLayout({ blocks }: Layout, keepingOf: (name: string) => Keeping): Layout {
+function packedLayout({ blocks }: Layout): Layout {
   return {
     blocks: blocks.map(({ name, length }) => ({
       name,
-      length: keepingOf(name) === 'plain' ? length : packedLength(length)
+      length: encodingOf(name) === 'float32' ? length : packedLength(length)
     }))
   }
 }
 
-function packInto(into: Float32Array, values: Float32Array, keeping: Keeping, length: number, start: number): void {
-  if (keeping === 'plain') into.set(values)
-  else if (keeping === 'signed') pack(values, 'signed', into, length, start)
+function packInto(into: Float32Array, values: Float32Array, encoding: Encoding, length: number, start: number): void {
+  if (encoding === 'float32') into.set(values)
+  else if (encoding === 'signed') pack(values, 'signed', into, length, start)
   else {
     for (let i = 0; i < values.length; i++) values[i] = Math.sqrt(values[i])
     pack(values, 'unsigned', into, length, start)
   }
 }
 
-function unpacked(block: Float32Array, keeping: Keeping, length: number, start: number, end: number): Float32Array {
-  if (keeping === 'plain') return block
-  if (keeping === 'signed') return unpack(block, 'signed', length, start, end)
+function unpacked(block: Float32Array, encoding: Encoding, length: number, start: number, end: number): Float32Array {
+  if (encoding === 'float32') return block
+  if (encoding === 'signed') return unpack(block, 'signed', length, start, end)
   const values = unpack(block, 'unsigned', length, start, end)
   for (let i = 0; i < values.length; i++) values[i] *= values[i]
   return values

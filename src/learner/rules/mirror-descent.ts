@@ -6,45 +6,59 @@
 import { projectOntoBall } from '../blocks.js'
 import { OptionError } from '../errors.js'
 import { portableExp } from '../exp.js'
-import { describe } from '../options.js'
-import type { Blocks, UpdateRule } from '../types.js'
-import { advance, divisor, type ScheduleOptions, scheduleBlock, scheduleValues } from './schedule.js'
+import { describe, resolveOptions } from '../options.js'
+import type { Blocks } from '../types.js'
+import type { RuleDefinition } from './definition.js'
+import { advance, divisor, type ScheduleOptions, scheduleBlock, scheduleOptions } from './schedule.js'
 
 export interface MirrorDescentOptions extends ScheduleOptions {
   /**
-   * `euclidean` (default), or `entropic`: parameters stay on the probability simplex over all blocks together
-   * (w ≥ 0, Σw = 1), all-zero parameters stand for its centre, and a radius is not allowed.
+   * `entropic`: parameters stay on the probability simplex over all blocks together (w ≥ 0, Σw = 1), all-zero parameters stand
+   * for its centre, and a radius is not allowed. @default 'euclidean'
    */
   readonly geometry?: 'euclidean' | 'entropic'
 }
 
-/** Keeps every weight able to grow again: one that reached zero never could. */
-const SMALLEST = 1e-30
+const options = {
+  geometry: {
+    default: 'euclidean',
+    choices: ['euclidean', 'entropic'],
+    help: 'entropic: exponentiated gradient on the simplex'
+  },
+  ...scheduleOptions
+} as const
+
+/** Smallest weight of the entropic geometry. A weight of zero could never grow again. */
+const MIN_WEIGHT = 1e-30
 
 /** State: the schedule's counters. Step: the batch's gradient sum divided by L·M + (σ/D)·√N, see schedule.ts. */
-export function mirrorDescent({ geometry = 'euclidean', ...given }: MirrorDescentOptions): UpdateRule {
-  const values = scheduleValues('rule mirror-descent', given)
-  if (geometry !== 'euclidean' && geometry !== 'entropic')
-    throw new OptionError(`rule mirror-descent: geometry must be euclidean or entropic, not ${String(geometry)}`)
-  if (geometry === 'entropic' && values.radius !== undefined)
-    throw new OptionError('rule mirror-descent: the entropic geometry stays on the simplex: leave radius out')
-  return {
-    name: 'mirror-descent',
-    description: describe('mirror-descent', { geometry, ...values }),
-    stateLayout: () => ({ blocks: [scheduleBlock] }),
-    step: (previous, sum, count) => {
-      const schedule = advance(previous.state[0], count)
-      const divideBy = divisor(schedule, values)
-      if (geometry === 'entropic')
-        return { parameters: exponentiated(previous.parameters, sum, divideBy), state: [schedule] }
-      const parameters = previous.parameters.map((block, k) => {
-        const gradient = sum[k]
-        const next = new Float32Array(block.length)
-        for (let i = 0; i < next.length; i++) next[i] = block[i] - gradient[i] / divideBy
-        return next
-      })
-      projectOntoBall(parameters, values.radius)
-      return { parameters, state: [schedule] }
+export const mirrorDescent: RuleDefinition<MirrorDescentOptions> = {
+  summary: 'mirror descent: projected or exponentiated gradient (Beck and Teboulle, 2003)',
+  options,
+  isBlockwise: ({ radius, geometry }) => radius === undefined && geometry !== 'entropic',
+  create(given) {
+    const values = resolveOptions('rule mirror-descent', options, given)
+    const { geometry } = values
+    if (geometry === 'entropic' && values.radius !== undefined)
+      throw new OptionError('rule mirror-descent: the entropic geometry stays on the simplex: leave radius out')
+    return {
+      name: 'mirror-descent',
+      description: describe('mirror-descent', values),
+      stateLayout: () => ({ blocks: [scheduleBlock] }),
+      step: (previous, sum, count) => {
+        const schedule = advance(previous.state[0], count)
+        const divideBy = divisor(schedule, values)
+        if (geometry === 'entropic')
+          return { parameters: exponentiated(previous.parameters, sum, divideBy), state: [schedule] }
+        const parameters = previous.parameters.map((block, k) => {
+          const gradient = sum[k]
+          const next = new Float32Array(block.length)
+          for (let i = 0; i < next.length; i++) next[i] = block[i] - gradient[i] / divideBy
+          return next
+        })
+        projectOntoBall(parameters, values.radius)
+        return { parameters, state: [schedule] }
+      }
     }
   }
 }
@@ -59,5 +73,5 @@ function exponentiated(parameters: Blocks, sum: Blocks, divideBy: number): Float
   )
   let total = 0
   for (const block of raw) for (let i = 0; i < block.length; i++) total += block[i]
-  return raw.map(block => Float32Array.from(block, w => Math.max(SMALLEST, w / total)))
+  return raw.map(block => Float32Array.from(block, w => Math.max(MIN_WEIGHT, w / total)))
 }

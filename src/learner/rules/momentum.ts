@@ -1,41 +1,46 @@
-/** Gradient descent with heavy-ball momentum (Polyak, 1964), for models whose loss surface is uneven. */
+/** Gradient descent with heavy-ball momentum (Polyak, 1964). */
 import { projectOntoBall } from '../blocks.js'
-import { describe, resolveNumbers } from '../options.js'
-import type { UpdateRule } from '../types.js'
-import { withPureStep } from './in-place.js'
+import { describe, radiusOption, resolveOptions } from '../options.js'
+import { type RuleDefinition, withPureStep } from './definition.js'
 
 export interface MomentumOptions {
-  /** Step size for the mean gradient. Default 0.03. */
+  /** Step size for the mean gradient. @default 0.03 */
   readonly step?: number
-  /** Share of the velocity kept at each update. Default 0.9. */
+  /** Share of the velocity kept at each update. @default 0.9 */
   readonly momentum?: number
-  /** Radius of the Euclidean ball that parameters are projected onto. Default: none. */
+  /** Radius of the Euclidean ball that parameters are projected onto. @default none */
   readonly radius?: number
 }
 
 const options = {
-  step: { preset: 0.03, least: 0, above: true },
-  momentum: { preset: 0.9, least: 0, below: 1 },
-  radius: { preset: undefined, least: 0, above: true }
+  step: { default: 0.03, min: 0, isMinExcluded: true, help: 'step size for the mean gradient' },
+  momentum: { default: 0.9, min: 0, below: 1, help: 'share of the velocity kept at each update' },
+  ...radiusOption
 } as const
 
-/** v ← momentum·v + g, w ← Π_W(w − step·v) with g the mean gradient. State: v, shaped like the parameters. */
-export function momentum(given: MomentumOptions): UpdateRule {
-  const values = resolveNumbers('rule momentum', options, given)
-  return withPureStep({
-    name: 'momentum',
-    description: describe('momentum', values),
-    stateLayout: layout => ({
-      blocks: layout.blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length }))
-    }),
-    stepInPlace: ({ parameters, state }, sum, count) => {
-      for (const [k, block] of parameters.entries()) push(block, state[k], sum[k], count, values)
-      projectOntoBall(parameters, values.radius)
-    }
-  })
+/** v ← momentum·v + g, w ← Π_W(w − step·v), where g is the mean gradient. State: v, shaped like the parameters. */
+export const momentum: RuleDefinition<MomentumOptions> = {
+  summary: 'gradient descent with heavy-ball momentum (Polyak, 1964)',
+  options,
+  isBlockwise: ({ radius }) => radius === undefined,
+  eightBitState: 'elementwise',
+  create(given) {
+    const values = resolveOptions('rule momentum', options, given)
+    return withPureStep({
+      name: 'momentum',
+      description: describe('momentum', values),
+      stateLayout: layout => ({
+        blocks: layout.blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length }))
+      }),
+      stepInPlace: ({ parameters, state }, sum, count) => {
+        for (const [k, block] of parameters.entries()) stepBlock(block, state[k], sum[k], count, values)
+        projectOntoBall(parameters, values.radius)
+      }
+    })
+  }
 }
 
-function push(
+function stepBlock(
   block: Float32Array,
   velocity: Float32Array,
   gradient: Float32Array,

@@ -71,7 +71,11 @@ const REPAIRS: readonly Mutant[] = [
   {
     without: 'the look for own gradients in a sum',
     changes: [
-      { file: 'src/admb/sums.js', from: '!this.#apart && segmentsOf(neighbourSum.coverage, this.#self) > 0', to: 'false' }
+      {
+        file: 'src/admb/sums.js',
+        from: '!this.#apart && segmentsOf(neighbourSum.coverage, this.#self) > 0',
+        to: 'false'
+      }
     ],
     breaks: ['no echo', 'purity']
   },

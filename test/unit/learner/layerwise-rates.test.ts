@@ -1,7 +1,6 @@
 import { deepEqual, ok } from 'node:assert/strict'
 import { statePlaces, zeros } from '../../../src/learner/blocks.js'
-import { isBlockwise } from '../../../src/learner/rules/blockwise.js'
-import { createRule, type RuleSpec } from '../../../src/learner/rules/index.js'
+import { createRule, isBlockwise, type RuleSpec } from '../../../src/learner/rules/index.js'
 import type { Layout, RuleState } from '../../../src/learner/types.js'
 import { randomFrom } from '../../support/learner/rows.js'
 

@@ -241,8 +241,8 @@ describe('update rules', () => {
 
   it('refuses unknown names, unknown options and values out of range, saying which', () => {
     const bad: [object, RegExp][] = [
-      [{ name: 'sgd' }, /unknown rule sgd: use one of adagrad/],
-      [{ name: 'adagrad', stepp: 1 }, /unknown option stepp; it takes step, initial/],
+      [{ name: 'sgd' }, /unknown rule 'sgd'; expected one of adagrad/],
+      [{ name: 'adagrad', stepp: 1 }, /unknown option stepp; expected one of step, initial/],
       [{ name: 'adagrad', step: 0 }, /step must be a number above 0, not 0/],
       [{ name: 'adam', beta1: 1 }, /beta1 must be a number at least 0 and below 1/],
       [{ name: 'momentum', step: Number.NaN }, /step/],

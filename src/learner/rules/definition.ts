@@ -1,0 +1,38 @@
+/** What an entry of the registry of update rules consists of. */
+import type { OptionTable } from '../options.js'
+import type { Blocks, UpdateRule } from '../types.js'
+
+/** An update rule with the metadata that the command line, the parameter server and the documentation need. */
+export interface RuleDefinition<Options> {
+  /** One line for `--rule help`. */
+  readonly summary: string
+  readonly options: OptionTable<Options>
+  /**
+   * Whether the rule, with these options, steps each block independently of the others. The parameter server then updates a
+   * network's upper layers while its lower layers still run, with the same bits.
+   */
+  isBlockwise(options: Options): boolean
+  /**
+   * How the option `bits=8` divides the state: `elementwise` if a step looks at each number alone (counters apart), `blockwise`
+   * if it depends on the whole block. Without it, the rule has no such option.
+   */
+  readonly eightBitState?: 'elementwise' | 'blockwise'
+  /** @throws OptionError */
+  create(options: Options): UpdateRule
+}
+
+/** Derives the pure step of a rule from its in-place step, which the parameter server calls directly. */
+export function withPureStep(rule: Omit<UpdateRule, 'step'> & Required<Pick<UpdateRule, 'stepInPlace'>>): UpdateRule {
+  return {
+    ...rule,
+    step(previous, sum, count, updates) {
+      const next = { parameters: copy(previous.parameters), state: copy(previous.state) }
+      rule.stepInPlace(next, sum, count, updates)
+      return next
+    }
+  }
+}
+
+function copy(blocks: Blocks): Float32Array[] {
+  return blocks.map(block => block.slice())
+}
