@@ -45,7 +45,6 @@ export {
 } from './library/create-peer.js'
 export type { Features, Label } from './library/inputs.js'
 export { type ScenarioValues, simulate } from './library/simulate.js'
-export type { NetworkModel, TaskOptions } from './library/task.js'
 export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
 export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
 export type { Sample, WeightSpec } from './nn/types.js'
@@ -84,3 +83,4 @@ export {
   type StreamOptions,
   type TextFormat
 } from './streams/index.js'
+export type { NetworkModel, TaskOptions } from './task/options.js'

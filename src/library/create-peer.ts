@@ -8,11 +8,9 @@ import {
   type PeerStatus
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
+import type { TaskOptions } from '../task/options.js'
+import { createPeerTask } from '../task/task.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
-import { type TaskOptions, taskOf } from './task.js'
-
-/** As `admb peer` has it: smaller batches than a frame takes to cross the network gain nothing. */
-const PEER_BATCH = 128
 
 export interface CreatePeerOptions extends TaskOptions, Omit<PeerOptions, 'spec' | 'stream' | 'plugins' | 'log'> {
   /** Default: no HTTP. */
@@ -51,7 +49,7 @@ export type Answer = InputAnswer['predictions'][number]
  */
 export async function createPeer(options: CreatePeerOptions): Promise<LearningPeer> {
   const { http, log = () => undefined, ...rest } = options
-  const { spec, stream, plugins } = await taskOf(options, PEER_BATCH)
+  const { spec, stream, plugins } = await createPeerTask(options)
   const peer = await Peer.start({ ...rest, spec, stream, plugins, log })
   try {
     const server = http && (await (await import('../server/index.js')).serveHttp({ ...http, peer, log }))

@@ -11,10 +11,11 @@ import {
 } from '../learner/index.js'
 import { type LearningSpec, learningParts, parserOptions } from '../peer/index.js'
 import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
+import type { TaskOptions } from '../task/options.js'
+import { closed, createTask, factsOf } from '../task/task.js'
+import { trainerFor } from '../task/trainer.js'
 import type { Answer } from './create-peer.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
-import { type TaskOptions, taskOf } from './task.js'
-import { trainerFor } from './trainer.js'
 
 export interface TrainOptions extends TaskOptions {
   /** In place of `data`. */
@@ -32,9 +33,6 @@ export interface TrainReport extends SerialReport {
   readonly skipped: number
 }
 
-/** One batch after another: an update for each input, as a learner alone does best. */
-const SERIAL_BATCH = 1
-
 /**
  * Learns a stream to its end.
  * @example
@@ -49,21 +47,24 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   if ((inputs === undefined) === (options.data === undefined)) {
     throw new OptionError('give either data, or inputs with their labels')
   }
-  const { spec, stream } = await taskOf({ features: featuresOf(inputs, options), ...options }, SERIAL_BATCH)
+  const task = { features: featuresOf(inputs, options), ...options }
+  const { stream, specFor } = await createTask(task, 'serial')
+  const spec = specFor(await factsOf(stream))
   const scaling = { moments: new RunningMoments(), frozen: false }
   const { trainer } = await trainerFor(spec, execution, predictWith)
   const opened = stream && (await openStream({ ...stream, scaling }))
   const end = async (rest: Rest) => {
-    const { parameters, average, updates } = trainer.finish(rest)
+    const { parameters, average, updates, dimension } = trainer.finish(rest)
+    const known = closed(spec, dimension, opened)
     const report = { ...trainer.report(), skipped: opened?.skipped ?? 0 }
-    const { learner } = await learningParts(spec, execution)
+    const { learner } = await learningParts(known, execution)
     const serving = predictWith === 'average' ? average : parameters
     const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
-    return new TrainedModel(spec, learnerAfter(learner, updates), serving, report, frozen)
+    return new TrainedModel(known, learnerAfter(learner, updates), serving, report, frozen)
   }
   try {
     if (inputs !== undefined) {
-      const rows = parse(spec, encodeInputs(inputs, labels ?? []), false)
+      const rows = parse(closed(spec), encodeInputs(inputs, labels ?? []), false)
       trainer.learn(spec.features.scale === 'standard' ? scaled(rows, scaling) : rows)
     }
     for await (const examples of opened ?? []) trainer.learn(examples)

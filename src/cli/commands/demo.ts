@@ -6,7 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { StreamOptions } from '../../streams/index.js'
+import { noData } from '../../task/stream.js'
+import { createPeerTask, PEER_BATCH } from '../../task/task.js'
 import { Cluster } from '../demo/cluster.js'
 import { conclude } from '../demo/conclude.js'
 import { compare, rowsOf } from '../demo/reference.js'
@@ -16,7 +17,7 @@ import { Watch } from '../demo/watch.js'
 import { InterruptedError, UsageError } from '../errors.js'
 import { executionOf } from '../options/networks.js'
 import { withCommon, withData, withFeatures, withLearning } from '../options/options.js'
-import { PEER_BATCH, probeTask, type Task } from '../options/probe.js'
+import { taskOptions } from '../options/task-options.js'
 import { amount } from '../options/values.js'
 import { print } from '../output/output.js'
 import { DEFAULT_HTTP_PORT, parseHttp } from '../peer/http.js'
@@ -44,7 +45,8 @@ async function demo(given: SharedFlags): Promise<void> {
   const flags = { ...given, data: given.data ?? 'digits', passes, batch: given.batch ?? PEER_BATCH }
   if (flags.shard !== undefined) throw new UsageError('demo shares the data among its peers itself: leave --shard out')
   if (flags.data === '-') throw new UsageError('demo reads its data several times: give a file instead of -')
-  const { spec, stream } = (await probeTask(flags)) as Task & { readonly stream: StreamOptions }
+  const { spec, stream } = await createPeerTask(taskOptions(flags))
+  if (stream === undefined) throw noData()
   const http = parseHttp(flags.http)
   const scratch = await mkdtemp(join(tmpdir(), 'admb-demo-'))
   const start = performance.now()

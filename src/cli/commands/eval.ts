@@ -2,10 +2,11 @@
 import type { Command } from 'commander'
 import type { Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
+import { checkFits, streamFor } from '../../task/stream.js'
+import { moreText } from '../../task/text.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
-import { checkFits, streamFor } from '../options/specs.js'
-import { moreText } from '../options/texts.js'
+import { readOptions } from '../options/task-options.js'
 import { malformedLines } from '../output/malformed.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
@@ -33,7 +34,12 @@ Examples:
 async function evaluate(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
   const tokens = spec.network && (await moreText(spec.network, flags.data))
-  const stream = await openStream({ ...streamFor(spec, flags), tokens, scaling, onMalformed: malformedLines() })
+  const stream = await openStream({
+    ...streamFor(spec, readOptions(flags)),
+    tokens,
+    scaling,
+    onMalformed: malformedLines()
+  })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const score: Score = { loss: 0, hits: 0 }

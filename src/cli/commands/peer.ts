@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { PeerStatus, PredictWith } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
+import { createPeerTask, PEER_BATCH } from '../../task/task.js'
 import { executionOf } from '../options/networks.js'
 import {
   type DataFlags,
@@ -12,7 +13,7 @@ import {
   withLearning,
   withPredictWith
 } from '../options/options.js'
-import { PEER_BATCH, probeTask } from '../options/probe.js'
+import { taskOptions } from '../options/task-options.js'
 import { amount, collect, peerName, whole } from '../options/values.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
@@ -80,7 +81,7 @@ async function run(flags: Flags): Promise<void> {
   const [{ Peer }, { createLog }] = await Promise.all([import('../../peer/index.js'), import('../output/log.js')])
   const log = createLog(flags.logLevel)
   const http = await planHttp(flags, log)
-  const { spec, stream } = await probeTask(flags)
+  const { spec, stream } = await createPeerTask(taskOptions(flags))
   const { rate, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)

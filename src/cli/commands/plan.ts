@@ -2,28 +2,17 @@
 
 import type { Command } from 'commander'
 import { formatBytes } from '../../l2l/format-bytes.js'
-import { openStream } from '../../streams/index.js'
+import type { NetworkLearningSpec } from '../../task/learning-spec.js'
+import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
-import {
-  executionOf,
-  isNetwork,
-  networkOf,
-  parseModelWord,
-  withExecution,
-  withTarget,
-  withText
-} from '../options/networks.js'
-import { type DataFlags, withCommon, withData, withFeatures } from '../options/options.js'
-import { streamOptions } from '../options/specs.js'
-import { type TextFlags, textTask } from '../options/texts.js'
+import { executionOf, parseModelWord, withExecution, withTarget, withText } from '../options/networks.js'
+import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'
+import { taskOptions } from '../options/task-options.js'
 import { whole } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
 import { showPlan } from '../output/plan-table.js'
 
-interface Flags extends DataFlags, TextFlags {
-  readonly data?: string
-  readonly classNames?: readonly string[]
-  readonly classes?: number
+interface Flags extends DataFlags, LearningFlags {
   readonly batch: number
   readonly json?: boolean
 }
@@ -50,8 +39,9 @@ Examples:
 }
 
 async function plan(model: string, flags: Flags): Promise<void> {
-  if (!isNetwork(model)) throw new UsageError(`${model} is a linear model: there is nothing to plan`)
-  const spec = (await textTask({ ...flags, model }))?.network ?? (await rowsTask(model, flags))
+  const task = await createTask(taskOptions({ ...flags, model }), 'serial')
+  if (task.model?.kind !== 'network') throw new UsageError(`${model} is a linear model: there is nothing to plan`)
+  const { network: spec } = task.specFor(await factsOf(task.stream)) as NetworkLearningSpec
   const { deviceFor, networkModel, planFor, profileModel } = await import('../../l2l/index.js')
   const execution = executionOf({ ...flags, schedule: flags.schedule ?? 'auto' })
   const device = await deviceFor(execution)
@@ -64,12 +54,4 @@ async function plan(model: string, flags: Flags): Promise<void> {
   }
   print(`device        ${device.why}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
   showPlan(profile.layers, chosen, flags.batch)
-}
-
-/** The network for rows of features, as the data or the flags tell of them. */
-async function rowsTask(model: string, flags: Flags) {
-  const stream = flags.data === undefined ? undefined : await openStream(streamOptions({ ...flags, model }))
-  await stream?.[Symbol.asyncIterator]().return?.()
-  const facts = { dimension: stream?.dimension ?? flags.dimension, classes: flags.classes ?? stream?.classes }
-  return networkOf(model, flags, facts)
 }

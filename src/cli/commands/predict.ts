@@ -1,10 +1,11 @@
 /** `admb predict`: a stored predictor on inputs that need no label, one prediction a line. */
 import type { Command } from 'commander'
 import { inputKind, openStream } from '../../streams/index.js'
+import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
+import { moreText } from '../../task/text.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
-import { checkFits, isText, streamFor } from '../options/specs.js'
-import { moreText } from '../options/texts.js'
+import { readOptions } from '../options/task-options.js'
 import { malformedLines } from '../output/malformed.js'
 import { print, printJson } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
@@ -36,8 +37,8 @@ Examples:
 async function predict(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
   const tokens = spec.network && (await moreText(spec.network, flags.data))
-  const options = streamFor(spec, flags)
-  const unlabelled = isText(inputKind(options.data, flags.format)) ? true : undefined
+  const options = streamFor(spec, readOptions(flags))
+  const unlabelled = isTextKind(inputKind(options.data, flags.format)) ? true : undefined
   const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed: malformedLines() })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average

@@ -1,11 +1,12 @@
 /** `admb regret`: what predictions lost against the best fixed predictor in hindsight of the same inputs. */
 import type { Command } from 'commander'
 import { type HindsightOptimum, hindsightOptimum, SerialTrainer } from '../../learner/index.js'
+import { SERIAL_BATCH } from '../../task/task.js'
 import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options/options.js'
 import { collect, whole } from '../options/values.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { ProgressLogError, readProgress } from '../output/progress-log.js'
-import { openLearning, SERIAL_BATCH, type SerialFlags } from '../training/learning.js'
+import { openLearning, type SerialFlags } from '../training/learning.js'
 import { Recorder } from '../training/recorder.js'
 
 interface Flags extends SerialFlags {

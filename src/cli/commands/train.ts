@@ -3,13 +3,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { formatBytes } from '../../l2l/format-bytes.js'
-import type { ExecutionReport, NetworkSpec, Plan } from '../../l2l/index.js'
-import { type SerialReport, SerialTrainer } from '../../learner/index.js'
-import { type RunningTrainer, trainerFor } from '../../library/trainer.js'
-import { type ExampleStream, openStream, RunningMoments } from '../../streams/index.js'
-import type { LearningSpec } from '../../task/learning-spec.js'
+import type { ExecutionReport, Plan } from '../../l2l/index.js'
+import type { SerialReport } from '../../learner/index.js'
+import { openStream, RunningMoments } from '../../streams/index.js'
+import { noData } from '../../task/stream.js'
+import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
+import { trainerFor } from '../../task/trainer.js'
 import { InterruptedError } from '../errors.js'
-import { executionOf, isNetwork, networkOf } from '../options/networks.js'
+import { executionOf } from '../options/networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -19,8 +20,7 @@ import {
   withLearning,
   withPredictWith
 } from '../options/options.js'
-import { learningSpec, modelFor, streamOptions } from '../options/specs.js'
-import { textTask } from '../options/texts.js'
+import { taskOptions } from '../options/task-options.js'
 import { malformedLines } from '../output/malformed.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
 import { showOutcome } from '../output/plan-table.js'
@@ -35,12 +35,9 @@ interface Flags extends DataFlags, LearningFlags {
   readonly json?: boolean
 }
 
-const DEFAULT_BATCH = 1
-const DEFAULT_NETWORK_BATCH = 32
-
 export function trainCommand(program: Command): Command {
   const command = program.command('train').description('learn a stream in one process, without a network')
-  withPredictWith(withLearning(withFeatures(withData(command)), DEFAULT_BATCH), ['average', 'current'] as const)
+  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
     .option('--dir <dir>', 'store the predictor there')
     .option('--log <file>', 'append losses there, for admb regret')
     .addHelpText(
@@ -59,19 +56,20 @@ async function train(flags: Flags): Promise<void> {
   const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
   try {
     const start = performance.now()
+    const { model, stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
+    if (source === undefined) throw noData()
     const scaling = { moments: new RunningMoments(), frozen: false }
-    const text = await textTask(flags)
-    const options = { ...streamOptions(flags), tokens: text?.tokens, scaling, onMalformed: malformedLines() }
-    const stream = await openStream(options)
-    const task = await begin(flags, stream, text?.network)
-    const { trainer } = task
+    const stream = await openStream({ ...source, scaling, onMalformed: malformedLines() })
+    const spec = specFor(stream)
+    const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
     const early = await learnStream({
       stream,
       trainer,
-      slice: task.slice,
+      // A network's step takes a while, so signals are polled after each.
+      slice: model?.kind === 'network' ? spec.batch : undefined,
       catchesSignals: store !== undefined,
       onLearned() {
         log?.note(progressEntry(run, trainer.report()))
@@ -82,46 +80,17 @@ async function train(flags: Flags): Promise<void> {
     const ended = async () => {
       const trained = trainer.finish(early && !(early instanceof InterruptedError) ? 'drop' : 'learn')
       log?.end(progressEntry(run, trainer.report()))
-      const spec = task.specFor(trained.dimension)
       const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
-      return keep(store, spec, trained, trainer.report(), moments)
+      return keep(store, closed(spec, trained.dimension, stream), trained, trainer.report(), moments)
     }
     if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
     if (early) throw early
-    const name = await ended()
+    const id = await ended()
     const seconds = (performance.now() - start) / 1000
-    const { device, plan } = task
-    const cost = { seconds, skipped: stream.skipped, device, plan, relay: task.report?.() }
-    show(flags, trainer.report(), cost, name)
+    show(flags, trainer.report(), { seconds, skipped: stream.skipped, device, plan, relay: report?.() }, id)
   } finally {
     await store?.close()
   }
-}
-
-interface Task extends RunningTrainer {
-  /** What was learned, once the number of features is known. */
-  specFor(dimension: number): LearningSpec
-  /** Inputs that may be learned before a signal is looked for: a network's step takes its time. */
-  readonly slice?: number
-}
-
-/** Models of linear kind grow with their data; a network must be known beforehand. */
-async function begin(flags: Flags, stream: ExampleStream, known: NetworkSpec | undefined): Promise<Task> {
-  const batch = flags.batch ?? (isNetwork(flags.model) ? DEFAULT_NETWORK_BATCH : DEFAULT_BATCH)
-  const classes = flags.classes ?? stream.classes ?? flags.classNames?.length
-  const found = () => ({ classes, batch, hashBits: stream.hashBits, columns: stream.columns })
-  if (flags.model !== undefined && isNetwork(flags.model)) {
-    const model = known ?? (await networkOf(flags.model, flags, { dimension: stream.dimension, classes }))
-    const specFor = (dimension: number) => learningSpec(flags, { ...found(), model, dimension })
-    const spec = specFor(stream.dimension as number)
-    return { ...(await trainerFor(spec, executionOf(flags), flags.predictWith)), specFor, slice: batch }
-  }
-  const model = modelFor(flags.model, stream)
-  const { rule, average: averaging, l2, predictWith } = flags
-  const { dimension } = stream
-  const labels = model === 'linear' ? undefined : classes
-  const trainer = new SerialTrainer({ model, classes: labels, dimension, rule, averaging, l2, batch, predictWith })
-  return { trainer, specFor: features => learningSpec(flags, { ...found(), model, dimension: features }) }
 }
 
 function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number, share: number | undefined): string {

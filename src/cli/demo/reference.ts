@@ -2,9 +2,9 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { Execution } from '../../l2l/index.js'
 import type { SerialReport } from '../../learner/index.js'
-import { trainerFor } from '../../library/trainer.js'
 import type { LearningSpec } from '../../peer/index.js'
 import { openStream, type StreamOptions } from '../../streams/index.js'
+import { trainerFor } from '../../task/trainer.js'
 import type { Reference } from '../../view/index.js'
 import { PEERS } from './stage.js'
 

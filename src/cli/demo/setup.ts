@@ -4,8 +4,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/index.js'
 import { Store } from '../../storage/index.js'
+import { createTask } from '../../task/task.js'
 import type { DataFlags, LearningFlags } from '../options/options.js'
-import { streamOptions } from '../options/specs.js'
+import { taskOptions } from '../options/task-options.js'
 import type { Place } from './cluster.js'
 import { PEERS } from './stage.js'
 
@@ -49,7 +50,8 @@ export async function setup(scratch: string, flags: SharedFlags): Promise<Place[
 /** The flags that the peers share, as the file that hands them on. */
 async function configFile(scratch: string, flags: SharedFlags): Promise<string> {
   const { json: _json, config: _config, http: _http, stay: _stay, ...shared } = flags
-  const { maxRows } = streamOptions(flags)
+  const { stream } = await createTask(taskOptions(flags), 'peer')
+  const maxRows = stream?.maxRows
   const limit = maxRows === undefined ? undefined : Math.ceil(maxRows / PEERS)
   const options = Object.entries({ period: PERIOD_MS, ...shared, limit }).flatMap(([name, value]) => {
     const key = name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)

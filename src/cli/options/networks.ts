@@ -13,10 +13,8 @@ import {
   type StashPlace
 } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
-import { type ModelName, modelNames } from '../../learner/index.js'
+import { modelNames } from '../../learner/index.js'
 import { PRESETS } from '../../nn/spec/model-spec.js'
-import type { NetworkSpec } from '../../nn/spec/network-spec.js'
-import { UsageError } from '../errors.js'
 import { bytes, choice, modelWord, whole } from './values.js'
 
 export interface NetworkFlags {
@@ -35,15 +33,6 @@ export const MODEL_WORDS: readonly string[] = [...modelNames, ...PRESETS]
 
 /** `--model` takes these, or a file. */
 export const parseModelWord = modelWord(MODEL_WORDS)
-
-export function isNetwork(model: string | undefined): boolean {
-  return model !== undefined && !(modelNames as readonly string[]).includes(model)
-}
-
-/** The model if it is no network. */
-export function linearModel(model: string | undefined): ModelName | undefined {
-  return isNetwork(model) ? undefined : (model as ModelName | undefined)
-}
 
 /** How networks are executed; what is computed does not depend on it, but for rounding. */
 export function withExecution(command: Command, isShown = true): Command {
@@ -94,28 +83,4 @@ function add(command: Command, isShown: boolean, options: readonly Option[]): Co
 export function executionOf(flags: NetworkFlags): Execution {
   const { backend, schedule, microbatch, stash, deviceMemory, precision, workers } = flags
   return { backend, schedule, microbatch, stash, deviceMemory, precision, workers }
-}
-
-/** What the data, or the flags, tell of its rows. */
-export interface RowFacts {
-  readonly dimension: number | undefined
-  readonly classes: number | undefined
-}
-
-/** @throws UsageError if the data does not tell enough; ModelError */
-export async function networkOf(
-  model: string,
-  { target = 'class' }: NetworkFlags,
-  { dimension, classes }: RowFacts
-): Promise<NetworkSpec> {
-  const { loadModel, sampleFor } = await import('../../l2l/index.js')
-  const layers = loadModel(model)
-  if (dimension === undefined) {
-    throw new UsageError(`model ${model} needs the number of features beforehand: give --dimension N`)
-  }
-  if (target === 'class' && classes === undefined) {
-    throw new UsageError(`model ${model} needs the number of classes beforehand: give --classes N, or --target number`)
-  }
-  const wanted = target === 'number' ? { kind: target } : { kind: target, classes: classes as number }
-  return { layers, sample: sampleFor(layers, dimension), target: wanted }
 }

@@ -1,18 +1,17 @@
 /** Test-then-train of linear models in this process, as `admb regret` does it: what is read, and what learns from it. */
 import { modelNames, type SerialOptions } from '../../learner/index.js'
 import { type ExampleStream, openStream, RunningMoments } from '../../streams/index.js'
+import type { LinearSpec } from '../../task/learning-spec.js'
+import { noData } from '../../task/stream.js'
+import { createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
-import { isNetwork } from '../options/networks.js'
 import type { DataFlags, LearningFlags } from '../options/options.js'
-import { modelFor, streamOptions } from '../options/specs.js'
+import { taskOptions } from '../options/task-options.js'
 import { malformedLines } from '../output/malformed.js'
 
 export interface SerialFlags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
 }
-
-/** b where none is asked for. */
-export const SERIAL_BATCH = 1
 
 export interface Learning {
   readonly stream: ExampleStream
@@ -22,19 +21,15 @@ export interface Learning {
   readonly moments: RunningMoments
 }
 
-/** @throws UsageError, errors of the stream */
+/** @throws OptionError, UsageError; errors of the stream */
 export async function openLearning(flags: SerialFlags): Promise<Learning> {
-  if (isNetwork(flags.model)) {
-    throw new UsageError(
-      `a best predictor in hindsight is known for ${modelNames.join(', ')} alone: give --model one of them`
-    )
+  const { model, stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
+  if (model !== undefined && model.kind !== 'linear') {
+    throw new UsageError(`the best predictor in hindsight is known only for the models ${modelNames.join(', ')}`)
   }
+  if (source === undefined) throw noData()
   const moments = new RunningMoments()
-  const scaling = { moments, frozen: false }
-  const stream = await openStream({ ...streamOptions(flags), scaling, onMalformed: malformedLines() })
-  const model = modelFor(flags.model, stream)
-  const classes = model === 'linear' ? undefined : (flags.classes ?? stream.classes)
-  const { rule, average: averaging, l2, predictWith, batch = SERIAL_BATCH } = flags
-  const { dimension } = stream
-  return { stream, options: { model, classes, dimension, rule, averaging, l2, batch, predictWith }, moments }
+  const stream = await openStream({ ...source, scaling: { moments, frozen: false }, onMalformed: malformedLines() })
+  const spec = specFor(stream) as Omit<LinearSpec, 'dimension'> & { readonly dimension: number | undefined }
+  return { stream, options: { ...spec, predictWith: flags.predictWith }, moments }
 }

@@ -7,10 +7,10 @@ import { loadStored } from '../../../src/cli/training/stored.js'
 import { emptyStore, endedEarly, keep } from '../../../src/cli/training/trained-store.js'
 import { networkModel, parseModel } from '../../../src/l2l/index.js'
 import type { SerialReport } from '../../../src/learner/index.js'
-import { trainerFor } from '../../../src/library/trainer.js'
 import type { LearningSpec } from '../../../src/peer/index.js'
 import type { Store } from '../../../src/storage/index.js'
 import { learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'
+import { trainerFor } from '../../../src/task/trainer.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 
 const spec: LearningSpec = {

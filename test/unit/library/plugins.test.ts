@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRule } from '../../../src/learner/index.js'
-import { taskOf } from '../../../src/library/task.js'
 import { train } from '../../../src/library/train.js'
 import { learningSpecFields, loadPlugins, parseSpec, specText } from '../../../src/peer/index.js'
+import { createPeerTask } from '../../../src/task/task.js'
 
 describe('plug-ins', () => {
   let folder: string
@@ -89,7 +89,12 @@ describe('plug-ins', () => {
     const data = { inputs: [[1, 2]], labels: [0], plugins: [file], features: 2 }
     await assert.rejects(train({ ...data, model: 'custom:breaks' }), /loss custom:breaks gave NaN/)
     await assert.rejects(
-      train({ ...data, model: { layers: [{ kind: 'custom:bends', name: 'bent' }] }, execution: { backend: 'cpu' } }),
+      train({
+        ...data,
+        classes: 2,
+        model: { layers: [{ kind: 'custom:bends', name: 'bent' }] },
+        execution: { backend: 'cpu' }
+      }),
       /layer bent: its output is .* a sample, not 2/
     )
   })
@@ -113,14 +118,14 @@ describe('plug-ins', () => {
       `export const plugin = { losses: { ${name}: { classifies: true, value: s => s * s, slope: s => 2 * s } } }`
     const specOf = async (name: string) => {
       const plugins = [module(source(name))]
-      return (await taskOf({ features: 2, model: `custom:${name}`, plugins }, 8)).spec
+      return (await createPeerTask({ features: 2, model: `custom:${name}`, plugins, batch: 8 })).spec
     }
     const [one, other] = [await specOf('one'), await specOf('two')]
     const field = (spec: typeof one) => learningSpecFields(spec).find(([name]) => name === 'plugins')?.[1]
     assert.ok(field(one))
     assert.notEqual(field(one), field(other))
     assert.equal(specText(parseSpec(specText(one))), specText(one))
-    const plain = (await taskOf({ features: 2 }, 8)).spec
+    const plain = (await createPeerTask({ features: 2, batch: 8 })).spec
     assert.equal(field(plain), undefined)
     assert.equal(specText(plain).includes('plugins'), false)
   })

@@ -44,7 +44,9 @@ describe('train', () => {
       const { report } = await train({ data: file, features: 2 })
       assert.deepEqual([report.inputs, report.skipped], [2, 1])
       await assert.rejects(train({ data: { data: file, strict: true }, features: 2 }), /some\.libsvm:2:/)
-      await assert.rejects(train({ data: file }), /the number of features must be known/)
+      // A linear model grows with its data.
+      const grown = await train({ data: file })
+      assert.deepEqual([grown.report.inputs, grown.spec.dimension], [2, 3])
     } finally {
       await rm(dir, { recursive: true })
     }
@@ -58,7 +60,7 @@ describe('train', () => {
       { kind: 'dense', units: 500, activation: 'tanh', from: 5 },
       { kind: 'dense', units: 4, activation: 'tanh', from: 5 }
     ]
-    const network = { model: { layers }, batch: 8, execution: { backend: 'cpu' } } as const
+    const network = { model: { layers }, classes: 2, batch: 8, execution: { backend: 'cpu' } } as const
     const linear = { model: 'logistic', features: 3, classes: 2 } as const
     const cases: [TrainOptions, number, Partial<EndedEarlyError>][] = [
       [
@@ -123,7 +125,7 @@ describe('train', () => {
       [{ inputs }, /1 inputs came with 0 labels/],
       [{ inputs: [{ a: 1 }], labels: [0] }, /give features, or hashBits/],
       [{ inputs, labels: [0], batch: 0 }, /batch must be a whole number/],
-      [{ inputs, labels: [0], model: 'logistical' as 'logistic' }, /there is no model logistical: give logistic, /],
+      [{ inputs, labels: [0], model: 'logistical' as 'logistic' }, /unknown model 'logistical'; expected one of logistic, /],
       [{ inputs, labels: [0], model: 'custom:huber' }, /there is no loss custom:huber: give the plug-in/],
       [{ inputs, labels: [0], rule: { name: 'custom:none' } }, /there is no rule custom:none/],
       [{ inputs, labels: [0], model: { layers: [{ kind: 'dance' }] } }, /must be one of dense, /],

@@ -1,5 +1,4 @@
-/** What learns in this process: a serial trainer for a linear model or for a network. */
-
+/** A serial trainer for a task: what learns in this process, whatever the model. */
 import type { Execution, ExecutionReport, Plan } from '../l2l/index.js'
 import {
   BatchEngine,
@@ -11,29 +10,36 @@ import {
   type PredictWith,
   SerialTrainer
 } from '../learner/index.js'
-import { type LearningSpec, linearParts } from '../peer/index.js'
+import { type LearningSpec, linearParts } from './learning-spec.js'
+import { closed, type OpenLearningSpec } from './task.js'
 
 export interface RunningTrainer {
   readonly trainer: SerialTrainer
-  /** What the network's execution cost so far; undefined for a linear model. */
+  /** Cost of the network's execution so far; undefined for a linear model. */
   report?(): ExecutionReport
-  /** What the planner expected, where it was asked. */
+  /** The planner's expectation, if it was asked. */
   readonly plan?: Plan
-  /** The device that executes a network, and why that one. */
+  /** The device that executes a network, and why it was chosen. */
   readonly device?: string
 }
 
-/** @throws OptionError; ModelError, DeviceError for a network */
+/**
+ * @param spec built-in linear models grow with their data and may leave the dimension open
+ * @throws OptionError; ModelError, DeviceError for a network
+ */
 export async function trainerFor(
-  spec: LearningSpec,
+  spec: OpenLearningSpec,
   execution: Execution,
   predictWith: PredictWith = 'average'
 ): Promise<RunningTrainer> {
-  const { rule, averaging, batch, dimension } = spec
+  const { rule, averaging, batch } = spec
   if (spec.model !== 'network') {
-    const { model, classes, l2 } = spec
-    if (isCustomName(model)) return { trainer: plainTrainer(linearParts(spec).learner, spec, predictWith) }
-    return { trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, predictWith }) }
+    const { model, classes, dimension, l2 } = spec
+    if (!isCustomName(model)) {
+      return { trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, predictWith }) }
+    }
+    const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
+    return { trainer: plainTrainer(linearParts(known).learner, known, predictWith) }
   }
   const { deviceFor, networkLearner, networkModel, planned, L2LEngine } = await import('../l2l/index.js')
   const { why: device } = await deviceFor(execution)
@@ -46,9 +52,9 @@ export async function trainerFor(
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
     return { trainer, report: () => engine.report(), plan, device }
   }
-  // Rules that look at all layers at once wait for the last gradient.
+  // A rule that looks at all layers at once waits for the last gradient.
   const learner = await networkLearner(spec.network, batch, execution)
-  return { trainer: plainTrainer(learner, spec, predictWith), device }
+  return { trainer: plainTrainer(learner, closed(spec), predictWith), device }
 }
 
 /** Any learner, one batch after another. */

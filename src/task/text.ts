@@ -1,25 +1,18 @@
 /**
- * Text for networks: a file becomes rows of tokens. A model that predicts the next token reads any text; a classifier reads
- * JSON lines `{"label": …, "text": …}`. How text is cut is part of the network: it is stored with it, and peers must agree on it.
+ * Text for networks: a file becomes rows of tokens. A model that predicts the next token reads any text; a classifier reads JSON
+ * lines `{"label": …, "text": …}`. Tokenization is part of the network: it is stored with it, and peers must agree on it.
  */
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import type { Tokenizer } from '../../l2l/index.js'
-import type { NetworkSpec, TextSpec } from '../../nn/spec/network-spec.js'
-import type { TokenRows } from '../../streams/index.js'
-import { UsageError } from '../errors.js'
-import { isNetwork, type NetworkFlags } from './networks.js'
+import type { Tokenizer } from '../l2l/index.js'
+import { OptionError } from '../learner/index.js'
+import type { ModelSpec } from '../nn/spec/model-spec.js'
+import type { NetworkSpec, TextSpec } from '../nn/spec/network-spec.js'
+import type { TokenRows } from '../streams/index.js'
+import type { TaskOptions } from './options.js'
+import { noData } from './stream.js'
 
 const DEFAULT_LENGTH = 64
-
-export interface TextFlags extends NetworkFlags {
-  readonly data?: string
-  readonly model?: string
-  readonly length?: number
-  readonly tokenizer?: string
-  readonly classNames?: readonly string[]
-  readonly classes?: number
-}
 
 export interface TextTask {
   readonly network: NetworkSpec
@@ -27,37 +20,35 @@ export interface TextTask {
 }
 
 /**
- * The rows and the network, if the model is one that reads text.
- * @throws UsageError, ModelError
+ * The rows of a text file and the network that reads them.
+ * @param layers of a model that reads text
+ * @throws OptionError, ModelError
  */
-export async function textTask(flags: TextFlags): Promise<TextTask | undefined> {
-  const { model, data, length = DEFAULT_LENGTH } = flags
-  if (model === undefined || !isNetwork(model)) return undefined
-  const { loadModel, readsText } = await import('../../l2l/index.js')
-  const layers = loadModel(model)
-  if (!readsText(layers)) return undefined
-  if (data === undefined) throw new UsageError(`model ${model} reads text: give --data FILE`)
+export async function textTask(options: TaskOptions, layers: ModelSpec): Promise<TextTask> {
+  const { length = DEFAULT_LENGTH, tokenizer, classNames } = options
+  const data = typeof options.data === 'object' ? options.data.data : options.data
+  if (data === undefined) throw noData()
   const text = read(data)
-  const foretells = !isLabelled(data)
-  const spec = await textSpec(flags, foretells ? text : textsOf(text, data).join(''), length)
-  const names = foretells ? undefined : (flags.classNames ?? namesIn(text, data))
+  const isNextToken = !isLabelled(data)
+  const spec = await textSpec(tokenizer, isNextToken ? text : textsOf(text, data).join(''), length)
+  const names = isNextToken ? undefined : (classNames ?? labelsOf(text, data))
   const tokens = await tokensOf({ text: spec, classNames: names }, data, text)
-  const { tokenizerOf } = await import('../../l2l/index.js')
+  const { tokenizerOf } = await import('../l2l/index.js')
   const sample = { kind: 'tokens', shape: [length], vocabulary: tokenizerOf(spec).vocabulary } as const
   const target =
     names === undefined ? { kind: 'next-token' as const } : { kind: 'class' as const, classes: names.length }
   return { network: { layers, sample, target, text: { ...spec, classNames: names } }, tokens }
 }
 
-/** More rows for a network that exists already; undefined if it reads no text. */
+/** Further rows for a network that exists; undefined if it does not read text. */
 export async function moreText({ text }: NetworkSpec, data: string | undefined): Promise<TokenRows | undefined> {
   if (text === undefined) return undefined
-  if (data === undefined) throw new UsageError('the network reads text: give --data FILE')
+  if (data === undefined) throw noData()
   return tokensOf({ text, classNames: text.classNames }, data, read(data))
 }
 
-async function textSpec({ tokenizer }: TextFlags, text: string, length: number): Promise<TextSpec> {
-  const { alphabetOf } = await import('../../l2l/index.js')
+async function textSpec(tokenizer: string | undefined, text: string, length: number): Promise<TextSpec> {
+  const { alphabetOf } = await import('../l2l/index.js')
   return tokenizer === undefined ? { length, alphabet: alphabetOf(text) } : { length, pieces: read(tokenizer) }
 }
 
@@ -66,7 +57,7 @@ async function tokensOf(
   data: string,
   text: string
 ): Promise<TokenRows> {
-  const { nextTokenRows, tokenizerOf, wholeTextRow } = await import('../../l2l/index.js')
+  const { nextTokenRows, tokenizerOf, wholeTextRow } = await import('../l2l/index.js')
   const tokenizer: Tokenizer = tokenizerOf(spec)
   const { length } = spec
   if (classNames === undefined) {
@@ -76,8 +67,8 @@ async function tokensOf(
   const lines = labelled(text, data)
   const labels = Float32Array.from(lines, ({ label }, line) => {
     const number = classNames.indexOf(String(label))
-    if (number < 0) throw new UsageError(`${data}:${line + 1}: label ${label} is none of ${classNames.join(', ')}`)
-    return number
+    if (number >= 0) return number
+    throw new OptionError(`${data}:${line + 1}: unknown label ${label}; expected one of ${classNames.join(', ')}`)
   })
   const rows = lines.map(line => wholeTextRow(line.text, tokenizer, length))
   return { width: length, values: joined(rows, length), labels, classes: classNames.length }
@@ -105,7 +96,7 @@ function labelled(text: string, path: string): Labelled[] {
     .map((line, index) => {
       const value = parsed(line)
       if (value !== undefined) return value
-      throw new UsageError(`${path}:${index + 1}: give lines such as {"label": "yes", "text": "some words"}`)
+      throw new OptionError(`${path}:${index + 1}: expected a line such as {"label": "yes", "text": "some words"}`)
     })
 }
 
@@ -122,8 +113,8 @@ function textsOf(text: string, path: string): string[] {
   return labelled(text, path).map(line => line.text)
 }
 
-/** Labels in the order of their names, so that peers come to the same numbers. */
-function namesIn(text: string, path: string): string[] {
+/** Labels in alphabetical order, so that peers with the same labels number them alike. */
+function labelsOf(text: string, path: string): string[] {
   return [...new Set(labelled(text, path).map(({ label }) => String(label)))].sort()
 }
 
@@ -132,6 +123,6 @@ function read(path: string): string {
     const bytes = readFileSync(path)
     return (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString('utf8')
   } catch (error) {
-    throw new UsageError(`${path}: cannot be read (${(error as NodeJS.ErrnoException).code}): give a text file`)
+    throw new OptionError(`${path}: cannot be read (${(error as NodeJS.ErrnoException).code}): give a text file`)
   }
 }

@@ -1,0 +1,38 @@
+/** From flags to the options of a task. Nothing is decided here: `src/task` serves the library as well. */
+import type { StreamOptions } from '../../streams/index.js'
+import type { TaskOptions } from '../../task/options.js'
+import type { ReadOptions } from '../../task/stream.js'
+import type { DataFlags, LearningFlags } from './options.js'
+
+/** The task that the flags describe. */
+export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
+  const { dimension: features, average: averaging, constant } = flags
+  const { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer } = flags
+  const options = { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer }
+  // Without --no-constant, the task's default applies.
+  const given = { ...options, features, averaging, ...(constant === false && { constant }) }
+  const data =
+    flags.data === undefined ? undefined : { ...readOptions(flags), columns: flags.columns, data: flags.data }
+  return { ...given, data: data as StreamOptions | undefined }
+}
+
+/** How inputs are read, without what they mean to a model. */
+export function readOptions(flags: Partial<DataFlags>): ReadOptions {
+  const { data, format, label, labels, ignore, categorical } = flags
+  const { shard, passes, shuffleWindow, seed, limit: maxRows, noise, strict } = flags
+  return {
+    data,
+    format,
+    label,
+    labels,
+    ignore,
+    categorical,
+    shard,
+    passes,
+    shuffleWindow,
+    seed,
+    maxRows,
+    noise,
+    strict
+  }
+}

@@ -1,0 +1,53 @@
+/** The options of a learning task: one set for the command line and the library. */
+import type { AveragingSpec, CustomName, ModelName, RuleSpec } from '../learner/index.js'
+import type { StreamOptions } from '../streams/index.js'
+
+/** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
+export type NetworkModel =
+  | { readonly model: string; readonly [option: string]: unknown }
+  | { readonly layers: readonly object[] }
+
+/**
+ * What is learned, and from what. `train` and `createPeer` take these options; the commands `train` and `peer` have a flag for
+ * each, of the same name unless the comment names it.
+ */
+export interface TaskOptions {
+  /**
+   * A linear model, `custom:NAME` for a plug-in's loss, a network by the name of its preset (`mlp`, `convnet`, `transformer`,
+   * `gpt`), by a YAML or JSON file, or as an object. @default `logistic`, or `softmax` for more than two classes
+   */
+  readonly model?: ModelName | CustomName | NetworkModel | (string & {})
+  /**
+   * Numbers of an input (`--dimension`). Peers and networks need it, unless the data determines it or features are hashed.
+   * @default inferred from the data
+   */
+  readonly features?: number
+  /** Features are names, hashed into 2^hashBits numbers. @default not hashed */
+  readonly hashBits?: number
+  /** @default as many as there are `classNames`, or inferred from the data */
+  readonly classes?: number
+  /** Label texts in the order of their class numbers. @default labels are class numbers */
+  readonly classNames?: readonly string[]
+  /** What a network predicts. @default 'class' */
+  readonly target?: 'class' | 'number'
+  /** Adds a feature that is always 1. Networks have biases instead. @default true for models other than networks */
+  readonly constant?: boolean
+  /** b: gradients per update. @default 128 for peers; 1 for `train`, or 32 if it trains a network */
+  readonly batch?: number
+  /** @default AdaGrad, or Adam for networks */
+  readonly rule?: RuleSpec
+  /** The average of the parameters that serves predictions (`--average`). @default the tail average */
+  readonly averaging?: AveragingSpec
+  /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
+  readonly l2?: number
+  /** `standard`: numeric columns are standardised by the moments of the inputs before them. @default 'none' */
+  readonly scale?: 'none' | 'standard'
+  /** A file, a built-in stream (`digits`), or either with stream options. @default none */
+  readonly data?: string | StreamOptions
+  /** Tokens per row, for networks that read text. @default 64 */
+  readonly length?: number
+  /** A `tokenizer.json`, for networks that read text. @default one token per character */
+  readonly tokenizer?: string
+  /** Modules with custom losses, rules, layers and readers: paths or `file:` URLs. */
+  readonly plugins?: readonly (string | URL)[]
+}

@@ -1,0 +1,176 @@
+/** From task options to what is learned (the learning spec) and what is read (the stream). The one way in for all callers. */
+import { customLoss, defaultAveraging, defaultNetworkRule, OptionError, ruleFor } from '../learner/index.js'
+import type { ModelSpec } from '../nn/spec/model-spec.js'
+import type { NetworkSpec } from '../nn/spec/network-spec.js'
+import { readsText, sampleFor } from '../nn/spec/sample.js'
+import { type ExampleStream, openStream, type StreamOptions } from '../streams/index.js'
+import type { FeatureSpec, LearningSpec } from './learning-spec.js'
+import { hasConstant, modelOf, type TaskModel } from './model.js'
+import type { TaskOptions } from './options.js'
+import { loadPlugins } from './plugins.js'
+import { taskStream } from './stream.js'
+import { type TextTask, textTask } from './text.js'
+
+/** b of peers. A smaller batch than a frame takes to cross the network gains nothing. */
+export const PEER_BATCH = 128
+/** b of one learner, which profits from an update per input. */
+export const SERIAL_BATCH = 1
+/** b of one learner that trains a network. */
+export const SERIAL_NETWORK_BATCH = 32
+
+/** What an opened stream knows before it is read. */
+export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'columns'>>
+
+/** A learning spec whose number of features may become known only while the stream is read. */
+export type OpenLearningSpec = LearningSpec extends infer Spec
+  ? Spec extends LearningSpec
+    ? Omit<Spec, 'dimension'> & { readonly dimension: number | undefined }
+    : never
+  : never
+
+export interface Task {
+  /** Undefined for the default model, which depends on the data. */
+  readonly model: TaskModel | undefined
+  /** What is read; undefined without `data`. */
+  readonly stream: StreamOptions | undefined
+  /** Modules of plug-ins, for threads that have to load them as well. */
+  readonly plugins: readonly string[]
+  /**
+   * The learning spec.
+   * @param facts of the opened stream
+   * @throws OptionError, ModelError
+   */
+  specFor(facts: StreamFacts): OpenLearningSpec
+}
+
+/**
+ * @param role who learns, which determines the default batch
+ * @throws OptionError, ModelError, PluginError
+ */
+export async function createTask(options: TaskOptions, role: 'peer' | 'serial'): Promise<Task> {
+  const modules = options.plugins?.map(String) ?? []
+  const plugins = await loadPlugins(modules)
+  const model = modelOf(options)
+  checkOptions(options, model)
+  const text = model?.kind === 'network' && readsText(model.layers) ? await textTask(options, model.layers) : undefined
+  const stream = taskStream(options, model, text?.tokens)
+  return {
+    model,
+    stream,
+    plugins: modules,
+    specFor: facts => specOf({ options, role, model, text, plugins }, facts)
+  }
+}
+
+/**
+ * The task of a peer. All peers must agree on its spec, so everything must be known before the stream is read.
+ * @throws OptionError, ModelError, PluginError; errors of the stream
+ */
+export async function createPeerTask(
+  options: TaskOptions
+): Promise<Pick<Task, 'stream' | 'plugins'> & { readonly spec: LearningSpec }> {
+  const { stream, plugins, specFor } = await createTask(options, 'peer')
+  return { spec: closed(specFor(await factsOf(stream))), stream, plugins }
+}
+
+/**
+ * A spec with all that the stream determines.
+ * @param dimension of the trained model @default the spec's
+ * @param facts of the stream once it is read: some formats reveal hashing and columns only then
+ * @throws OptionError if the number of features is unknown
+ */
+export function closed(
+  { features, ...spec }: OpenLearningSpec,
+  dimension = spec.dimension,
+  { hashBits = features.hashBits, columns = features.columns }: StreamFacts = {}
+): LearningSpec {
+  if (dimension !== undefined)
+    return { ...spec, dimension, features: { ...features, hashBits, columns } } as LearningSpec
+  throw new OptionError(
+    'the number of features must be known: give features, or hashBits to hash their names (--dimension N, --hash-bits B)'
+  )
+}
+
+/** What the stream knows before it is read. Standard input can be opened only once, so it stays closed. */
+export async function factsOf(stream: StreamOptions | undefined): Promise<StreamFacts> {
+  if (stream === undefined || stream.data === '-') return {}
+  const opened = await openStream(stream)
+  await opened[Symbol.asyncIterator]().return?.()
+  return opened
+}
+
+/** Refuses options that the model would ignore. */
+function checkOptions({ batch, l2, constant, target, classes, classNames }: TaskOptions, model: TaskModel | undefined) {
+  if (batch !== undefined && !(Number.isSafeInteger(batch) && batch >= 1)) {
+    throw new OptionError(`batch must be a whole number of gradients, at least 1, not ${batch}`)
+  }
+  if (classNames !== undefined && classes !== undefined && classNames.length !== classes) {
+    throw new OptionError(`${classNames.length} class names for ${classes} classes: name every class`)
+  }
+  if (model?.kind === 'network') {
+    if (l2) throw new OptionError('l2 is for linear models: networks take a rule with decay, such as lamb,decay=0.01')
+    if (constant) throw new OptionError('networks have biases: leave constant out')
+  } else if (target === 'number' && !(model?.kind === 'linear' && model.name === 'linear')) {
+    throw new OptionError('target is for networks: for a number, give the model linear')
+  }
+}
+
+interface Resolved {
+  readonly options: TaskOptions
+  readonly role: 'peer' | 'serial'
+  readonly model: TaskModel | undefined
+  readonly text: TextTask | undefined
+  readonly plugins: string | undefined
+}
+
+function specOf({ options, role, model, text, plugins }: Resolved, facts: StreamFacts): OpenLearningSpec {
+  const { classNames, scale = 'none', averaging = defaultAveraging, l2, rule } = options
+  const isNetwork = model?.kind === 'network'
+  const constant = hasConstant(options, model)
+  const hashBits = facts.hashBits ?? options.hashBits
+  const given = options.hashBits === undefined ? options.features : 2 ** options.hashBits
+  const dimension = facts.dimension ?? (given === undefined ? undefined : given + Number(constant))
+  const classes = options.classes ?? classNames?.length ?? facts.classes
+  const features: FeatureSpec = { constant, hashBits, columns: facts.columns ?? columnsOf(options), scale, classNames }
+  const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
+  const batch = options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch)
+  const common = { dimension, averaging, batch, features, ...(plugins !== undefined && { plugins }) }
+  if (isNetwork) {
+    const network = text?.network ?? networkOf(model.layers, options, dimension, classes)
+    return { model: 'network', network, classes, rule: rule ?? defaultNetworkRule, ...common }
+  }
+  if (model?.kind === 'custom') {
+    const target = customLoss(model.name).classifies ? 'class' : 'number'
+    return { model: model.name, target, l2, rule: ruleFor('linear', rule), ...common }
+  }
+  const name = model?.name ?? ((classes ?? 2) > 2 ? 'softmax' : 'logistic')
+  if (name === 'softmax' && classes === undefined) {
+    throw new OptionError(
+      'model softmax needs the number of classes: give classes (--classes N) or classNames (--class-names A,B,C)'
+    )
+  }
+  return { model: name, classes: name === 'softmax' ? classes : undefined, l2, rule: ruleFor(name, rule), ...common }
+}
+
+function networkOf(
+  layers: ModelSpec,
+  { target = 'class' }: TaskOptions,
+  dimension: number | undefined,
+  classes: number | undefined
+): NetworkSpec {
+  if (dimension === undefined) {
+    throw new OptionError('a network needs the number of features: give features (--dimension N)')
+  }
+  const sample = sampleFor(layers, dimension)
+  if (target === 'number') return { layers, sample, target: { kind: 'number' } }
+  if (classes === undefined) {
+    throw new OptionError(
+      'a network needs the number of classes: give classes (--classes N), classNames, or target number'
+    )
+  }
+  return { layers, sample, target: { kind: 'class', classes } }
+}
+
+function columnsOf({ data }: TaskOptions): readonly string[] | undefined {
+  return typeof data === 'object' ? data.columns : undefined
+}
