@@ -25,7 +25,7 @@ import { DEFAULT_HTTP_PORT, parseHttp } from '../peer/http.js'
 const DEFAULT_PASSES = 4
 
 export function demoCommand(program: Command): Command {
-  const command = program.command('demo').description('five peers on this machine, with faults: see it work')
+  const command = program.command('demo')
   withLearning(withFeatures(withData(command)), PEER_BATCH)
     .option('--rate <n>', 'inputs a second and peer', amount(true), 250)
     .option(

@@ -23,7 +23,6 @@ const REMEDIES = {
 export function doctorCommand(program: Command): Command {
   const command = program
     .command('doctor')
-    .description('check what works on this machine, or on the way to a peer')
     .option('--fix', 'install TensorFlow, so that networks train faster (1.3 GB, minutes)')
     .option('--peer <multiaddr>', 'tell at which step a connection to that peer fails')
     .option('--network-key <file>', "the peer's network key, if it has one")

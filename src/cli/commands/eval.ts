@@ -18,7 +18,7 @@ interface Flags extends Partial<DataFlags>, NetworkFlags {
 }
 
 export function evalCommand(program: Command): Command {
-  const command = program.command('eval').description('score a stored predictor on labelled data')
+  const command = program.command('eval')
   withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
     .option('--dir <dir>', 'where the predictor is stored')
     .addHelpText(

@@ -10,7 +10,7 @@ import { print, printJson } from '../output/output.js'
 const TOKEN_BYTES = 32
 
 export function keygenCommand(program: Command): Command {
-  const command = program.command('keygen').description('make keys')
+  const command = program.command('keygen')
   withCommon(command.command('network'))
     .description('a network key: only peers that have it can connect')
     .requiredOption('--out <file>', 'where to write it; never overwritten')

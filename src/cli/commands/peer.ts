@@ -42,7 +42,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
 }
 
 export function peerCommand(program: Command): Command {
-  const command = program.command('peer').description('start a peer: learn together with others')
+  const command = program.command('peer')
   withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
     .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: as fast as they come)', amount(true))

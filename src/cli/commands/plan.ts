@@ -20,7 +20,6 @@ interface Flags extends DataFlags, LearningFlags {
 export function planCommand(program: Command): Command {
   const command = program
     .command('plan')
-    .description('how a network would be executed within the memory of a device')
     .argument('<model>', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
   withTarget(withText(withExecution(withFeatures(withData(command)))))
     .option('--batch <b>', 'inputs an update', whole(1), 32)

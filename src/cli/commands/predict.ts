@@ -17,7 +17,7 @@ interface Flags extends Partial<DataFlags>, NetworkFlags {
 }
 
 export function predictCommand(program: Command): Command {
-  const command = program.command('predict').description('predict inputs with a stored predictor')
+  const command = program.command('predict')
   withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
     .option('--dir <dir>', 'where the predictor is stored')
     .addHelpText(

@@ -23,9 +23,7 @@ interface Served {
 }
 
 export function regretCommand(program: Command): Command {
-  const command = program
-    .command('regret')
-    .description('compare progressive losses with the best fixed predictor in hindsight')
+  const command = program.command('regret')
   withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH, false), ['average', 'current'] as const)
     .option(
       '--log <file>',

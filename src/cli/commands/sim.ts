@@ -12,7 +12,7 @@ import { run } from '../sim/run.js'
 import { sweep } from '../sim/sweep.js'
 
 export function simCommand(program: Command): Command {
-  const command = program.command('sim').description('simulate: measure regret, under faults')
+  const command = program.command('sim')
   withReport(withScenario(command.command('run')))
     .description('one algorithm on one scenario')
     .addHelpText(
@@ -70,7 +70,10 @@ export function simCommand(program: Command): Command {
     )
     .action(runReplay)
   withCommon(command.command('list')).description('the built-in scenarios').action(showScenarios)
-  return command
+  return command.addHelpText(
+    'after',
+    '\nExamples:\n  admb sim list\n  admb sim run partitions\n  admb sim compare binary-tree --report out'
+  )
 }
 
 function withScenario(command: Command): Command {

@@ -22,7 +22,6 @@ export class TokenRefusedError extends CodedError {
 export function statusCommand(program: Command): Command {
   const command = program
     .command('status')
-    .description('ask a running peer for its status')
     .option('--http <host:port>', 'where the peer serves HTTP', '127.0.0.1:7280')
     .option('--http-token-file <file>', 'the token that the peer asks for')
     .addHelpText('after', '\nExamples:\n  admb status\n  admb status --http 127.0.0.1:7281 --json')

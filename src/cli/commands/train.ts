@@ -36,7 +36,7 @@ interface Flags extends DataFlags, LearningFlags {
 }
 
 export function trainCommand(program: Command): Command {
-  const command = program.command('train').description('learn a stream in one process, without a network')
+  const command = program.command('train')
   withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
     .option('--dir <dir>', 'store the predictor there')
     .option('--log <file>', 'append losses there, for admb regret')

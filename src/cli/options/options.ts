@@ -5,11 +5,13 @@
 import { type Command, Option } from 'commander'
 import {
   type AveragingSpec,
+  averages,
   averagingNames,
   defaultAveraging,
   defaultRule,
   type RuleSpec,
-  ruleNames
+  ruleNames,
+  rules
 } from '../../learner/index.js'
 import { FORMATS, type Format, type Shard } from '../../streams/index.js'
 import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
@@ -103,13 +105,13 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by data)`, parseModelWord)
     .option(
       '--rule <name[,key=value]>',
-      `${ruleNames.join(', ')} (default: ${defaultRule.name})`,
-      named('rule', ruleNames)
+      `${ruleNames.join(', ')}, or help (default: ${defaultRule.name})`,
+      named('rule', rules)
     )
     .option(
       '--average <name[,key=value]>',
-      `${averagingNames.join(', ')} (default: ${defaultAveraging.name})`,
-      named('average', averagingNames)
+      `${averagingNames.join(', ')}, or help (default: ${defaultAveraging.name})`,
+      named('average', averages)
     )
     .option('--batch <b>', `gradients an update (default: ${batch})`, whole(1))
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())

@@ -1,5 +1,6 @@
 /** Parsers of option values: each turns a word into a value or says what the word should have been. */
-import { InvalidArgumentError } from 'commander'
+import { CommanderError, InvalidArgumentError } from 'commander'
+import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { NAME_PATTERN } from '../../view/name.js'
 
 /** A whole number in a range. */
@@ -46,25 +47,60 @@ export function shard(word: string): { readonly index: number; readonly count: n
   throw new InvalidArgumentError('It must be I/N with I from 1 to N, such as 2/5.')
 }
 
-/** `NAME` or `NAME,key=value,…` with numbers as values, `true` and `false` apart. */
-export function named<T extends string>(
+/** A registry whose entries take options, such as those of update rules and averages. */
+type Registry<Name extends string> = Readonly<
+  Record<
+    Name,
+    {
+      readonly summary: string
+      readonly options: OptionTable<object>
+      readonly eightBitState?: string
+    }
+  >
+>
+
+/** `NAME` or `NAME,key=value,…` with numbers as values, `true` and `false` apart. `help` prints the registry and ends. */
+export function named<Name extends string>(
   kind: string,
-  names: readonly T[]
-): (word: string) => { readonly name: T } & Record<string, string | number | boolean> {
-  return word => {
-    const [name, ...rest] = word.split(',')
-    if (!names.includes(name as T)) {
-      throw new InvalidArgumentError(`There is no ${kind} ${name}; there are ${names.join(', ')}.`)
+  registry: Registry<Name>
+): (text: string) => { readonly name: Name } & Record<string, string | number | boolean> {
+  return text => {
+    const [name, ...pairs] = text.split(',')
+    if (text === 'help') {
+      process.stdout.write(registryHelp(registry))
+      throw new CommanderError(0, 'commander.help', '')
+    }
+    if (!Object.hasOwn(registry, name)) {
+      const names = Object.keys(registry).join(', ')
+      throw new InvalidArgumentError(`unknown ${kind} '${name}'; expected one of ${names} (or help).`)
     }
     const options: Record<string, string | number | boolean> = {}
-    for (const pair of rest) {
+    for (const pair of pairs) {
       const at = pair.indexOf('=')
-      if (at < 1) throw new InvalidArgumentError(`Write its options as ${name},key=value; ${pair} is none.`)
-      const text = pair.slice(at + 1)
-      options[pair.slice(0, at)] = text === 'true' || text === 'false' ? text === 'true' : toNumber(text)
+      if (at < 1) throw new InvalidArgumentError(`expected options as ${name},key=value, not '${pair}'.`)
+      const value = pair.slice(at + 1)
+      options[pair.slice(0, at)] = value === 'true' || value === 'false' ? value === 'true' : toNumber(value)
     }
-    return { ...options, name: name as T }
+    return { ...options, name: name as Name }
   }
+}
+
+const bitsOption: ChoiceOption = { default: '32', choices: ['8', '32'], help: 'bits of each number of the state' }
+
+function registryHelp(registry: Registry<string>): string {
+  const entries = Object.entries(registry).map(([name, { summary, options, eightBitState }]) => {
+    const all = eightBitState === undefined ? options : { ...options, bits: bitsOption }
+    const lines = Object.entries(all as Readonly<Record<string, NumberOption | ChoiceOption>>).map(
+      ([key, option]) =>
+        `    ${key.padEnd(16)} ${option.help}, ${rangeText(option)} (default: ${option.default ?? 'off'})\n`
+    )
+    return `${name.padEnd(18)} ${summary}\n${lines.join('')}`
+  })
+  return `${entries.join('\n')}\nGive options as NAME,key=value,…\n`
+}
+
+function rangeText(option: NumberOption | ChoiceOption): string {
+  return 'choices' in option ? option.choices.join(' or ') : rangeOf(option)
 }
 
 function toNumber(text: string): string | number {

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { commandNames } from '../../../src/cli/commands/index.js'
 import { RARER } from '../../../src/cli/options/help.js'
 
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
@@ -68,9 +69,9 @@ describe('a command', function () {
       ['--l2', 'nan', /number of at least 0/],
       ['--rate', '0', /number above 0/],
       ['--shard', '3/2', /I\/N with I from 1 to N/],
-      ['--rule', 'adagrat', /no rule adagrat; there are .*adagrad/],
+      ['--rule', 'adagrat', /unknown rule 'adagrat'; expected one of .*adagrad/],
       ['--rule', 'adagrad,rate', /adagrad,key=value/],
-      ['--average', 'median', /no average median; there are/],
+      ['--average', 'median', /unknown average 'median'; expected one of/],
       ['--model', 'svm', /one of logistic, softmax/],
       ['--format', 'arff', /one of libsvm, vw/],
       ['--scale', 'robust', /Allowed choices are none, standard/]
@@ -211,7 +212,11 @@ describe('a command', function () {
       1,
       /layer hidden0 needs at least .* --device-memory allows 100\.0 kB/
     )
-    await refuses(['plan', 'mlp', ...small], 1, /layer hidden0 needs at least .*give --device-memory [\d.]+[kM]B or more/)
+    await refuses(
+      ['plan', 'mlp', ...small],
+      1,
+      /layer hidden0 needs at least .*give --device-memory [\d.]+[kM]B or more/
+    )
     await refuses(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
     await refuses(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
     const baseline = ['--schedule', 'baseline', '--microbatch', '4']
@@ -242,7 +247,7 @@ describe('a command', function () {
   })
 
   it('explains itself within a screen, with examples', async () => {
-    for (const name of ['demo', 'peer', 'train', 'plan', 'eval', 'predict', 'regret', 'status', 'keygen', 'doctor']) {
+    for (const name of commandNames) {
       const { code, stdout, stderr } = await admb([name, '--help'])
       assert.equal(code, 0, stderr)
       assert.match(stdout, /Examples:\n {2}\S/, name)

@@ -1,24 +1,13 @@
 /** Options in the documents: whatever `admb COMMAND --option` a page shows, the command has that option. */
 import assert from 'node:assert/strict'
 import { Command } from 'commander'
-import { demoCommand } from '../../../src/cli/commands/demo.js'
-import { doctorCommand } from '../../../src/cli/commands/doctor.js'
-import { evalCommand } from '../../../src/cli/commands/eval.js'
-import { keygenCommand } from '../../../src/cli/commands/keygen.js'
-import { peerCommand } from '../../../src/cli/commands/peer.js'
-import { planCommand } from '../../../src/cli/commands/plan.js'
-import { predictCommand } from '../../../src/cli/commands/predict.js'
-import { regretCommand } from '../../../src/cli/commands/regret.js'
-import { simCommand } from '../../../src/cli/commands/sim.js'
-import { statusCommand } from '../../../src/cli/commands/status.js'
-import { trainCommand } from '../../../src/cli/commands/train.js'
+import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
 import { commandLines, pages } from '../../support/documents.js'
 
 const program = new Command('admb')
-for (const register of [demoCommand, doctorCommand, evalCommand, keygenCommand, peerCommand, planCommand]) {
-  register(program)
-}
-for (const register of [predictCommand, regretCommand, simCommand, statusCommand, trainCommand]) register(program)
+before(async () => {
+  for (const name of commandNames) await addCommand(program, name)
+})
 
 /** What is wrong with a command line; undefined for nothing. */
 function fault(line: string): string | undefined {

@@ -125,11 +125,17 @@ describe('train', () => {
       [{ inputs }, /1 inputs came with 0 labels/],
       [{ inputs: [{ a: 1 }], labels: [0] }, /give features, or hashBits/],
       [{ inputs, labels: [0], batch: 0 }, /batch must be a whole number/],
-      [{ inputs, labels: [0], model: 'logistical' as 'logistic' }, /unknown model 'logistical'; expected one of logistic, /],
+      [
+        { inputs, labels: [0], model: 'logistical' as 'logistic' },
+        /unknown model 'logistical'; expected one of logistic, /
+      ],
       [{ inputs, labels: [0], model: 'custom:huber' }, /there is no loss custom:huber: give the plug-in/],
       [{ inputs, labels: [0], rule: { name: 'custom:none' } }, /there is no rule custom:none/],
       [{ inputs, labels: [0], model: { layers: [{ kind: 'dance' }] } }, /must be one of dense, /],
-      [{ inputs, labels: [0], model: { layers: [{ kind: 'custom:dance' }] } }, /there is no layer custom:dance/],
+      [
+        { inputs, labels: [0], classes: 2, model: { layers: [{ kind: 'custom:dance' }] } },
+        /there is no layer custom:dance/
+      ],
       [{ data: { data: 'x', format: 'custom:none' } }, /there is no reader custom:none/],
       [{ inputs, labels: ['maybe'], ...YES_NO }, /label "maybe" is not among/]
     ]

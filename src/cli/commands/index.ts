@@ -1,0 +1,69 @@
+/** The registry of commands. A new command is one file and one line here. */
+import type { Command } from 'commander'
+
+interface CommandEntry {
+  /** One line for `admb --help`. */
+  readonly summary: string
+  /**
+   * Loads the function that adds the command to the program. Nothing is loaded before: some commands bring megabytes of
+   * libraries along.
+   */
+  load(): Promise<(program: Command) => Command>
+}
+
+export const commands = {
+  demo: {
+    summary: 'run five peers on this machine, with faults',
+    load: async () => (await import('./demo.js')).demoCommand
+  },
+  peer: {
+    summary: 'start a peer that learns together with others',
+    load: async () => (await import('./peer.js')).peerCommand
+  },
+  train: {
+    summary: 'train on a stream in one process, without a network',
+    load: async () => (await import('./train.js')).trainCommand
+  },
+  plan: {
+    summary: "plan a network's execution within the memory of a device",
+    load: async () => (await import('./plan.js')).planCommand
+  },
+  eval: {
+    summary: 'evaluate a stored predictor on labelled data',
+    load: async () => (await import('./eval.js')).evalCommand
+  },
+  predict: {
+    summary: 'predict inputs with a stored predictor',
+    load: async () => (await import('./predict.js')).predictCommand
+  },
+  regret: {
+    summary: 'compare progressive losses with the best fixed predictor in hindsight',
+    load: async () => (await import('./regret.js')).regretCommand
+  },
+  status: {
+    summary: 'print the status of a running peer',
+    load: async () => (await import('./status.js')).statusCommand
+  },
+  keygen: {
+    summary: 'generate network keys, HTTP tokens and identities',
+    load: async () => (await import('./keygen.js')).keygenCommand
+  },
+  doctor: {
+    summary: 'check this machine, or the connection to a peer',
+    load: async () => (await import('./doctor.js')).doctorCommand
+  },
+  sim: {
+    summary: 'simulate networks with faults and measure regret',
+    load: async () => (await import('./sim.js')).simCommand
+  }
+} as const satisfies Readonly<Record<string, CommandEntry>>
+
+export type CommandName = keyof typeof commands
+export const commandNames = Object.keys(commands) as readonly CommandName[]
+
+/** Adds a command with all its options. */
+export async function addCommand(program: Command, name: CommandName): Promise<Command> {
+  const { summary, load } = commands[name]
+  const register = await load()
+  return register(program).description(summary)
+}
