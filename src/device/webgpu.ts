@@ -11,6 +11,7 @@ import { adapt, type WebgpuBackend } from './webgpu-backend.js'
 import { DawnEvents } from './webgpu-events.js'
 import { useKernels } from './webgpu-kernels.js'
 import { orderProducts } from './webgpu-products.js'
+import { uploadThroughQueue } from './webgpu-uploads.js'
 
 interface Dawn {
   create(flags: string[]): Gpu
@@ -69,6 +70,7 @@ async function start(takesSoftware: boolean) {
   const backend = tf.backend() as unknown as WebgpuBackend
   const peakBytes = adapt(backend, events)
   orderProducts(backend)
+  uploadThroughQueue(backend)
   tf.tidy(() => tf.add(tf.tensor1d([1, 2]), 1).dataSync())
   return { gpu, adapter, peakBytes }
 }
