@@ -19,7 +19,7 @@ const TURNS = 8
 
 /** Small, so that 64 layers take seconds. */
 const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
-const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
+export const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
 const DEPTHS = [4, 8, 16, 32, 64]
 
 type Way = ExecutorOptions & { readonly schedule: NonNullable<ExecutorOptions['schedule']> }
@@ -42,7 +42,7 @@ interface Step {
 }
 
 /** One minibatch forward and back; the optimizer is not in it. */
-function step(model: Model, shape: Shape, way: Way): Step {
+export function step(model: Model, shape: Shape, way: Way): Step {
   const executor = new Executor(model, way)
   const parameters = initialBlocks(model, 1)
   const gradient = zeros(layoutOf(model))
@@ -71,7 +71,7 @@ function step(model: Model, shape: Shape, way: Way): Step {
   }
 }
 
-function ways({ microbatch }: Shape): Way[] {
+export function ways({ microbatch }: Shape): Way[] {
   return [
     { schedule: 'baseline' },
     { schedule: 'baseline-ag', microbatch },
@@ -81,7 +81,7 @@ function ways({ microbatch }: Shape): Way[] {
   ]
 }
 
-function nameOf({ schedule, stash }: Way): string {
+export function nameOf({ schedule, stash }: Way): string {
   return stash === undefined ? schedule : `${schedule}, stash on the ${stash}`
 }
 
@@ -113,9 +113,9 @@ function difference(a: readonly Float32Array[], b: readonly Float32Array[]): num
   return most / largest
 }
 
-function* memory(backend: string): Generator<Row> {
+export function* memory(backend: string, depths: readonly number[] = DEPTHS): Generator<Row> {
   const peaks = new Map<string, number[]>()
-  for (const layers of DEPTHS) {
+  for (const layers of depths) {
     const model = gpt(layers, MEMORY)
     const reference = step(model, MEMORY, { schedule: 'baseline-ag', microbatch: MEMORY.microbatch })
     for (const way of ways(MEMORY)) {
@@ -133,11 +133,16 @@ function* memory(backend: string): Generator<Row> {
   }
   const constant = peaks.get('l2l-p, stash on the host') as number[]
   const growth = 100 * (Math.max(...constant) / Math.min(...constant) - 1)
-  yield { name: 'constant memory: most over least, 4 to 64 layers', value: growth, unit: '%', target: { most: 1 } }
+  yield {
+    name: `constant memory: most over least, ${depths[0]} to ${depths[depths.length - 1]} layers`,
+    value: growth,
+    unit: '%',
+    target: { most: 1 }
+  }
   const stashed = peaks.get('l2l') as number[]
   // Attention and MLP are layers of their own: two outputs a transformer layer.
   const stash = MEMORY.batch * 2 * MEMORY.length * MEMORY.width * 4
-  const slope = (stashed[stashed.length - 1] - stashed[0]) / (DEPTHS[DEPTHS.length - 1] - DEPTHS[0])
+  const slope = (stashed[stashed.length - 1] - stashed[0]) / (depths[depths.length - 1] - depths[0])
   const off = 100 * Math.abs(slope / stash - 1)
   yield { name: 'l2l: growth a layer against mb·A', value: off, unit: '% off', target: { most: 5 } }
 }
@@ -165,7 +170,7 @@ function* time(backend: string): Generator<Row> {
 }
 
 /** Adam in training: what of it the relay waits for. */
-function* exposed(backend: string): Generator<Row> {
+export function* exposed(backend: string): Generator<Row> {
   for (const [schedule, serverThreads] of [
     ['l2l', 0],
     ['l2l-p', 1]
@@ -201,7 +206,7 @@ function* exposed(backend: string): Generator<Row> {
 }
 
 /** What brain floats leave of the stash, on the device and on the host. */
-function* precision(backend: string): Generator<Row> {
+export function* precision(backend: string): Generator<Row> {
   const model = gpt(16, MEMORY)
   const { microbatch } = MEMORY
   for (const stash of ['device', 'host'] as const) {

@@ -12,9 +12,8 @@ export interface WebgpuBackend {
   readonly device: {
     addEventListener(event: 'uncapturederror', listener: (event: GpuErrorEvent) => void): void
   }
-  readonly tensorMap: {
-    get(id: object): { readonly dtype: tf.DataType; readonly values?: tf.TypedArray; readonly resource?: GpuBuffer }
-  }
+  readonly queue: { writeBuffer(to: GpuBuffer, at: number, values: Float32Array | Int32Array): void }
+  readonly tensorMap: { get(id: object): TensorData }
   readonly bufferManager: BufferManager
   readonly commandEncoder: {
     copyBufferToBuffer(from: GpuBuffer, fromAt: number, to: GpuBuffer, toAt: number, bytes: number): void
@@ -31,12 +30,19 @@ export interface WebgpuBackend {
   read(id: object): Promise<tf.TypedArray>
 }
 
+interface TensorData {
+  readonly dtype: tf.DataType
+  /** On the host, until they are uploaded. */
+  values?: tf.TypedArray
+  resource?: GpuBuffer
+}
+
 interface GpuErrorEvent {
   readonly error: { readonly message: string }
   preventDefault(): void
 }
 
-interface GpuBuffer {
+export interface GpuBuffer {
   readonly size: number
   readonly mapState: 'unmapped' | 'pending' | 'mapped'
   mapAsync(mode: number): Promise<void>

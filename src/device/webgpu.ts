@@ -10,6 +10,8 @@ import type { Backend } from './types.js'
 import { adapt, type WebgpuBackend } from './webgpu-backend.js'
 import { DawnEvents } from './webgpu-events.js'
 import { useKernels } from './webgpu-kernels.js'
+import { orderProducts } from './webgpu-products.js'
+import { uploadThroughQueue } from './webgpu-uploads.js'
 
 interface Dawn {
   create(flags: string[]): Gpu
@@ -65,7 +67,10 @@ async function start(takesSoftware: boolean) {
     if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
   })
   useKernels()
-  const peakBytes = adapt(tf.backend() as unknown as WebgpuBackend, events)
+  const backend = tf.backend() as unknown as WebgpuBackend
+  const peakBytes = adapt(backend, events)
+  orderProducts(backend)
+  uploadThroughQueue(backend)
   tf.tidy(() => tf.add(tf.tensor1d([1, 2]), 1).dataSync())
   return { gpu, adapter, peakBytes }
 }
@@ -91,6 +96,8 @@ function refuseSoftware(adapter: Adapter): void {
   }
 }
 
+/** Vulkan describes the driver and not the GPU, so both are named. */
 function nameOf({ info: { device, description, vendor } }: Adapter): string {
-  return description || device || vendor || 'a GPU'
+  const gpu = device || vendor || 'a GPU'
+  return description && description !== gpu ? `${gpu} (${description})` : gpu
 }

@@ -46,6 +46,36 @@ describe('kernels on webgpu', function () {
     )
   })
 
+  it('multiply with the same bits in every run, however long the inner dimension is', () => {
+    // Small outputs with an inner dimension of 2,000 or more, where the backend would split the inner dimension.
+    for (const [rows, inner, columns, isTransposed] of [
+      [64, 2048, 64, true],
+      [64, 2048, 64, false],
+      [1, 4099, 257, false],
+      [30, 2001, 5, true]
+    ] as const) {
+      const random = uniforms(inner)
+      const draw = (length: number) => Float32Array.from({ length }, () => 2 * random() - 1)
+      const [left, right] = [draw(rows * inner), draw(inner * columns)]
+      const a = tf.tensor2d(left, isTransposed ? [inner, rows] : [rows, inner])
+      const b = tf.tensor2d(right, [inner, columns])
+      const product = () => tf.tidy(() => tf.matMul(a, b, isTransposed).dataSync())
+      const first = product()
+      for (let run = 0; run < 5; run++) assert.deepEqual(product(), first)
+      for (const [row, column] of [
+        [0, 0],
+        [rows - 1, columns - 1]
+      ]) {
+        let sum = 0
+        for (let k = 0; k < inner; k++) {
+          sum += left[isTransposed ? k * rows + row : row * inner + k] * right[k * columns + column]
+        }
+        assert.ok(Math.abs(first[row * columns + column] - sum) < 1e-3)
+      }
+      tf.dispose([a, b])
+    }
+  })
+
   it('scatter single numbers and blocks as before', () => {
     tf.tidy(() => {
       const places = tf.tensor2d([3, 0, 3], [3, 1], 'int32')

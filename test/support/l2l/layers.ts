@@ -10,6 +10,7 @@ const WAYS = {
   cpu: () => openDevice('cpu'),
   wasm: () => openDevice('wasm', { blas: 'none' }),
   'wasm with BLAS': () => openDevice('wasm'),
+  'tensorflow-gpu': () => openDevice('tensorflow-gpu'),
   tensorflow: () => openDevice('tensorflow'),
   webgpu: () => openDevice('webgpu')
 }
@@ -22,7 +23,9 @@ async function available(): Promise<readonly BackendName[]> {
   const names: BackendName[] = ['cpu', 'wasm']
   if ((await WAYS['wasm with BLAS']()).hasFastProducts) names.push('wasm with BLAS')
   else console.log('no BLAS was found: tests with it are skipped')
-  for (const name of ['tensorflow', 'webgpu'] as const) {
+  for (const name of ['tensorflow-gpu', 'tensorflow', 'webgpu'] as const) {
+    // Both register the same backend: a process can load one of them.
+    if (name === 'tensorflow' && names.includes('tensorflow-gpu')) continue
     try {
       await WAYS[name]()
       names.push(name)

@@ -1,0 +1,143 @@
+/** Steps of a model shaped like BERT-large under one schedule, or as the planner chooses. */
+import { openedDevice } from '../../src/device/index.js'
+import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { BlockStore } from '../../src/l2l/parameter-store.js'
+import { planFor } from '../../src/l2l/planning/planned.js'
+import { profileModel } from '../../src/l2l/planning/profile.js'
+import { L2LEngine } from '../../src/l2l/training/engine.js'
+import { zeros } from '../../src/learner/index.js'
+import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
+import type { Model } from '../../src/nn/types.js'
+import { median, type Row } from '../bench/row.js'
+import { bertModel, randomBatch, randomExamples, shapeOf } from './bert-model.js'
+import { type Counts, countCalls } from './counters.js'
+import type { Size } from './options.js'
+
+export const BERT_WAYS = ['baseline', 'l2l', 'l2l-p', 'l2l-p with host stash', 'planned'] as const
+export type BertWay = (typeof BERT_WAYS)[number]
+
+/** What the planner chooses: for `l2l-p` its microbatch alone, and of everything. */
+export interface Plans {
+  readonly microbatch: number
+  readonly planned: ExecutorOptions
+}
+
+const MOST_STEPS = 10
+/** Steps after the first, which compiles, have to begin within this part of the time. */
+const STEP_SHARE = 0.7
+
+export function makePlans(size: Size): Plans {
+  const shape = shapeOf(size)
+  const model = bertModel(shape)
+  const profile = profileModel(model)
+  const { microbatch } = planFor(model, profile, { schedule: 'l2l-p' }, shape.batch)
+  const { schedule, stash, keeps, resident, ...plan } = planFor(model, profile, { schedule: 'auto' }, shape.batch)
+  const isWhole = schedule === 'baseline'
+  return {
+    microbatch,
+    planned: { schedule, stash, keeps, resident, microbatch: isWhole ? undefined : plan.microbatch }
+  }
+}
+
+export function* plans(size: Size): Generator<Row> {
+  const { microbatch, planned } = makePlans(size)
+  yield { name: 'microbatch for l2l-p', value: microbatch, unit: 'samples' }
+  const { schedule = 'l2l', stash = 'device', keeps = [], resident = [] } = planned
+  const details = { schedule, stash, keeps, resident }
+  yield { name: 'microbatch planned', value: planned.microbatch ?? 0, unit: 'samples', details }
+}
+
+/** One minibatch forward and back in each step, without an optimizer. */
+export function* bert(size: Size, way: BertWay, plan: Plans, limitMs: number): Generator<Row> {
+  const end = performance.now() + STEP_SHARE * limitMs
+  const shape = shapeOf(size)
+  const model = bertModel(shape)
+  const host = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))
+  const batch = randomBatch(model, shape)
+  const options = optionsOf(way, plan)
+  const relay = new Executor(model, options)
+  const counts = countCalls()
+  const before = relay.meter.bytes
+  relay.meter.resetPeak()
+  const steps: number[] = []
+  for (let step = 0; step <= MOST_STEPS && (step < 2 || performance.now() < end); step++) {
+    const start = performance.now()
+    const { loss } = relay.train(host, batch)
+    steps.push(performance.now() - start)
+    yield stepRow(`${way}: forward and backward`, shape.batch, steps, {
+      microbatch: options.microbatch ?? shape.batch,
+      peakDeviceBytes: relay.meter.peakBytes - before,
+      takenDeviceBytes: openedDevice().peakBytes(),
+      stashHostBytes: relay.stashPeakBytes,
+      loss: loss / shape.batch,
+      ...perStep(counts())
+    })
+  }
+  relay.close()
+}
+
+/** The same with Adam, which runs on the host in threads of the param-server. */
+export function* bertTraining(size: Size, { microbatch }: Plans, limitMs: number): Generator<Row> {
+  const shape = shapeOf(size)
+  const model = bertModel(shape)
+  const threads = size === 'full' ? [1, 4] : [1]
+  const start = performance.now()
+  for (const [at, serverThreads] of threads.entries()) {
+    const end = start + ((at + 1) / threads.length) * STEP_SHARE * limitMs
+    yield* training(model, size, { microbatch, serverThreads, end })
+  }
+}
+
+function* training(
+  model: Model,
+  size: Size,
+  { microbatch, serverThreads, end }: { microbatch: number; serverThreads: number; end: number }
+): Generator<Row> {
+  const shape = shapeOf(size)
+  const engine = new L2LEngine({
+    model,
+    rule: { name: 'adam', step: 1e-5 },
+    averaging: { name: 'none' },
+    batch: shape.batch,
+    predictWith: 'current',
+    schedule: 'l2l-p',
+    microbatch,
+    serverThreads
+  })
+  const examples = randomExamples(shape)
+  const steps: number[] = []
+  for (let step = 0; step <= MOST_STEPS && (step < 2 || performance.now() < end); step++) {
+    const start = performance.now()
+    engine.learn(examples)
+    steps.push(performance.now() - start)
+    const { exposedMs, devicePeakBytes, hostPeakBytes } = engine.report()
+    const details = { microbatch, peakDeviceBytes: devicePeakBytes, hostPeakBytes, waitingForAdamMs: exposedMs }
+    yield stepRow(`l2l-p with Adam, server threads: ${serverThreads}`, shape.batch, steps, details)
+  }
+  engine.finish()
+}
+
+function optionsOf(way: BertWay, { microbatch, planned }: Plans): ExecutorOptions {
+  switch (way) {
+    case 'baseline':
+      return { schedule: 'baseline' }
+    case 'planned':
+      return planned
+    case 'l2l-p with host stash':
+      return { schedule: 'l2l-p', microbatch, stash: 'host' }
+    default:
+      return { schedule: way, microbatch }
+  }
+}
+
+/** @param steps the first one compiles, and counts only as long as it is alone */
+function stepRow(name: string, batch: number, steps: readonly number[], details: Row['details']): Row {
+  const [firstStepMs, ...rest] = steps
+  const ms = rest.length === 0 ? firstStepMs : median(rest)
+  const figures = { samplesPerSecond: (1000 * batch) / ms, steps: rest.length, firstStepMs }
+  return { name, value: ms, unit: 'ms', details: { ...figures, ...details } }
+}
+
+function perStep(counts: Counts | undefined): Readonly<Record<string, number>> {
+  return counts === undefined ? {} : { ...counts }
+}
