@@ -28,7 +28,9 @@ export const gossipService = gossipsub({
   maxTopicBytesPerPeer: 16 * 1024,
   heartbeatInterval: 500,
   // Many peers may well share one address: a cluster on one machine, or a site behind one router.
-  scoreParams: { IPColocationFactorWeight: 0 }
+  // Identities are free, so what is kept of those that have left must expire soon.
+  scoreParams: { IPColocationFactorWeight: 0, retainScore: 60_000 },
+  seenTTL: 30_000
 })
 
 export class Gossip {

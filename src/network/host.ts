@@ -9,19 +9,24 @@ import { type Identify, identify } from '@libp2p/identify'
 import type { Libp2p, Transport } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
 import { tcp } from '@libp2p/tcp'
-import { yamux } from '@libp2p/yamux'
 import { createLibp2p } from 'libp2p'
 import type { AccessControl } from './access.js'
 import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
 import { gossipService } from './gossip.js'
+import { limitHalfOpen } from './half-open.js'
 import { type IdentityKey, rawNetworkKey } from './keys.js'
 import type { Limits } from './limits.js'
+import { boundedYamux } from './muxer.js'
 import type { Log } from './options.js'
-import { networkKeyProtector } from './protector.js'
+import { forgetStrangers } from './peer-store.js'
+import { networkKeyProtector, openProtector } from './protector.js'
 import { keepReservations, type Reservations } from './relay-keeper.js'
 
 /** The mDNS service that peers look for on their local network. */
 const mdnsService = '_admb._udp.local'
+
+/** How many hosts can use up their share of half-open connections before others are refused. */
+const halfOpenHosts = 4
 
 export interface HostOptions {
   readonly privateKey: IdentityKey
@@ -49,7 +54,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const [listen, announce] = [options.listen, options.announce].map(texts => texts.map(parseAddress))
   const hasWebSockets = [...listen, ...announce, ...dials.map(parseAddress)].some(isWebSocket)
   const relaying = circuitRelayTransport()
-  const protector = options.networkKey && networkKeyProtector(rawNetworkKey(options.networkKey))
+  const protector = options.networkKey ? networkKeyProtector(rawNetworkKey(options.networkKey)) : openProtector()
   let reservations: Reservations | undefined
   const host = await createLibp2p({
     start: false,
@@ -63,17 +68,16 @@ export async function createHost(options: HostOptions): Promise<Host> {
         reservations = (transport as Transport & { readonly reservationStore: Reservations }).reservationStore
         return transport
       },
-      ...(hasWebSockets ? [await webSocketTransport()] : [])
+      ...(hasWebSockets ? [await webSocketTransport(limits)] : [])
     ],
     connectionEncrypters: [noise()],
-    // A window below the read buffer's limit: a reader that pauses is waited for instead of reset.
-    streamMuxers: [yamux({ streamOptions: { maxStreamWindowSize: 2 ** 21, maxReadBufferLength: 2 ** 22 } })],
-    ...(protector && { connectionProtector: () => protector }),
-    connectionGater: options.access.gater,
+    streamMuxers: [boundedYamux(limits)],
+    connectionProtector: () => protector,
+    connectionGater: { ...options.access.gater, ...limitHalfOpen(limits.inboundPerSecond) },
     connectionManager: {
       maxConnections: limits.connections,
       inboundConnectionThreshold: limits.inboundPerSecond,
-      maxIncomingPendingConnections: Math.max(10, limits.inboundPerSecond),
+      maxIncomingPendingConnections: halfOpenHosts * Math.max(10, limits.inboundPerSecond),
       dialTimeout: limits.dialTimeoutMs,
       addressDialTimeout: limits.dialTimeoutMs,
       inboundUpgradeTimeout: limits.dialTimeoutMs
@@ -88,13 +92,14 @@ export async function createHost(options: HostOptions): Promise<Host> {
       ...((relay || listen.some(isRelayed)) && (await natServices()))
     }
   })
+  forgetStrangers(host)
   if (reservations) keepReservations(host, reservations, listen.filter(isRelayed), options.log)
   return host
 }
 
-async function webSocketTransport() {
+async function webSocketTransport(limits: Limits) {
   await import('./websocket-polyfill.js')
-  return (await import('@libp2p/websockets')).webSockets()
+  return (await import('./websocket-transport.js')).boundedWebSockets(limits)
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
- * Private networks: every byte of a connection is encrypted with the network key. The wire format is libp2p's pre-shared key
- * network, version 1: each end sends a nonce of 24 bytes, then its XSalsa20 stream.
+ * The lowest layer of a connection. It accepts only the bytes with which libp2p negotiates noise, and encrypts all bytes
+ * in private networks. The wire format is libp2p's pre-shared key network, version 1: each end sends a nonce of 24 bytes,
+ * then its XSalsa20 stream.
  *
  * This replaces `@libp2p/pnet`, whose ciphers share one WebAssembly memory that is never released and that ends the process
  * once connections without the key have filled it.
@@ -17,8 +18,14 @@ export const protectionFailed = 'ProtectionFailedError'
 const nonceBytes = 24
 /** Limit of the bytes that are buffered until the nonces are exchanged. One read can deliver more than a nonce. */
 const maxUnreadBytes = 1024 * 1024
-/** What libp2p sends first on every connection. */
-const preamble = new TextEncoder().encode('\x13/multistream/1.0.0\n')
+/** Largest write to the transport. WebSocket listeners accept no larger messages. */
+export const maxTransportMessageBytes = 256 * 1024
+/** What both ends send first on every connection: the negotiation of noise. */
+const preamble = new TextEncoder().encode('\x13/multistream/1.0.0\n\x07/noise\n')
+
+interface Cipher {
+  xor(data: Uint8Array): Uint8Array
+}
 
 /**
  * Encrypts connections with a network key. A connection ends at the first decrypted byte that libp2p would not have sent.
@@ -46,19 +53,33 @@ export function networkKeyProtector(key: Uint8Array): ConnectionProtector {
   }
 }
 
+/**
+ * Checks connections without a network key. A connection ends at the first byte that libp2p would not have sent. libp2p
+ * itself would read a length prefix without end, one byte at a time, for as long as the upgrade may take.
+ */
+export function openProtector(): ConnectionProtector {
+  const plain: Cipher = { xor: data => data }
+  return {
+    async protect(connection: MultiaddrConnection) {
+      return new ProtectedConnection(connection, plain, plain, connection.log.newScope('preamble'))
+    }
+  }
+}
+
 class ProtectionFailedError extends Error {
   override readonly name = protectionFailed
 }
 
 class ProtectedConnection extends AbstractMultiaddrConnection {
   readonly #connection: MultiaddrConnection
-  readonly #outbound: StreamCipher
-  readonly #inbound: StreamCipher
+  readonly #outbound: Cipher
+  readonly #inbound: Cipher
   /** Bytes of the preamble that have arrived. */
   #checked = 0
 
-  constructor(connection: MultiaddrConnection, outbound: StreamCipher, inbound: StreamCipher, log: Logger) {
-    super({ remoteAddr: connection.remoteAddr, direction: connection.direction, log })
+  constructor(connection: MultiaddrConnection, outbound: Cipher, inbound: Cipher, log: Logger) {
+    const { remoteAddr, direction } = connection
+    super({ remoteAddr, direction, log, maxMessageSize: maxTransportMessageBytes })
     this.#connection = connection
     this.#outbound = outbound
     this.#inbound = inbound

@@ -1,9 +1,11 @@
-/** All that is needed of the package, which comes without types. */
+/** What is used of `ws`, which comes without types: a WebSocket for Node 20, and the sockets of libp2p's listener. */
 declare module 'ws' {
   export class WebSocket {
     constructor(address: string)
     once(event: 'open', listener: () => void): this
+    on(event: 'error', listener: (error: Error) => void): this
     pause(): void
     resume(): void
+    terminate(): void
   }
 }

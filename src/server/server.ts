@@ -30,6 +30,8 @@ const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
 const DEFAULT_REQUESTS_PER_SECOND = 1000
 const DEFAULT_REQUEST_TIMEOUT_MS = 30_000
+/** Connections beyond are closed at once, so that HTTP cannot use up the file descriptors of the process. */
+const MAX_CONNECTIONS = 512
 
 /** @throws HttpListenError, HttpTokenRequiredError */
 export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
@@ -67,6 +69,7 @@ function createApp(options: DoorOptions): FastifyInstance {
     clientErrorHandler: answerBrokenRequest,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
   })
+  app.server.maxConnections = MAX_CONNECTIONS
   // What a schema does not mention shall fail its test, not vanish from the answer.
   app.setSerializerCompiler(() => data => JSON.stringify(data))
   return app

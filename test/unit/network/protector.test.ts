@@ -5,7 +5,7 @@ import type { MessageStream } from '@libp2p/interface'
 import { multiaddrConnectionPair } from '@libp2p/utils'
 import { networkKeyProtector } from '../../../src/network/protector.js'
 
-const preamble = new TextEncoder().encode('\x13/multistream/1.0.0\n')
+const preamble = new TextEncoder().encode('\x13/multistream/1.0.0\n\x07/noise\n')
 
 /** Two ends of a connection in memory, each protected with a key of its own. */
 async function protectedPair(one: Uint8Array, other = one): Promise<[MessageStream, MessageStream]> {

@@ -1,0 +1,56 @@
+/**
+ * WebSockets with bounds on what a connection can hold before libp2p knows of it. The listener of `@libp2p/websockets`
+ * accepts messages of 100 MiB, waits for the opening handshake without a time limit, and lets a malformed frame end the
+ * process. It has no options for these, so its servers are configured after it is created.
+ */
+import './polyfill.js'
+import type { Server, Socket } from 'node:net'
+import type { Listener, Transport } from '@libp2p/interface'
+import { type WebSocketsComponents, webSockets } from '@libp2p/websockets'
+import type { WebSocket } from 'ws'
+import type { Limits } from './limits.js'
+import { maxTransportMessageBytes } from './protector.js'
+
+type Upgraded = (websocket: WebSocket, request: unknown) => void
+
+/** The fields of the listener that are used here. They are private in its types. */
+interface ListenerServers {
+  readonly server: Server
+  readonly wsServer: {
+    readonly options: { maxPayload?: number; closeTimeout?: number }
+    handleUpgrade(request: unknown, socket: Socket, head: Uint8Array, upgraded: Upgraded): void
+  }
+}
+
+/** The libp2p transport. */
+export function boundedWebSockets(limits: Limits): (components: WebSocketsComponents) => Transport {
+  const create = webSockets()
+  return components => {
+    const transport = create(components)
+    const createListener = transport.createListener.bind(transport)
+    transport.createListener = options => bound(createListener(options), limits)
+    return transport
+  }
+}
+
+function bound(listener: Listener, { connections, inboundPerSecond, dialTimeoutMs }: Limits): Listener {
+  const { server, wsServer } = listener as unknown as ListenerServers
+  wsServer.options.maxPayload = maxTransportMessageBytes
+  wsServer.options.closeTimeout = dialTimeoutMs
+  server.maxConnections = connections + inboundPerSecond
+  const deadlines = new WeakMap<Socket, NodeJS.Timeout>()
+  server.on('connection', socket => {
+    const deadline = setTimeout(() => socket.destroy(), dialTimeoutMs)
+    deadlines.set(socket, deadline)
+    socket.once('close', () => clearTimeout(deadline))
+  })
+  const handleUpgrade = wsServer.handleUpgrade.bind(wsServer)
+  wsServer.handleUpgrade = (request, socket, head, upgraded) =>
+    handleUpgrade(request, socket, head, (websocket, upgradedRequest) => {
+      clearTimeout(deadlines.get(socket))
+      // libp2p does not listen for errors, and an `error` event without a listener ends the process.
+      websocket.on('error', () => websocket.terminate())
+      upgraded(websocket, upgradedRequest)
+    })
+  return listener
+}

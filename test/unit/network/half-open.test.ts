@@ -1,0 +1,31 @@
+import '../../../src/network/polyfill.js'
+import assert from 'node:assert/strict'
+import type { MultiaddrConnection, PeerId } from '@libp2p/interface'
+import { multiaddrConnectionPair } from '@libp2p/utils'
+import { parseAddress } from '../../../src/network/addresses.js'
+import { limitHalfOpen } from '../../../src/network/half-open.js'
+
+function from(host: string): MultiaddrConnection {
+  const [connection] = multiaddrConnectionPair()
+  connection.remoteAddr = parseAddress(`/ip4/${host}/tcp/4001`)
+  return connection
+}
+
+describe('half-open connections', () => {
+  it('are refused beyond the share of their host until others close or are upgraded', () => {
+    const gater = limitHalfOpen(2)
+    const denied = (connection: MultiaddrConnection) => gater.denyInboundConnection?.(connection)
+    const [first, second, third] = Array.from({ length: 3 }, () => from('192.0.2.1'))
+    assert.deepEqual([first, second, third].map(denied), [false, false, true])
+    assert.equal(denied(from('192.0.2.2')), false)
+    third.abort(new Error('refused'))
+    assert.equal(denied(from('192.0.2.1')), true)
+    first.abort(new Error('closed'))
+    assert.equal(denied(from('192.0.2.1')), false)
+    assert.equal(denied(from('192.0.2.1')), true)
+    gater.denyInboundUpgradedConnection?.({} as PeerId, second)
+    second.abort(new Error('closed later'))
+    assert.equal(denied(from('192.0.2.1')), false)
+    assert.equal(denied(from('192.0.2.1')), true)
+  })
+})

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { ProtocolViolationError } from '../../../src/network/errors.js'
+import { FrameGuard } from '../../../src/network/muxer.js'
+
+function header(type: number, length: number): Buffer {
+  const bytes = Buffer.alloc(12)
+  bytes[1] = type
+  bytes.writeUInt32BE(length, 8)
+  return bytes
+}
+
+describe('the bounds on a muxer', () => {
+  it('let frames of any size up to the window pass, however they are cut', () => {
+    const frames = Buffer.concat(
+      [0, 1, 1000, 2 ** 21].map(size => Buffer.concat([header(0, size), Buffer.alloc(size)]))
+    )
+    for (const step of [1, 7, 65_535]) {
+      const guard = new FrameGuard()
+      for (let at = 0; at < frames.length; at += step) guard.push(frames.subarray(at, at + step), false)
+    }
+  })
+
+  it('refuse a data frame beyond the window by its header alone', () => {
+    assert.throws(() => new FrameGuard().push(header(0, 2 ** 21 + 1), false), ProtocolViolationError)
+    new FrameGuard().push(header(2, 2 ** 32 - 1), false)
+  })
+
+  it('refuse frames without end from a peer that reads nothing', () => {
+    const pings = Buffer.concat(Array.from({ length: 1000 }, () => header(2, 1)))
+    const guard = new FrameGuard()
+    for (let i = 0; i < 4; i++) guard.push(pings, true)
+    assert.throws(() => guard.push(pings, true), ProtocolViolationError)
+    const reading = new FrameGuard()
+    for (let i = 0; i < 100; i++) reading.push(pings, i % 4 !== 0)
+  })
+})
