@@ -1,4 +1,4 @@
-/** A plug-in: what `own-parts.mjs` learns with. The learner's thread imports this file too, and peers compare its digest. */
+/** A plug-in: what `custom-parts.mjs` learns with. The learner's thread imports this file too, and peers compare its digest. */
 import { readFile } from 'node:fs/promises'
 
 /** Huber's loss: a square near the label, a line far from it, so that wild labels pull no harder than any other. */

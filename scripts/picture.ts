@@ -25,7 +25,7 @@ try {
   for await (const line of createInterface({ input: demo.stdout })) {
     const url = /^watch it at (\S+)/.exec(line)?.[1]
     if (url) page = (await open(browser, url, { viewport: SIZE, colorScheme: 'light' })).page
-    if (!line.includes('are cut off from')) continue
+    if (!line.includes('partition:')) continue
     await sleep(WAIT_MS)
     await page?.screenshot({ path: FILE })
     console.log(`wrote ${FILE}`)

@@ -1,6 +1,6 @@
 /**
- * The library: a peer in a program of one's own, learning in one process, the simulator; what plug-ins are made of; and the
- * parts below, for one's own transport: the algorithm as a state machine, learners, rules, streams.
+ * The library: peers, training and simulations in a program, the types of plug-ins, and the parts below: the algorithm as a state
+ * machine, learners, rules, streams.
  */
 export * from './admb/index.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
@@ -10,6 +10,7 @@ export {
   type Blocks,
   type CustomLoss,
   type CustomName,
+  type CustomRule,
   type CustomRuleFactory,
   type CustomRuleSpec,
   createAveraging,
@@ -22,7 +23,6 @@ export {
   type Learner,
   type ModelName,
   type ModelOptions,
-  type OwnRule,
   type Prediction,
   type PredictWith,
   type RuleSpec,

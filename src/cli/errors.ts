@@ -1,14 +1,14 @@
-/** Errors that the command line makes itself, and how any error becomes one clear line and an exit code. */
+/** The command line's own errors, and the mapping of any error to one line and an exit code. */
 
 import { CommanderError } from 'commander'
 import { CodedError } from '../base/errors.js'
 
-/** The command was called in a way that makes no sense; exit code 2. */
+/** Wrong usage of a command; exit code 2. */
 export class UsageError extends CodedError {
   static override readonly code = 'ERR_USAGE'
 }
 
-/** A signal ended a command that had more to do. */
+/** A signal ended a command early. */
 export class InterruptedError extends CodedError {
   static override readonly code = 'ERR_INTERRUPTED'
   constructor(signal: string) {
@@ -16,7 +16,7 @@ export class InterruptedError extends CodedError {
   }
 }
 
-/** Errors of other rooms that mean wrong usage rather than failure. */
+/** Errors of other modules that mean wrong usage rather than failure. */
 const USAGE = new Set([
   'UsageError',
   'OptionError',
@@ -26,7 +26,7 @@ const USAGE = new Set([
   'ScenarioError'
 ])
 
-/** @returns the line for stderr (none if it was printed already), with the error's code, and the exit code */
+/** @returns the line for stderr with the error's code (undefined if it is already printed), and the exit code */
 export function explain(error: unknown): { readonly line: string | undefined; readonly exitCode: number } {
   if (error instanceof CommanderError) return explainParsing(error)
   if (!(error instanceof Error)) return { line: String(error), exitCode: 1 }
@@ -36,17 +36,17 @@ export function explain(error: unknown): { readonly line: string | undefined; re
   return { line, exitCode: USAGE.has(error.name) ? 2 : 1 }
 }
 
-/** Whether the program is at fault, and not what it was given. */
+/** Whether the error is a bug of the program rather than wrong input. */
 export function isBug(error: Error): boolean {
   return error instanceof TypeError || error instanceof ReferenceError || error.name === 'AssertionError'
 }
 
-/** The code by which the page about errors lists it. */
+/** The code that `docs/errors.md` lists. */
 function codeOf(error: Error & { readonly code?: unknown }): string {
   return typeof error.code === 'string' && error.code.startsWith('ERR_') ? ` (${error.code})` : ''
 }
 
-/** What the option parser has to say. Help and version were printed already. */
+/** The option parser's message. Help and version are already printed. */
 function explainParsing({ code, message, exitCode }: CommanderError): ReturnType<typeof explain> {
   const isPrinted = code === 'commander.version' || code.startsWith('commander.help')
   const line = isPrinted

@@ -18,10 +18,10 @@ export interface CustomLossOptions {
 /** @throws OptionError if no plug-in has the loss, or dimension or l2 make no sense */
 export function createCustomLearner({ model, dimension, l2 }: CustomLossOptions): Learner {
   checkDimension(dimension)
-  return new OwnLossLearner(model, dimension, resolveOptions(`model ${model}`, l2Option, { l2 }).l2)
+  return new CustomLossLearner(model, dimension, resolveOptions(`model ${model}`, l2Option, { l2 }).l2)
 }
 
-class OwnLossLearner extends LinearLearner implements Learner {
+class CustomLossLearner extends LinearLearner implements Learner {
   readonly #loss
   readonly #classes: number
 

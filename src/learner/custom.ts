@@ -26,12 +26,12 @@ export interface CustomRuleSpec {
 }
 
 /** What a factory of rules returns: see `UpdateRule`, of which name and description are made from the spec. */
-export interface OwnRule {
+export interface CustomRule {
   /** Default: no state. */
   stateLayout?(parameters: Layout): Layout
   step: UpdateRule['step']
 }
-export type CustomRuleFactory = (options: Readonly<Record<string, unknown>>) => OwnRule
+export type CustomRuleFactory = (options: Readonly<Record<string, unknown>>) => CustomRule
 
 const losses = new Map<string, CustomLoss>()
 const rules = new Map<string, CustomRuleFactory>()
@@ -104,5 +104,5 @@ function bits(groups: readonly Blocks[]): string {
 
 function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>): OptionError {
   const names = [...known.keys()].join(', ') || 'none'
-  return new OptionError(`there is no ${kind} ${name}: give the plug-in that has it (known: ${names})`)
+  return new OptionError(`there is no ${kind} ${name}: load the plug-in that provides it (known: ${names})`)
 }

@@ -18,11 +18,11 @@ export {
   addRule,
   type CustomLoss,
   type CustomName,
+  type CustomRule,
   type CustomRuleFactory,
   type CustomRuleSpec,
   customLoss,
-  isCustomName,
-  type OwnRule
+  isCustomName
 } from './custom.js'
 export { createCustomLearner } from './custom-loss.js'
 export { digest } from './digest.js'

@@ -13,33 +13,33 @@ import { createPeerTask } from '../task/task.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
 export interface CreatePeerOptions extends TaskOptions, Omit<PeerOptions, 'spec' | 'stream' | 'plugins' | 'log'> {
-  /** Default: no HTTP. */
+  /** @default no HTTP */
   readonly http?: Omit<HttpOptions, 'peer' | 'log'>
-  /** Default: nobody hears of warnings. */
+  /** @default warnings are dropped */
   readonly log?: Log
 }
 
-/** What `event.detail` is. */
+/** Types of `event.detail` by event. */
 export interface PeerEvents {
-  /** The predictor is another one: own or taken over. At most four a second, each with the newest state. */
+  /** The peer has made or adopted another predictor. At most four a second, each with the newest status. */
   update: PeerStatus
-  /** The predictor was taken over from another peer. */
+  /** The peer has adopted another peer's predictor. */
   adopted: PeerStatus
-  /** A neighbour in the tree came or went. */
+  /** A tree neighbour was linked or unlinked. */
   neighbour: NeighbourChange
   /** Four times a second, while the peer runs. */
   status: PeerStatus
-  /** The peer has stopped itself, and this is why. */
+  /** The peer has failed and stopped. */
   failed: Error
 }
 
 export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerEvents[K]>) => void
 
-/** What a model made of an input. */
+/** A prediction. */
 export type Answer = InputAnswer['predictions'][number]
 
 /**
- * Starts a peer in this process; its learner has a thread of its own.
+ * Starts a peer in this process. Its learner runs in a thread.
  * @example
  * const peer = await createPeer({ features: 2, classNames: ['no', 'yes'], batch: 8 })
  * await peer.learn([0.5, 1], 'yes')
@@ -66,7 +66,7 @@ export class LearningPeer {
   readonly #events = new EventTarget()
   #last: PeerStatus
 
-  /** Not to be called: `createPeer` does. */
+  /** @internal Use `createPeer`. */
   constructor(peer: Peer, server: HttpServer | undefined) {
     this.#peer = peer
     this.#server = server
@@ -80,12 +80,12 @@ export class LearningPeer {
     return this.#peer.id
   }
 
-  /** Multiaddresses for the option `peers` of others. */
+  /** Multiaddresses for the option `peers` of other peers. */
   get addresses(): readonly string[] {
     return this.#peer.addresses
   }
 
-  /** Where HTTP is served; undefined if it is not. */
+  /** URL of the HTTP interface; undefined without one. */
   get url(): string | undefined {
     return this.#server?.url
   }
@@ -103,7 +103,7 @@ export class LearningPeer {
     return (await this.learnAll([input], [label]))[0]
   }
 
-  /** Many at once: all are learned, one after another, or, where one does not fit, none. */
+  /** Learns many inputs in order, or none if one does not fit the model. */
   learnAll(inputs: readonly Features[], labels: readonly Label[]): Promise<readonly Answer[]> {
     return this.#ask('learn', inputs, labels)
   }
@@ -125,7 +125,7 @@ export class LearningPeer {
     this.#events.removeEventListener(type, listener as (event: Event) => void)
   }
 
-  /** A last checkpoint, a goodbye to the neighbours. */
+  /** Stores a checkpoint, leaves the overlay, and stops. */
   async stop(): Promise<void> {
     await this.#server?.close()
     await this.#peer.stop()

@@ -1,7 +1,7 @@
-/** Inputs as programs hold them, written as the JSON lines that learners parse: one way in, one set of checks. */
+/** Encodes a program's inputs as JSON lines, so that they pass the same parser and checks as all other inputs. */
 import { RequestError } from '../peer/index.js'
 
-/** Numbers from feature 0 on, or values by feature number or name (a text is a category, where names are hashed). */
+/** Numbers from feature 0 on, or values by feature number or name. With hashing, a text is a category. */
 export type Features = ArrayLike<number> | Readonly<Record<string, number | string | boolean>>
 /** A class number, a class name, or the number to predict. */
 export type Label = number | string
@@ -37,7 +37,7 @@ function featuresOf(input: Features, i: number): object {
   return features
 }
 
-/** JSON would write such a number as null, which means a missing one. */
+/** JSON would encode such a number as null, which means a missing value. */
 function checkFinite(value: unknown, what: string): void {
   if (typeof value === 'number' && Number.isFinite(Math.fround(value))) return
   throw new RequestError(`${what} is ${String(value)}: give a finite float32 number`)

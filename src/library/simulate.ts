@@ -1,13 +1,13 @@
-/** The simulator for programs: a scenario by name or by its keys. */
+/** The simulator for programs. */
 import { loadScenario, parseScenario, type RunResult, simulate as run, type SimulateOptions } from '../../sim/index.js'
 
-/** Keys as in scenario files (`docs/simulator.md`); those left out have their defaults. */
+/** Keys of a scenario file (`docs/simulator.md`). Missing keys have their defaults. */
 export type ScenarioValues = Readonly<Record<string, unknown>>
 
 /**
- * Runs a scenario in virtual time: same scenario, same result, on any machine.
- * @param scenario a built-in one's name, a YAML file, or keys with their values
- * @param values in place of the scenario's
+ * Runs a scenario in virtual time. The same scenario gives the same result on any machine.
+ * @param scenario name of a built-in scenario, a YAML file, or keys with their values
+ * @param values override the scenario's
  * @example
  * const { regret } = simulate('binary-tree', { algorithm: 'admb', nodes: 16 })
  * @throws ScenarioError

@@ -1,4 +1,4 @@
-/** Learning in this process, from a file or from arrays: what `admb train` does, for programs. */
+/** Training in this process, from a file or from arrays: `admb train` for programs. */
 import type { Execution } from '../l2l/index.js'
 import {
   type Blocks,
@@ -18,23 +18,23 @@ import type { Answer } from './create-peer.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
 export interface TrainOptions extends TaskOptions {
-  /** In place of `data`. */
+  /** Instead of `data`. */
   readonly inputs?: readonly Features[]
   /** One for each of `inputs`. */
   readonly labels?: readonly Label[]
-  /** What scores inputs before they are learned, and predicts in the end. Default `average`. */
+  /** The parameters that score inputs before they are learned, and that predict afterwards. @default 'average' */
   readonly predictWith?: PredictWith
-  /** How a network is executed. Default: one minibatch at a time on the first device that works. */
+  /** How a network is executed. @default one minibatch at a time on the first device that works */
   readonly execution?: Execution
 }
 
 export interface TrainReport extends SerialReport {
-  /** Malformed inputs of the stream; `data: { …, strict: true }` refuses them instead. */
+  /** Malformed inputs that were skipped. `data: { …, strict: true }` throws instead. */
   readonly skipped: number
 }
 
 /**
- * Learns a stream to its end.
+ * Trains on a stream to its end.
  * @example
  * const trained = await train({ inputs: [[0, 1], [1, 0]], labels: ['no', 'yes'], classNames: ['no', 'yes'] })
  * trained.report.averageLoss
@@ -78,13 +78,13 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   return end('learn')
 }
 
-/** `train` could not go on: name, code and message are those of what ended it, which is the `cause`. */
+/** `train` ended early. Name, code and message are those of the `cause`. */
 export class EndedEarlyError extends Error {
   override readonly name: string
   readonly code: string | undefined
   constructor(
     cause: Error & { readonly code?: string },
-    /** What was learned before. */
+    /** The model trained until then. */
     readonly trained: TrainedModel
   ) {
     super(cause.message, { cause })
@@ -97,11 +97,11 @@ export class TrainedModel {
   readonly #learner: Learner
   readonly #scaling: Scaling | undefined
 
-  /** Not to be called: `train` does. */
+  /** @internal Use `train`. */
   constructor(
     readonly spec: LearningSpec,
     learner: Learner,
-    /** What predicts. */
+    /** The parameters that predict. */
     readonly parameters: Blocks,
     /** Progressive: each input was scored before it was learned. */
     readonly report: TrainReport,
@@ -126,7 +126,7 @@ export class TrainedModel {
   }
 }
 
-/** As many as the first input has. */
+/** The number of features of the first input. */
 function featuresOf(inputs: readonly Features[] | undefined, { hashBits }: TaskOptions): number | undefined {
   const first = inputs?.[0]
   if (first === undefined || hashBits !== undefined) return undefined

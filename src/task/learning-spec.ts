@@ -1,6 +1,6 @@
 /**
- * What is learned, and how: everything that peers must have in common before they may add each other's gradients. One
- * description serves the handshake between peers, the state directory, and the commands that read one.
+ * The learning spec: everything that peers must agree on before they may add up their gradients. The handshake between peers,
+ * the state directory and the commands use the same spec.
  */
 import type { Recipe } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
@@ -23,7 +23,7 @@ import type { ParserOptions } from '../streams/index.js'
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
 export const PROTOCOL_VERSION = 1
 
-/** Plain data: it crosses to the learner thread and is stored as JSON. */
+/** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec
 
 export interface LinearSpec extends CommonSpec {
@@ -31,10 +31,10 @@ export interface LinearSpec extends CommonSpec {
   readonly network?: undefined
 }
 
-/** A linear model under a plug-in's loss. */
+/** A linear model with a plug-in's loss. */
 export interface CustomLossSpec extends CommonSpec {
   readonly model: CustomName
-  /** As the loss says. */
+  /** Determined by the loss. */
   readonly target: 'class' | 'number'
   readonly network?: undefined
 }
@@ -45,17 +45,17 @@ export interface NetworkLearningSpec extends CommonSpec {
 }
 
 interface CommonSpec {
-  /** Number of features, the constant one included. */
+  /** Number of features, the constant feature included. */
   readonly dimension: number
   readonly classes?: number
   readonly l2?: number
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
-  /** b: gradients an update. */
+  /** b: gradients per update. */
   readonly batch: number
-  /** How inputs become features: they mean the same to every peer only if these agree. */
+  /** How inputs become features. */
   readonly features: FeatureSpec
-  /** What plug-ins the spec needs, as `loadPlugins` names them; undefined for none. */
+  /** Digests of the plug-ins that the spec needs, as `loadPlugins` returns them. */
   readonly plugins?: string
 }
 
@@ -68,24 +68,24 @@ export interface FeatureSpec {
   readonly classNames?: readonly string[]
 }
 
-/** The parts that the spec describes. */
+/** The objects that a spec describes. */
 export interface LearningParts {
   readonly learner: Learner
   readonly recipe: Recipe
 }
 
 /**
- * @param execution how a network is to be executed; without it, one can be looked at but not computed with
- * @throws OptionError if the spec makes no sense; ModelError, DeviceError for a network
+ * @param execution how a network is executed; without it, only its layout can be used
+ * @throws OptionError if the spec is invalid; ModelError, DeviceError for a network
  */
 export async function learningParts(spec: LearningSpec, execution?: Execution): Promise<LearningParts> {
   if (spec.network === undefined) return linearParts(spec)
-  // Loaded only where it is needed: it brings TensorFlow.js along.
+  // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('../l2l/index.js')
   return { learner: await networkLearner(spec.network, spec.batch, execution), recipe: recipeOf(spec) }
 }
 
-/** The same for a linear model, at once. */
+/** The same for a linear model, synchronously. */
 export function linearParts(spec: LinearSpec | CustomLossSpec): LearningParts {
   const learner = isCustomLoss(spec) ? createCustomLearner(spec) : createLearner(spec)
   return { learner, recipe: recipeOf(spec) }
@@ -99,7 +99,7 @@ function recipeOf({ rule, averaging }: LearningSpec): Recipe {
   return { rule: createRule(rule), averaging: createAveraging(averaging), digest }
 }
 
-/** Fields that both ends of a session compare, named like the options that set them, in the order of their weight. */
+/** The fields that both ends of a session compare, named like the options that set them, the most telling first. */
 export function learningSpecFields(spec: LearningSpec): [field: string, value: string][] {
   const recipe = recipeOf(spec)
   const { features } = spec
@@ -120,7 +120,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
   ]
 }
 
-/** How more inputs for the model must be parsed, from whatever text (`columns` where there are any): labels and features then mean what they meant to it. */
+/** Parser options for further inputs of the model, so that labels and features keep their numbers. */
 export function parserOptions(spec: LearningSpec): ParserOptions {
   const { model, network, dimension, classes, features } = spec
   const { constant, hashBits, columns, classNames } = features
@@ -138,7 +138,7 @@ export function parserOptions(spec: LearningSpec): ParserOptions {
   }
 }
 
-/** The spec as the text that a state directory keeps: equal for equal specs. */
+/** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, l2, rule, averaging, batch, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined

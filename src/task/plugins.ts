@@ -1,7 +1,7 @@
 /**
- * Plug-ins: modules with a program's own losses, rules, layers and readers. The learner is a thread, and no function crosses
- * to it, so a plug-in is a module that both threads import; the specs then name its parts as `custom:NAME`. Peers
- * compare digests of the modules' files: the same name must mean the same code to all of them.
+ * Plug-ins: modules with custom losses, rules, layers and readers. Functions cannot be sent to the learner thread, so a plug-in is
+ * a module that both threads import, and specs name its parts as `custom:NAME`. Peers compare digests of the modules' files,
+ * because a name must mean the same code to all of them.
  */
 
 import { createHash } from 'node:crypto'
@@ -13,7 +13,7 @@ import { addLoss, addRule, type CustomLoss, type CustomRuleFactory } from '../le
 import { addLayer, type CustomLayerFactory } from '../nn/layers/custom-kinds.js'
 import { addReader, type CustomReaderFactory } from '../streams/index.js'
 
-/** What a plug-in module exports as `plugin`. */
+/** The export `plugin` of a plug-in module. */
 export interface Plugin {
   readonly losses?: Readonly<Record<string, CustomLoss>>
   readonly rules?: Readonly<Record<string, CustomRuleFactory>>
@@ -21,7 +21,7 @@ export interface Plugin {
   readonly readers?: Readonly<Record<string, CustomReaderFactory>>
 }
 
-/** A plug-in cannot be loaded, or is none. */
+/** A module that cannot be loaded, or is not a plug-in. */
 export class PluginError extends CodedError {
   static override readonly code = 'ERR_PLUGIN'
 }
@@ -29,7 +29,7 @@ export class PluginError extends CodedError {
 const called = z.custom<(...values: never[]) => unknown>(value => typeof value === 'function', 'must be a function')
 const parts = <T extends z.ZodType>(part: T) =>
   z
-    .record(z.string().regex(/^[a-z][\w-]*$/i, 'is no name: give a letter, then letters, digits, dashes'), part)
+    .record(z.string().regex(/^[a-z][\w-]*$/i, 'is not a name: give a letter, then letters, digits, dashes'), part)
     .optional()
 const schema = z.strictObject({
   losses: parts(z.looseObject({ classifies: z.boolean(), value: called, slope: called, predict: called.optional() })),
@@ -38,13 +38,13 @@ const schema = z.strictObject({
   readers: parts(called)
 })
 
-/** Who brought each name along in this thread. */
+/** The module that registered each name in this thread. */
 const owners = new Map<string, string>()
 
 /**
- * Makes the parts of the modules known in this thread. Loading a module again does nothing.
+ * Registers the parts of the modules in this thread. Loading a module again does nothing.
  * @param modules paths, or `file:` URLs
- * @returns what peers compare; undefined if nothing but readers came, which are each peer's own affair
+ * @returns the digests that peers compare; undefined if the modules hold only readers, which need not agree
  * @throws PluginError
  */
 export async function loadPlugins(modules: readonly string[]): Promise<string | undefined> {
@@ -79,10 +79,12 @@ async function load(url: URL, module: string): Promise<Plugin> {
     throw new PluginError(`plug-in ${module} does not load: ${(error as Error).message}`)
   }
   if (loaded.plugin === undefined) {
-    throw new PluginError(`${module} is no plug-in: it must export const plugin = { losses, rules, layers, readers }`)
+    throw new PluginError(
+      `${module} is not a plug-in: it must export const plugin = { losses, rules, layers, readers }`
+    )
   }
   const parsed = schema.safeParse(loaded.plugin)
-  // What was exported, not the copy, whose methods have lost their object.
+  // The export itself, because the parsed copy has lost its methods' `this`.
   if (parsed.success) return loaded.plugin as Plugin
   const [{ path, message }] = parsed.error.issues
   throw new PluginError(`plug-in ${module}: ${['plugin', ...path].join('.')}: ${message}`)
@@ -98,7 +100,7 @@ function add({ losses, rules, layers, readers }: Plugin, owner: string, module: 
       const before = owners.get(`${kind} ${name}`)
       if (before === owner) continue
       if (before !== undefined) {
-        throw new PluginError(`plug-in ${module}: another one has a ${kind} ${name} already (${before}): rename one`)
+        throw new PluginError(`plug-in ${module}: the ${kind} ${name} is already registered by ${before}: rename one`)
       }
       owners.set(`${kind} ${name}`, owner)
       put(`custom:${name}`, part)

@@ -20,7 +20,7 @@ describe('the examples', function () {
   })
 
   it("a program's own loss, rule, layer and reader learn, in one process and in a peer", async () => {
-    const text = await printed('own-parts.mjs')
+    const text = await printed('custom-parts.mjs')
     assert.ok(Math.abs(Number(/trained: (\S+)/.exec(text)?.[1]) - 4) < 1, text)
     assert.ok(Math.abs(Number(/peer: (\S+)/.exec(text)?.[1]) + 1) < 1, text)
     assert.ok(Number(/error (\S+)/.exec(text)?.[1]) < 1, text)

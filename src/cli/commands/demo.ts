@@ -1,6 +1,6 @@
 /**
- * `admb demo`: five real peer processes on this machine learn the digits together while one is killed and restarted and
- * the network is cut in two and healed; at the end all agree, beside what the same inputs give serially and in isolation.
+ * `admb demo`: five peer processes on this machine learn the digits together while one is killed and restarted and the network is
+ * partitioned and healed. At the end the result is compared with training on the same data without a network.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -30,9 +30,9 @@ export function demoCommand(program: Command): Command {
     .option('--rate <n>', 'inputs a second and peer', amount(true), 250)
     .option(
       '--http <[host:]port>',
-      `the page to watch it on, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
+      `address of the page, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
     )
-    .option('--stay', 'go on serving the page at the end, until Ctrl-C')
+    .option('--stay', 'keep the peers and the page running at the end, until Ctrl-C')
     .addHelpText(
       'after',
       '\nExamples:\n  admb demo\n  admb demo --data mine.csv --label outcome --scale standard --json'
@@ -43,7 +43,7 @@ export function demoCommand(program: Command): Command {
 async function demo(given: SharedFlags): Promise<void> {
   const passes = given.passes ?? (given.data === undefined ? DEFAULT_PASSES : 1)
   const flags = { ...given, data: given.data ?? 'digits', passes, batch: given.batch ?? PEER_BATCH }
-  if (flags.shard !== undefined) throw new UsageError('demo shares the data among its peers itself: leave --shard out')
+  if (flags.shard !== undefined) throw new UsageError('demo divides the data among its peers: leave --shard out')
   if (flags.data === '-') throw new UsageError('demo reads its data several times: give a file instead of -')
   const { spec, stream } = await createPeerTask(taskOptions(flags))
   if (stream === undefined) throw noData()
@@ -68,7 +68,7 @@ async function demo(given: SharedFlags): Promise<void> {
     )
     const stage = new Stage(cluster, flags.json ?? false, start)
     let onRunning: () => void = () => undefined
-    // It takes the time in which there is nothing to do but wait for the peers.
+    // Runs while the peers learn, which need no attention then.
     const comparing = new Promise<void>(resolve => {
       onRunning = resolve
     }).then(() => compare(spec, stream, executionOf(flags)))
@@ -77,7 +77,7 @@ async function demo(given: SharedFlags): Promise<void> {
     const comparison = await Promise.race([comparing, failure])
     if (!flags.stay) await cluster.stop()
     conclude(flags.json ?? false, comparison, stage, cluster, start)
-    // From here on a signal is the end and no interruption.
+    // From here on a signal ends the demo normally.
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
     if (watch && flags.stay) await Promise.race([stay(watch.url), failure])
   } finally {
@@ -88,9 +88,9 @@ async function demo(given: SharedFlags): Promise<void> {
   }
 }
 
-/** Waits for a signal, while the peers agree and the page shows it. */
+/** Waits for a signal. */
 async function stay(url: string): Promise<void> {
-  process.stderr.write(`the page stays at ${url}: Ctrl-C ends it\n`)
+  process.stderr.write(`the page stays at ${url}; stop with Ctrl-C\n`)
   await new Promise<void>(resolve => {
     process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve())
   })

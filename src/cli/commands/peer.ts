@@ -1,4 +1,4 @@
-/** `admb peer`: start a peer and keep it running until it is told to stop. */
+/** `admb peer`: starts a peer and runs it until a signal stops it. */
 import { type Command, Option } from 'commander'
 import type { PeerStatus, PredictWith } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
@@ -45,19 +45,19 @@ export function peerCommand(program: Command): Command {
   const command = program.command('peer')
   withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
     .optionsGroup('Peers:')
-    .option('--rate <n>', 'inputs a second (default: as fast as they come)', amount(true))
-    .option('--period <ms>', 'T: least time between sums (default: 100)', whole(1))
-    .option('--carry <periods>', 'S: how long unused gradients stay (default: 16)', whole(0, 100_000))
-    .option('--degree <d>', 'most tree neighbours (default: 4)', whole(2, 255))
-    .option('--name <name>', 'what the page calls it (default: part of its id)', peerName)
-    .option('--dir <dir>', 'keep identity and state there')
-    .option('--log <file>', 'append losses there, for admb regret')
-    .option('--listen <multiaddr>', `where to listen (default: port ${DEFAULT_PORT}); repeatable`, collect)
-    .option('--peer <multiaddr>', 'a peer to join; can be repeated', collect)
+    .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))
+    .option('--period <ms>', 'T: minimum time between sums (default: 100)', whole(1))
+    .option('--carry <periods>', 'S: periods for which unused gradients are kept (default: 16)', whole(0, 100_000))
+    .option('--degree <d>', 'maximum number of tree neighbours (default: 4)', whole(2, 255))
+    .option('--name <name>', 'name on the page (default: part of its id)', peerName)
+    .option('--dir <dir>', 'directory of identity and state')
+    .option('--log <file>', 'append losses to this file, for admb regret')
+    .option('--listen <multiaddr>', `listen address (default: port ${DEFAULT_PORT}); repeatable`, collect)
+    .option('--peer <multiaddr>', 'a peer to join; repeatable', collect)
     .option('--mdns', 'find peers on the local network')
     .option('--relay', 'relay between peers that cannot reach each other')
-    .option('--network-key <file>', 'only peers with this key (admb keygen network)')
-    .option('--allow <file>', 'only the peers with ids in the file, one a line')
+    .option('--network-key <file>', 'accept only peers with this key (admb keygen network)')
+    .option('--allow <file>', 'accept only the peer ids in this file, one a line')
     .addOption(
       new Option('--log-level <level>', 'on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])
@@ -72,7 +72,7 @@ Examples:
       --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW…
   admb peer --data clicks.vw.gz --hash-bits 18 --dir state --network-key net.key
 
-A restarted peer goes on where its --dir left off; a crash costs about a second.`
+A restarted peer resumes from its --dir; a crash costs about a second.`
     )
   return withCommon(withHttp(command)).action(run)
 }
@@ -122,7 +122,7 @@ async function run(flags: Flags): Promise<void> {
     const { addresses } = peer
     await server?.close()
     await peer.stop()
-    // An open channel to the process that started this one would keep it alive.
+    // An open IPC channel to the parent process would keep this one alive.
     if (process.connected) process.disconnect()
     if (flags.json) printJson({ ...peerObject(peer, server?.url), addresses })
     progressLog?.end(progressEntry(peer.id, peer.status()))

@@ -1,4 +1,4 @@
-/** `admb plan`: how a network would be executed within a device's memory, and what that is expected to take. */
+/** `admb plan`: the execution plan of a network for a device's memory, with expected time and memory. */
 
 import type { Command } from 'commander'
 import { formatBytes } from '../../l2l/format-bytes.js'
@@ -26,8 +26,8 @@ export function planCommand(program: Command): Command {
     .addHelpText(
       'after',
       `
-Measures each kind of layer on the device, then looks for the fastest way that
-fits: microbatch, stash, and which layers keep their insides.
+Measures each kind of layer on the device, then searches for the fastest plan that
+fits: microbatch, stash, and which layers save their activations.
 
 Examples:
   admb plan gpt --data book.txt --length 128 --device-memory 64MB

@@ -1,4 +1,4 @@
-/** `admb predict`: a stored predictor on inputs that need no label, one prediction a line. */
+/** `admb predict`: one prediction per line for inputs that need no label. */
 import type { Command } from 'commander'
 import { inputKind, openStream } from '../../streams/index.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
@@ -19,12 +19,12 @@ interface Flags extends Partial<DataFlags>, NetworkFlags {
 export function predictCommand(program: Command): Command {
   const command = program.command('predict')
   withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
-    .option('--dir <dir>', 'where the predictor is stored')
+    .option('--dir <dir>', 'directory of the stored predictor')
     .addHelpText(
       'after',
       `
-Prints a line an input: the label and its probability, or the number.
-With --json a line {label, scores} an input, then one with
+Prints a line for each input: the label and its probability, or the number.
+With --json a line {label, scores} for each input, then one with
 {command, inputs, skipped, predictor}.
 
 Examples:

@@ -1,4 +1,4 @@
-/** `admb regret`: what predictions lost against the best fixed predictor in hindsight of the same inputs. */
+/** `admb regret`: the regret of predictions against the best fixed predictor in hindsight of the same inputs. */
 import type { Command } from 'commander'
 import { type HindsightOptimum, hindsightOptimum, SerialTrainer } from '../../learner/index.js'
 import { SERIAL_BATCH } from '../../task/task.js'
@@ -25,12 +25,8 @@ interface Served {
 export function regretCommand(program: Command): Command {
   const command = program.command('regret')
   withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH, false), ['average', 'current'] as const)
-    .option(
-      '--log <file>',
-      'what train or peer --log wrote, one for each peer (default: learn the data as train does)',
-      collect
-    )
-    .option('--max-passes <n>', 'most passes over the data in search of that predictor (default: 5000)', whole(1))
+    .option('--log <file>', 'a log of train or peer, one for each peer (default: train on the data)', collect)
+    .option('--max-passes <n>', 'maximum passes over the data to find it (default: 5000)', whole(1))
     .addHelpText(
       'after',
       `
@@ -39,8 +35,8 @@ Examples:
   admb regret --data digits --log peer1.jsonl --log peer2.jsonl
   admb regret --data ads.csv --label sold --passes 3 --log peer.jsonl --json
 
-Give --data and its options as the peers had them, without --shard: all data
-that they learned from, as often as they read it.`
+Give the peers' --data and its options, without --shard: all data that they
+learned from, with the same number of passes.`
     )
   return withCommon(command).action(regret)
 }
@@ -106,9 +102,9 @@ function explain(outcome: HindsightOptimum['outcome']): string {
     case 'minimum':
       return 'the best fixed predictor'
     case 'separable':
-      return 'no best predictor: the classes can be separated, and the loss falls to 0 as weights grow'
+      return 'no best predictor: the classes are separable, and the loss falls to 0 as weights grow'
     case 'stopped':
-      return 'the best predictor found; not the best there is: give more --max-passes'
+      return 'not converged: give more --max-passes'
     default:
       return outcome satisfies never
   }

@@ -1,4 +1,4 @@
-/** `admb sim`: the simulator's commands. What each does stands in a file of its own, in `src/cli/sim`. */
+/** `admb sim`: the simulator's commands, each implemented in a file of `src/cli/sim`. */
 import { type Command, Option } from 'commander'
 import { ALGORITHMS, experiments } from '../../../sim/index.js'
 import { withCommon } from '../options/options.js'

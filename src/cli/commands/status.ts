@@ -1,4 +1,4 @@
-/** `admb status`: asks a running peer how it is. */
+/** `admb status`: prints the status of a running peer. */
 
 import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
@@ -6,24 +6,24 @@ import type { PeerStatus } from '../../peer/index.js'
 import { withCommon } from '../options/options.js'
 import { formatNumber, print, printJson } from '../output/output.js'
 
-/** No peer answers there. */
+/** No peer answers at the address. */
 export class NoPeerError extends CodedError {
   static override readonly code = 'ERR_NO_PEER'
 }
 
-/** The peer wants a token, or another one. */
+/** The peer requires a token, or another one. */
 export class TokenRefusedError extends CodedError {
   static override readonly code = 'ERR_HTTP_TOKEN'
   constructor(url: string, isGiven: boolean) {
-    super(`the peer at ${url} wants ${isGiven ? 'another' : 'a'} token: give its --http-token-file FILE`)
+    super(`the peer at ${url} requires ${isGiven ? 'another' : 'a'} token: give its --http-token-file FILE`)
   }
 }
 
 export function statusCommand(program: Command): Command {
   const command = program
     .command('status')
-    .option('--http <host:port>', 'where the peer serves HTTP', '127.0.0.1:7280')
-    .option('--http-token-file <file>', 'the token that the peer asks for')
+    .option('--http <host:port>', 'HTTP address of the peer', '127.0.0.1:7280')
+    .option('--http-token-file <file>', 'the HTTP token of the peer')
     .addHelpText('after', '\nExamples:\n  admb status\n  admb status --http 127.0.0.1:7281 --json')
   return withCommon(command).action(status)
 }
@@ -57,8 +57,8 @@ async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
   print(`inputs        ${formatNumber(peer.inputs)}${peer.ended ? ' (the stream has ended)' : ''}`)
   print(`average loss  ${peer.averageLoss.toFixed(5)}`)
   if (peer.accuracy !== undefined) print(`accuracy      ${(100 * peer.accuracy).toFixed(2)} %`)
-  print(`predictor     ${formatNumber(peer.predictor.updates)} updates, made by ${peer.predictor.origin || 'nobody'}`)
-  print(`adopted       ${formatNumber(peer.adopted)} predictors of others`)
+  print(`predictor     ${formatNumber(peer.predictor.updates)} updates, origin ${peer.predictor.origin || 'none'}`)
+  print(`adopted       ${formatNumber(peer.adopted)} predictors of other peers`)
   print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.join(' ')}`)
   print(`received      ${formatNumber(peer.received.messages)} messages, ${formatNumber(peer.received.bytes)} bytes`)
   print(`sent          ${formatNumber(peer.sent.messages)} messages, ${formatNumber(peer.sent.bytes)} bytes`)

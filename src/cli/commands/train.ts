@@ -1,4 +1,4 @@
-/** `admb train`: one process, no network; what a serial learner makes of a stream. */
+/** `admb train`: trains on a stream in one process, without a network. */
 
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
@@ -38,8 +38,8 @@ interface Flags extends DataFlags, LearningFlags {
 export function trainCommand(program: Command): Command {
   const command = program.command('train')
   withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
-    .option('--dir <dir>', 'store the predictor there')
-    .option('--log <file>', 'append losses there, for admb regret')
+    .option('--dir <dir>', 'directory to store the predictor in')
+    .option('--log <file>', 'append losses to this file, for admb regret')
     .addHelpText(
       'after',
       `
@@ -134,7 +134,7 @@ function show(
     return
   }
   print(
-    `inputs          ${formatNumber(inputs)}${skipped > 0 ? ` (${formatNumber(skipped)} malformed ones skipped)` : ''}`
+    `inputs          ${formatNumber(inputs)}${skipped > 0 ? ` (${formatNumber(skipped)} malformed inputs skipped)` : ''}`
   )
   print(`updates         ${formatNumber(updates)}`)
   print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
@@ -143,12 +143,12 @@ function show(
   if (device !== undefined) print(`device          ${device}`)
   if (relay !== undefined) {
     const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped, workers, lostSteps } = relay
-    print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the param-server`)
+    print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the parameter server`)
     print(
-      `memory          ${formatBytes(devicePeakBytes)} on the device, ${formatBytes(hostPeakBytes)} on the host, at most`
+      `memory          ${formatBytes(devicePeakBytes)} on the device, ${formatBytes(hostPeakBytes)} on the host, peak`
     )
-    if (workers > 1) print(`devices         ${workers} at the end, each with as much memory`)
-    if (lostSteps > 0) print(`lost            ${lostSteps} steps, which a device that failed ended`)
+    if (workers > 1) print(`devices         ${workers} at the end, each with this memory`)
+    if (lostSteps > 0) print(`lost            ${lostSteps} steps of failed devices`)
     if (plan) showOutcome(plan, relay)
     if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
   }

@@ -1,7 +1,4 @@
-/**
- * Real peer processes on this machine, as the demonstration plays with them: started, killed, restarted, cut off from one
- * another; and what they say of themselves, checked as it comes in.
- */
+/** The demo's peer processes: starts, kills, restarts and partitions them, and checks the statuses that they print. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -9,7 +6,7 @@ import { CodedError } from '../../base/errors.js'
 import type { NetworkStatus } from '../../view/index.js'
 import type { PeerObject } from '../peer/attend.js'
 
-/** A peer's place in the cluster; its process may change. */
+/** A member of the cluster; its process may change. */
 export interface Place {
   readonly id: string
   readonly args: readonly string[]
@@ -19,7 +16,7 @@ export type OnStatus = (id: string, status: NetworkStatus) => void
 
 const MAIN = new URL('../main.js', import.meta.url)
 
-/** A peer process ended though nobody asked it to. */
+/** A peer process ended unexpectedly. */
 export class PeerDiedError extends CodedError {
   static override readonly code = 'ERR_PEER_DIED'
 }
@@ -35,8 +32,8 @@ export class Cluster {
   #stopping = false
 
   /**
-   * @param onStatus called with what a peer tells all others
-   * @param onFailure called when a peer ends that should not
+   * @param onStatus called with every status that a peer publishes
+   * @param onFailure called when a peer ends unexpectedly
    */
   constructor(places: readonly Place[], onStatus: OnStatus, onFailure: (error: Error) => void) {
     this.places = places
@@ -46,12 +43,12 @@ export class Cluster {
     this.#onFailure = onFailure
   }
 
-  /** What each peer last said; undefined before its first word. */
+  /** Each peer's last status; undefined before the first. */
   get peers(): readonly (PeerObject | undefined)[] {
     return this.#latest
   }
 
-  /** What no peer should ever have said. */
+  /** Violated properties. */
   get violations(): readonly string[] {
     return this.#violations
   }
@@ -60,7 +57,7 @@ export class Cluster {
     return this.#processes[place] !== undefined
   }
 
-  /** Starts a place's process; resolves when it has said its first word. */
+  /** Starts a member's process; resolves with its first status. */
   start(place: number): Promise<void> {
     const child = fork(MAIN, ['peer', '--json', '--http', 'off', '--log-level', 'error', ...this.places[place].args], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc']
@@ -97,7 +94,7 @@ export class Cluster {
     await gone
   }
 
-  /** Cuts the groups off from one another: their links are closed and refused. One group heals everything. */
+  /** Partitions the peers: links between groups are closed and refused. One group heals the partition. */
   partition(...groups: readonly (readonly number[])[]): void {
     for (const group of groups) {
       const others = groups.filter(other => other !== group).flat()
@@ -112,7 +109,7 @@ export class Cluster {
     return names.every(name => name !== undefined && name === names[0])
   }
 
-  /** Ends all processes, each with a last word. */
+  /** Ends all processes, each with a final status. */
   async stop(): Promise<void> {
     this.#stopping = true
     const ended = this.#processes.map(child => child && new Promise(resolve => child.once('exit', resolve)))
@@ -124,12 +121,12 @@ export class Cluster {
     const before = this.#latest[place]
     this.#latest[place] = said
     if (said.predictor.updates === 0) return
-    // Property 1: one name, one content.
+    // Property 1: one id, one content.
     const digest = this.#digests.get(key(said))
     if (digest !== undefined && digest !== said.predictor.digest)
-      this.#violations.push(`two predictors named ${key(said)}`)
+      this.#violations.push(`two predictors have the id ${key(said)}`)
     this.#digests.set(key(said), said.predictor.digest)
-    // Property 2: names never get worse, restarts from a checkpoint apart.
+    // Property 2: ids never get worse, except after a restart from a checkpoint.
     if (before && before.updates - said.updates > 0 && said.inputs >= before.inputs) {
       this.#violations.push(`peer ${place + 1} went back from ${before.updates} to ${said.updates} updates`)
     }

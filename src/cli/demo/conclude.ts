@@ -1,4 +1,4 @@
-/** The demonstration's end: whether all agree, beside what the same inputs give serially and in isolation. */
+/** The demo's result: whether all peers agree, compared with training on the same data without a network. */
 import { CodedError } from '../../base/errors.js'
 import { formatNumber, print, printJson } from '../output/output.js'
 import type { PeerObject } from '../peer/attend.js'
@@ -6,12 +6,12 @@ import type { Cluster } from './cluster.js'
 import { type Comparison, pooled } from './reference.js'
 import { AGREE_MS, type Stage } from './stage.js'
 
-/** The peers did not come to one predictor. */
+/** The peers did not converge to one predictor. */
 export class DisagreementError extends CodedError {
   static override readonly code = 'ERR_DISAGREEMENT'
 }
 
-/** Prints how it went. @throws DisagreementError */
+/** Prints the result. @throws DisagreementError */
 export function conclude(
   json: boolean,
   { serial, isolated }: Comparison,

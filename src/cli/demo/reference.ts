@@ -1,4 +1,4 @@
-/** What the same inputs come to without a network: learned by one learner, and by each of the peers alone. */
+/** Training on the demo's data without a network: by one learner, and by each peer's learner in isolation. */
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { Execution } from '../../l2l/index.js'
 import type { SerialReport } from '../../learner/index.js'
@@ -13,15 +13,15 @@ export interface Result {
   readonly accuracy?: number
 }
 
-/** What the inputs of the demonstration come to without a network. */
+/** Results without a network. */
 export interface Comparison {
   readonly serial: Result
   readonly isolated: Result
-  /** The same as they went, for the page. */
+  /** Their progressive losses, for the page. */
   readonly references: readonly Reference[]
 }
 
-/** Learns what the peers learn, once by one learner that is given every input, and once by each peer's learner on its own. */
+/** Trains one learner on every input, and one learner per peer on that peer's inputs. */
 export async function compare(spec: LearningSpec, stream: StreamOptions, execution: Execution): Promise<Comparison> {
   const serial = await learnSerially(spec, stream, execution)
   const alone: Run[] = []
@@ -38,7 +38,7 @@ export async function compare(spec: LearningSpec, stream: StreamOptions, executi
     serial: pooled([serial.report]),
     isolated: pooled(alone.map(({ report }) => report)),
     references: [
-      // A peer has seen a fifth of what the network has.
+      // The page's axis is a peer's inputs, a fifth of the network's.
       {
         name: 'serial',
         points: thinned(serial.curve).map(([inputs, loss]) => [Math.round(inputs / PEERS), loss] as const)
@@ -53,7 +53,7 @@ interface Run {
   readonly curve: readonly (readonly [inputs: number, loss: number])[]
 }
 
-/** Learns a stream with the same model, rule and batch size as the peers, in this process, which does other things meanwhile. */
+/** Trains with the peers' model, rule and batch size in this process, and yields to the event loop in between. */
 async function learnSerially(spec: LearningSpec, stream: StreamOptions, execution: Execution): Promise<Run> {
   const { trainer } = await trainerFor(spec, execution)
   const curve: [number, number][] = []
@@ -68,7 +68,7 @@ async function learnSerially(spec: LearningSpec, stream: StreamOptions, executio
   return { report, curve }
 }
 
-/** At most so many points of a reference's curve, closer at the beginning, as the axis is logarithmic. */
+/** Maximum number of points of a curve. They are denser at the start, because the axis is logarithmic. */
 const POINTS = 120
 
 function thinned(curve: Run['curve']): Run['curve'] {

@@ -1,4 +1,4 @@
-/** What the demonstration's peers need before they start: identities, ports, one another's addresses, and their options. */
+/** Prepares the demo's peers: identities, ports, addresses of the others, options. */
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -10,10 +10,10 @@ import { taskOptions } from '../options/task-options.js'
 import type { Place } from './cluster.js'
 import { PEERS } from './stage.js'
 
-/** T of the peers, in milliseconds: less than the default, as they are on one machine. */
+/** T of the peers in milliseconds: less than the default, because they share a machine. */
 const PERIOD_MS = 50
 
-/** The demonstration's flags, all of which its peers get. */
+/** The demo's flags, which are passed on to its peers. */
 export interface SharedFlags extends DataFlags, LearningFlags {
   readonly rate: number
   readonly json?: boolean
@@ -47,7 +47,7 @@ export async function setup(scratch: string, flags: SharedFlags): Promise<Place[
   })
 }
 
-/** The flags that the peers share, as the file that hands them on. */
+/** Writes the shared flags to a configuration file. */
 async function configFile(scratch: string, flags: SharedFlags): Promise<string> {
   const { json: _json, config: _config, http: _http, stay: _stay, ...shared } = flags
   const { stream } = await createTask(taskOptions(flags), 'peer')

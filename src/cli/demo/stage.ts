@@ -1,4 +1,4 @@
-/** The demonstration's course of events: a death and a return, a partition and its end, agreement. */
+/** The demo's events: a crash and a restart, a partition and its healing, convergence. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { print } from '../output/output.js'
 import type { Cluster } from './cluster.js'
@@ -11,16 +11,16 @@ export interface Event {
 }
 
 export const PEERS = 5
-/** When things happen, as shares of the inputs. */
+/** Times of the events, as shares of the inputs. */
 const KILL_AT = 0.15
 const PARTITION_AT = 0.4
 const HEAL_AT = 0.7
 const DOWN_MS = 2000
 const REDRAW_MS = 250
-/** How long the peers may take to agree after the last input, in milliseconds. */
+/** Time limit for convergence after the last input, in milliseconds. */
 export const AGREE_MS = 30_000
 
-/** The course of events. */
+/** Runs the events. */
 export class Stage {
   readonly events: Event[] = []
   readonly #cluster: Cluster
@@ -31,7 +31,7 @@ export class Stage {
   #news = ''
   agreed = false
 
-  /** @param quiet nothing is printed, on a terminal either */
+  /** @param quiet whether nothing is printed */
   constructor(cluster: Cluster, quiet: boolean, start: number) {
     this.#cluster = cluster
     this.#quiet = quiet
@@ -50,10 +50,14 @@ export class Stage {
       const share = rows / PEERS
       await this.#until(() => this.#progress(share) >= KILL_AT)
       await this.#cluster.kill(2)
-      this.#event('killed', 2, 'peer 3 was killed (SIGKILL); the others go on')
+      this.#event('killed', 2, 'peer 3 was killed (SIGKILL)')
       await sleep(DOWN_MS)
       await this.#cluster.start(2)
-      this.#event('restarted', 2, 'peer 3 is back: its state from the disk, the current predictor from its neighbours')
+      this.#event(
+        'restarted',
+        2,
+        'peer 3 restarted: its state from the disk, the current predictor from its neighbours'
+      )
       await this.#until(() => this.#progress(share) >= PARTITION_AT)
       this.#separate('partitioned', [0, 1], [2, 3, 4])
       await this.#until(() => this.#progress(share) >= HEAL_AT)
@@ -77,8 +81,8 @@ export class Stage {
     this.#groups = groups
     this.#cluster.partition(...groups)
     const news = {
-      partitioned: 'peers 1 and 2 are cut off from peers 3, 4 and 5; both sides go on',
-      healed: 'the network is whole again: the side with fewer updates takes over the better predictor'
+      partitioned: 'partition: peers 1 and 2 | peers 3, 4 and 5',
+      healed: 'the partition has healed: the side with fewer updates adopts the better predictor'
     }
     this.#event(kind, 0, news[kind])
   }

@@ -1,4 +1,4 @@
-/** The demonstration's live table: who learns what with whom, redrawn in place on a terminal. */
+/** The demo's live table of peers, redrawn in place on a terminal. */
 import { colour, formatNumber } from '../output/output.js'
 import type { Cluster } from './cluster.js'
 
@@ -7,7 +7,7 @@ const PALETTE = [colour.green, colour.yellow, colour.magenta, colour.cyan, colou
 export class Table {
   #lines = 0
 
-  /** @param groups which peers can reach one another now */
+  /** @param groups peers that can reach each other */
   draw(cluster: Cluster, groups: readonly (readonly number[])[], news: string): void {
     if (process.stdout.isTTY !== true) return
     const names = [...new Set(cluster.peers.map(peer => peer?.predictor.digest))]

@@ -1,12 +1,9 @@
-/**
- * The demonstration's page: an onlooker's view, which hears all peers whoever is cut off from whom, beside what the inputs come to
- * without a network.
- */
+/** The demo's page: a view that receives the statuses of all peers, also during a partition, and the results without a network. */
 import type { HttpServer } from '../../server/index.js'
 import type { NetworkStatus, NetworkView, Reference } from '../../view/index.js'
 import { type HttpAddress, listenAt } from '../peer/http.js'
 
-/** Between two looks at what the view has concluded, in milliseconds. */
+/** Interval of the view's clock, in milliseconds. */
 const TICK_MS = 500
 
 export class Watch {

@@ -1,4 +1,4 @@
-/** What `admb doctor` says of the devices that execute networks: each one, why not, and how to get a faster one. */
+/** `admb doctor`'s checks of the devices that execute networks, with the remedy for each that does not work. */
 import type { DeviceName } from '../../device/types.js'
 
 export interface DeviceCheck {
@@ -8,15 +8,15 @@ export interface DeviceCheck {
   readonly remedy?: string
 }
 
-/** TensorFlow before wasm: whoever is opened last stays. */
+/** TensorFlow before wasm, because the device that is opened last stays open. */
 const CHECKED: readonly DeviceName[] = ['tensorflow-gpu', 'tensorflow', 'webgpu', 'wasm']
 
 export async function checkDevices(): Promise<DeviceCheck[]> {
   const { openDevice, packageFolder } = await import('../../device/index.js')
   const remedies: Partial<Record<DeviceName, string>> = {
-    'tensorflow-gpu': 'where CUDA is, npm run install-tensorflow -- gpu',
+    'tensorflow-gpu': 'with CUDA: npm run install-tensorflow -- gpu',
     tensorflow: 'admb doctor --fix installs it',
-    webgpu: `where a GPU is, npm install --prefix ${packageFolder('webgpu')} webgpu@0.6.2 @tensorflow/tfjs-backend-webgpu@4.22.0`
+    webgpu: `with a GPU: npm install --prefix ${packageFolder('webgpu')} webgpu@0.6.2 @tensorflow/tfjs-backend-webgpu@4.22.0`
   }
   const checks: DeviceCheck[] = []
   for (const name of CHECKED) {
@@ -36,9 +36,9 @@ const DRIVER_REMEDY = "where a GPU is, install its maker's driver, and on Linux 
 
 function blasRemedy(): string {
   const advice: Partial<Record<NodeJS.Platform, string>> = {
-    linux: 'apt-get install libopenblas0-pthread, or the like',
+    linux: "apt-get install libopenblas0-pthread, or your distribution's equivalent",
     darwin: 'brew install openblas',
-    win32: 'put the folder of libopenblas.dll into PATH'
+    win32: 'add the directory of libopenblas.dll to PATH'
   }
   return `with a BLAS it is several times faster: ${advice[process.platform] ?? 'install OpenBLAS'} (ADMB_BLAS names another library)`
 }

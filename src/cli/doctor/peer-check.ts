@@ -1,4 +1,4 @@
-/** The way to a peer, as `admb doctor --peer` looks at it: with the keys and the model that the user has. */
+/** `admb doctor --peer`: checks the connection to a peer with the user's keys and model. */
 import type { IdentityKey } from '../../network/index.js'
 import { readKey } from '../peer/files.js'
 
@@ -39,7 +39,7 @@ export async function checkPeer(peer: string, { networkKey: file, dir }: PeerChe
   }
 }
 
-/** Who the peer of a directory is, and what it learns, as far as it knows yet. */
+/** The identity and learning spec of a state directory, if it has them. */
 async function stored(dir: string): Promise<{ privateKey: IdentityKey | undefined; fields: [string, string][] }> {
   const [{ Store }, { decodeIdentityKey }, { learningSpecFields, parseSpec }] = await Promise.all([
     import('../../storage/index.js'),

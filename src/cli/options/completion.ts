@@ -1,18 +1,18 @@
 /**
- * Completion of what is typed in a shell: `admb complete SHELL` prints a script, which asks `admb complete -- WORDS` at every
- * tab. The library does not tell shells where file names are wanted, so that is done here.
+ * Shell completion: `admb complete SHELL` prints a script, which runs `admb complete -- WORDS` at every tab. The library does not
+ * complete file names, so that is done here.
  */
 import tab from '@bomb.sh/tab/commander'
 import type { Command } from 'commander'
 import { print } from '../output/output.js'
 
-/** What tells the script to offer file names. */
+/** The directive that makes the script complete file names. */
 const FILE_NAMES = ':0'
 
 /**
  * Adds the command `complete`.
- * @param words what the program was called with
- * @returns whether that was a question to which the answer is file names; it is printed then
+ * @param words the program's arguments
+ * @returns whether a file name is being completed; the directive is then printed
  */
 export function addCompletion(program: Command, words: readonly string[]): boolean {
   const typed = words.slice(2)
@@ -22,7 +22,7 @@ export function addCompletion(program: Command, words: readonly string[]): boole
   }
   tab(program)
   const command = program.commands.find(command => command.name() === 'complete')
-  command?.description('print what makes a shell complete commands and options: bash, zsh, fish, powershell')
+  command?.description('print a completion script for bash, zsh, fish or powershell')
   return false
 }
 

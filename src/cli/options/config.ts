@@ -1,7 +1,4 @@
-/**
- * A YAML file can hold every option under its long name; flags override it. Unknown keys are errors, because a misspelt
- * key that is silently ignored costs somebody a day.
- */
+/** YAML files of options by long name. Flags override them, and unknown keys are errors. */
 import { readFileSync } from 'node:fs'
 import type { Command, Option } from 'commander'
 import { parse } from 'yaml'
@@ -57,7 +54,7 @@ function readValue(option: Option, value: unknown, where: string): unknown {
   }
   const items = Array.isArray(value) ? value : [value]
   if (items.some(item => typeof item === 'object')) throw new UsageError(`${where} must be a value or a list of values`)
-  // A list is what a repeatable option was given, one by one, or else one comma-separated value.
+  // A list stands for a repeated option, or for one comma-separated value.
   const words = option.parseArg === collect ? items.map(String) : [items.join(',')]
   let parsed: unknown
   for (const word of words) parsed = option.parseArg ? parseItem(option, word, parsed, where) : word

@@ -1,9 +1,7 @@
-/**
- * Help that fits a screen: `--help` shows the options that most people need, `--help-all` also those for rarer needs.
- */
+/** Help that fits a screen: `--help` lists the common options, `--help-all` all of them. */
 import { type Command, Help } from 'commander'
 
-/** In place of `--help`. */
+/** Lists all options. */
 export const HELP_ALL = '--help-all'
 
 /** Options by long name that `--help` leaves out. */
@@ -15,7 +13,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--name', '--relay', '--log-level', '--http-origin', '--http-body', '--http-rate']
 ])
 
-/** For the program and, as they inherit it, its commands. To be called before these are added. */
+/** Configures the program. Commands that are added afterwards inherit it. */
 export function arrangeHelp(program: Command, showsAll: boolean): void {
   const { visibleOptions } = Help.prototype
   program.configureHelp({
@@ -25,7 +23,7 @@ export function arrangeHelp(program: Command, showsAll: boolean): void {
   })
   program.addHelpText('afterAll', ({ command }) => {
     const hidden = showsAll ? 0 : command.options.filter(({ long, hidden }) => !hidden && RARER.has(long ?? '')).length
-    return hidden === 0 ? '' : `\n${hidden} options for rarer needs: ${nameOf(command)} ${HELP_ALL}`
+    return hidden === 0 ? '' : `\n${hidden} further options: ${nameOf(command)} ${HELP_ALL}`
   })
 }
 

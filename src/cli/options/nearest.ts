@@ -1,6 +1,6 @@
-/** Finds what somebody may have meant. */
+/** Suggestions for misspelt names. */
 
-/** The candidate with the smallest edit distance, if it is small enough to be a slip. */
+/** The candidate with the smallest edit distance, if it is small enough for a typing error. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined
   let least = Math.max(2, Math.ceil(word.length / 3)) + 1

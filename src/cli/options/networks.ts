@@ -1,7 +1,4 @@
-/**
- * Networks on the command line: which model is one, what it is made of, and how it is executed here. What it takes to compute
- * is loaded only if a network is asked for.
- */
+/** The options of networks: their text, target and execution. */
 import { type Command, Option } from 'commander'
 import { DEVICE_NAMES, type DeviceName } from '../../device/types.js'
 import {
@@ -28,38 +25,38 @@ export interface NetworkFlags {
   readonly workers?: number
 }
 
-/** Words after `--model`, files apart. */
+/** Values of `--model`, files apart. */
 export const MODEL_WORDS: readonly string[] = [...modelNames, ...PRESETS]
 
-/** `--model` takes these, or a file. */
+/** Parses `--model`: one of these values, or a file. */
 export const parseModelWord = modelWord(MODEL_WORDS)
 
-/** How networks are executed; what is computed does not depend on it, but for rounding. */
+/** How networks are executed. Results do not depend on it, except for rounding. */
 export function withExecution(command: Command, isShown = true): Command {
   const stashes = `${STASH_PLACES.join(', ')} for layer outputs (default: device)`
   return add(command, isShown, [
-    option('--backend <name>', 'what executes layers')
+    option('--backend <name>', 'backend that executes layers')
       .choices(['auto', ...DEVICE_NAMES])
       .default('auto'),
     option('--schedule <name>', `${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`).argParser(
       choice([...SCHEDULES, 'auto'] as const)
     ),
-    option('--microbatch <rows>', 'rows at once on the device (default: the whole batch)').argParser(whole(1)),
+    option('--microbatch <rows>', 'rows on the device at a time (default: the whole batch)').argParser(whole(1)),
     option('--stash <place>', stashes).argParser(choice(STASH_PLACES)),
-    option('--device-memory <bytes>', 'most memory on the device, such as 256MB').argParser(bytes),
+    option('--device-memory <bytes>', 'device memory limit, such as 256MB').argParser(bytes),
     option(
       '--precision <name>',
-      `${PRECISIONS.join(', ')} for what crosses to the device, and the stash (default: float32)`
+      `${PRECISIONS.join(', ')} for transfers to the device, and the stash (default: float32)`
     ).argParser(choice(PRECISIONS)),
-    option('--workers <n>', 'devices that share each batch, in a thread each (default: 1)').argParser(whole(1, 64))
+    option('--workers <n>', 'devices that share each batch, one thread each (default: 1)').argParser(whole(1, 64))
   ])
 }
 
 /** How text becomes rows. */
 export function withText(command: Command, isShown = true): Command {
   return add(command, isShown, [
-    option('--length <tokens>', 'text: tokens a row (default: 64)').argParser(whole(1)),
-    option('--tokenizer <file>', 'text: a tokenizer.json (default: a token a character)')
+    option('--length <tokens>', 'text: tokens per row (default: 64)').argParser(whole(1)),
+    option('--tokenizer <file>', 'text: a tokenizer.json (default: one token per character)')
   ])
 }
 

@@ -1,7 +1,4 @@
-/**
- * Options that several commands share, each defined once, under the names of the architecture page; `--config` files use
- * the same names. What they mean to the rooms below stands in `specs.ts`.
- */
+/** Options that several commands share. `--config` files use the same names, and `task-options.ts` maps them to a task. */
 import { type Command, Option } from 'commander'
 import {
   type AveragingSpec,
@@ -41,13 +38,13 @@ export interface DataFlags {
 }
 
 export interface LearningFlags extends NetworkFlags {
-  /** A linear model, a ready network, or a file that describes one. */
+  /** A linear model, a preset network, or a file that describes one. */
   readonly model?: string
   readonly rule?: RuleSpec
   readonly average?: AveragingSpec
   readonly batch?: number
   readonly l2?: number
-  /** Tokens a row, for models that read text. */
+  /** Tokens per row, for models that read text. */
   readonly length?: number
   readonly tokenizer?: string
 }
@@ -60,49 +57,49 @@ export function withCommon(command: Command): Command {
     .option('--config <file>', 'YAML file of options by long name; flags win')
 }
 
-/** Where inputs come from and how they become features. */
+/** Where inputs come from and how they are parsed. */
 export function withData(command: Command): Command {
   return command
     .optionsGroup('Inputs:')
     .option('--data <file>', 'inputs: a file, - for standard input, digits, digits:test or synthetic')
-    .option('--format <name>', `${FORMATS.join(', ')} (default: guessed from the file's name)`, choice(FORMATS))
+    .option('--format <name>', `${FORMATS.join(', ')} (default: from the file name)`, choice(FORMATS))
     .option('--label <column>', 'CSV column or JSON key of the label')
-    .option('--labels <file>', 'IDX: the labels, where they are not beside the images')
+    .option('--labels <file>', 'IDX: the file of labels (default: beside the images)')
     .option('--class-names <list>', 'label texts in the order of their class numbers', list)
-    .option('--ignore <list>', 'CSV columns or JSON keys to leave out', list)
-    .option('--categorical <list>', 'CSV columns that hold categories though they look like numbers', list)
+    .option('--ignore <list>', 'CSV columns or JSON keys to ignore', list)
+    .option('--categorical <list>', 'numeric CSV columns to treat as categories', list)
     .option('--shard <I/N>', 'only every N-th input, starting with the I-th', shard)
-    .option('--passes <n>', 'read the data so often', whole(1))
-    .option('--shuffle-window <rows>', 'shuffle within so many rows', whole(1, 1_000_000))
+    .option('--passes <n>', 'number of passes over the data', whole(1))
+    .option('--shuffle-window <rows>', 'shuffle within a window of rows', whole(1, 1_000_000))
     .option('--seed <n>', 'seed of shuffling and of built-in streams', whole(0))
-    .option('--limit <rows>', 'stop after so many inputs', whole(0))
+    .option('--limit <rows>', 'maximum number of inputs', whole(0))
     .option('--noise <amount>', 'synthetic: share of flipped classes, or deviation of numbers', amount())
     .option('--strict', 'stop at the first malformed input instead of skipping it')
 }
 
-/** How inputs become features; stored with a model, so only commands that start one have these. */
+/** How inputs become features. Stored with a model, so only commands that create one have these options. */
 export function withFeatures(command: Command): Command {
   return command
-    .option('--dimension <n>', 'number of features, where the data does not tell', whole(1))
+    .option('--dimension <n>', 'number of features, if it cannot be inferred from the data', whole(1))
     .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
     .option('--columns <list>', 'CSV: the numeric columns, in order', list)
     .addOption(
-      new Option('--scale <how>', 'numeric columns: minus mean over deviation of their past; kept with the state')
+      new Option('--scale <how>', 'standardise numeric columns by their running moments')
         .choices(['none', 'standard'])
         .default('none')
     )
-    .option('--no-constant', 'leave out the feature that is always 1')
-    .option('--classes <n>', 'number of classes, where the data does not tell', whole(2))
+    .option('--no-constant', 'omit the feature that is always 1')
+    .option('--classes <n>', 'number of classes, if it cannot be inferred from the data', whole(2))
 }
 
 /**
  * The model and how it learns.
- * @param showsNetworks whether the help lists what only networks take
+ * @param showsNetworks whether the help lists the options of networks
  */
 export function withLearning(command: Command, batch: number, showsNetworks = true): Command {
   command
     .optionsGroup('Learning:')
-    .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by data)`, parseModelWord)
+    .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by classes)`, parseModelWord)
     .option(
       '--rule <name[,key=value]>',
       `${ruleNames.join(', ')}, or help (default: ${defaultRule.name})`,
@@ -113,7 +110,7 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
       `${averagingNames.join(', ')}, or help (default: ${defaultAveraging.name})`,
       named('average', averages)
     )
-    .option('--batch <b>', `gradients an update (default: ${batch})`, whole(1))
+    .option('--batch <b>', `gradients per update (default: ${batch})`, whole(1))
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
   return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
 }

@@ -1,4 +1,4 @@
-/** From flags to the options of a task. Nothing is decided here: `src/task` serves the library as well. */
+/** Maps flags to the options of a task. Defaults and checks are in `src/task`, which serves the library as well. */
 import type { StreamOptions } from '../../streams/index.js'
 import type { TaskOptions } from '../../task/options.js'
 import type { ReadOptions } from '../../task/stream.js'
@@ -16,7 +16,7 @@ export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
   return { ...given, data: data as StreamOptions | undefined }
 }
 
-/** How inputs are read, without what they mean to a model. */
+/** How inputs are read, independent of a model. */
 export function readOptions(flags: Partial<DataFlags>): ReadOptions {
   const { data, format, label, labels, ignore, categorical } = flags
   const { shard, passes, shuffleWindow, seed, limit: maxRows, noise, strict } = flags

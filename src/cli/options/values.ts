@@ -1,4 +1,4 @@
-/** Parsers of option values: each turns a word into a value or says what the word should have been. */
+/** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { NAME_PATTERN } from '../../view/name.js'
@@ -27,7 +27,7 @@ export function collect(word: string, previous: readonly string[] | undefined): 
   return [...(previous ?? []), word]
 }
 
-/** What a peer is called on the pages of its network. */
+/** A peer's name on the page. */
 export function peerName(word: string): string {
   if (NAME_PATTERN.test(word)) return word
   throw new InvalidArgumentError('It must have 1 to 40 printable characters.')
@@ -108,7 +108,7 @@ function toNumber(text: string): string | number {
   return text.trim() === '' || Number.isNaN(value) ? text : value
 }
 
-/** One of some words. */
+/** One of a list of values. */
 export function choice<T extends string>(words: readonly T[]): (word: string) => T {
   return word => {
     if (words.includes(word as T)) return word as T
@@ -125,7 +125,7 @@ export function bytes(word: string): number {
   throw new InvalidArgumentError('It must be bytes, such as 256MB.')
 }
 
-/** One of some words, or a YAML or JSON file. */
+/** One of a list of values, or a YAML or JSON file. */
 export function modelWord(words: readonly string[]): (word: string) => string {
   return word => {
     if (words.includes(word) || /\.(ya?ml|json)$/i.test(word)) return word

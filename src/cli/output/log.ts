@@ -1,4 +1,4 @@
-/** Log lines on stderr: for people on a terminal, as JSON for machines. */
+/** Log lines on stderr: plain on a terminal, JSON otherwise. */
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../../network/index.js'
 

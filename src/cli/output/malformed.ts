@@ -1,9 +1,9 @@
-/** Malformed inputs on stderr: the first few by line and column, the rest only counted. */
+/** Reports malformed inputs on stderr: the first few by line and column; the rest are only counted. */
 import type { Malformed } from '../../streams/index.js'
 
 const MOST_LINES = 10
 
-/** @returns what to give to a stream as `onMalformed` */
+/** @returns the handler for a stream's `onMalformed` */
 export function malformedLines(): (malformed: Malformed) => void {
   let told = 0
   return ({ source, line, column, reason }) => {

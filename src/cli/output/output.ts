@@ -1,4 +1,4 @@
-/** Where things are printed: results on stdout, everything else on stderr, progress only on a terminal. */
+/** Output: results go to stdout, everything else to stderr, progress only to a terminal. */
 import pico from 'picocolors'
 
 /** One JSON object as one line on stdout. */
@@ -10,14 +10,14 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Colours of stdout: none where NO_COLOR is set or stdout is no terminal. */
+/** Colours of stdout: none if NO_COLOR is set or stdout is not a terminal. */
 export const colour = pico.createColors(pico.isColorSupported && process.stdout.isTTY === true)
 
 export function formatNumber(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
 }
 
-/** A line on stderr that is written over, a few times a second; nothing unless stderr is a terminal. */
+/** A line on stderr that is overwritten a few times a second. Prints nothing unless stderr is a terminal. */
 export class ProgressLine {
   readonly #every = 200
   #next = 0
@@ -33,7 +33,7 @@ export class ProgressLine {
   }
 }
 
-/** Such as `, 42 %, 7 s left`; nothing while it cannot be told. @param share of the work that is done, 0 to 1 */
+/** Such as `, 42 %, 7 s left`; empty while unknown. @param share of the work that is done, 0 to 1 */
 export function timeLeft(share: number | undefined, seconds: number): string {
   if (share === undefined || share === 0) return ''
   return `, ${Math.floor(100 * share)} %, ${formatDuration((seconds / share) * (1 - share))} left`

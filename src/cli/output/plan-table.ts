@@ -1,12 +1,12 @@
-/** The planner's table, and what came of it. */
+/** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../l2l/format-bytes.js'
 import type { ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
 import { meanStepMs } from '../../l2l/planning/task.js'
 import { print } from './output.js'
 
-/** One line a layer, then the plan as a whole. */
+/** One line per layer, then the whole plan. */
 export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
-  const isKeeping = plan.schedule.startsWith('baseline')
+  const isSaving = plan.schedule.startsWith('baseline')
   const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are', 'weights are']
   const varies = layers.some(layer => takesPart(layer) !== '')
   if (varies) head.push('takes part')
@@ -17,8 +17,8 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
     formatBytes(batch * layer.activationBytes),
     `${(batch * layer.forwardMs).toFixed(1)} ms`,
     `${(batch * layer.vjpMs).toFixed(1)} ms`,
-    isKeeping || plan.keeps.includes(l) ? 'kept' : l === layers.length - 1 ? 'kept (last)' : 'computed again',
-    isKeeping || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'kept' : 'loaded twice',
+    isSaving || plan.keeps.includes(l) ? 'saved' : l === layers.length - 1 ? 'saved (last)' : 'recomputed',
+    isSaving || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'resident' : 'loaded twice',
     ...(varies ? [takesPart(layer)] : [])
   ])
   const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
@@ -35,17 +35,17 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
   print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
 }
 
-/** Nothing for a layer that always does, in its place. */
+/** Empty for a layer that every step executes in its position. */
 function takesPart({ share, from, shuffle }: LayerProfile): string {
   const parts = [
     share < 1 ? `in ${(100 * share).toFixed(0)} % of the steps` : '',
     from > 0 ? `from update ${from} on` : '',
-    shuffle === undefined ? '' : 'anywhere among its neighbours'
+    shuffle === undefined ? '' : 'shuffled with its neighbours'
   ]
   return parts.filter(part => part !== '').join(', ')
 }
 
-/** What was expected beside what was measured. */
+/** The expected step beside the measured one. */
 export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes }: ExecutionReport): void {
   print(
     `plan            ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}, ${kept(plan)}`
@@ -60,5 +60,5 @@ function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
 }
 
 function kept({ keeps, resident }: Plan): string {
-  return `${keeps.length} layers keep their insides, ${resident.length} their weights`
+  return `${keeps.length} layers save their activations, ${resident.length} keep their weights`
 }

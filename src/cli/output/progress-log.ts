@@ -1,31 +1,31 @@
 /**
  * The progressive log of `--log`: JSON lines such as `{"run":"…","inputs":1000,"loss":412.7,"hits":811}`, cumulative sums
- * over all inputs that a run has scored. The last line of a run counts, so a restarted peer, which goes on from its last
- * checkpoint under the same id, just goes on writing; files of several peers can be read together or put into one.
+ * over all inputs that a run has scored. Only the last line of a run counts, so a restarted peer continues to append under the
+ * same id. Files of several peers can be read together or concatenated.
  */
 
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { z } from 'zod'
 import { CodedError } from '../../base/errors.js'
 
-/** A log that cannot be opened, written or read, or that is none. */
+/** A log that cannot be opened, written or read, or that is not a progress log. */
 export class ProgressLogError extends CodedError {
   static override readonly code = 'ERR_PROGRESS_LOG'
 }
 const schema = z.strictObject({
-  /** Whose sums: a peer's id, or one of a run of `admb train`. */
+  /** Whose sums: a peer's id, or the id of a run of `admb train`. */
   run: z.string().min(1),
   /** Inputs scored so far. */
   inputs: z.int().min(0),
   /** Sum of their losses. */
   loss: z.number(),
-  /** How many of their classes were predicted; left out for regression. */
+  /** Number of correctly predicted classes; omitted for regression. */
   hits: z.int().min(0).optional()
 })
 
 export type ProgressEntry = z.infer<typeof schema>
 
-/** An entry from what trainers and peers report. */
+/** An entry from the report of a trainer or peer. */
 export function progressEntry(
   run: string,
   { inputs, averageLoss = 0, accuracy }: { inputs: number; averageLoss?: number; accuracy?: number }
@@ -37,7 +37,7 @@ export function progressEntry(
 const BEGINNING = '{"run":'
 /** Longer than any line. */
 const TAIL_BYTES = 4096
-/** A line is due at that growth of the inputs, or after that many milliseconds with any. */
+/** A line is due when the inputs have grown by this factor, or after this time in milliseconds. */
 const GROWTH = 1.01
 const EVERY_MS = 1000
 
@@ -47,7 +47,7 @@ export class ProgressLog {
   #inputs = 0
   #wrote = Number.NEGATIVE_INFINITY
 
-  /** Opens the file to append to it, without the line that a crash may have cut short. @throws ProgressLogError */
+  /** Opens the file for appending and removes a line that a crash has truncated. @throws ProgressLogError */
   constructor(file: string) {
     this.#file = file
     try {
@@ -59,7 +59,7 @@ export class ProgressLog {
     if (size === 0) return
     if (this.#read(0, BEGINNING.length) !== BEGINNING) {
       closeSync(this.#handle)
-      throw new ProgressLogError(`--log ${file}: the file holds something else than a progress log: give another name`)
+      throw new ProgressLogError(`--log ${file}: the file is not a progress log: give another name`)
     }
     const from = Math.max(0, size - TAIL_BYTES)
     ftruncateSync(this.#handle, from + this.#read(from, size - from).lastIndexOf('\n') + 1)
@@ -96,12 +96,12 @@ export class ProgressLog {
   #failure(what: string, error: unknown): ProgressLogError {
     const { code } = error as NodeJS.ErrnoException
     return new ProgressLogError(
-      `--log ${this.#file} cannot be ${what} (${code}): give a file in a folder with room for it`
+      `--log ${this.#file} cannot be ${what} (${code}): give a writable file on a disk with free space`
     )
   }
 }
 
-/** What several logs come to together. @throws ProgressLogError */
+/** The sums of several logs. @throws ProgressLogError */
 export function readProgress(files: readonly string[]): Omit<ProgressEntry, 'run'> {
   const last = new Map<string, ProgressEntry>()
   for (const file of files) for (const entry of readEntries(file)) last.set(entry.run, entry)
@@ -123,12 +123,12 @@ function readEntries(file: string): ProgressEntry[] {
     throw new ProgressLogError(`cannot read ${file} (${code}): --log takes a file that admb train or peer --log wrote`)
   }
   const lines = text.split('\n')
-  // What follows the last newline is nothing, or what a crash has cut short.
+  // Text after the last newline is a line that a crash has truncated.
   lines.pop()
   return lines.map((line, index) => {
     const parsed = schema.safeParse(asJson(line))
     if (parsed.success) return parsed.data
-    throw new ProgressLogError(`${file}:${index + 1}: no line of a progress log: give a file that --log wrote`)
+    throw new ProgressLogError(`${file}:${index + 1}: not a line of a progress log: give a file that --log wrote`)
   })
 }
 

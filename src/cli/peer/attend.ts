@@ -1,4 +1,4 @@
-/** What a peer's terminal, or the machine behind its output, sees while it runs, and what ends it. */
+/** A running peer's output, and the events that end it. */
 import type { Peer, PeerStatus } from '../../peer/index.js'
 import type { NetworkStatus } from '../../view/index.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output/output.js'
@@ -6,11 +6,11 @@ import { formatNumber, ProgressLine, print, printJson } from '../output/output.j
 /** Between two JSON objects, in milliseconds. */
 const REPORT_MS = 1000
 
-/** What `admb peer --json` prints. */
+/** An object of `admb peer --json`. */
 export interface PeerObject extends PeerStatus {
   readonly command: 'peer'
   readonly addresses: readonly string[]
-  /** Where it serves HTTP. */
+  /** URL of its HTTP interface. */
   readonly http: string | undefined
 }
 
@@ -19,17 +19,17 @@ export function peerObject(peer: Peer, url: string | undefined): PeerObject {
 }
 
 /**
- * Shows what happens until a signal ends it.
- * @param failed aborts when the peer has stopped itself; its reason is thrown
+ * Prints progress until a signal ends the peer.
+ * @param failed aborts when the peer has failed; its reason is thrown
  */
 export async function attend(peer: Peer, json: boolean, url: string | undefined, failed: AbortSignal): Promise<void> {
-  // Before anything is said: whoever reads that it is up may end it.
+  // Before the first line of output, whose reader may send a signal at once.
   const ended = new Promise<void>((resolve, reject) => {
     failed.throwIfAborted()
     failed.addEventListener('abort', () => reject(failed.reason))
     process.once('SIGINT', () => resolve())
     process.once('SIGTERM', () => resolve())
-    // A demonstration's child ends with its parent.
+    // A peer of the demo ends with its parent process.
     process.once('disconnect', () => resolve())
     if (process.send) obey(peer)
   })
@@ -46,7 +46,7 @@ export async function attend(peer: Peer, json: boolean, url: string | undefined,
   }
 }
 
-/** Orders from the process that started this one: whom to cut off. It is told in turn what all other peers are told. */
+/** The parent process sends the peers to block, and receives the peer's published statuses. */
 function obey(peer: Peer): void {
   peer.on('published', (status: NetworkStatus) => {
     if (process.connected) process.send?.({ status })
@@ -60,7 +60,7 @@ function announce(peer: Peer, url: string | undefined): void {
   print(`peer ${peer.id}`)
   const rank = (address: string) => (address.startsWith('/ip4/127.') || address.startsWith('/ip6/::1') ? 1 : 0)
   const addresses = [...peer.addresses].sort((a, b) => rank(a) - rank(b))
-  print(addresses.length > 0 ? 'others join it with one of' : 'it listens nowhere, so it can only join others')
+  print(addresses.length > 0 ? 'others join it with one of' : 'it has no listen address, so it can only join others')
   for (const address of addresses) print(`  --peer ${address}`)
   if (url) {
     print(`watch the network at ${url}`)

@@ -1,4 +1,4 @@
-/** The files that say who may connect. */
+/** Reads the files of keys and allow-lists. */
 import { readFile } from 'node:fs/promises'
 import { UsageError } from '../errors.js'
 
@@ -8,7 +8,7 @@ export async function readKey(file: string): Promise<Uint8Array> {
   return parseNetworkKey(await readText(file, '--network-key'))
 }
 
-/** Peer ids, one a line, `#` begins a remark. @throws UsageError, MalformedPeerIdError */
+/** Peer ids, one per line; `#` starts a comment. @throws UsageError, MalformedPeerIdError */
 export async function readAllowList(file: string): Promise<Set<string>> {
   const { parsePeerId } = await import('../../network/index.js')
   const lines = (await readText(file, '--allow')).toString('utf8').split('\n')
@@ -20,7 +20,7 @@ export async function readAllowList(file: string): Promise<Set<string>> {
   )
 }
 
-/** @param option what named the file @throws UsageError */
+/** @param option the option that names the file, for the message @throws UsageError */
 export async function readText(file: string, option: string): Promise<Buffer> {
   try {
     return await readFile(file)

@@ -1,4 +1,4 @@
-/** The options of a peer's HTTP side: where it is, who may use it, and how much at a time. */
+/** The options of a peer's HTTP interface: address, access, limits. */
 import { stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import type { Log, Peer } from '../../peer/index.js'
@@ -22,21 +22,21 @@ export interface HttpFlags {
 export function withHttp(command: Command): Command {
   return command
     .option('--http <[host:]port>', `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`)
-    .option('--http-token-file <file>', 'requests need its token (admb keygen token)')
-    .option('--http-origin <url>', 'whose web pages may use HTTP; can be repeated', collect)
+    .option('--http-token-file <file>', 'require this token (admb keygen token)')
+    .option('--http-origin <url>', 'origin of web pages that may use HTTP; repeatable', collect)
     .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
-    .option('--http-rate <n>', 'most requests a second from one address', whole(1))
+    .option('--http-rate <n>', 'maximum requests a second from one address', whole(1))
 }
 
-/** Where HTTP is served; undefined: as is usual. */
+/** Where HTTP is served; undefined for the default. */
 export type HttpAddress = { readonly host: string | undefined; readonly port: number } | 'off' | undefined
 
-/** What the flags ask for. */
+/** The flags, checked. */
 export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | 'log'> {
   readonly where: HttpAddress
 }
 
-/** @throws UsageError before anything is started */
+/** @throws UsageError before anything starts */
 export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
   const { http, httpTokenFile, httpOrigin, httpBody, httpRate } = flags
   const where = parseHttp(http)
@@ -57,7 +57,7 @@ export async function serve(peer: Peer, { where, ...plan }: HttpPlan, log: Log):
 }
 
 /**
- * Serves as asked, else on the usual port, or on a free one where that is taken.
+ * Serves at the given address, or on the default port, or on a free port if that one is in use.
  * @throws HttpListenError
  */
 export async function listenAt(
@@ -74,8 +74,8 @@ export async function listenAt(
 }
 
 /**
- * A token, alone in its file.
- * @param log hears of a file that others can read
+ * Reads a token file.
+ * @param log receives a warning if others can read the file
  * @throws UsageError
  */
 export async function readToken(file: string, log: Log): Promise<string> {
@@ -85,7 +85,7 @@ export async function readToken(file: string, log: Log): Promise<string> {
   }
   const { mode } = await stat(file)
   if (process.platform !== 'win32' && mode & 0o077) {
-    log('warn', `others on this machine may read the token: chmod 600 ${file}`, { file })
+    log('warn', `other users of this machine can read the token: chmod 600 ${file}`, { file })
   }
   return token
 }
@@ -98,7 +98,7 @@ export function parseHttp(where: string | undefined): HttpAddress {
   return { host: match[1]?.replace(/^\[|\]$/g, ''), port: Number(match[2]) }
 }
 
-/** As browsers write origins. @throws UsageError */
+/** An origin in the form that browsers send. @throws UsageError */
 function parseOrigin(text: string): string {
   const { origin = 'null' } = URL.canParse(text) ? new URL(text) : {}
   if (origin !== 'null') return origin

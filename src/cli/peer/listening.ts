@@ -1,9 +1,9 @@
-/** Where a peer listens: as asked, else on the usual port, or on a free one where that is taken. */
+/** Where a peer listens: at the given addresses, or on the default port, or on a free port if that one is in use. */
 import type { Peer } from '../../peer/index.js'
 
 export const DEFAULT_PORT = 4280
 
-/** @param start starts a peer that listens there */
+/** @param start starts a peer with these listen addresses */
 export async function startListening(
   asked: string[] | undefined,
   start: (listen: string[]) => Promise<Peer>

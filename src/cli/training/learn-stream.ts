@@ -1,23 +1,23 @@
-/** Learning a stream until something ends it: its end, an error in the data or of the device, or a signal. */
+/** Trains on a stream until its end, an error in the data or of the device, or a signal. */
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Examples, SerialTrainer } from '../../learner/index.js'
 import { InterruptedError } from '../errors.js'
 
-/** Milliseconds of learning after which a signal is looked for. */
+/** Milliseconds of learning between two checks for signals. */
 const SLICE_MS = 50
 
 export interface LearningRun {
   readonly stream: AsyncIterable<Examples>
   readonly trainer: Pick<SerialTrainer, 'learn'>
-  /** Rows that are learned before a signal is looked for. Default: as they come. */
+  /** Rows that are learned between two checks for signals. @default whole batches of the stream */
   readonly slice?: number
-  /** Whether SIGINT and SIGTERM end the run like an error. Otherwise they end the process. */
+  /** Whether SIGINT and SIGTERM end the run like an error instead of ending the process. */
   readonly catchesSignals: boolean
-  /** Is called whenever some rows were learned. */
+  /** Called after some rows were learned. */
   readonly onLearned: () => void
 }
 
-/** @returns what ended the run before the stream's end */
+/** @returns the error or signal that ended the run before the stream's end */
 export async function learnStream(run: LearningRun): Promise<Error | undefined> {
   const stop = new AbortController()
   const onSignal = (signal: string) => stop.abort(new InterruptedError(signal))
@@ -37,11 +37,11 @@ async function learn(run: LearningRun, signal: AbortSignal): Promise<void> {
   try {
     await learnRows(rows, run, signal)
   } finally {
-    // Who waits for a read cannot be made to end, and a signal comes only once.
+    // A pending read cannot be cancelled, and a signal arrives only once.
     const closed = rows.return?.().catch(() => undefined)
     if (!signal.aborted) await closed
   }
-  // What Ctrl-C ended together with whatever wrote to standard input is no whole stream.
+  // Ctrl-C may have ended the process that writes to standard input as well: then the stream is not complete.
   await yieldToEventLoop()
   signal.throwIfAborted()
 }
@@ -66,7 +66,7 @@ async function learnRows(
   }
 }
 
-/** Waits no longer when the signal comes; the work is then left to itself. */
+/** Rejects when the signal aborts. The work is not cancelled. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   return new Promise((resolve, reject) => {
@@ -76,7 +76,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** Views of so many rows each. */
+/** Views of at most `slice` rows each. */
 function* slices(examples: Examples, rows = examples.size): Generator<Examples> {
   const { indices, values } = examples
   for (let from = 0; from < examples.size; from += rows) {

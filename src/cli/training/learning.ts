@@ -1,4 +1,4 @@
-/** Test-then-train of linear models in this process, as `admb regret` does it: what is read, and what learns from it. */
+/** Test-then-train of linear models in this process, for `admb regret` and the simulator's file streams. */
 import { modelNames, type SerialOptions } from '../../learner/index.js'
 import { type ExampleStream, openStream, RunningMoments } from '../../streams/index.js'
 import type { LinearSpec } from '../../task/learning-spec.js'
@@ -17,7 +17,7 @@ export interface Learning {
   readonly stream: ExampleStream
   /** For a `SerialTrainer`. */
   readonly options: SerialOptions & { readonly batch: number }
-  /** What `--scale standard` scales by; grows while the stream is read. */
+  /** The running moments of `--scale standard`. */
   readonly moments: RunningMoments
 }
 

@@ -1,4 +1,4 @@
-/** A stream kept in memory, for what needs all of it at once: a hindsight optimum, a simulation. */
+/** Keeps a stream in memory, for the optimum in hindsight and for simulations. */
 import type { Examples } from '../../learner/index.js'
 import { RowBuffer } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
@@ -10,17 +10,17 @@ export class Recorder {
   readonly #data: string
   readonly #rows = new RowBuffer()
 
-  /** @param data what to name in errors */
+  /** @param data the name in errors */
   constructor(data: string) {
     this.#data = data
   }
 
-  /** Copies all rows. @throws UsageError where they would fill the memory */
+  /** Copies all rows. @throws UsageError if they do not fit into memory */
   append(rows: Examples): void {
     for (let row = 0; row < rows.size; row++) this.#rows.append(rows, row)
     if (this.#rows.entries > MOST_FEATURES) {
       throw new UsageError(
-        `${this.#data} does not fit into memory: its first ${this.#rows.size} inputs have ${this.#rows.entries} features, and ${MOST_FEATURES} are kept at most: give --limit N`
+        `${this.#data} does not fit into memory: its first ${this.#rows.size} inputs have ${this.#rows.entries} features, the limit is ${MOST_FEATURES}: give --limit N`
       )
     }
   }

@@ -1,4 +1,4 @@
-/** A stored predictor with its model, for the commands that only read one. */
+/** Loads a stored predictor with its model. */
 import { Assembler, type Predictor } from '../../admb/index.js'
 import type { Execution } from '../../l2l/index.js'
 import { digest, type Learner, learnerAfter } from '../../learner/index.js'
@@ -13,7 +13,7 @@ export interface Stored {
   /** For this predictor. */
   readonly learner: Learner
   readonly predictor: Predictor
-  /** What its inputs are scaled by; undefined if they are not. */
+  /** The scaling of its inputs, if any. */
   readonly scaling: Scaling | undefined
 }
 

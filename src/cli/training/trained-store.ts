@@ -1,4 +1,4 @@
-/** Where a training run leaves its predictor: in a state directory, from which peers and other commands go on. */
+/** Stores the predictor of a training run in a state directory, from which peers and other commands continue. */
 
 import { ContributorTable } from '../../admb/contributors.js'
 import { encodeParts } from '../../admb/index.js'
@@ -12,19 +12,19 @@ import { type LearningSpec, specText } from '../../task/learning-spec.js'
 import { InterruptedError, isBug, UsageError } from '../errors.js'
 import { formatNumber } from '../output/output.js'
 
-/** @throws UsageError if there is a predictor already */
+/** @throws UsageError if the directory already holds a predictor */
 export async function emptyStore(dir: string): Promise<Store> {
   const store = await Store.open(dir)
   if ((await store.checkpoint()) === undefined) return store
   await store.close()
   throw new UsageError(
-    `${dir} holds a predictor already: give another --dir, or go on from it with admb peer --dir ${dir}`
+    `${dir} already holds a predictor: give another --dir, or continue from it with admb peer --dir ${dir}`
   )
 }
 
 /**
- * Names the predictor, and stores it where there is a store.
- * @throws DivergenceError for one that is not of finite numbers: nothing is stored then
+ * Gives the predictor an id, and stores it if there is a store.
+ * @throws DivergenceError if it holds numbers that are not finite; then nothing is stored
  */
 export async function keep(
   store: Store | undefined,
@@ -52,7 +52,7 @@ export async function keep(
   return name
 }
 
-/** A run that was not over, with what became of what it had learned. */
+/** A run that ended early, with what happened to its predictor. */
 class EndedEarlyError extends Error {
   override readonly name: string
   readonly code: string | undefined
@@ -64,10 +64,10 @@ class EndedEarlyError extends Error {
 }
 
 /**
- * Stores what was learned before an error, as far as it is of finite numbers.
- * @param report of the run, at the time it is asked
+ * Stores what was learned before an error, if its numbers are finite.
+ * @param report the run's current report
  * @param store ends the training and stores the predictor
- * @returns the error to be told
+ * @returns the error to report
  */
 export async function endedEarly(
   error: Error,
@@ -77,7 +77,7 @@ export async function endedEarly(
 ): Promise<Error> {
   if (isBug(error)) return error
   const before = report()
-  // A signal is no reason to leave out a batch that is not full.
+  // After a signal, the last incomplete batch is learned as well.
   const learned = error instanceof InterruptedError ? before.inputs : before.updates
   if (learned === 0) return new EndedEarlyError(error, 'nothing was learned yet, and nothing is stored')
   try {

@@ -147,7 +147,7 @@ describe('a command', function () {
     }
     await refuses(['predict', '--dir', model, '--data', '-', '--format', 'vw'], 2, /trained without hashing/, '| a\n')
     await refuses(['eval', '--dir', model, '--data', 'digits:test'], 2, /has 785 features, the model 3/)
-    await refuses(['train', '--data', 'digits', '--dir', model], 2, /holds a predictor already/)
+    await refuses(['train', '--data', 'digits', '--dir', model], 2, /already holds a predictor/)
     for (const [name, text] of [
       ['named.vw', '1 | red big\n0 | blue small\n'],
       ['named.jsonl', '{"label": 1, "colour": "red"}\n{"label": 0, "colour": "blue"}\n']
@@ -260,14 +260,14 @@ describe('a command', function () {
     assert.match(stdout, /demo .*\n.*peer /)
   })
 
-  it('shows options for rarer needs with --help-all', async () => {
+  it('shows all options with --help-all', async () => {
     const { stdout: short } = await admb(['peer', '--help'])
     const { code, stdout: long } = await admb(['peer', '--help-all'])
     assert.equal(code, 0)
     const namesIn = (help: string) => [...help.matchAll(/^ {2}(?:-h, )?(--[\w-]+)/gm)].map(([, name]) => name)
     const rarer = namesIn(long).filter(name => !namesIn(short).includes(name))
     assert.deepEqual(new Set(rarer), new Set(RARER))
-    assert.match(short, new RegExp(`${rarer.length} options for rarer needs: admb peer --help-all`))
+    assert.match(short, new RegExp(`${rarer.length} further options: admb peer --help-all`))
   })
 
   it('is completed by shells: words, options, and files where files are wanted', async () => {

@@ -24,7 +24,7 @@ describe('plug-ins', () => {
 
   it('that are none are refused with their place', async () => {
     const wrong: [string, RegExp][] = [
-      ['export const losses = {}', /is no plug-in: it must export const plugin/],
+      ['export const losses = {}', /is not a plug-in: it must export const plugin/],
       ['export const plugin = { rule: {} }', /plugin: .*rule/],
       [
         'export const plugin = { losses: { odd: { classifies: false, value: 3, slope: () => 0 } } }',
@@ -52,7 +52,7 @@ describe('plug-ins', () => {
     await loadPlugins([file])
     await assert.rejects(
       loadPlugins([module('export const plugin = { readers: { twice: () => ({ read: () => [] }) } }')]),
-      /another one has a reader twice already .*rename one/
+      /the reader twice is already registered by .*rename one/
     )
   })
 
