@@ -56,8 +56,8 @@ export function peerCommand(program: Command): Command {
     .option('--peer <multiaddr>', 'a peer to join; repeatable', collect)
     .option('--mdns', 'find peers on the local network')
     .option('--relay', 'relay between peers that cannot reach each other')
-    .option('--network-key <file>', 'accept only peers with this key (admb keygen network)')
-    .option('--allow <file>', 'accept only the peer ids in this file, one a line')
+    .option('--network-key <file>', 'only peers with this key (admb keygen network)')
+    .option('--allow <file>', 'only peers with an id in this file, one per line')
     .addOption(
       new Option('--log-level <level>', 'on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])

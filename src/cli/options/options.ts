@@ -80,16 +80,12 @@ export function withData(command: Command): Command {
 /** How inputs become features. Stored with a model, so only commands that create one have these options. */
 export function withFeatures(command: Command): Command {
   return command
-    .option('--dimension <n>', 'number of features, if it cannot be inferred from the data', whole(1))
+    .option('--dimension <n>', 'number of features (default: inferred)', whole(1))
     .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
     .option('--columns <list>', 'CSV: the numeric columns, in order', list)
-    .addOption(
-      new Option('--scale <how>', 'standardise numeric columns by their running moments')
-        .choices(['none', 'standard'])
-        .default('none')
-    )
+    .addOption(new Option('--scale <how>', 'standardise numeric columns').choices(['none', 'standard']).default('none'))
     .option('--no-constant', 'omit the feature that is always 1')
-    .option('--classes <n>', 'number of classes, if it cannot be inferred from the data', whole(2))
+    .option('--classes <n>', 'number of classes (default: inferred)', whole(2))
 }
 
 /**

@@ -55,7 +55,7 @@ describe('a progressive log', () => {
 
   it('is neither written over another file nor read from one', () => {
     writeFileSync(at('data.csv'), 'a,b\n1,2')
-    assert.throws(() => new ProgressLog(at('data.csv')), /data\.csv: the file holds something else.*another name/)
+    assert.throws(() => new ProgressLog(at('data.csv')), /data\.csv: the file is not a progress log.*another name/)
     assert.equal(readFileSync(at('data.csv'), 'utf8'), 'a,b\n1,2')
     assert.throws(() => readProgress([at('data.csv')]), /data\.csv:1: no line of a progress log/)
     write('odd', 'x', { inputs: 5, loss: 3 })

@@ -129,7 +129,7 @@ describe('train', () => {
         { inputs, labels: [0], model: 'logistical' as 'logistic' },
         /unknown model 'logistical'; expected one of logistic, /
       ],
-      [{ inputs, labels: [0], model: 'custom:huber' }, /there is no loss custom:huber: give the plug-in/],
+      [{ inputs, labels: [0], model: 'custom:huber' }, /there is no loss custom:huber: load the plug-in/],
       [{ inputs, labels: [0], rule: { name: 'custom:none' } }, /there is no rule custom:none/],
       [{ inputs, labels: [0], model: { layers: [{ kind: 'dance' }] } }, /must be one of dense, /],
       [
