@@ -10,6 +10,7 @@ import { type WebSocketsComponents, webSockets } from '@libp2p/websockets'
 import type { WebSocket } from 'ws'
 import type { Limits } from './limits.js'
 import { maxTransportMessageBytes } from './protector.js'
+import { closeOnError } from './websocket-polyfill.js'
 
 type Upgraded = (websocket: WebSocket, request: unknown) => void
 
@@ -48,8 +49,7 @@ function bound(listener: Listener, { connections, inboundPerSecond, dialTimeoutM
   wsServer.handleUpgrade = (request, socket, head, upgraded) =>
     handleUpgrade(request, socket, head, (websocket, upgradedRequest) => {
       clearTimeout(deadlines.get(socket))
-      // libp2p does not listen for errors, and an `error` event without a listener ends the process.
-      websocket.on('error', () => websocket.terminate())
+      closeOnError(websocket)
       upgraded(websocket, upgradedRequest)
     })
   return listener

@@ -7,5 +7,8 @@ declare module 'ws' {
     pause(): void
     resume(): void
     terminate(): void
+    send(data: string): void
+    close(code?: number, reason?: string): void
+    addEventListener(type: string, listener: (event: unknown) => void): void
   }
 }

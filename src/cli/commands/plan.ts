@@ -26,8 +26,8 @@ export function planCommand(program: Command): Command {
     .addHelpText(
       'after',
       `
-Measures each kind of layer on the device, then searches for the fastest plan that
-fits: microbatch, stash, and which layers save their activations.
+Measures each kind of layer on the device, then searches for the fastest plan
+that fits: microbatch, stash, and the layers that save their activations.
 
 Examples:
   admb plan gpt --data book.txt --length 128 --device-memory 64MB

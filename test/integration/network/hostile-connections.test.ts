@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { WebSocket } from 'ws'
 import { type Attack, Held } from '../../../scripts/soak/attack.js'
 import { muxerAttacks } from '../../../scripts/soak/identity-attacks.js'
 import { anyAttacks, keyAttacks, openAttacks } from '../../../scripts/soak/raw-attacks.js'
@@ -55,7 +58,48 @@ describe('a peer under hostile connections', () => {
     const { tcpPort, webSocketPort } = targetOf(victim)
     await Promise.all([tcpPort, webSocketPort].map(port => closedAfter(port, new Uint8Array(0))))
   })
+
+  it('closes WebSockets, in both directions, that do not begin as libp2p does', async () => {
+    const peer = await peers.start({ limits: { ...limits, dialTimeoutMs: 60_000 }, listen })
+    const socket = new WebSocket(`ws://127.0.0.1:${targetOf(peer).webSocketPort}`)
+    const closed = new Promise(resolve => socket.addEventListener('close', resolve))
+    await new Promise(resolve => socket.addEventListener('open', resolve))
+    socket.send('GET / HTTP/1.1')
+    await closed
+
+    const { server, address, disconnected } = await hostileServer(Buffer.from('\x82\x05hello', 'latin1'))
+    await assert.rejects(peer.open({ addresses: [address] }, AbortSignal.timeout(50_000)))
+    await disconnected
+    server.close()
+  })
+
+  it('survives a malformed frame from a WebSocket that it dialled', async () => {
+    const peer = await peers.start({ limits, listen })
+    const { server, address, disconnected } = await hostileServer(Buffer.from('\xff\xff', 'latin1'))
+    await assert.rejects(peer.open({ addresses: [address] }, AbortSignal.timeout(10_000)))
+    await disconnected
+    server.close()
+  })
 })
+
+/** A server that accepts WebSockets and sends them bytes, which are frames or not. */
+async function hostileServer(bytes: Uint8Array) {
+  const server = createServer()
+  const disconnected = new Promise(resolve => {
+    server.on('upgrade', ({ headers }, socket) => {
+      const key = createHash('sha1').update(`${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+      const answer = `upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${key.digest('base64')}`
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\n${answer}\r\n\r\n`)
+      socket.on('error', () => {})
+      // After the client has seen the opening.
+      setTimeout(() => socket.write(bytes), 100)
+      socket.resume().once('end', resolve).once('close', resolve)
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = `/ip4/127.0.0.1/tcp/${(server.address() as AddressInfo).port}/ws`
+  return { server, address, disconnected }
+}
 
 async function survives(
   victim: Network,

@@ -57,7 +57,7 @@ describe('a progressive log', () => {
     writeFileSync(at('data.csv'), 'a,b\n1,2')
     assert.throws(() => new ProgressLog(at('data.csv')), /data\.csv: the file is not a progress log.*another name/)
     assert.equal(readFileSync(at('data.csv'), 'utf8'), 'a,b\n1,2')
-    assert.throws(() => readProgress([at('data.csv')]), /data\.csv:1: no line of a progress log/)
+    assert.throws(() => readProgress([at('data.csv')]), /data\.csv:1: not a line of a progress log/)
     write('odd', 'x', { inputs: 5, loss: 3 })
     appendFileSync(at('odd'), '{"run":"x","inputs":-1,"loss":2}\n')
     assert.throws(() => readProgress([at('odd')]), /odd:2: /)
