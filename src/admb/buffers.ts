@@ -6,17 +6,17 @@ import type { Blocks, Layout } from '../learner/types.js'
 import { byteLength, clear, zeros } from './vectors.js'
 
 /** Larger ones are left to the garbage collector, so that no memory is held back for them. */
-const LARGEST = 1 << 16
-const MOST = 64
+const MAX_POOLED_BYTES = 1 << 16
+const MAX_POOLED = 64
 
-export class Buffers {
+export class BufferPool {
   readonly #layout: Layout
   readonly #isPooled: boolean
   readonly #free: Float32Array[][] = []
 
   constructor(layout: Layout) {
     this.#layout = layout
-    this.#isPooled = byteLength(layout) <= LARGEST
+    this.#isPooled = byteLength(layout) <= MAX_POOLED_BYTES
   }
 
   /** Blocks of the layout with any content. */
@@ -34,6 +34,6 @@ export class Buffers {
 
   /** Gives blocks back that nobody reads any more. */
   give(blocks: Blocks): void {
-    if (this.#isPooled && this.#free.length < MOST) this.#free.push(blocks as Float32Array[])
+    if (this.#isPooled && this.#free.length < MAX_POOLED) this.#free.push(blocks as Float32Array[])
   }
 }

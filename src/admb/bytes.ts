@@ -46,7 +46,7 @@ const float = new Float32Array(1)
 const floatBits = new Int32Array(float.buffer)
 
 /** Blocks up to that many elements are copied element by element, which is quicker than making a view for them. */
-const SHORT = 64
+const SHORT_BLOCK = 64
 /** Bytes of a frame for which the same holds. */
 const SHORT_FRAME = 256
 
@@ -152,7 +152,7 @@ export class Writer {
 
   #dense(block: Float32Array): void {
     this.byte(DENSE)
-    if (block.length > SHORT) this.raw(new Uint8Array(block.buffer, block.byteOffset, block.byteLength))
+    if (block.length > SHORT_BLOCK) this.raw(new Uint8Array(block.buffer, block.byteOffset, block.byteLength))
     else for (let i = 0; i < block.length; i++) this.#float(block[i])
   }
 
@@ -262,7 +262,7 @@ export class Reader {
   }
 
   /** Reads as many bytes as `last` has into it. @returns whether they were there already */
-  repeats(last: Uint8Array): boolean {
+  updateInPlace(last: Uint8Array): boolean {
     const at = this.#take(last.length)
     let isSame = true
     for (let i = 0; i < last.length; i++) {
@@ -293,7 +293,7 @@ export class Reader {
     const kind = this.byte()
     if (kind === DENSE) {
       const at = this.#take(length * 4)
-      if (length > SHORT) {
+      if (length > SHORT_BLOCK) {
         new Uint8Array(block.buffer, block.byteOffset, block.byteLength).set(this.#bytes.subarray(at, at + length * 4))
       } else for (let i = 0; i < length; i++) block[i] = this.#float(at + 4 * i)
     } else if (kind === SPARSE) {

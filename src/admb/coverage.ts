@@ -33,19 +33,19 @@ export function covered({ contributors, segments }: Coverage): number[] {
 }
 
 export function disjoint(a: Coverage, b: Coverage): boolean {
-  const theirs = new Set(covered(a))
-  return !covered(b).some(contributor => theirs.has(contributor))
+  const coveredByA = new Set(covered(a))
+  return !covered(b).some(contributor => coveredByA.has(contributor))
 }
 
 /** Union of pairwise disjoint coverages, in a list of its own. */
-export function union(parts: readonly Coverage[]): Coverage {
+export function union(coverages: readonly Coverage[]): Coverage {
   const contributors: number[] = []
   const segments: number[] = []
-  for (const part of parts) {
-    for (let i = 0; i < part.segments.length; i++) {
-      if (part.segments[i] === 0) continue
-      contributors.push(part.contributors[i])
-      segments.push(part.segments[i])
+  for (const coverage of coverages) {
+    for (let i = 0; i < coverage.segments.length; i++) {
+      if (coverage.segments[i] === 0) continue
+      contributors.push(coverage.contributors[i])
+      segments.push(coverage.segments[i])
     }
   }
   return { contributors, segments }

@@ -6,25 +6,25 @@
 import type { Contributor } from './contributors.js'
 import { FrameError } from './errors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
-import { HeaderMemory } from './header-memory.js'
+import { HeaderCache } from './header-cache.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
 import { compareIds, equivocates, type PredictorId, sameId } from './predictor-id.js'
 import { isFinite32 } from './vectors.js'
 
 /** A predictor that came from elsewhere, checked; with its batch if it came as a step. */
-export interface Received {
+export interface ReceivedPredictor {
   readonly predictor: Predictor
   readonly batch: Batch | undefined
 }
 
 /** Finds a predictor that somebody else in the same memory made, so that many nodes can share it. */
-export type KnownPredictors = (id: PredictorId) => Predictor | undefined
+export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
 export class CurrentPredictor {
   readonly #recipe: Recipe
   readonly #batch: number
-  readonly #headers: HeaderMemory
-  readonly #known: KnownPredictors
+  readonly #headers: HeaderCache
+  readonly #known: PredictorLookup
   #predictor: Predictor
   /** Kept so that a step made elsewhere from it can be replayed. */
   #parent: Predictor | undefined
@@ -41,12 +41,12 @@ export class CurrentPredictor {
     recipe: Recipe,
     batch: number,
     headers: number,
-    known: KnownPredictors = () => undefined
+    known: PredictorLookup = () => undefined
   ) {
     this.#predictor = initial
     this.#recipe = recipe
     this.#batch = batch
-    this.#headers = new HeaderMemory(headers)
+    this.#headers = new HeaderCache(headers)
     this.#known = known
   }
 
@@ -73,8 +73,8 @@ export class CurrentPredictor {
   }
 
   /** The predictor that an update with that batch would make; undefined if it is not finite. */
-  next(batch: Batch, maker: Contributor): Predictor | undefined {
-    const predictor = nextPredictor(this.#predictor, batch, maker, this.#recipe)
+  next(batch: Batch, contributor: Contributor): Predictor | undefined {
+    const predictor = nextPredictor(this.#predictor, batch, contributor, this.#recipe)
     return isFinitePredictor(predictor) ? predictor : undefined
   }
 
@@ -93,7 +93,7 @@ export class CurrentPredictor {
    * @returns undefined if it carries none, or a step whose parent is not held
    * @throws FrameError
    */
-  receive({ content, id, headers }: ReceivedFrame): Received | undefined {
+  receive({ content, id, headers }: ReceivedFrame): ReceivedPredictor | undefined {
     const header = headers[0]
     if (header && header.count < this.#batch) {
       throw new FrameError(`a batch of ${header.count} gradients where ${this.#batch} are needed`)
@@ -104,8 +104,8 @@ export class CurrentPredictor {
       : this.#whole(content, id)
   }
 
-  #whole({ parameters, average, state }: Whole, id: PredictorId): Received {
-    const known = this.#knownAs(id)
+  #whole({ parameters, average, state }: Whole, id: PredictorId): ReceivedPredictor {
+    const known = this.#lookUp(id)
     if (known !== undefined) return { predictor: known, batch: undefined }
     if (this.#recipe.digest([parameters, average, state]) !== id.digest) {
       throw new FrameError('content does not match its digest')
@@ -113,11 +113,11 @@ export class CurrentPredictor {
     return { predictor: { id, parameters, average, state }, batch: undefined }
   }
 
-  #replay(batch: Batch, { id, parent: wanted }: Header): Received | undefined {
-    const parent = [this.#predictor, this.#parent].find(held => held && sameId(held.id, wanted))
+  #replay(batch: Batch, { id, parent: parentId }: Header): ReceivedPredictor | undefined {
+    const parent = [this.#predictor, this.#parent].find(held => held && sameId(held.id, parentId))
     if (parent === undefined) return undefined
-    if (parent.id.digest !== wanted.digest) throw new FrameError('a step from another parent of the same name')
-    const known = this.#knownAs(id)
+    if (parent.id.digest !== parentId.digest) throw new FrameError('a step from another parent of the same name')
+    const known = this.#lookUp(id)
     if (known !== undefined) return { predictor: known, batch }
     const predictor = nextPredictor(parent, batch, id, this.#recipe)
     if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step gives another predictor')
@@ -125,7 +125,7 @@ export class CurrentPredictor {
     return { predictor, batch }
   }
 
-  #knownAs(id: PredictorId): Predictor | undefined {
+  #lookUp(id: PredictorId): Predictor | undefined {
     const known = this.#known(id)
     return known?.id.digest === id.digest ? known : undefined
   }

@@ -4,8 +4,8 @@
  */
 import type { Blocks } from '../learner/types.js'
 import type { Coverage } from './coverage.js'
-import { Incoming } from './incoming.js'
-import { Outgoing } from './outgoing.js'
+import { CoverageDecoder } from './coverage-decoder.js'
+import { CoverageEncoder } from './coverage-encoder.js'
 import type { PredictorId } from './predictor-id.js'
 import type { Transfer } from './transfer.js'
 
@@ -19,32 +19,32 @@ export interface NeighbourSum {
 
 /** What was last done about a neighbour that lacks the predictor held now. */
 interface Push {
-  readonly name: PredictorId
+  readonly id: PredictorId
   readonly kind: 'offer' | 'step' | 'whole'
   readonly sequence: number
 }
 
-const LEAST_WAIT = 4
-const GREATEST_WAIT = 64
+const MIN_WAIT = 4
+const MAX_WAIT = 64
 
 /** Repeats after growing waits, in periods, without an answer: at first a little over a round trip, then twice as long each time. */
 export class Backoff {
   #since = 0
-  #wait = LEAST_WAIT
+  #wait = MIN_WAIT
 
   /** @param roundTrip periods that an answer is known to take */
   start(period: number, roundTrip: number): void {
     this.#since = period
-    this.#wait = LEAST_WAIT + 2 * roundTrip
+    this.#wait = MIN_WAIT + 2 * roundTrip
   }
 
   due(period: number): boolean {
     return period - this.#since >= this.#wait
   }
 
-  again(period: number): void {
+  advance(period: number): void {
     this.#since = period
-    this.#wait = Math.max(this.#wait, Math.min(GREATEST_WAIT, this.#wait * 2))
+    this.#wait = Math.max(this.#wait, Math.min(MAX_WAIT, this.#wait * 2))
   }
 }
 
@@ -52,29 +52,29 @@ export class Edge {
   readonly session: number
   /** The neighbour's index. */
   readonly peer: string
-  readonly outgoing = new Outgoing()
-  readonly incoming = new Incoming()
+  readonly encoder = new CoverageEncoder()
+  readonly decoder = new CoverageDecoder()
 
   /** Frames sent so far. */
   sent = 0
   /** Highest own sequence number that the neighbour has received. */
   acknowledged = 0
   /** The neighbour's predictor as it last said; undefined before its first frame. */
-  peerHolds: PredictorId | undefined
+  peerPredictor: PredictorId | undefined
   /** The last predictor that both ends held at some time. */
-  agreed: PredictorId | undefined
+  lastCommon: PredictorId | undefined
   push: Push | undefined
   /** Whether the push seems lost. */
-  repush = false
+  pushLost = false
   readonly pushBackoff = new Backoff()
   /** The name for which the neighbour was last asked. */
-  asked: PredictorId | undefined
-  readonly askBackoff = new Backoff()
+  requested: PredictorId | undefined
+  readonly requestBackoff = new Backoff()
   /** Whether a frame should leave as soon as the transport takes one. */
   urgent = true
-  readonly greetBackoff = new Backoff()
-  ask = false
-  answer = false
+  readonly announceBackoff = new Backoff()
+  requestDue = false
+  replyDue = false
 
   /** Whether a sum should go with the next frame. */
   sumDue = false
@@ -88,20 +88,20 @@ export class Edge {
   /** A frame that waits for parts. */
   deferred: Uint8Array | undefined
   /** Whether the neighbour has sent content since the last frame to it. */
-  owesAck = false
+  ackPending = false
   /** Whether a frame should leave for the acknowledgement alone. */
   ackDue = false
   neighbourSum: NeighbourSum | undefined
   /** How often the held sum has changed. */
-  changes = 0
+  sumChanges = 0
   /** How many of the contributors of its sums the node's sums have taken notice of. */
-  listed = 0
+  indexedContributors = 0
   /** Periods from a frame to its acknowledgement, as last measured. */
   roundTrip = 0
 
   /** The frame that is on its way in parts, before which nothing else leaves. */
-  transfer: Transfer | undefined
-  #transfers = 0
+  outgoingTransfer: Transfer | undefined
+  #transferCount = 0
   #deferredSequence = 0
 
   #timed: { readonly sequence: number; readonly period: number } | undefined
@@ -120,14 +120,14 @@ export class Edge {
 
   /** Number of the next transfer. */
   nextTransfer(): number {
-    return ++this.#transfers
+    return ++this.#transferCount
   }
 
   /** The neighbour says that this is the newest frame it received. Older ones may have been lost. */
-  confirm(sequence: number, period: number): void {
+  acknowledge(sequence: number, period: number): void {
     if (sequence <= this.acknowledged) return
     this.acknowledged = sequence
-    this.outgoing.confirm(sequence)
+    this.encoder.acknowledge(sequence)
     if (this.#timed && this.#timed.sequence <= sequence) {
       this.roundTrip = period - this.#timed.period
       this.#timed = undefined
@@ -149,9 +149,9 @@ export class Edge {
     this.sumDue = false
     this.sentVersion = -1
     this.lastSum = undefined
-    this.repush = false
-    this.answer = false
-    this.ask = false
-    this.asked = undefined
+    this.pushLost = false
+    this.replyDue = false
+    this.requestDue = false
+    this.requested = undefined
   }
 }

@@ -2,8 +2,8 @@
 import { type Allocate, blockBytes, Writer } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import { type Runs, runsBetween } from './coverage.js'
+import type { CoverageEncoder } from './coverage-encoder.js'
 import { FLAGS, FRAME_VERSION, type SentFrame, type Shapes, type Step, type Whole } from './frame.js'
-import type { Outgoing } from './outgoing.js'
 import type { PredictorId } from './predictor-id.js'
 
 const NONE: readonly number[] = []
@@ -13,28 +13,28 @@ export function encodeFrame(
   frame: SentFrame,
   shapes: Shapes,
   table: ContributorTable,
-  outgoing: Outgoing,
+  encoder: CoverageEncoder,
   allocate?: Allocate,
   transfer = 0
 ): Uint8Array {
   // Everybody whom the frame mentions must have a place before the list is written.
-  placeOfMaker(frame.id, table, outgoing)
+  indexOfOrigin(frame.id, table, encoder)
   const coverages: Runs[] = []
   for (const { parent, coverage } of frame.headers) {
-    placeOfMaker(parent, table, outgoing)
-    coverages.push(runsBetween(NONE, outgoing.segments([coverage])))
+    indexOfOrigin(parent, table, encoder)
+    coverages.push(runsBetween(NONE, encoder.segments([coverage])))
   }
-  const { from, contributors } = outgoing.definitions(frame.sequence)
+  const { from, contributors } = encoder.definitions(frame.sequence)
   const vectors = transfer === 0 ? vectorBytes(frame, shapes) : 0
   const out = new Writer(512 + contributors.length * 64 + vectors)
   out.byte(FRAME_VERSION)
   out.byte(
-    (frame.ask ? FLAGS.ask : 0) |
+    (frame.request ? FLAGS.request : 0) |
       (frame.content?.kind === 'whole' ? FLAGS.whole : 0) |
       (frame.content?.kind === 'step' ? FLAGS.step : 0) |
       (frame.sum ? FLAGS.sum : 0) |
       (contributors.length > 0 ? FLAGS.definitions : 0) |
-      (transfer > 0 ? FLAGS.apart : 0)
+      (transfer > 0 ? FLAGS.fragmented : 0)
   )
   out.integer(frame.session)
   out.integer(frame.sequence)
@@ -50,14 +50,14 @@ export function encodeFrame(
       out.integer(incarnation)
     }
   }
-  writeName(out, frame.id, table, outgoing)
+  writeId(out, frame.id, table, encoder)
   if (frame.content) {
     out.integer(frame.headers.length)
     for (let i = 0; i < coverages.length; i++) {
       const { count, parent } = frame.headers[i]
       out.integer(count)
       writeRuns(out, coverages[i])
-      writeName(out, parent, table, outgoing)
+      writeId(out, parent, table, encoder)
     }
     if (transfer === 0) writeContent(out, frame.content)
   }
@@ -88,15 +88,15 @@ export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number
 }
 
 /** The place of a predictor's maker; −1 for the starting predictor's. */
-function placeOfMaker(id: PredictorId, table: ContributorTable, outgoing: Outgoing): number {
-  const maker = table.numberOfMaker(id)
-  return maker < 0 ? maker : outgoing.place(maker)
+function indexOfOrigin(id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): number {
+  const origin = table.indexOfOrigin(id)
+  return origin < 0 ? origin : encoder.index(origin)
 }
 
-function writeName(out: Writer, id: PredictorId, table: ContributorTable, outgoing: Outgoing): void {
+function writeId(out: Writer, id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): void {
   out.integer(id.updates)
-  const maker = placeOfMaker(id, table, outgoing)
-  if (maker >= 0) out.integer(maker)
+  const origin = indexOfOrigin(id, table, encoder)
+  if (origin >= 0) out.integer(origin)
   out.hex(id.digest)
 }
 

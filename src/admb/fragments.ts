@@ -22,7 +22,7 @@ export interface Fragment {
 
 /** Whether a frame's bytes are those of a part. Makes no promise about bytes that no honest sender writes. */
 export function isFragment(bytes: Uint8Array): boolean {
-  return bytes[1] === FLAGS.part
+  return bytes[1] === FLAGS.fragment
 }
 
 /** @param transfer 1, 2, 3, … in a session and direction */
@@ -31,7 +31,7 @@ export function encodeFragment(session: number, transfer: number, { vector, firs
   for (const { length } of blocks) capacity += blockBytes(length)
   const out = new Writer(capacity)
   out.byte(FRAME_VERSION)
-  out.byte(FLAGS.part)
+  out.byte(FLAGS.fragment)
   out.integer(session)
   out.integer(transfer)
   out.byte(vector)
@@ -82,7 +82,7 @@ export class FragmentBuffer {
   }
 
   /** Lets go of that transfer's parts: its frame has come. */
-  done(transfer: number): void {
+  release(transfer: number): void {
     if (transfer === this.#transfer) this.#vectors = []
   }
 }

@@ -14,7 +14,7 @@ import type { PredictorId } from './predictor-id.js'
 export const FRAME_VERSION = 1
 
 /** Bits of the byte that says what a frame carries. */
-export const FLAGS = { ask: 1, whole: 2, step: 4, sum: 8, definitions: 16, apart: 32, part: 64 } as const
+export const FLAGS = { request: 1, whole: 2, step: 4, sum: 8, definitions: 16, fragmented: 32, fragment: 64 } as const
 
 /** Limits on what a frame may claim, checked before anything is allocated for it. */
 export const FRAME_LIMITS = {
@@ -64,7 +64,7 @@ interface FrameOf<Sum> {
   readonly heldSum: number
   readonly id: PredictorId
   /** Asks for the vectors of what the other end holds. */
-  readonly ask: boolean
+  readonly request: boolean
   /** How `name` was made and its ancestors, newest first; empty for the starting predictor and in frames without content. */
   readonly headers: readonly Header[]
   readonly content: Whole | Step | undefined

@@ -14,4 +14,11 @@ export {
   type PredictorId,
   sameId
 } from './predictor-id.js'
-export { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
+export {
+  decodeSaved,
+  encodeSaved,
+  encodeSavedBlocks as encodeParts,
+  PredictorAssembler as Assembler,
+  type Saved,
+  type SavedBlocks as SavedParts
+} from './saved.js'

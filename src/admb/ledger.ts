@@ -6,7 +6,7 @@
  * empty, which is the algorithm as published.
  */
 import type { Blocks } from '../learner/types.js'
-import type { Buffers } from './buffers.js'
+import type { BufferPool } from './buffers.js'
 import { type Coverage, segmentsOf } from './coverage.js'
 import type { Header } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
@@ -20,7 +20,7 @@ interface Segment {
   /** The period in which it was closed. */
   readonly period: number
   /** Updates of the predictor at which its gradients were taken. */
-  readonly born: number
+  readonly updates: number
   /** Whether the lineage of the predictor held now has used it. */
   used: boolean
   /** How many epochs have it on their lists. */
@@ -29,7 +29,7 @@ interface Segment {
 
 /** A time in which one predictor was held, with its list: what was carried into it, then what was closed in it, oldest first. */
 interface Epoch {
-  readonly name: PredictorId
+  readonly id: PredictorId
   readonly segments: readonly Segment[]
   /** How many of the segments were carried into it. */
   readonly carried: number
@@ -43,7 +43,7 @@ export interface LocalSum {
 }
 
 export class Ledger {
-  readonly #buffers: Buffers
+  readonly #buffers: BufferPool
   readonly #carry: number
   readonly #contributors: readonly number[]
   #id: PredictorId
@@ -52,7 +52,7 @@ export class Ledger {
   #carried = 0
   readonly #sum: Float32Array[]
   #count = 0
-  #open: Float32Array[]
+  #openSum: Float32Array[]
   #openCount = 0
   /** Earlier epochs whose segments may still be carried, oldest first. */
   #epochs: Epoch[] = []
@@ -63,18 +63,18 @@ export class Ledger {
    * @param contributor the owner's number in coverages
    * @param id the predictor held at the start
    */
-  constructor(buffers: Buffers, carry: number, contributor: number, id: PredictorId) {
+  constructor(buffers: BufferPool, carry: number, contributor: number, id: PredictorId) {
     this.#buffers = buffers
     this.#carry = carry
     this.#contributors = [contributor]
     this.#id = id
     this.#sum = buffers.zeros()
-    this.#open = buffers.zeros()
+    this.#openSum = buffers.zeros()
   }
 
   /** Where the learner adds gradients; `added` must follow. */
   get accumulator(): Blocks {
-    return this.#open
+    return this.#openSum
   }
 
   /** Own gradients of this epoch, the open segment included. */
@@ -94,14 +94,14 @@ export class Ledger {
   /** All own gradients of this epoch, without closing the open segment. */
   total(): LocalSum {
     const sum = copyOf(this.#sum)
-    addInto(sum, this.#open)
+    addInto(sum, this.#openSum)
     return { sum, count: this.count, coverage: this.#coverage }
   }
 
   /** One block of that total. */
-  ownBlock(block: number): Float32Array {
+  totalBlock(block: number): Float32Array {
     const sum = this.#sum[block].slice()
-    const open = this.#open[block]
+    const open = this.#openSum[block]
     for (let i = 0; i < sum.length; i++) sum[i] += open[i]
     return sum
   }
@@ -109,18 +109,18 @@ export class Ledger {
   /** Closes the open segment and returns the epoch's sum. The blocks are the ledger's own: read them at once. */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
-      addInto(this.#sum, this.#open)
+      addInto(this.#sum, this.#openSum)
       const keep = this.#carry > 0
       this.#list.push({
-        sum: keep ? this.#open : undefined,
+        sum: keep ? this.#openSum : undefined,
         count: this.#openCount,
         period,
-        born: this.#id.updates,
+        updates: this.#id.updates,
         used: false,
         epochs: 1
       })
-      if (keep) this.#open = this.#buffers.zeros()
-      else clear(this.#open)
+      if (keep) this.#openSum = this.#buffers.zeros()
+      else clear(this.#openSum)
       this.#count += this.#openCount
       this.#openCount = 0
     }
@@ -133,9 +133,9 @@ export class Ledger {
    */
   switchPredictor(next: PredictorId, lineage: readonly Header[], period: number): void {
     this.close(period)
-    this.#epochs.push({ name: this.#id, segments: this.#list, carried: this.#carried })
+    this.#epochs.push({ id: this.#id, segments: this.#list, carried: this.#carried })
     const unused = this.#unused(lineage)
-    this.#forget(period)
+    this.#dropExpiredEpochs(period)
     this.#id = next
     this.#list = unused.filter(segment => !this.#isExpired(segment, period))
     this.#carried = this.#list.length
@@ -161,16 +161,16 @@ export class Ledger {
    */
   #unused(lineage: readonly Header[]): Segment[] {
     const unused: Segment[] = []
-    const [nearest, used] = this.#nearest(lineage)
+    const [newest, used] = this.#newestEpochOn(lineage)
     // Off the known lineage whatever was taken at a predictor older than its oldest may have been used, and counts as used.
     const known = lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
-    const first = Math.max(nearest, 0)
+    const first = Math.max(newest, 0)
     for (let e = first; e < this.#epochs.length; e++) {
       const { segments, carried } = this.#epochs[e]
       // What was carried into a later epoch stands on an earlier list.
       for (let i = e === first ? 0 : carried; i < segments.length; i++) {
         const segment = segments[i]
-        segment.used = e === nearest ? i < used : nearest < 0 && segment.born < known
+        segment.used = e === newest ? i < used : newest < 0 && segment.updates < known
         if (!segment.used) unused.push(segment)
       }
     }
@@ -178,12 +178,12 @@ export class Ledger {
   }
 
   /** @returns the newest epoch on the lineage, or −1, and how many segments of its list the lineage used */
-  #nearest(lineage: readonly Header[]): [epoch: number, used: number] {
-    const oldest = this.#epochs[0].name.updates
+  #newestEpochOn(lineage: readonly Header[]): [epoch: number, used: number] {
+    const oldest = this.#epochs[0].id.updates
     for (const { parent, coverage } of lineage) {
       if (parent.updates < oldest) break
       for (let e = this.#epochs.length - 1; e >= 0; e--) {
-        if (sameId(this.#epochs[e].name, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
+        if (sameId(this.#epochs[e].id, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
       }
     }
     return [-1, 0]
@@ -194,18 +194,18 @@ export class Ledger {
   }
 
   /** Lets go of the oldest epochs, as long as all of their segments are too old to be carried. */
-  #forget(period: number): void {
-    let gone = 0
-    for (; gone < this.#epochs.length; gone++) {
+  #dropExpiredEpochs(period: number): void {
+    let expired = 0
+    for (; expired < this.#epochs.length; expired++) {
       // A list is in the order of time.
-      const newest = this.#epochs[gone].segments.at(-1)
+      const newest = this.#epochs[expired].segments.at(-1)
       if (newest !== undefined && !this.#isExpired(newest, period)) break
-      for (const segment of this.#epochs[gone].segments) {
+      for (const segment of this.#epochs[expired].segments) {
         if (--segment.epochs > 0) continue
         if (!segment.used) this.#discarded += segment.count
         if (segment.sum !== undefined) this.#buffers.give(segment.sum)
       }
     }
-    if (gone > 0) this.#epochs = this.#epochs.slice(gone)
+    if (expired > 0) this.#epochs = this.#epochs.slice(expired)
   }
 }

@@ -7,7 +7,7 @@
  */
 import { DivergenceError } from '../base/errors.js'
 import type { Blocks } from '../learner/types.js'
-import { Buffers } from './buffers.js'
+import { BufferPool } from './buffers.js'
 import { type Contributor, ContributorTable } from './contributors.js'
 import { covered, union } from './coverage.js'
 import { CurrentPredictor } from './current-predictor.js'
@@ -18,14 +18,21 @@ import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum, Shapes } from './frame.js'
 import { FrameSender } from './frame-sender.js'
 import { Ledger } from './ledger.js'
+import { addUp, NeighbourSums } from './neighbour-sums.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
 import type { Batch, Header, Predictor } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
-import { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
+import {
+  decodeSaved,
+  encodeSaved,
+  encodeSavedBlocks,
+  PredictorAssembler,
+  type Saved,
+  type SavedBlocks
+} from './saved.js'
 import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
-import { Sums, total } from './sums.js'
 import { byteLength } from './vectors.js'
 
 export class AdmbNode {
@@ -34,19 +41,19 @@ export class AdmbNode {
   readonly #current: CurrentPredictor
   readonly #outbox: Outbox
   readonly #table = new ContributorTable()
-  readonly #self: number
-  readonly #maker: Contributor
+  readonly #selfIndex: number
+  readonly #contributor: Contributor
   readonly #ledger: Ledger
   readonly #edges = new Map<number, Edge>()
-  readonly #buffers: Buffers
-  readonly #sums: Sums
+  readonly #buffers: BufferPool
+  readonly #sums: NeighbourSums
   readonly #outgoingSums: OutgoingSums
   readonly #sender: FrameSender
   #effects: Effect[] = []
   #period = 0
   #streaming: StreamingSum | undefined
   /** Where a frame's sum is put. */
-  readonly #spare = () => this.#buffers.take()
+  readonly #allocateSum = () => this.#buffers.take()
 
   constructor(options: AdmbOptions) {
     if (!Number.isSafeInteger(options.batch) || options.batch < 1) {
@@ -62,11 +69,11 @@ export class AdmbNode {
     const wholeBytes = 2 * byteLength(this.#shapes.parameters) + byteLength(this.#shapes.state)
     this.#current = new CurrentPredictor(initial, options, batch, carry === 0 ? 1 : lineage, known)
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
-    this.#self = this.#table.number(self, incarnation)
-    this.#maker = { origin: self, incarnation }
-    this.#buffers = new Buffers(layout)
-    this.#ledger = new Ledger(this.#buffers, carry, this.#self, initial.id)
-    this.#sums = new Sums(this.#self, this.#edges, this.#buffers)
+    this.#selfIndex = this.#table.indexOf(self, incarnation)
+    this.#contributor = { origin: self, incarnation }
+    this.#buffers = new BufferPool(layout)
+    this.#ledger = new Ledger(this.#buffers, carry, this.#selfIndex, initial.id)
+    this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
     this.#sender = new FrameSender({
       shapes: this.#shapes,
@@ -110,7 +117,7 @@ export class AdmbNode {
   }
 
   /** The sum held from a neighbour for the current predictor, with its contributors. For status and checks. */
-  held(edge: number): (Batch & { readonly contributors: readonly Contributor[] }) | undefined {
+  neighbourSum(edge: number): (Batch & { readonly contributors: readonly Contributor[] }) | undefined {
     const neighbourSum = this.#edges.get(edge)?.neighbourSum
     if (neighbourSum === undefined) return undefined
     const contributors = covered(neighbourSum.coverage).map(number => this.#table.contributor(number))
@@ -128,14 +135,15 @@ export class AdmbNode {
    *   used any further
    */
   added(count: number): void {
-    const sum = this.#streaming
+    const streamed = this.#streaming
     const version = this.#outgoingSums.version
     this.#streaming = undefined
     this.#ledger.added(count)
-    this.#outgoingSums.changed()
-    const isMade = this.#updateIfFull()
-    if (sum?.isStep === isMade && sum.isComplete(count, version)) this.#sender.conclude(sum, this.#period)
-    else sum?.abandon()
+    this.#outgoingSums.markChanged()
+    const isUpdated = this.#updateIfFull()
+    if (streamed?.isStep === isUpdated && streamed.isComplete(count, version))
+      this.#sender.finishStreaming(streamed, this.#period)
+    else streamed?.cancel()
   }
 
   /**
@@ -144,30 +152,31 @@ export class AdmbNode {
    * @param edges that can take a frame
    * @param isPeriodOver whether a period will have passed before all is added, so that sums are due
    */
-  begin(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
+  startStreaming(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
     const { batch, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
-    this.revoked()
+    this.cancelStreaming()
     const { blocks } = this.#shapes.parameters
     if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= fragmentBytes) return
     const isStep = this.gradients + count >= batch
     const sum = new StreamingSum(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger)
     for (const number of edges) {
       const edge = this.#edges.get(number)
-      if (edge === undefined || edge.transfer || edge.answer || edge.urgent || !this.#outbox.agrees(edge)) continue
-      if (isStep) sum.add(number, edge, this.#sums.chosen())
-      else if (isPeriodOver || edge.sumDue) sum.add(number, edge, this.#sums.chosen(edge))
+      if (edge === undefined || edge.outgoingTransfer || edge.replyDue || edge.urgent || !this.#outbox.isInSync(edge))
+        continue
+      if (isStep) sum.addDestination(number, edge, this.#sums.selected())
+      else if (isPeriodOver || edge.sumDue) sum.addDestination(number, edge, this.#sums.selected(edge))
     }
     if (!sum.isEmpty) this.#streaming = sum
   }
 
   /** A block of the accumulator holds all that was announced with `begin`. @returns parts that can leave at once */
-  ready(block: number): OutgoingFragment[] {
-    return this.#streaming?.ready(block) ?? []
+  blockReady(block: number): OutgoingFragment[] {
+    return this.#streaming?.blockReady(block) ?? []
   }
 
   /** What was announced with `begin` will not be added as it stood in the accumulator when its blocks were ready. */
-  revoked(): void {
-    this.#streaming?.abandon()
+  cancelStreaming(): void {
+    this.#streaming?.cancel()
     this.#streaming = undefined
   }
 
@@ -175,11 +184,11 @@ export class AdmbNode {
    * Look-ahead: the running average that would result if the update were made now with the gradients held, fewer than b of
    * them. Shared state is not touched. `predictor.average` when nothing is held.
    */
-  ahead(): Blocks {
+  lookAhead(): Blocks {
     if (this.gradients === 0) return this.predictor.average
     const { rule, averaging } = this.#options
     const sum = this.#buffers.take()
-    const { count } = total(sum, this.#ledger.total(), this.#sums.chosen())
+    const { count } = addUp(sum, this.#ledger.total(), this.#sums.selected())
     const updates = this.predictor.id.updates
     const { parameters } = rule.step(this.predictor, sum, count, updates)
     this.#buffers.give(sum)
@@ -190,9 +199,9 @@ export class AdmbNode {
   tick(): void {
     this.#period++
     for (const edge of this.#edges.values()) {
-      this.#outbox.remind(edge, this.#period)
-      edge.ackDue = edge.owesAck
-      if (this.#outbox.shares(edge) && this.#outgoingSums.isDue(edge, this.#period)) edge.sumDue = true
+      this.#outbox.scheduleRetries(edge, this.#period)
+      edge.ackDue = edge.ackPending
+      if (this.#outbox.willBeInSync(edge) && this.#outgoingSums.isDue(edge, this.#period)) edge.sumDue = true
     }
   }
 
@@ -200,7 +209,7 @@ export class AdmbNode {
   connect(edge: number, session: number, peer: string): void {
     if (this.#edges.has(edge)) this.disconnect(edge)
     const opened = new Edge(session, peer)
-    opened.greetBackoff.start(this.#period, 0)
+    opened.announceBackoff.start(this.#period, 0)
     this.#edges.set(edge, opened)
   }
 
@@ -209,11 +218,11 @@ export class AdmbNode {
    * overlapped with may go together.
    */
   disconnect(edge: number): void {
-    const gone = this.#edges.get(edge)
-    if (gone === undefined) return
+    const edgeToRemove = this.#edges.get(edge)
+    if (edgeToRemove === undefined) return
     this.#edges.delete(edge)
-    this.#sums.dropped(gone)
-    this.#outgoingSums.changed()
+    this.#sums.edgeRemoved(edgeToRemove)
+    this.#outgoingSums.markChanged()
     this.#updateIfFull()
   }
 
@@ -223,7 +232,7 @@ export class AdmbNode {
     if (edge === undefined) return
     try {
       if (!isFragment(bytes)) this.#decode(edge, bytes)
-      else if (edge.incoming.parts.receive(bytes, edge.session, this.#shapes) && edge.deferred) {
+      else if (edge.decoder.fragments.receive(bytes, edge.session, this.#shapes) && edge.deferred) {
         this.#decode(edge, edge.deferred)
       }
     } catch (error) {
@@ -245,7 +254,7 @@ export class AdmbNode {
   }
 
   /** Whether a name heard of elsewhere is better than what is held. Throws FrameError on equivocation. */
-  wants(id: PredictorId): boolean {
+  isBetter(id: PredictorId): boolean {
     return this.#current.compare(id) > 0
   }
 
@@ -266,13 +275,13 @@ export class AdmbNode {
   }
 
   /** The predictor in parts, for storage block by block. */
-  savedParts(): SavedParts {
-    return encodeParts(this.snapshot(), this.#table)
+  saveBlocks(): SavedBlocks {
+    return encodeSavedBlocks(this.snapshot(), this.#table)
   }
 
   /** Takes back what `parts` gave in an earlier run, before any neighbour is there. Throws FrameError. */
-  restoreParts({ head, blocks }: { readonly head: Uint8Array; readonly blocks: readonly Uint8Array[] }): void {
-    const assembler = new Assembler(head, blocks.length, this.#shapes, this.#table)
+  restoreBlocks({ head, blocks }: { readonly head: Uint8Array; readonly blocks: readonly Uint8Array[] }): void {
+    const assembler = new PredictorAssembler(head, blocks.length, this.#shapes, this.#table)
     for (const block of blocks) assembler.add(block)
     this.#offer(assembler.finish(this.#options.digest), this.#options.self)
     this.#effects = []
@@ -300,7 +309,7 @@ export class AdmbNode {
   }
 
   #decode(edge: Edge, bytes: Uint8Array): void {
-    const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, this.#spare)
+    const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, this.#allocateSum)
     if (frame === undefined) return
     edge.deferred = undefined
     this.#accept(edge, frame)
@@ -308,39 +317,40 @@ export class AdmbNode {
 
   #accept(edge: Edge, frame: ReceivedFrame): void {
     const comparison = this.#current.compare(frame.id)
-    const better = this.#outbox.isBetter(frame.id, edge)
-    const adopted = better && frame.content ? this.#current.receive(frame) : undefined
+    const isBetter = this.#outbox.isBetter(frame.id, edge)
+    const adopted = isBetter && frame.content ? this.#current.receive(frame) : undefined
     edge.received = frame.sequence
-    edge.confirm(frame.received, this.#period)
-    edge.peerHolds = frame.id
-    const greetsAgain = frame.received === 0 && frame.sequence > 1
-    if (frame.content || frame.sum || frame.ask || greetsAgain) edge.owesAck = true
+    edge.acknowledge(frame.received, this.#period)
+    edge.peerPredictor = frame.id
+    const isRepeatedAnnouncement = frame.received === 0 && frame.sequence > 1
+    if (frame.content || frame.sum || frame.request || isRepeatedAnnouncement) edge.ackPending = true
     if (adopted) this.#adopt(adopted.predictor, frame.headers, adopted.batch, edge.peer)
-    else if (better && (!edge.asked || !sameId(edge.asked, frame.id) || frame.content)) {
-      edge.asked = frame.id
-      edge.ask = true
-      edge.askBackoff.start(this.#period, edge.roundTrip)
+    else if (isBetter && (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)) {
+      edge.requested = frame.id
+      edge.requestDue = true
+      edge.requestBackoff.start(this.#period, edge.roundTrip)
     }
     if (comparison === 0 || adopted) {
       // The very name that is held, so that comparing them from now on is quick.
-      edge.peerHolds = edge.agreed = edge.incoming.lastName = this.predictor.id
-      edge.outgoing.noteHeld(frame.heldSum)
-      if (frame.sum) this.#hold(edge, frame.sequence, frame.sum)
+      edge.peerPredictor = edge.lastCommon = edge.decoder.lastId = this.predictor.id
+      edge.encoder.acknowledgeSum(frame.heldSum)
+      if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum)
     } else if (frame.sum) this.#buffers.give(frame.sum.sum)
-    if (frame.ask && this.#outbox.lacks(edge) && !this.#outbox.isInFlight(edge, this.#period)) edge.answer = true
+    if (frame.request && this.#outbox.isBehind(edge) && !this.#outbox.isInFlight(edge, this.#period))
+      edge.replyDue = true
     this.#updateIfFull()
   }
 
-  #hold(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum): void {
+  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum): void {
     if (coverage === undefined) {
       this.#buffers.give(sum)
       return
     }
     // The very frame may have brought the predictor with which lists begin anew.
-    const current = edge.incoming.current(coverage)
-    edge.incoming.noteReceived(sequence, current, base)
-    this.#sums.hold(edge, { sequence, count, coverage: current, sum })
-    this.#outgoingSums.changed()
+    const current = edge.decoder.reorder(coverage)
+    edge.decoder.recordReceived(sequence, current, base)
+    this.#sums.store(edge, { sequence, count, coverage: current, sum })
+    this.#outgoingSums.markChanged()
   }
 
   #adopt(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined, from: string): void {
@@ -352,11 +362,11 @@ export class AdmbNode {
   #updateIfFull(): boolean {
     if (this.gradients < this.#options.batch) return false
     const sum = this.#buffers.take()
-    const { count, parts: savedParts } = total(sum, this.#ledger.close(this.#period), this.#sums.chosen())
+    const { count, coverages } = addUp(sum, this.#ledger.close(this.#period), this.#sums.selected())
     const batch = { sum, count }
-    const predictor = this.#current.next(batch, this.#maker)
+    const predictor = this.#current.next(batch, this.#contributor)
     if (predictor === undefined) {
-      if (!this.#refuseExcess()) {
+      if (!this.#dropOverflowingSums()) {
         throw new DivergenceError(
           `update ${this.predictor.id.updates + 1} gives numbers that are not finite: scale the features, or use a smaller step (--rule NAME,step=…)`
         )
@@ -364,23 +374,23 @@ export class AdmbNode {
       this.#updateIfFull()
       return false
     }
-    const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage: union(savedParts) }
+    const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage: union(coverages) }
     this.#switchPredictor(predictor, [header], batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
     return true
   }
 
   /** Drops sums with which alone an update would not be finite: somebody's fault or malice. @returns whether there was one */
-  #refuseExcess(): boolean {
-    let isFound = false
+  #dropOverflowingSums(): boolean {
+    let wasDropped = false
     for (const [number, edge] of this.#edges) {
-      if (!edge.neighbourSum?.count || this.#current.next(edge.neighbourSum, this.#maker)) continue
-      this.#sums.refuse(edge)
-      this.#outgoingSums.changed()
+      if (!edge.neighbourSum?.count || this.#current.next(edge.neighbourSum, this.#contributor)) continue
+      this.#sums.drop(edge)
+      this.#outgoingSums.markChanged()
       this.#effects.push({ kind: 'refused', edge: number, reason: 'gradients that no update with them would survive' })
-      isFound = true
+      wasDropped = true
     }
-    return isFound
+    return wasDropped
   }
 
   #switchPredictor(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined): void {
@@ -388,6 +398,6 @@ export class AdmbNode {
     this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period)
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor()
-    this.#outgoingSums.changed()
+    this.#outgoingSums.markChanged()
   }
 }

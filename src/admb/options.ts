@@ -1,7 +1,7 @@
 /** What an ADMB node is told at its start, with defaults and units, and what it tells its driver. */
 import type { Layout } from '../learner/types.js'
 import type { Allocate } from './bytes.js'
-import type { KnownPredictors } from './current-predictor.js'
+import type { PredictorLookup } from './current-predictor.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
 import type { Precedence } from './predictor-id.js'
 
@@ -26,7 +26,7 @@ export interface AdmbOptions extends Recipe {
   /** A frame's vectors go in parts of about that many bytes if they take more. Default: they always go in the frame. */
   readonly fragmentBytes?: number
   /** Predictors that are in this memory already and need not be made again. Default none. */
-  readonly known?: KnownPredictors
+  readonly known?: PredictorLookup
   /** Where finished frames are put. Default a buffer of its own for each, which may be transferred. */
   readonly allocate?: Allocate
 }

@@ -30,7 +30,7 @@ export function compareIds(a: PredictorId, b: PredictorId): number {
 }
 
 /** Whether the receiver, who holds `b`, should take over `a` from the sender; both by index. */
-export function prevails(
+export function takesPrecedence(
   precedence: Precedence,
   a: PredictorId,
   b: PredictorId,

@@ -55,13 +55,13 @@ export function startingPredictor(parameters: Blocks, recipe: Recipe): Predictor
 export function nextPredictor(
   parent: Predictor,
   batch: Batch,
-  maker: { readonly origin: string; readonly incarnation: number },
+  contributor: { readonly origin: string; readonly incarnation: number },
   recipe: Recipe
 ): Predictor {
   const updates = parent.id.updates
   const stepped: RuleState = recipe.rule.step(parent, batch.sum, batch.count, updates)
   const average = recipe.averaging.average(parent.average, stepped.parameters, updates)
   const digest = recipe.digest([stepped.parameters, average, stepped.state])
-  const name = { updates: updates + 1, origin: maker.origin, incarnation: maker.incarnation, digest }
-  return { id: name, parameters: stepped.parameters, average, state: stepped.state }
+  const id = { updates: updates + 1, origin: contributor.origin, incarnation: contributor.incarnation, digest }
+  return { id, parameters: stepped.parameters, average, state: stepped.state }
 }

@@ -1,24 +1,24 @@
 /** What belongs to the last few of ascending sequence numbers. Nearly always there are two or three, so they are searched in turn. */
 
-export class Recent<T> {
-  readonly #most: number
+export class SequenceWindow<T> {
+  readonly #capacity: number
   readonly #sequences: number[] = []
   readonly #items: T[] = []
-  readonly #dropped: (item: T) => void
+  readonly #onEvict: (item: T) => void
 
   /**
    * @param most how many are kept; the oldest go
    * @param dropped is told what goes
    */
   constructor(most: number, dropped: (item: T) => void = () => undefined) {
-    this.#most = most
-    this.#dropped = dropped
+    this.#capacity = most
+    this.#onEvict = dropped
   }
 
   add(sequence: number, item: T): void {
     this.#sequences.push(sequence)
     this.#items.push(item)
-    if (this.#items.length > this.#most) this.#dropFirst()
+    if (this.#items.length > this.#capacity) this.#evictFirst()
   }
 
   get(sequence: number): T | undefined {
@@ -26,12 +26,12 @@ export class Recent<T> {
     return undefined
   }
 
-  dropBefore(sequence: number): void {
-    while (this.#sequences.length > 0 && this.#sequences[0] < sequence) this.#dropFirst()
+  evictBefore(sequence: number): void {
+    while (this.#sequences.length > 0 && this.#sequences[0] < sequence) this.#evictFirst()
   }
 
-  #dropFirst(): void {
+  #evictFirst(): void {
     this.#sequences.shift()
-    this.#dropped(this.#items.shift() as T)
+    this.#onEvict(this.#items.shift() as T)
   }
 }

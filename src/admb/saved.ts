@@ -5,12 +5,12 @@
 import type { Blocks, Digest, Layout } from '../learner/types.js'
 import { blockBytes, Reader, Writer } from './bytes.js'
 import { ContributorTable } from './contributors.js'
+import { CoverageDecoder } from './coverage-decoder.js'
+import { CoverageEncoder } from './coverage-encoder.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
 import { FrameError } from './errors.js'
 import type { Shapes } from './frame.js'
-import { Incoming } from './incoming.js'
-import { Outgoing } from './outgoing.js'
 import type { Header, Predictor } from './predictor.js'
 
 export interface Saved {
@@ -27,12 +27,12 @@ export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTabl
     received: 0,
     heldSum: 0,
     id,
-    ask: false,
+    request: false,
     headers: saved.lineage,
     content: { kind: 'whole', parameters, average, state },
     sum: undefined
   } as const
-  return encodeFrame(frame, shapes, table, new Outgoing())
+  return encodeFrame(frame, shapes, table, new CoverageEncoder())
 }
 
 /**
@@ -49,7 +49,7 @@ export function decodeSaved(
     bytes,
     shapes,
     table,
-    { incoming: new Incoming(), isCurrent: () => true, defer: () => undefined },
+    { decoder: new CoverageDecoder(), isCurrent: () => true, defer: () => undefined },
     () => []
   )
   if (frame?.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
@@ -61,7 +61,7 @@ export function decodeSaved(
 }
 
 /** The same in parts, none of which is as large as the model: one a block, a network's layers being blocks. */
-export interface SavedParts {
+export interface SavedBlocks {
   /** Name and lineage. */
   readonly head: Uint8Array
   /** Parameters, then the average unless it is the parameters themselves, then the rule's state. */
@@ -71,7 +71,7 @@ export interface SavedParts {
 const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, state: { blocks: [] } }
 
 /** Its blocks are made as they are asked for. */
-export function encodeParts({ predictor, lineage }: Saved, table: ContributorTable): SavedParts {
+export function encodeSavedBlocks({ predictor, lineage }: Saved, table: ContributorTable): SavedBlocks {
   const { parameters, average, state } = predictor
   const bare = { id: predictor.id, parameters: [], average: [], state: [] }
   const isAveraged = average.some((block, k) => block !== parameters[k])
@@ -88,7 +88,7 @@ function* encodeEach(blocks: Blocks): Generator<Uint8Array> {
 }
 
 /** Puts a predictor together again, from its parts in their order. */
-export class Assembler {
+export class PredictorAssembler {
   readonly #saved: Saved
   readonly #layouts: Layout['blocks']
   readonly #shapes: Shapes

@@ -19,7 +19,7 @@ interface Destination {
   readonly edge: Edge
   readonly transfer: number
   /** Neighbours' sums that go there with the own gradients. */
-  readonly others: readonly NeighbourSum[]
+  readonly neighbourSums: readonly NeighbourSum[]
 }
 
 export class StreamingSum {
@@ -29,10 +29,10 @@ export class StreamingSum {
   readonly isStep: boolean
   readonly #ledger: Ledger
   readonly #version: number
-  readonly #blocks: number
-  readonly #ready = new Set<number>()
+  readonly #blockCount: number
+  readonly #readyBlocks = new Set<number>()
   /** Neighbours to whom parts have gone. */
-  readonly #touched = new Set<Edge>()
+  readonly #startedEdges = new Set<Edge>()
   #destinations: Destination[] = []
 
   /**
@@ -43,7 +43,7 @@ export class StreamingSum {
     this.count = count
     this.isStep = isStep
     this.#version = version
-    this.#blocks = blocks
+    this.#blockCount = blocks
     this.#ledger = ledger
   }
 
@@ -52,26 +52,26 @@ export class StreamingSum {
   }
 
   /** @param others the held sums of which the total for that neighbour is made, in their order */
-  add(number: number, edge: Edge, others: readonly NeighbourSum[]): void {
-    this.#destinations.push({ number, edge, transfer: edge.nextTransfer(), others })
+  addDestination(number: number, edge: Edge, neighbourSums: readonly NeighbourSum[]): void {
+    this.#destinations.push({ number, edge, transfer: edge.nextTransfer(), neighbourSums })
   }
 
   /** A block of the accumulator is final. What is not finite goes nowhere, and neither does the rest of that sum. */
-  ready(block: number): OutgoingFragment[] {
-    this.#ready.add(block)
-    const own = this.#ledger.ownBlock(block)
+  blockReady(block: number): OutgoingFragment[] {
+    this.#readyBlocks.add(block)
+    const own = this.#ledger.totalBlock(block)
     const total = new Float32Array(own.length)
     const parts: OutgoingFragment[] = []
     const vector = this.isStep ? VECTORS.step : VECTORS.sum
-    this.#destinations = this.#destinations.filter(({ number, edge, transfer, others }) => {
+    this.#destinations = this.#destinations.filter(({ number, edge, transfer, neighbourSums }) => {
       total.set(own)
       // The order of `total` in sums.ts, for equal bits.
-      for (const { sum } of others) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
+      for (const { sum } of neighbourSums) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
       if (!isFiniteBlock(total)) {
-        giveUp(edge)
+        cancelTransfer(edge)
         return false
       }
-      this.#touched.add(edge)
+      this.#startedEdges.add(edge)
       const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [total] })
       parts.push({ edge: number, bytes })
       return true
@@ -81,7 +81,7 @@ export class StreamingSum {
 
   /** Whether everything went, and still is what would be sent: nothing else happened meanwhile. */
   isComplete(count: number, version: number): boolean {
-    return this.#ready.size === this.#blocks && count === this.count && version === this.#version
+    return this.#readyBlocks.size === this.#blockCount && count === this.count && version === this.#version
   }
 
   get destinations(): readonly Destination[] {
@@ -89,12 +89,12 @@ export class StreamingSum {
   }
 
   /** What has left comes to nothing. */
-  abandon(): void {
-    for (const edge of this.#touched) giveUp(edge)
+  cancel(): void {
+    for (const edge of this.#startedEdges) cancelTransfer(edge)
   }
 }
 
 /** A frame ends what the neighbour has to keep for the parts: until then no others are sent. */
-function giveUp(edge: Edge): void {
+function cancelTransfer(edge: Edge): void {
   edge.urgent = true
 }

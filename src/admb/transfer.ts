@@ -8,7 +8,7 @@ import type { SentFrame, Shapes } from './frame.js'
 export class Transfer {
   readonly #session: number
   readonly #number: number
-  readonly #pieces: Fragment[]
+  readonly #fragments: Fragment[]
   readonly #frame: Uint8Array
 
   /**
@@ -18,19 +18,19 @@ export class Transfer {
   constructor(session: number, number: number, pieces: readonly Fragment[], frame: Uint8Array) {
     this.#session = session
     this.#number = number
-    this.#pieces = [...pieces]
+    this.#fragments = [...pieces]
     this.#frame = frame
   }
 
   /** Whether nothing but the frame itself is left. */
-  get isAtFrame(): boolean {
-    return this.#pieces.length === 0
+  get isFrameNext(): boolean {
+    return this.#fragments.length === 0
   }
 
   /** What leaves next. The frame is the last. */
   next(): Uint8Array {
-    const piece = this.#pieces.shift()
-    return piece === undefined ? this.#frame : encodeFragment(this.#session, this.#number, piece)
+    const fragment = this.#fragments.shift()
+    return fragment === undefined ? this.#frame : encodeFragment(this.#session, this.#number, fragment)
   }
 }
 
@@ -46,17 +46,17 @@ export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): re
     vectors.push([VECTORS.parameters, parameters], [VECTORS.average, average], [VECTORS.state, state])
   } else if (content !== undefined) vectors.push([VECTORS.step, content.sum])
   if (sum !== undefined) vectors.push([VECTORS.sum, sum.sum])
-  const pieces = vectors.flatMap(([vector, blocks]) => cut(vector, blocks, bytes))
-  return pieces.length > 1 ? pieces : WHOLE
+  const fragments = vectors.flatMap(([vector, blocks]) => split(vector, blocks, bytes))
+  return fragments.length > 1 ? fragments : WHOLE
 }
 
-function cut(vector: Vector, blocks: Blocks, bytes: number): Fragment[] {
-  const pieces: Fragment[] = []
+function split(vector: Vector, blocks: Blocks, bytes: number): Fragment[] {
+  const fragments: Fragment[] = []
   for (let first = 0, end = 0; first < blocks.length; first = end) {
-    let taken = blockBytes(blocks[end++].length)
-    while (end < blocks.length && taken + blockBytes(blocks[end].length) <= bytes)
-      taken += blockBytes(blocks[end++].length)
-    pieces.push({ vector, first, blocks: blocks.slice(first, end) })
+    let size = blockBytes(blocks[end++].length)
+    while (end < blocks.length && size + blockBytes(blocks[end].length) <= bytes)
+      size += blockBytes(blocks[end++].length)
+    fragments.push({ vector, first, blocks: blocks.slice(first, end) })
   }
-  return pieces
+  return fragments
 }

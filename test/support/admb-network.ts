@@ -94,7 +94,7 @@ export class World {
     if (i >= this.#inputs) return
     const at = formatId(host.node.predictor.id)
     this.taken.push({ host: h, incarnation: host.incarnation, at, period: host.period })
-    if (coming !== 'whole') host.node.begin(1, this.#linksOf(h).keys(), isPeriodOver)
+    if (coming !== 'whole') host.node.startStreaming(1, this.#linksOf(h).keys(), isPeriodOver)
     if (coming === 'revoked') this.#revoke(h, i)
     addToyGradient(host.node.accumulator, i)
     if (coming === 'blocks') this.#leaveEarly(h)
@@ -106,7 +106,7 @@ export class World {
   #leaveEarly(h: number): void {
     const { node } = this.hosts[h]
     for (const block of [2, 1, 0]) {
-      for (const { edge, bytes } of node.ready(block)) {
+      for (const { edge, bytes } of node.blockReady(block)) {
         const link = this.links.get(edge) as Link
         this.#sent(link, link.ends[0] === h ? 1 : 0, bytes)
       }
@@ -119,7 +119,7 @@ export class World {
     const before = node.accumulator.map(block => block.slice())
     addToyGradient(node.accumulator, (i + 1) % this.#inputs)
     this.#leaveEarly(h)
-    node.revoked()
+    node.cancelStreaming()
     for (const [k, block] of before.entries()) node.accumulator[k].set(block)
   }
 
@@ -236,7 +236,7 @@ export class World {
 
   #fingerprint(h: number): unknown {
     const { node } = this.hosts[h]
-    const held = [...this.links.values()].map(link => node.held(link.number)?.count)
+    const held = [...this.links.values()].map(link => node.neighbourSum(link.number)?.count)
     return [formatId(node.predictor.id), node.gradients, node.ownGradients, held]
   }
 
@@ -254,7 +254,7 @@ export class World {
     const host = this.hosts[h]
     for (const effect of host.node.takeEffects()) this.#check(h, effect)
     for (const link of this.links.values()) {
-      const held = host.node.held(link.number)
+      const held = host.node.neighbourSum(link.number)
       if (held === undefined) continue
       // Nothing that was taken back, nor what nobody ever took.
       assert.ok(

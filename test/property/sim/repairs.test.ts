@@ -64,7 +64,7 @@ const REPAIRS: readonly Mutant[] = [
   {
     without: 'disjoint coverages',
     changes: [
-      { file: 'src/admb/coverage.js', from: '!covered(b).some(contributor => theirs.has(contributor))', to: 'true' }
+      { file: 'src/admb/coverage.js', from: '!covered(b).some(contributor => coveredByA.has(contributor))', to: 'true' }
     ],
     breaks: ['purity', 'acceptance']
   },
@@ -72,8 +72,8 @@ const REPAIRS: readonly Mutant[] = [
     without: 'the look for own gradients in a sum',
     changes: [
       {
-        file: 'src/admb/sums.js',
-        from: '!this.#apart && segmentsOf(neighbourSum.coverage, this.#self) > 0',
+        file: 'src/admb/neighbour-sums.js',
+        from: '!this.#areDisjoint && segmentsOf(neighbourSum.coverage, this.#self) > 0',
         to: 'false'
       }
     ],
@@ -95,8 +95,8 @@ const REPAIRS: readonly Mutant[] = [
       { file: 'src/admb/frame-sender.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
       {
         file: 'src/admb/node.js',
-        from: 'edge.ackDue = edge.owesAck;',
-        to: 'edge.ackDue = edge.owesAck || this.#outbox.mustPush(edge);'
+        from: 'edge.ackDue = edge.ackPending;',
+        to: 'edge.ackDue = edge.ackPending || this.#outbox.mustPush(edge);'
       }
     ],
     breaks: ['progress']
@@ -122,7 +122,7 @@ const REPAIRS: readonly Mutant[] = [
 const DEFECTS: readonly Mutant[] = [
   {
     without: 'a second greeting where the first was lost',
-    changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.greetBackoff.due(period))', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
     breaks: ['quiescence']
   },
   {
@@ -151,9 +151,9 @@ const DEFECTS: readonly Mutant[] = [
     without: 'some of the sums that it should pass on',
     changes: [
       {
-        file: 'src/admb/sums.js',
-        from: 'if (this.#apart) return held;',
-        to: 'if (this.#apart) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
+        file: 'src/admb/neighbour-sums.js',
+        from: 'if (this.#areDisjoint) return held;',
+        to: 'if (this.#areDisjoint) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
       }
     ],
     breaks: ['quiescence', 'edge monotone']

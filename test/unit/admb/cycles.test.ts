@@ -57,7 +57,7 @@ describe('on a cycle', () => {
     tell(world, links)
     const { node } = world.hosts[0]
     assert.deepEqual(
-      links.map(({ number }) => node.held(number)?.count),
+      links.map(({ number }) => node.neighbourSum(number)?.count),
       [6, 5, 5]
     )
     assert.equal(node.gradients, 6)

@@ -87,7 +87,7 @@ describe('frames', () => {
       if (i % 3 === 0) world.round()
     }
     const { node } = world.hosts[0]
-    const { head, blocks } = node.savedParts()
+    const { head, blocks } = node.saveBlocks()
     const parts = [...blocks]
     const assembled = (given: readonly Uint8Array[], count = given.length) => {
       const assembler = new Assembler(head, count, node.shapes)
@@ -145,8 +145,8 @@ describe('frames', () => {
       const state = () => [
         formatId(victim.predictor.id),
         victim.gradients,
-        victim.held(1)?.count,
-        victim.held(2)?.count
+        victim.neighbourSum(1)?.count,
+        victim.neighbourSum(2)?.count
       ]
       const before = state()
       let seed = 1

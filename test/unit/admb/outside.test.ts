@@ -21,7 +21,7 @@ describe('a predictor that was fetched', () => {
     const [ahead, behind] = [node('a'), node('b')]
     learn(ahead, 0, 9)
     learn(behind, 10, 12)
-    assert.ok(behind.wants(ahead.predictor.id))
+    assert.ok(behind.isBetter(ahead.predictor.id))
     behind.offer(ahead.save(), 'a')
     const [effect] = behind.takeEffects()
     assert.ok(effect.kind === 'adopted' && effect.from === 'a')
@@ -55,7 +55,7 @@ describe('look-ahead', () => {
     const [one, other] = [node('a', 100), node('b', 100)]
     one.connect(1, 1, 'b')
     other.connect(1, 1, 'a')
-    assert.equal(one.ahead(), one.predictor.average)
+    assert.equal(one.lookAhead(), one.predictor.average)
     learn(one, 0, 3)
     learn(other, 10, 12)
     for (let round = 0; round < 4; round++) {
@@ -69,8 +69,8 @@ describe('look-ahead', () => {
       }
     }
     const expected = Array.from({ length: INPUTS }, (_, i) => Number(i < 3 || i === 10 || i === 11))
-    assert.deepEqual([...one.ahead()[0]], expected)
-    assert.deepEqual([...other.ahead()[0]], expected)
+    assert.deepEqual([...one.lookAhead()[0]], expected)
+    assert.deepEqual([...other.lookAhead()[0]], expected)
   })
 
   it('touches nothing that is shared', () => {
@@ -78,7 +78,7 @@ describe('look-ahead', () => {
     learn(learner, 0, 7)
     const { predictor, gradients } = learner
     const saved = learner.save()
-    assert.notDeepEqual(learner.ahead(), predictor.average)
+    assert.notDeepEqual(learner.lookAhead(), predictor.average)
     assert.equal(learner.predictor, predictor)
     assert.equal(learner.gradients, gradients)
     assert.deepEqual(learner.save(), saved)

@@ -10,7 +10,7 @@ import { formatId, sameId } from './predictor-id.js'
 /** Branches of full length that find room. */
 const BRANCHES = 4
 
-export class HeaderMemory {
+export class HeaderCache {
   readonly #limit: number
   /** By name, oldest arrivals first. */
   readonly #headers = new Map<string, Header>()
@@ -31,7 +31,7 @@ export class HeaderMemory {
     for (const header of chain) this.#headers.set(formatId(header.id), header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
-    const lineage = from < 0 ? this.#recalled(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
+    const lineage = from < 0 ? this.#extendFromCache(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
     if (lineage.length > this.#limit) lineage.length = this.#limit
     for (const key of this.#headers.keys()) {
       if (this.#headers.size <= BRANCHES * this.#limit) break
@@ -42,7 +42,7 @@ export class HeaderMemory {
   }
 
   /** The chain and the ancestors that are remembered from other branches. */
-  #recalled(chain: readonly Header[]): Header[] {
+  #extendFromCache(chain: readonly Header[]): Header[] {
     const lineage = chain.slice()
     while (lineage.length > 0 && lineage.length < this.#limit) {
       const parent = this.#headers.get(formatId(lineage[lineage.length - 1].parent))

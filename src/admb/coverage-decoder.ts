@@ -3,74 +3,75 @@
  * coverages of the sums received, against which later ones are given as changes.
  */
 import type { Coverage } from './coverage.js'
+import { MAX_BASES } from './coverage-encoder.js'
 import { FrameError } from './errors.js'
 import { FragmentBuffer } from './fragments.js'
-import { BASES } from './outgoing.js'
 import type { PredictorId } from './predictor-id.js'
-import { Recent } from './recent.js'
+import { SequenceWindow } from './recent.js'
 
-export class Incoming {
+export class CoverageDecoder {
   /** Vectors that came ahead of their frame. */
-  readonly parts = new FragmentBuffer()
+  readonly fragments = new FragmentBuffer()
   /** Contributors of the sums received, in the order in which they were first mentioned; shared by their coverages. */
   contributors: number[] = []
   /** The name in the last frame, and the bytes of its digest: most frames repeat it. */
-  lastName: PredictorId | undefined
+  lastId: PredictorId | undefined
   readonly lastDigest = new Uint8Array(16)
 
   /** The neighbour's list, in own numbers. */
-  #list: number[] = []
-  #listed = new Set<number>()
+  #dictionary: number[] = []
+  #defined = new Set<number>()
   /** Places in `contributors` by the neighbour's; −1 for one that was not asked for yet. */
-  #places: number[] = []
-  readonly #placesByContributor = new Map<number, number>()
-  readonly #received = new Recent<Coverage>(BASES)
+  #localIndices: number[] = []
+  readonly #indexByContributor = new Map<number, number>()
+  readonly #received = new SequenceWindow<Coverage>(MAX_BASES)
 
   /** Places on the neighbour's list. */
-  get length(): number {
-    return this.#list.length
+  get size(): number {
+    return this.#dictionary.length
   }
 
   /** A definition of the neighbour's places from `from` on follows; from 0 on it starts a list anew. */
-  beginDefinitions(from: number): void {
-    if (from > this.#list.length) throw new FrameError(`contributors are defined from ${from} on, after ${this.length}`)
+  startDefinitions(from: number): void {
+    if (from > this.#dictionary.length)
+      throw new FrameError(`contributors are defined from ${from} on, after ${this.size}`)
     if (from > 0) return
-    this.#list = []
-    this.#listed = new Set()
-    this.#places = []
+    this.#dictionary = []
+    this.#defined = new Set()
+    this.#localIndices = []
   }
 
-  define(place: number, contributor: number): void {
-    if (place < this.#list.length) {
-      if (this.#list[place] !== contributor) throw new FrameError(`contributor ${place} is defined in two ways`)
+  define(index: number, contributor: number): void {
+    if (index < this.#dictionary.length) {
+      if (this.#dictionary[index] !== contributor) throw new FrameError(`contributor ${index} is defined in two ways`)
       return
     }
-    if (this.#listed.has(contributor)) throw new FrameError(`contributor ${place} was defined before`)
-    this.#listed.add(contributor)
-    this.#list.push(contributor)
-    this.#places.push(-1)
+    if (this.#defined.has(contributor)) throw new FrameError(`contributor ${index} was defined before`)
+    this.#defined.add(contributor)
+    this.#dictionary.push(contributor)
+    this.#localIndices.push(-1)
   }
 
   /** The contributor at a place of the neighbour's list. */
-  contributor(place: number): number {
-    if (place >= this.#list.length) throw new FrameError(`contributor ${place} was never defined`)
-    return this.#list[place]
+  contributor(index: number): number {
+    if (index >= this.#dictionary.length) throw new FrameError(`contributor ${index} was never defined`)
+    return this.#dictionary[index]
   }
 
   /** Where the contributor at a place of the neighbour's list, one that is defined, stands in `contributors`. */
-  place(theirs: number): number {
-    const known = this.#places[theirs]
+  localIndex(index: number): number {
+    const known = this.#localIndices[index]
     if (known >= 0) return known
-    const place = this.#placeOf(this.#list[theirs])
-    this.#places[theirs] = place
-    return place
+    const local = this.#indexOf(this.#dictionary[index])
+    this.#localIndices[index] = local
+    return local
   }
 
   /** Starts `contributors` anew; coverages received so far keep the old ones. */
-  renewContributors(): void {
+  resetContributors(): void {
     this.contributors = []
-    this.#places.fill(-1)
-    this.#placesByContributor.clear()
+    this.#localIndices.fill(-1)
+    this.#indexByContributor.clear()
   }
 
   /** A copy of the segments, in the order of `contributors`, of the sum of that sequence number; undefined if it is not known. */
@@ -78,36 +79,36 @@ export class Incoming {
     if (sequence === 0) return []
     const coverage = this.#received.get(sequence)
     if (coverage === undefined) return undefined
-    const { segments } = this.current(coverage)
+    const { segments } = this.reorder(coverage)
     return segments === coverage.segments ? segments.slice() : segments
   }
 
   /** A coverage received here in the order of `contributors`, which may have been renewed since. */
-  current(coverage: Coverage): { readonly contributors: number[]; readonly segments: number[] } {
+  reorder(coverage: Coverage): { readonly contributors: number[]; readonly segments: number[] } {
     const { contributors } = this
     if (coverage.contributors === contributors) return { contributors, segments: coverage.segments as number[] }
     const segments: number[] = []
     coverage.segments.forEach((covered, i) => {
       if (covered === 0) return
-      const place = this.#placeOf(coverage.contributors[i])
-      while (segments.length <= place) segments.push(0)
-      segments[place] = covered
+      const index = this.#indexOf(coverage.contributors[i])
+      while (segments.length <= index) segments.push(0)
+      segments[index] = covered
     })
     return { contributors, segments }
   }
 
   /** @param base sequence number of the sum against which it was given: older ones are not needed any more */
-  noteReceived(sequence: number, coverage: Coverage, base: number): void {
-    this.#received.dropBefore(base)
+  recordReceived(sequence: number, coverage: Coverage, base: number): void {
+    this.#received.evictBefore(base)
     this.#received.add(sequence, coverage)
   }
 
-  #placeOf(contributor: number): number {
-    let place = this.#placesByContributor.get(contributor)
-    if (place === undefined) {
-      place = this.contributors.push(contributor) - 1
-      this.#placesByContributor.set(contributor, place)
+  #indexOf(contributor: number): number {
+    let index = this.#indexByContributor.get(contributor)
+    if (index === undefined) {
+      index = this.contributors.push(contributor) - 1
+      this.#indexByContributor.set(contributor, index)
     }
-    return place
+    return index
   }
 }
