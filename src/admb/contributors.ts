@@ -2,7 +2,7 @@
  * A contributor of gradients is a node in one of its incarnations. Coverages mention contributors all the time, so each
  * node numbers those it has heard of and coverages hold numbers.
  */
-import { FrameError } from './errors.js'
+import { FrameError } from './bytes.js'
 import type { PredictorId } from './predictor-id.js'
 
 /** One node in one incarnation. */

@@ -2,9 +2,10 @@
  * What one neighbour has told a node in one session: its list of contributors, the name and digest in its last frame, and the
  * coverages of the sums received, against which later ones are given as changes.
  */
+
+import { FrameError } from './bytes.js'
 import type { Coverage } from './coverage.js'
 import { MAX_BASES } from './coverage-encoder.js'
-import { FrameError } from './errors.js'
 import { FragmentBuffer } from './fragments.js'
 import type { PredictorId } from './predictor-id.js'
 import { SequenceWindow } from './recent.js'

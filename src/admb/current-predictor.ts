@@ -3,8 +3,8 @@
  * from, the batch that made it, its lineage.
  */
 
+import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
-import { FrameError } from './errors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'

@@ -1,10 +1,9 @@
 /** Bytes into frames, trusting nothing: whatever an honest sender would not write is refused. */
 import type { Layout } from '../learner/types.js'
-import { hexOf, Reader } from './bytes.js'
+import { FrameError, hexOf, Reader } from './bytes.js'
 import type { Contributor, ContributorTable } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
-import { FrameError } from './errors.js'
 import { VECTORS, type Vector } from './fragments.js'
 import {
   FLAGS,
@@ -50,24 +49,24 @@ export function decodeFrame(
   const flags = input.byte()
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
     throw new FrameError(`unknown flags ${flags}`)
-  const session = input.integer()
-  const sequence = input.integer()
+  const session = input.uint()
+  const sequence = input.uint()
   if (sequence < 1) throw new FrameError('sequence numbers start at 1')
   if (!edge.isCurrent(session, sequence)) return undefined
-  const received = input.integer()
-  const heldSum = input.integer()
-  const transfer = flags & FLAGS.fragmented ? input.integer() : 0
+  const received = input.uint()
+  const heldSum = input.uint()
+  const transfer = flags & FLAGS.fragmented ? input.uint() : 0
   if (flags & FLAGS.fragmented && (transfer < 1 || !(flags & (FLAGS.whole | FLAGS.step | FLAGS.sum)))) {
     throw new FrameError('parts of nothing')
   }
   if (flags & FLAGS.definitions) {
-    const from = input.integer(FRAME_LIMITS.contributors)
-    const count = input.integer(FRAME_LIMITS.contributors - from)
+    const from = input.uint(FRAME_LIMITS.contributors)
+    const count = input.uint(FRAME_LIMITS.contributors - from)
     decoder.startDefinitions(from)
     for (let index = from; index < from + count; index++) {
       const origin = input.string(FRAME_LIMITS.origin)
       if (origin === '') throw new FrameError('a contributor without an origin')
-      decoder.define(index, table.indexOf(origin, input.integer()))
+      decoder.define(index, table.indexOf(origin, input.uint()))
     }
   }
   const id = readFrameId(input, table, decoder)
@@ -75,10 +74,10 @@ export function decodeFrame(
   const headers: Header[] = []
   let content: Whole | Step | undefined
   if (flags & (FLAGS.whole | FLAGS.step)) {
-    const count = input.integer(FRAME_LIMITS.headers)
+    const count = input.uint(FRAME_LIMITS.headers)
     let child = id
     for (let i = 0; i < count; i++) {
-      const gradients = input.integer()
+      const gradients = input.uint()
       const coverage = readCoverage(input, decoder)
       const parent = readId(input, table, decoder)
       if (parent.updates !== child.updates - 1) throw new FrameError('a parent is not one update behind its child')
@@ -101,7 +100,7 @@ export function decodeFrame(
 
 /** The name of the frame's predictor: nearly always that of the frame before. */
 function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
-  const updates = input.integer()
+  const updates = input.uint()
   const { origin, incarnation } = readOrigin(input, updates, table, decoder)
   const last = decoder.lastId
   const isDigestRepeated = input.updateInPlace(decoder.lastDigest)
@@ -113,13 +112,13 @@ function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDe
 }
 
 function readId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
-  const updates = input.integer()
+  const updates = input.uint()
   const { origin, incarnation } = readOrigin(input, updates, table, decoder)
   return { updates, origin, incarnation, digest: input.hex(16) }
 }
 
 function readOrigin(input: Reader, updates: number, table: ContributorTable, decoder: CoverageDecoder): Contributor {
-  return updates > 0 ? table.contributor(decoder.contributor(input.integer())) : NO_ORIGIN
+  return updates > 0 ? table.contributor(decoder.contributor(input.uint())) : NO_ORIGIN
 }
 
 function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
@@ -127,8 +126,8 @@ function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
   const segments: number[] = []
   let index = 0
   for (let runs = readRunCount(input); runs > 0; runs--) {
-    index += input.integer(FRAME_LIMITS.contributors)
-    const end = index + input.integer(FRAME_LIMITS.contributors)
+    index += input.uint(FRAME_LIMITS.contributors)
+    const end = index + input.uint(FRAME_LIMITS.contributors)
     const covered = readChange(input, index, end, decoder)
     if (covered < 0) throw new FrameError(`a coverage of ${covered} segments`)
     for (; index < end; index++) {
@@ -176,13 +175,13 @@ function readSum(
   transfer: number,
   allocateSum: () => Float32Array[]
 ): ReceivedSum | undefined {
-  const base = input.integer()
+  const base = input.uint()
   const known = decoder.segments(base)
   const segments = known ?? []
   let index = 0
   for (let runs = readRunCount(input); runs > 0; runs--) {
-    index += input.integer(FRAME_LIMITS.contributors)
-    const end = index + input.integer(FRAME_LIMITS.contributors)
+    index += input.uint(FRAME_LIMITS.contributors)
+    const end = index + input.uint(FRAME_LIMITS.contributors)
     const change = readChange(input, index, end, decoder)
     for (; index < end; index++) {
       const local = decoder.localIndex(index)
@@ -195,7 +194,7 @@ function readSum(
       segments[local] = covered
     }
   }
-  const count = input.integer()
+  const count = input.uint()
   const sum = readVector(input, shapes.parameters, VECTORS.sum, decoder, transfer, allocateSum)
   if (sum === undefined) return undefined
   if (known === undefined) return { base, count, sum, coverage: undefined }
@@ -207,12 +206,12 @@ function readSum(
 
 /** The number of runs that follow, of three bytes at least. */
 function readRunCount(input: Reader): number {
-  return input.integer(Math.min(FRAME_LIMITS.contributors, Math.floor(input.left / 3)))
+  return input.uint(Math.min(FRAME_LIMITS.contributors, Math.floor(input.left / 3)))
 }
 
 /** By how much the places from `start` to `end` of the neighbour's list change. */
 function readChange(input: Reader, start: number, end: number, decoder: CoverageDecoder): number {
-  const change = input.step()
+  const change = input.signed()
   if (end === start || change === 0) throw new FrameError('a change of nothing')
   if (change > MAX_SEGMENTS) throw new FrameError(`a change by ${change} segments`)
   if (end > decoder.size) throw new FrameError(`contributor ${end - 1} was never defined`)

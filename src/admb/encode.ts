@@ -36,35 +36,35 @@ export function encodeFrame(
       (contributors.length > 0 ? FLAGS.definitions : 0) |
       (transfer > 0 ? FLAGS.fragmented : 0)
   )
-  out.integer(frame.session)
-  out.integer(frame.sequence)
-  out.integer(frame.received)
-  out.integer(frame.heldSum)
-  if (transfer > 0) out.integer(transfer)
+  out.uint(frame.session)
+  out.uint(frame.sequence)
+  out.uint(frame.received)
+  out.uint(frame.heldSum)
+  if (transfer > 0) out.uint(transfer)
   if (contributors.length > 0) {
-    out.integer(from)
-    out.integer(contributors.length)
+    out.uint(from)
+    out.uint(contributors.length)
     for (const contributor of contributors) {
       const { origin, incarnation } = table.contributor(contributor)
       out.string(origin)
-      out.integer(incarnation)
+      out.uint(incarnation)
     }
   }
   writeId(out, frame.id, table, encoder)
   if (frame.content) {
-    out.integer(frame.headers.length)
+    out.uint(frame.headers.length)
     for (let i = 0; i < coverages.length; i++) {
       const { count, parent } = frame.headers[i]
-      out.integer(count)
+      out.uint(count)
       writeRuns(out, coverages[i])
       writeId(out, parent, table, encoder)
     }
     if (transfer === 0) writeContent(out, frame.content)
   }
   if (frame.sum) {
-    out.integer(frame.sum.base)
+    out.uint(frame.sum.base)
     writeRuns(out, frame.sum.changes)
-    out.integer(frame.sum.count)
+    out.uint(frame.sum.count)
     if (transfer === 0) out.blocks(frame.sum.sum)
   }
   return out.finish(allocate)
@@ -94,17 +94,17 @@ function indexOfOrigin(id: PredictorId, table: ContributorTable, encoder: Covera
 }
 
 function writeId(out: Writer, id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): void {
-  out.integer(id.updates)
+  out.uint(id.updates)
   const origin = indexOfOrigin(id, table, encoder)
-  if (origin >= 0) out.integer(origin)
+  if (origin >= 0) out.uint(origin)
   out.hex(id.digest)
 }
 
 function writeRuns(out: Writer, runs: Runs): void {
-  out.integer(runs.length / 3)
+  out.uint(runs.length / 3)
   for (let i = 0; i < runs.length; i += 3) {
-    out.integer(runs[i])
-    out.integer(runs[i + 1])
-    out.step(runs[i + 2])
+    out.uint(runs[i])
+    out.uint(runs[i + 1])
+    out.signed(runs[i + 2])
   }
 }

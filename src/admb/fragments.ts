@@ -4,8 +4,7 @@
  * arrives: its blocks wait until the frame comes that names their transfer, which then takes effect as a whole, or not at all.
  */
 import type { Blocks } from '../learner/types.js'
-import { blockBytes, Reader, Writer } from './bytes.js'
-import { FrameError } from './errors.js'
+import { blockBytes, FrameError, Reader, Writer } from './bytes.js'
 import { FLAGS, FRAME_VERSION, type Shapes } from './frame.js'
 
 /** Vectors of a frame by the numbers that stand for them in parts. */
@@ -32,11 +31,11 @@ export function encodeFragment(session: number, transfer: number, { vector, firs
   const out = new Writer(capacity)
   out.byte(FRAME_VERSION)
   out.byte(FLAGS.fragment)
-  out.integer(session)
-  out.integer(transfer)
+  out.uint(session)
+  out.uint(transfer)
   out.byte(vector)
-  out.integer(first)
-  out.integer(blocks.length)
+  out.uint(first)
+  out.uint(blocks.length)
   out.blocks(blocks)
   return out.finish()
 }
@@ -56,15 +55,15 @@ export class FragmentBuffer {
     const version = input.byte()
     if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version} instead of ${FRAME_VERSION}`)
     input.byte()
-    const ofSession = input.integer()
-    const transfer = input.integer()
+    const ofSession = input.uint()
+    const transfer = input.uint()
     if (transfer < 1) throw new FrameError('transfers are counted from 1')
     if (ofSession !== session || transfer < this.#transfer) return false
     const vector = input.byte()
     if (vector > VECTORS.sum) throw new FrameError(`unknown vector ${vector}`)
     const layout = vector === VECTORS.state ? shapes.state : shapes.parameters
-    const first = input.integer(layout.blocks.length)
-    const count = input.integer(layout.blocks.length - first)
+    const first = input.uint(layout.blocks.length)
+    const count = input.uint(layout.blocks.length - first)
     const blocks = input.blocks({ blocks: layout.blocks.slice(first, first + count) })
     input.finish()
     if (transfer > this.#transfer) this.#vectors = []

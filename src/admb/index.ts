@@ -1,6 +1,6 @@
 /** ADMB as a pure state machine: what the peers, the simulator and the tests drive. */
 
-export { FrameError } from './errors.js'
+export { FrameError } from './bytes.js'
 export { isFragment } from './fragments.js'
 export { FRAME_LIMITS as LIMITS, maximumFrameBytes, type Shapes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'

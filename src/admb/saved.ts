@@ -3,13 +3,12 @@
  * whoever has it, and for files. The same frame format, with every contributor defined.
  */
 import type { Blocks, Digest, Layout } from '../learner/types.js'
-import { blockBytes, Reader, Writer } from './bytes.js'
+import { blockBytes, FrameError, Reader, Writer } from './bytes.js'
 import { ContributorTable } from './contributors.js'
 import { CoverageDecoder } from './coverage-decoder.js'
 import { CoverageEncoder } from './coverage-encoder.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
-import { FrameError } from './errors.js'
 import type { Shapes } from './frame.js'
 import type { Header, Predictor } from './predictor.js'
 

@@ -3,10 +3,10 @@
  * there long before the lower ones'): each block goes as a part as soon as it is final. Parts change nothing at the other end,
  * so if the gradients come to nothing, neither do they.
  */
+import { isFiniteBlock } from '../base/floats.js'
 import type { Edge, NeighbourSum } from './edge.js'
 import { encodeFragment, VECTORS } from './fragments.js'
 import type { Ledger } from './ledger.js'
-import { isFiniteBlock } from './vectors.js'
 
 /** A part that can leave at once. */
 export interface OutgoingFragment {

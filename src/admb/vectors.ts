@@ -1,6 +1,7 @@
 /**
  * Plain arithmetic on parameter blocks, in float32, one place for the loops that every sum goes through.
  */
+import { isFiniteBlock } from '../base/floats.js'
 import type { Blocks, Layout } from '../learner/types.js'
 
 /** Zero blocks of a layout. */
@@ -27,13 +28,6 @@ export function clear(blocks: Blocks): void {
 
 export function isFinite32(blocks: Blocks): boolean {
   return blocks.every(isFiniteBlock)
-}
-
-export function isFiniteBlock(block: Float32Array): boolean {
-  // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
-  let bad = 0
-  for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
-  return bad === 0
 }
 
 /** Total bytes of a layout's blocks. */

@@ -9,14 +9,14 @@ const firstBanMs = 1000
 /** Longest ban, ms. */
 const longestBanMs = 5 * 60 * 1000
 /** Offences are forgotten after this time without a new one beyond the ban's end, ms. */
-const forgiveMs = 10 * 60 * 1000
+const banResetMs = 10 * 60 * 1000
 /** Offenders remembered; beyond, the oldest is forgotten. */
-const maxOffenders = 10_000
+const maxBans = 10_000
 
 export class AccessControl {
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #now: () => number
-  readonly #offenders = new Map<string, { offences: number; until: number; reason: string }>()
+  readonly #bans = new Map<string, { offences: number; until: number; reason: string }>()
   #blocked: ReadonlySet<string> = new Set()
 
   /**
@@ -29,10 +29,10 @@ export class AccessControl {
   }
 
   /** Why a peer is not wanted, or undefined if it is. */
-  denial(peer: string): string | undefined {
+  denialReason(peer: string): string | undefined {
     if (this.#allowed !== undefined && !this.#allowed.has(peer)) return 'it is not on the allow-list'
     if (this.#blocked.has(peer)) return 'it is blocked'
-    const offender = this.#offenders.get(peer)
+    const offender = this.#bans.get(peer)
     if (offender === undefined || offender.until <= this.#now()) return undefined
     return `banned for ${Math.ceil((offender.until - this.#now()) / 1000)} s: ${offender.reason}`
   }
@@ -48,20 +48,20 @@ export class AccessControl {
   }
 
   /** Bans a peer, twice as long as the last time. @returns for how many ms */
-  penalise(peer: string, reason: string): number {
+  ban(peer: string, reason: string): number {
     const now = this.#now()
-    const before = this.#offenders.get(peer)
-    const offences = before === undefined || before.until + forgiveMs < now ? 1 : before.offences + 1
+    const before = this.#bans.get(peer)
+    const offences = before === undefined || before.until + banResetMs < now ? 1 : before.offences + 1
     const ms = Math.min(longestBanMs, firstBanMs * 2 ** (offences - 1))
-    this.#offenders.delete(peer)
-    this.#offenders.set(peer, { offences, until: now + ms, reason })
-    if (this.#offenders.size > maxOffenders) this.#offenders.delete(this.#offenders.keys().next().value as string)
+    this.#bans.delete(peer)
+    this.#bans.set(peer, { offences, until: now + ms, reason })
+    if (this.#bans.size > maxBans) this.#bans.delete(this.#bans.keys().next().value as string)
     return ms
   }
 
   /** The libp2p side. Private addresses may be dialled: peers on one LAN or machine are the usual case. */
   get gater(): ConnectionGater {
-    const denies = (peer: { toString(): string }) => this.denial(peer.toString()) !== undefined
+    const denies = (peer: { toString(): string }) => this.denialReason(peer.toString()) !== undefined
     return {
       denyDialPeer: denies,
       denyDialMultiaddr: () => false,

@@ -9,7 +9,7 @@ import { ProtocolViolationError } from './errors.js'
 import { printable } from './hello.js'
 import { maxReasonBytes } from './limits.js'
 
-export interface ChannelUser extends ChunkSink {
+export interface ChannelHandler extends ChunkSink {
   /** The channel ended. Called once, the last call. `violation`: the other end broke the protocol. */
   closed(reason: string, violation: boolean): void
 }
@@ -21,7 +21,7 @@ export class ChunkChannel {
   readonly #closeTimeoutMs: number
   readonly #decoder = new ChunkDecoder()
   readonly #writer: ChunkWriter
-  #user: ChannelUser | undefined
+  #handler: ChannelHandler | undefined
   #held: Uint8Array[] = []
   #paused = false
   #end: { reason: string; violation: boolean } | undefined
@@ -33,8 +33,8 @@ export class ChunkChannel {
     this.#writer = new ChunkWriter(stream, error => this.#finish(error.message, false))
     stream.addEventListener('message', event => {
       const { data } = event
-      if (data instanceof Uint8Array) this.#take(data)
-      else for (const bytes of data) this.#take(bytes)
+      if (data instanceof Uint8Array) this.#decode(data)
+      else for (const bytes of data) this.#decode(bytes)
     })
     stream.addEventListener('remoteCloseWrite', () => this.#finish('the other end closed the stream', false))
     this.released = new Promise(resolve => {
@@ -47,21 +47,21 @@ export class ChunkChannel {
   }
 
   /** Hands what comes in to `user` from now on, beginning with what was held back. */
-  receive(user: ChannelUser): void {
+  receive(user: ChannelHandler): void {
     if (this.#end !== undefined) {
       user.closed(this.#end.reason, this.#end.violation)
       return
     }
-    this.#user = user
+    this.#handler = user
     const held = this.#held
     this.#held = []
-    for (const bytes of held) this.#take(bytes)
+    for (const bytes of held) this.#decode(bytes)
     if (this.#end === undefined) this.#resume()
   }
 
   /** Holds back what comes in until `receive`. To be called from `chunk` only. */
   hold(): void {
-    this.#user = undefined
+    this.#handler = undefined
     // The sender's window closes, and what it had in flight (less than libp2p's read buffer takes) waits in the stream.
     this.#paused = true
     this.#stream.pause()
@@ -90,11 +90,11 @@ export class ChunkChannel {
     this.#finish(error.message, error instanceof ProtocolViolationError, error.message)
   }
 
-  #take(bytes: Uint8Array): void {
+  #decode(bytes: Uint8Array): void {
     if (this.#end !== undefined) return
     let taken = 0
     try {
-      taken = this.#decoder.push(bytes, this.#sink, () => this.#user !== undefined && this.#end === undefined)
+      taken = this.#decoder.push(bytes, this.#sink, () => this.#handler !== undefined && this.#end === undefined)
     } catch (error) {
       this.fail(error as Error)
       return
@@ -104,10 +104,10 @@ export class ChunkChannel {
 
   readonly #sink: ChunkSink = {
     chunk: (kind, payload) => {
-      if (kind !== ChunkKind.close) this.#user?.chunk(kind, payload)
+      if (kind !== ChunkKind.close) this.#handler?.chunk(kind, payload)
       else this.#finish(`the other end says: ${printable(new TextDecoder().decode(payload))}`, false)
     },
-    data: bytes => this.#user?.data(bytes)
+    data: bytes => this.#handler?.data(bytes)
   }
 
   #resume(): void {
@@ -126,8 +126,8 @@ export class ChunkChannel {
     this.#writer.stop()
     this.#held = []
     if (this.#stream.status === 'open') this.#release(farewell)
-    const user = this.#user
-    this.#user = undefined
+    const user = this.#handler
+    this.#handler = undefined
     user?.closed(reason, violation)
   }
 

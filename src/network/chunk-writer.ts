@@ -8,13 +8,13 @@ import { Uint8ArrayList } from 'uint8arraylist'
 import { ChunkKind, encodeChunk, encodeFrameStart, type FrameKind, writeHeader } from './chunks.js'
 import { dataBytes, headerBytes, maxQueuedControlBytes } from './limits.js'
 
-interface Outgoing {
+interface QueuedFrame {
   readonly kind: FrameKind
-  readonly pieces: readonly Uint8Array[]
-  readonly onHandedOver: (() => void) | undefined
+  readonly buffers: readonly Uint8Array[]
+  readonly onSent: (() => void) | undefined
   isAnnounced: boolean
   /** Where it goes on: which piece, and where in it. */
-  piece: number
+  index: number
   offset: number
   remaining: number
 }
@@ -24,7 +24,7 @@ export class ChunkWriter {
   readonly #onError: (error: Error) => void
   readonly #queue: Uint8Array[] = []
   #queuedBytes = 0
-  readonly #frames: Outgoing[] = []
+  readonly #frames: QueuedFrame[] = []
   #stopped = false
 
   /** @param onError called once if the stream cannot be written to any more, or what is queued is too much */
@@ -53,7 +53,15 @@ export class ChunkWriter {
    */
   sendFrame(kind: FrameKind, pieces: readonly Uint8Array[], onHandedOver?: () => void): void {
     const remaining = pieces.reduce((sum, piece) => sum + piece.length, 0)
-    this.#frames.push({ kind, pieces, onHandedOver, isAnnounced: false, piece: 0, offset: 0, remaining })
+    this.#frames.push({
+      kind,
+      buffers: pieces,
+      onSent: onHandedOver,
+      isAnnounced: false,
+      index: 0,
+      offset: 0,
+      remaining
+    })
     this.#pump()
   }
 
@@ -76,7 +84,7 @@ export class ChunkWriter {
       while (!this.#stopped && !this.#stream.writableNeedsDrain) {
         const queued = this.#queue.shift()
         if (queued !== undefined) this.#queuedBytes -= queued.length
-        const chunk = queued ?? this.#nextData()
+        const chunk = queued ?? this.#nextFrameChunk()
         if (chunk === undefined) return
         this.#stream.send(chunk)
       }
@@ -86,13 +94,13 @@ export class ChunkWriter {
   }
 
   /** A frame's announcement, or the next of its data: header and slices, not copied: encryption does that. */
-  #nextData(): Uint8Array | Uint8ArrayList | undefined {
+  #nextFrameChunk(): Uint8Array | Uint8ArrayList | undefined {
     const frame = this.#frames[0]
     if (frame === undefined) return undefined
     if (!frame.isAnnounced) {
       frame.isAnnounced = true
       const start = encodeFrameStart(frame.kind, frame.remaining)
-      if (frame.remaining === 0) this.#next()
+      if (frame.remaining === 0) this.#finishFrame()
       return start
     }
     const length = Math.min(dataBytes, frame.remaining)
@@ -101,23 +109,23 @@ export class ChunkWriter {
     const chunk = new Uint8ArrayList(header)
     let missing = length
     while (missing > 0) {
-      const piece = frame.pieces[frame.piece]
+      const piece = frame.buffers[frame.index]
       const slice = piece.subarray(frame.offset, frame.offset + missing)
       chunk.append(slice as Uint8Array<ArrayBuffer>)
       missing -= slice.length
       frame.offset += slice.length
       if (frame.offset === piece.length) {
-        frame.piece++
+        frame.index++
         frame.offset = 0
       }
     }
     frame.remaining -= length
-    if (frame.remaining === 0) this.#next()
+    if (frame.remaining === 0) this.#finishFrame()
     return chunk
   }
 
-  #next(): void {
+  #finishFrame(): void {
     const done = this.#frames.shift()
-    if (done?.onHandedOver) queueMicrotask(done.onHandedOver)
+    if (done?.onSent) queueMicrotask(done.onSent)
   }
 }

@@ -6,9 +6,9 @@ import { ProtocolViolationError } from './errors.js'
 import { headerBytes, maxControlBytes, maxDataBytes, maxHelloBytes, maxReasonBytes } from './limits.js'
 
 /** Chunk kinds as they stand on the wire. */
-export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6, part: 7 } as const
+export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6, fragment: 7 } as const
 export type ChunkKind = (typeof ChunkKind)[keyof typeof ChunkKind]
-export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.part
+export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.fragment
 
 /** Smallest and largest payload of each kind, in bytes. */
 const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
@@ -18,7 +18,7 @@ const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
   [ChunkKind.data]: [1, maxDataBytes],
   [ChunkKind.consumed]: [0, 0],
   [ChunkKind.close]: [0, maxReasonBytes],
-  [ChunkKind.part]: [8, 8]
+  [ChunkKind.fragment]: [8, 8]
 }
 
 /** Writes a chunk header to `into` at `offset`: kind (u8), three zero bytes, payload length (u32, little-endian). */
@@ -76,9 +76,9 @@ export class ChunkDecoder {
    * @returns how many bytes were taken
    * @throws ProtocolViolationError at a header that is none, before anything is allocated for it
    */
-  push(bytes: Uint8Array, sink: ChunkSink, goOn: () => boolean): number {
+  push(bytes: Uint8Array, sink: ChunkSink, shouldContinue: () => boolean): number {
     let at = 0
-    while (at < bytes.length && goOn()) {
+    while (at < bytes.length && shouldContinue()) {
       if (this.#headerFilled < headerBytes) {
         const take = Math.min(headerBytes - this.#headerFilled, bytes.length - at)
         this.#header.set(bytes.subarray(at, at + take), this.#headerFilled)

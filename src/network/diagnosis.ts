@@ -33,7 +33,7 @@ export async function diagnose(network: Network, address: string, options: Diagn
   try {
     const answerer = await reach(address, options.stepMs ?? 5000, pass)
     checkKeys(answerer, options.isKeyed)
-    await talk(network, address, options, pass)
+    await checkProtocols(network, address, options, pass)
   } catch (error) {
     if (!(error instanceof StepFailedError)) throw error
     const { step, message, remedy } = error
@@ -45,7 +45,7 @@ export async function diagnose(network: Network, address: string, options: Diagn
 function checkKeys(answerer: PortProbe | undefined, isKeyed: boolean): void {
   if (answerer?.kind === 'foreign') {
     const remedy = 'give the port that the peer prints at start, not that of its HTTP'
-    throw new StepFailedError('noise', `what listens there is no peer: it says "${answerer.said}"`, remedy)
+    throw new StepFailedError('noise', `what listens there is no peer: it says "${answerer.banner}"`, remedy)
   }
   if (answerer?.kind === 'keyed' && !isKeyed) {
     throw new StepFailedError('network key', 'the peer has a network key, this end none', 'give its --network-key FILE')
@@ -57,7 +57,7 @@ function checkKeys(answerer: PortProbe | undefined, isKeyed: boolean): void {
 }
 
 /** The steps on which libp2p and this program's own protocols stand. */
-async function talk(
+async function checkProtocols(
   network: Network,
   address: string,
   { hello, isKeyed, stepMs = 5000 }: DiagnosisOptions,
@@ -68,11 +68,11 @@ async function talk(
     passKey()
     pass('noise', 'the connection is encrypted, and the peer has proved its id')
   }
-  const theirs = await explained(network.id, { passKey, passNoise, pass }, async () => {
+  const theirs = await mapErrors(network.id, { passKey, passNoise, pass }, async () => {
     const signal = AbortSignal.timeout(3 * stepMs)
     await network.connect({ addresses: [address] }, signal)
     passNoise()
-    return network.hello({ addresses: [address] }, hello, signal)
+    return network.exchangeHello({ addresses: [address] }, hello, signal)
   })
   pass('allow-list', `it takes sessions of ${network.id}`)
   if (theirs.protocol !== hello.protocol) {
@@ -80,11 +80,11 @@ async function talk(
     throw new StepFailedError('protocol', detail, 'run the same version of admb on both')
   }
   pass('protocol', `both speak version ${hello.protocol}`)
-  pass('model', compared(hello, theirs))
+  pass('model', compareHellos(hello, theirs))
 }
 
 /** Runs it, and tells at which step it failed, after passing those before. */
-async function explained<T>(
+async function mapErrors<T>(
   self: string,
   { passKey, passNoise, pass }: { passKey(): void; passNoise(): void; pass: Pass },
   run: () => Promise<T>
@@ -117,7 +117,7 @@ async function explained<T>(
   }
 }
 
-function compared(ours: Hello, theirs: Hello): string {
+function compareHellos(ours: Hello, theirs: Hello): string {
   const about = theirs.fields
     .filter(([, value]) => value !== '')
     .slice(0, 3)

@@ -20,7 +20,7 @@ export type FetchHandler = (
  * @returns the answer; it owns its whole ArrayBuffer
  * @throws FetchError if the peer has no answer, breaks the protocol, or goes away
  */
-export function ask(
+export function sendRequest(
   stream: Stream,
   peer: string,
   request: Uint8Array,
@@ -55,7 +55,7 @@ export function ask(
 }
 
 /** Answers the one request of an inbound stream. */
-export function answer(
+export function serveRequest(
   stream: Stream,
   peer: string,
   handler: FetchHandler,

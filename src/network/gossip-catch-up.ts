@@ -48,7 +48,7 @@ export function sendCatchUp(stream: Stream, latest: ReadonlyMap<Topic, Uint8Arra
 }
 
 /** Hears the greeting of an inbound stream. */
-export function hearGreeting(
+export function receiveCatchUp(
   stream: Stream,
   limits: Limits,
   onGreeting: (latest: ReadonlyMap<Topic, Uint8Array>) => void,

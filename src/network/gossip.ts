@@ -72,7 +72,7 @@ export class Gossip {
   }
 
   /** Takes what a peer greeted with as if it had been gossiped. */
-  hear(from: string, latest: ReadonlyMap<Topic, Uint8Array>): void {
+  receiveCatchUp(from: string, latest: ReadonlyMap<Topic, Uint8Array>): void {
     for (const [topic, message] of latest) {
       if (this.#rate.take(`${from} ${topicName(topic)}`)) this.#handler?.(topic, from, message)
     }

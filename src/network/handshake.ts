@@ -3,7 +3,7 @@ import type { Stream } from '@libp2p/interface'
 import { ChunkChannel } from './chunk-channel.js'
 import { ChunkKind } from './chunks.js'
 import { ProtocolViolationError, SessionClosedError, UnreachablePeerError } from './errors.js'
-import { agree, decodeHello, encodeHello, type Hello } from './hello.js'
+import { assertCompatible, decodeHello, encodeHello, type Hello } from './hello.js'
 import type { Limits } from './limits.js'
 
 /**
@@ -42,7 +42,7 @@ export function exchangeHello(
       chunk: (kind, payload) => {
         try {
           if (kind !== ChunkKind.hello) throw new ProtocolViolationError(`a chunk of kind ${kind} before the hello`)
-          agree(peer, ours, decodeHello(payload))
+          assertCompatible(peer, ours, decodeHello(payload))
         } catch (error) {
           fail(error as Error)
           return
@@ -68,7 +68,7 @@ export function exchangeHello(
  * @throws SessionClosedError if the other end closes without one
  * @throws ProtocolViolationError if what comes is no hello
  */
-export function hearHello(stream: Stream, peer: string, ours: Hello, limits: Limits): Promise<Hello> {
+export function probeHello(stream: Stream, peer: string, ours: Hello, limits: Limits): Promise<Hello> {
   const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

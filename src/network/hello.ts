@@ -43,7 +43,7 @@ function isHello(value: unknown): value is Hello {
 }
 
 /** @throws IncompatiblePeerError naming the first field in which `theirs` differs from `ours` */
-export function agree(peer: string, ours: Hello, theirs: Hello): void {
+export function assertCompatible(peer: string, ours: Hello, theirs: Hello): void {
   if (ours.protocol !== theirs.protocol) {
     throw new IncompatiblePeerError(peer, 'protocol', String(theirs.protocol), String(ours.protocol))
   }

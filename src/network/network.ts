@@ -6,12 +6,12 @@ import './polyfill.js'
 import type { Connection, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { AccessControl } from './access.js'
-import { Dialler } from './dialler.js'
+import { Dialer } from './dialer.js'
 import { IncompatiblePeerError, NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
-import { answer, ask, type FetchHandler } from './fetch.js'
+import { type FetchHandler, sendRequest, serveRequest } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
-import { hearGreeting, sendCatchUp } from './gossip-catch-up.js'
-import { exchangeHello, hearHello } from './handshake.js'
+import { receiveCatchUp, sendCatchUp } from './gossip-catch-up.js'
+import { exchangeHello, probeHello } from './handshake.js'
 import type { Hello } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { parsePeerId, peerIdOf } from './keys.js'
@@ -70,7 +70,7 @@ export class Network {
   readonly #options: NetworkOptions
   readonly #gossip: Gossip
   readonly #peers: PeerTable
-  readonly #dialler: Dialler
+  readonly #dialler: Dialer
   readonly #sessions = new Map<Session, Promise<void>>()
   readonly #controlRate: RateLimiter
   readonly #fetchRate: RateLimiter
@@ -89,13 +89,13 @@ export class Network {
     this.#options = options
     this.#controlRate = new RateLimiter(limits.controlPerSecond)
     this.#fetchRate = new RateLimiter(limits.fetchesPerSecond)
-    this.#peers = new PeerTable(host, connection => void this.#greet(connection))
-    this.#dialler = new Dialler(host, this.id, access, limits)
+    this.#peers = new PeerTable(host, connection => void this.#sendCatchUp(connection))
+    this.#dialler = new Dialer(host, this.id, access, limits)
     this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond)
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)
     void host.handle(fetchProtocol, this.#acceptFetch, streams)
-    void host.handle(catchUpProtocol, this.#acceptGreeting, streams)
+    void host.handle(catchUpProtocol, this.#acceptCatchUp, streams)
   }
 
   /** Joins the gossip; `createNetwork` does it once the host listens. */
@@ -162,10 +162,10 @@ export class Network {
    * @returns the other end's
    * @throws NetworkError telling why there is none, or the signal's reason
    */
-  async hello(target: PeerTarget, ours: Hello, signal: AbortSignal): Promise<Hello> {
+  async exchangeHello(target: PeerTarget, ours: Hello, signal: AbortSignal): Promise<Hello> {
     const connection = await this.#dialler.dial(target, signal)
     const stream = await this.#dialler.openStream(connection, edgeProtocol, signal)
-    return hearHello(stream, connection.remotePeer.toString(), ours, this.#limits)
+    return probeHello(stream, connection.remotePeer.toString(), ours, this.#limits)
   }
 
   /**
@@ -179,14 +179,14 @@ export class Network {
     const connection = await this.#dialler.dial(target, signal)
     const stream = await this.#dialler.openStream(connection, fetchProtocol, signal)
     const peer = connection.remotePeer.toString()
-    return ask(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
+    return sendRequest(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
   }
 
   /** Gossips up to 16 KiB. Until the topic's next message, peers that connect later get it too. @throws RangeError */
   publish(topic: Topic, message: Uint8Array): void {
     this.#gossip.publish(topic, message).then(
       // Whoever misses a status has the next one in a moment.
-      recipients => topic !== 'status' && this.#greetOthers(recipients),
+      recipients => topic !== 'status' && this.#sendCatchUpToOthers(recipients),
       (error: Error) => this.#options.log('warn', 'gossip failed', { reason: error.message })
     )
   }
@@ -198,8 +198,8 @@ export class Network {
   }
 
   /** Cuts a peer off for a while, twice as long every time. @returns for how many ms */
-  penalise(peer: string, reason: string): number {
-    const ms = this.#access.penalise(peer, reason)
+  ban(peer: string, reason: string): number {
+    const ms = this.#access.ban(peer, reason)
     this.#options.log('warn', `peer ${peer} is banned for ${ms / 1000} s: ${reason}`, { peer, reason, ms })
     this.#onRefused?.(peer, `banned for ${ms / 1000} s: ${reason}`)
     this.disconnect(peer, reason)
@@ -238,7 +238,7 @@ export class Network {
         outbound,
         maxFrameBytes: this.#options.maxFrameBytes,
         controlRate: this.#controlRate,
-        onViolation: reason => this.penalise(peer, reason),
+        onViolation: reason => this.ban(peer, reason),
         onClosed: () => this.#unprotect(peer)
       })
       this.#sessions.set(session, channel.released)
@@ -259,7 +259,7 @@ export class Network {
       else this.#onSession(session)
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
-      if (error instanceof ProtocolViolationError) this.penalise(peer, error.message)
+      if (error instanceof ProtocolViolationError) this.ban(peer, error.message)
       else {
         this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
         if (error instanceof IncompatiblePeerError) this.#onRefused?.(peer, error.message)
@@ -273,25 +273,25 @@ export class Network {
     const nothing: FetchHandler = async () => undefined
     const busy: FetchHandler = () => Promise.reject(new Error('too many requests, wait a second'))
     const handler = taken ? (this.#onFetch ?? nothing) : busy
-    const onViolation = (reason: string) => this.penalise(peer, reason)
-    answer(stream, peer, handler, this.#options.maxFrameBytes, this.#limits, onViolation)
+    const onViolation = (reason: string) => this.ban(peer, reason)
+    serveRequest(stream, peer, handler, this.#options.maxFrameBytes, this.#limits, onViolation)
   }
 
-  readonly #acceptGreeting = (stream: Stream, connection: Connection): void => {
+  readonly #acceptCatchUp = (stream: Stream, connection: Connection): void => {
     const peer = connection.remotePeer.toString()
-    const onViolation = (reason: string) => this.penalise(peer, reason)
-    hearGreeting(stream, this.#limits, latest => this.#gossip.hear(peer, latest), onViolation)
+    const onViolation = (reason: string) => this.ban(peer, reason)
+    receiveCatchUp(stream, this.#limits, latest => this.#gossip.receiveCatchUp(peer, latest), onViolation)
   }
 
   /** Peers that are connected but out of gossipsub's reach: mostly because that takes it a moment. */
-  #greetOthers(recipients: ReadonlySet<string>): void {
+  #sendCatchUpToOthers(recipients: ReadonlySet<string>): void {
     for (const { id } of this.#peers.connected) {
       const connection = recipients.has(id) ? undefined : this.#host.getConnections(peerIdFromString(id))[0]
-      if (connection !== undefined) void this.#greet(connection)
+      if (connection !== undefined) void this.#sendCatchUp(connection)
     }
   }
 
-  async #greet(connection: Connection): Promise<void> {
+  async #sendCatchUp(connection: Connection): Promise<void> {
     const { latest } = this.#gossip
     if (latest.size === 0) return
     try {

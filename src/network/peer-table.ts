@@ -18,14 +18,14 @@ export type PeerEvent = KnownPeer & { readonly kind: 'connected' | 'discovered' 
 
 export class PeerTable {
   readonly #host: Host
-  readonly #greet: (connection: Connection) => void
+  readonly #onConnection: (connection: Connection) => void
   readonly #connected = new Map<string, KnownPeer>()
   #handler: ((event: PeerEvent) => void) | undefined
 
   /** @param greet called with the connection to each peer that is new */
   constructor(host: Host, greet: (connection: Connection) => void) {
     this.#host = host
-    this.#greet = greet
+    this.#onConnection = greet
     host.addEventListener('peer:identify', this.#onIdentify)
     host.addEventListener('peer:disconnect', this.#onDisconnect)
     host.addEventListener('peer:discovery', this.#onDiscovery)
@@ -53,7 +53,7 @@ export class PeerTable {
     const isNew = !this.#connected.has(peer.id)
     this.#connected.set(peer.id, peer)
     if (!isNew) return
-    this.#greet(connection)
+    this.#onConnection(connection)
     this.#handler?.({ ...peer, kind: 'connected' })
   }
 

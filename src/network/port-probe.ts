@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 export type PortProbe =
   | { readonly kind: 'open' | 'keyed' | 'silent' }
   /** No libp2p. `said`: its first words, printable. */
-  | { readonly kind: 'foreign'; readonly said: string }
+  | { readonly kind: 'foreign'; readonly banner: string }
 
 const NONCE_BYTES = 24
 /** After so long without more, in milliseconds, what came is all. */
@@ -22,21 +22,21 @@ const MULTISTREAM = Buffer.from('\x13/multistream/1.0.0\n', 'latin1')
 export async function probePort(host: string, port: number, wait: number): Promise<PortProbe> {
   const socket = await open(host, port, wait)
   try {
-    const unasked = await hear(socket, wait / 4)
-    if (unasked.length > 0) return nameOf(unasked)
+    const unasked = await readFirstBytes(socket, wait / 4)
+    if (unasked.length > 0) return classify(unasked)
     socket.write(MULTISTREAM)
-    const answer = await hear(socket, wait)
-    return answer.length === 0 ? { kind: 'silent' } : nameOf(answer)
+    const answer = await readFirstBytes(socket, wait)
+    return answer.length === 0 ? { kind: 'silent' } : classify(answer)
   } finally {
     socket.destroy()
   }
 }
 
-function nameOf(bytes: Buffer): PortProbe {
+function classify(bytes: Buffer): PortProbe {
   if (isMultistream(bytes)) return { kind: 'open' }
   if (bytes.length === NONCE_BYTES) return { kind: 'keyed' }
   const said = bytes.toString('latin1').split(/[\r\n]/)[0]
-  return { kind: 'foreign', said: said.slice(0, 40).replace(/[^\x20-\x7e]/g, '?') }
+  return { kind: 'foreign', banner: said.slice(0, 40).replace(/[^\x20-\x7e]/g, '?') }
 }
 
 function open(host: string, port: number, wait: number): Promise<Socket> {
@@ -50,22 +50,22 @@ function open(host: string, port: number, wait: number): Promise<Socket> {
 }
 
 /** The first words that come, in as many pieces as they may; none if none come in time, or before the end. */
-function hear(socket: Socket, wait: number): Promise<Buffer> {
+function readFirstBytes(socket: Socket, wait: number): Promise<Buffer> {
   return new Promise(resolve => {
     let bytes = Buffer.alloc(0)
     const done = () => {
       clearTimeout(timer)
-      socket.off('data', take).off('close', done).off('end', done)
+      socket.off('data', onData).off('close', done).off('end', done)
       resolve(bytes)
     }
-    const take = (part: Buffer) => {
-      bytes = Buffer.concat([bytes, part])
+    const onData = (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk])
       clearTimeout(timer)
       if (bytes.length >= NONCE_BYTES || isMultistream(bytes)) done()
       else timer = setTimeout(done, PAUSE_MS)
     }
     let timer = setTimeout(done, wait)
-    socket.on('data', take).on('close', done).on('end', done)
+    socket.on('data', onData).on('close', done).on('end', done)
   })
 }
 

@@ -24,7 +24,7 @@ export class RateLimiter {
     const now = this.#now()
     let bucket = this.#buckets.get(key)
     if (bucket === undefined) {
-      if (this.#buckets.size >= maxKeys) this.#forget(now)
+      if (this.#buckets.size >= maxKeys) this.#dropFull(now)
       if (this.#buckets.size >= maxKeys) return false
       bucket = { tokens: this.#burst, at: now }
       this.#buckets.set(key, bucket)
@@ -36,7 +36,7 @@ export class RateLimiter {
     return true
   }
 
-  #forget(now: number): void {
+  #dropFull(now: number): void {
     for (const [key, bucket] of this.#buckets) {
       if (bucket.tokens + (now - bucket.at) * this.#perMs >= this.#burst) this.#buckets.delete(key)
     }

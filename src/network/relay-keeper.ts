@@ -9,7 +9,7 @@ import { peerOf } from './addresses.js'
 import type { Log } from './options.js'
 
 /** Between two looks at the reservations, in milliseconds. */
-const EVERY_MS = 2000
+const CHECK_INTERVAL_MS = 2000
 
 /** The part of libp2p's relay transport that makes reservations. */
 export interface Reservations {
@@ -26,12 +26,12 @@ export function keepReservations(
 ): void {
   const relays = addresses.map(address => address.decapsulate('/p2p-circuit'))
   let timer: NodeJS.Timeout | undefined
-  const look = async () => {
+  const check = async () => {
     await Promise.all(relays.map(relay => renew(host, reservations, relay, log)))
-    if (timer !== undefined) timer = setTimeout(look, EVERY_MS)
+    if (timer !== undefined) timer = setTimeout(check, CHECK_INTERVAL_MS)
   }
   host.addEventListener('start', () => {
-    timer = setTimeout(look, EVERY_MS)
+    timer = setTimeout(check, CHECK_INTERVAL_MS)
   })
   host.addEventListener('stop', () => {
     clearTimeout(timer)

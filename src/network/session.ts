@@ -4,7 +4,7 @@
  * slow learner holds its neighbour's frames back but never its heartbeats. Parts may go ahead of a frame, under the same grant:
  * all that one grant covers is no more than the largest frame.
  */
-import type { ChannelUser, ChunkChannel } from './chunk-channel.js'
+import type { ChannelHandler, ChunkChannel } from './chunk-channel.js'
 import { ChunkKind, decodeFrameStart, type FrameKind } from './chunks.js'
 import { ProtocolViolationError, SessionClosedError } from './errors.js'
 import { FrameAssembler } from './frame-assembler.js'
@@ -15,7 +15,7 @@ export interface SessionHandlers {
   /** A control message; the bytes are the handler's own. An exception costs the peer the session. */
   control(message: Uint8Array): void
   /** What goes ahead of a frame that is still to come; it owns its whole ArrayBuffer. */
-  part(part: Uint8Array): void
+  fragment(fragment: Uint8Array): void
   /**
    * A frame; it owns its whole ArrayBuffer. The next one is granted when the handler is done (when its promise resolves).
    * An exception or rejection means that the frame is invalid, and costs the peer the session.
@@ -45,7 +45,7 @@ export class Session {
   readonly #options: SessionOptions
   readonly #channel: ChunkChannel
   /** Parts that the transport has not taken yet. */
-  readonly #parts = new Set<(error: Error) => void>()
+  readonly #pendingFragments = new Set<(error: Error) => void>()
   #handlers: SessionHandlers | undefined
   #sending: { resolve: () => void; reject: (error: Error) => void } | undefined
   #ended: string | undefined
@@ -65,7 +65,7 @@ export class Session {
   start(handlers: SessionHandlers): void {
     if (this.#handlers !== undefined) throw new Error('the session is started already')
     this.#handlers = handlers
-    if (this.#ended === undefined) this.#channel.receive(this.#user(handlers))
+    if (this.#ended === undefined) this.#channel.receive(this.#createHandler(handlers))
     else handlers.close(this.#ended)
   }
 
@@ -108,14 +108,14 @@ export class Session {
    * @throws SessionClosedError (rejection) if the session ends first
    * @throws Error (rejection) if a frame is on its way
    */
-  sendPart(part: Uint8Array): Promise<void> {
+  sendFragment(part: Uint8Array): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(new SessionClosedError(this.peer, this.#ended))
     if (this.#sending !== undefined)
       return Promise.reject(new Error('a frame is on its way: wait until it is consumed'))
     return new Promise((resolve, reject) => {
-      this.#parts.add(reject)
-      this.#channel.sendFrame(ChunkKind.part, [part], () => {
-        this.#parts.delete(reject)
+      this.#pendingFragments.add(reject)
+      this.#channel.sendFrame(ChunkKind.fragment, [part], () => {
+        this.#pendingFragments.delete(reject)
         resolve()
       })
     })
@@ -131,14 +131,14 @@ export class Session {
     if (this.#ended !== undefined) return
     this.#ended = reason
     const closed = new SessionClosedError(this.peer, reason)
-    for (const reject of this.#parts) reject(closed)
+    for (const reject of this.#pendingFragments) reject(closed)
     this.#sending?.reject(closed)
     this.#sending = undefined
     this.#options.onClosed(reason)
     this.#handlers?.close(reason)
   }
 
-  #user(handlers: SessionHandlers): ChannelUser {
+  #createHandler(handlers: SessionHandlers): ChannelHandler {
     const assembler = new FrameAssembler(this.#options.maxFrameBytes)
     let consuming = false
     let arriving: FrameKind = ChunkKind.frame
@@ -162,7 +162,7 @@ export class Session {
         return
       }
       ahead += complete.length
-      handlers.part(complete)
+      handlers.fragment(complete)
     }
     const consume = (frame: Uint8Array) => {
       consuming = true
@@ -184,7 +184,7 @@ export class Session {
             this.#control(handlers, payload)
             return
           case ChunkKind.frame:
-          case ChunkKind.part:
+          case ChunkKind.fragment:
             begin(kind, decodeFrameStart(payload))
             return
           case ChunkKind.consumed:

@@ -5,7 +5,7 @@
  */
 import { WebSocket } from 'ws'
 
-class PatientWebSocket extends WebSocket {
+class DeferredWebSocket extends WebSocket {
   constructor(address: string) {
     super(address)
     this.once('open', () => {
@@ -16,4 +16,4 @@ class PatientWebSocket extends WebSocket {
 }
 
 const global = globalThis as { WebSocket?: unknown }
-global.WebSocket ??= PatientWebSocket
+global.WebSocket ??= DeferredWebSocket

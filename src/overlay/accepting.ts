@@ -16,7 +16,7 @@ export function onJoin(state: State, now: number, session: SessionId, peer: Peer
   dropStale(state, now, peer, label)
   state.inbound.delete(session)
   // The newcomer may itself be the root of an older fragment, for this one to join.
-  state.book.learn(now, label, addresses)
+  state.book.recordLabel(now, label, addresses)
   if (!isOlder(state.label, label) || state.parent?.peer === peer) refuse(state, session, 'younger')
   else if (state.path.length + 2 > MAX_PATH) refuse(state, session, 'depth')
   else if (state.children.full) redirect(state, session)
@@ -32,11 +32,11 @@ function dropStale(state: State, now: number, peer: PeerKey, label: Label): void
   const { parent } = state
   const child = state.children.byPeer(peer)
   if (child !== undefined) {
-    state.hangUp(child.session, 'replaced')
+    state.closeWithBye(child.session, 'replaced')
     state.dropChild(now, child.session, 'replaced')
   }
   if (parent?.peer === peer && isOlder(parent.accepted, label)) {
-    state.hangUp(parent.session, 'replaced')
+    state.closeWithBye(parent.session, 'replaced')
     becomeRoot(state, now, 'replaced')
   }
 }
@@ -44,10 +44,10 @@ function dropStale(state: State, now: number, peer: PeerKey, label: Label): void
 function accept(state: State, now: number, session: SessionId, peer: PeerKey, addresses: readonly string[]): void {
   if (state.attempt?.peer === peer) {
     // Both dialled at once; labels are ordered, so that only this direction can be legal. One session a pair.
-    state.hangUp(state.attempt.session, 'unneeded')
+    state.closeWithBye(state.attempt.session, 'unneeded')
     state.attempt = undefined
   }
-  state.children.add({ session, peer, addresses, since: now, heard: now, summary: undefined, redirected: 0 })
+  state.children.add({ session, peer, addresses, since: now, lastReceived: now, summary: undefined, redirected: 0 })
   state.send(session, { kind: 'accept', label: state.label, path: ownPath(state) })
   state.push({ kind: 'edge-up', session, peer })
   state.summaryChanged(now)

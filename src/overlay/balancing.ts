@@ -42,7 +42,7 @@ export function onOffer(state: State, now: number, offer: Offer): void {
     if (now - state.movedAt < timers.moveHold) return
     state.movedAt = now
     const former = state.path[state.path.length - 1]
-    state.hangUp(parent.session, 'moving')
+    state.closeWithBye(parent.session, 'moving')
     becomeRoot(state, now, 'moving', [offer.contact, former])
     return
   }

@@ -13,7 +13,7 @@ export interface Child {
   readonly addresses: readonly string[]
   /** When the edge was made, and when its last message came. */
   readonly since: number
-  heard: number
+  lastReceived: number
   /** Undefined until the first UP. */
   summary: Summary | undefined
   /** Newcomers sent there since the last UP. */

@@ -9,7 +9,7 @@ import type { Beacon, ByeReason, OverlayMessage } from './messages.js'
 export type SessionId = number
 
 /** Why an edge ended, as seen from here: a goodbye of either side, or the session itself ended, or a penalty. */
-export type EdgeEnd = ByeReason | 'closed' | 'penalised'
+export type EdgeEnd = ByeReason | 'closed' | 'banned'
 
 export type Effect =
   /** Dial the peer; answer with `opened`, or with `closed` if that fails. */

@@ -49,8 +49,8 @@ export function joinFailed(state: State, now: number): void {
   const { attempt } = state
   if (attempt === undefined) return
   state.attempt = undefined
-  state.book.failed(now, attempt.peer)
-  if (attempt.origin !== attempt.peer) state.book.failed(now, attempt.origin)
+  state.book.joinFailed(now, attempt.peer)
+  if (attempt.origin !== attempt.peer) state.book.joinFailed(now, attempt.origin)
 }
 
 /** Becomes a child. Answers false if the acceptance breaks the rules. */
@@ -58,13 +58,13 @@ export function onAccept(state: State, now: number, attempt: Attempt, message: A
   const { label, path } = message
   if (!isOlder(label, state.label) || !isPathFrom(path, label, attempt.peer)) return false
   if (closesCycle(state, path)) {
-    state.hangUp(attempt.session, 'violation')
+    state.closeWithBye(attempt.session, 'violation')
     joinFailed(state, now)
     return true
   }
   state.attempt = undefined
   state.hints = []
-  state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, heard: now }
+  state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, lastReceived: now }
   state.path = path
   relabel(state, now, label, 'label')
   state.push({ kind: 'edge-up', session: attempt.session, peer: attempt.peer })
@@ -75,12 +75,12 @@ export function onAccept(state: State, now: number, attempt: Attempt, message: A
 export function onRedirect(state: State, now: number, attempt: Attempt, { contact }: Redirect): void {
   state.push({ kind: 'close', session: attempt.session, reason: 'redirected' })
   const hops = attempt.hops + 1
-  const useless =
+  const isUnusable =
     hops > state.settings.limits.hops ||
     contact.peer === state.settings.self ||
     state.children.byPeer(contact.peer) !== undefined ||
     state.book.isBanned(now, contact.peer)
-  if (useless) joinFailed(state, now)
+  if (isUnusable) joinFailed(state, now)
   else dial(state, now, contact, attempt.origin, hops)
 }
 
@@ -95,11 +95,11 @@ export function onRefuse(state: State, now: number, attempt: Attempt, message: R
   const same = sameLabel(label, state.label)
   if (!same && label.root !== state.settings.self && label.root !== attempt.peer) {
     // The refuser's root should hear of our older fragment (or is one that we can join), so it is worth asking.
-    state.book.offer(label.root, rootAddresses)
-    state.book.learn(now, label, rootAddresses)
+    state.book.addCandidate(label.root, rootAddresses)
+    state.book.recordLabel(now, label, rootAddresses)
   }
   if (isOlder(label, state.label)) {
-    state.book.failed(now, attempt.peer)
+    state.book.joinFailed(now, attempt.peer)
   } else {
     state.book.notOlder(now, attempt.peer, same)
     if (attempt.origin !== attempt.peer) state.book.notOlder(now, attempt.origin, same)

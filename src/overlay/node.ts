@@ -7,9 +7,9 @@ import type { Effect, SessionId } from './effects.js'
 import { nextSeek, onOpened, seek } from './joining.js'
 import { isOlder, type Label, type PeerKey } from './label.js'
 import type { Beacon, OverlayMessage, Summary } from './messages.js'
-import { type OverlayOptions, sendable } from './options.js'
-import { completeFreeze, PROVEN_AFTER } from './relabelling.js'
-import { cutOff, dispatch, giveUp, heldSessions, type Neighbour, release } from './sessions.js'
+import { encodableAddresses, type OverlayOptions } from './options.js'
+import { completeFreeze, STABLE_AFTER } from './relabelling.js'
+import { banPeer, dispatch, endSession, heldSessions, type Neighbour, release } from './sessions.js'
 import { State } from './state.js'
 
 /** What a node knows of itself, for status displays and for checks. */
@@ -45,14 +45,14 @@ export class OverlayNode {
 
   /** Own addresses, as sent with JOINs and beacons from now on. Those beyond the wire's limits are left out. */
   setAddresses(addresses: readonly string[]): void {
-    this.#state.self = { peer: this.#state.settings.self, addresses: sendable(addresses) }
+    this.#state.self = { peer: this.#state.settings.self, addresses: encodableAddresses(addresses) }
   }
 
   /** A peer that may be worth joining, though nothing is known of its label (bootstrap list, new connection). */
   candidate(now: number, peer: PeerKey, addresses: readonly string[] = []): void {
     const state = this.#state
-    if (state.left || peer === state.settings.self) return
-    state.book.offer(peer, addresses)
+    if (state.hasLeft || peer === state.settings.self) return
+    state.book.addCandidate(peer, addresses)
     state.beaconSoon(now)
     this.#advance(now)
   }
@@ -66,8 +66,8 @@ export class OverlayNode {
   beacon(now: number, beacon: Beacon): void {
     const state = this.#state
     const { label, addresses } = beacon
-    if (state.left || label.root === state.settings.self) return
-    state.book.learn(now, label, addresses)
+    if (state.hasLeft || label.root === state.settings.self) return
+    state.book.recordLabel(now, label, addresses)
     // A younger root that speaks has perhaps not heard us yet.
     if (state.isRoot && isOlder(state.label, label)) state.beaconSoon(now)
     this.#advance(now)
@@ -75,9 +75,9 @@ export class OverlayNode {
 
   /** A peer has opened a session to us. Answers the session's number, or undefined if it must be closed unread. */
   inbound(now: number, peer: PeerKey): SessionId | undefined {
-    const { book, inbound, left, settings } = this.#state
-    const unwelcome = left || peer === settings.self || book.isBanned(now, peer)
-    if (unwelcome || inbound.size >= settings.limits.inbound) return undefined
+    const { book, inbound, hasLeft, settings } = this.#state
+    const isRefused = hasLeft || peer === settings.self || book.isBanned(now, peer)
+    if (isRefused || inbound.size >= settings.limits.inbound) return undefined
     const session = this.#state.newSession()
     inbound.set(session, { peer, until: now + settings.timers.join })
     return session
@@ -103,17 +103,17 @@ export class OverlayNode {
   }
 
   /** A peer misbehaved on a level that only the driver sees (invalid frames): cut it off, for longer each time. */
-  penalise(now: number, peer: PeerKey): void {
-    if (!this.#state.left) cutOff(this.#state, now, peer, 'penalised')
+  ban(now: number, peer: PeerKey): void {
+    if (!this.#state.hasLeft) banPeer(this.#state, now, peer, 'banned')
     this.#advance(now)
   }
 
   /** Leaves the overlay with a goodbye to every neighbour. Nothing happens in this node afterwards. */
   leave(now: number): void {
     const state = this.#state
-    if (state.left) return
+    if (state.hasLeft) return
     for (const { session } of heldSessions(state)) {
-      state.hangUp(session, 'leaving')
+      state.closeWithBye(session, 'leaving')
       if (state.parent?.session === session) {
         state.edgeDown(session, state.parent.peer, 'leaving')
         state.parent = undefined
@@ -123,23 +123,24 @@ export class OverlayNode {
     state.inbound.clear()
     state.path = []
     state.freeze = undefined
-    state.left = true
+    state.hasLeft = true
   }
 
   /** Does what is due. Call it at `nextDeadline`, or at least every quarter of a second. */
   tick(now: number): void {
     const state = this.#state
-    if (state.left) return
+    if (state.hasLeft) return
     const { timers, random } = state.settings
     for (const child of [...state.children]) {
-      if (now - child.heard >= timers.dead) giveUp(state, now, child.session, 'silent')
-      else if (now - child.since >= PROVEN_AFTER * timers.dead) state.book.proved(child.peer)
+      if (now - child.lastReceived >= timers.dead) endSession(state, now, child.session, 'silent')
+      else if (now - child.since >= STABLE_AFTER * timers.dead) state.book.edgeLasted(child.peer)
     }
-    if (state.parent !== undefined && now - state.parent.heard >= timers.dead) {
-      giveUp(state, now, state.parent.session, 'silent')
+    if (state.parent !== undefined && now - state.parent.lastReceived >= timers.dead) {
+      endSession(state, now, state.parent.session, 'silent')
     }
-    if (state.attempt !== undefined && now >= state.attempt.until) giveUp(state, now, state.attempt.session, 'timeout')
-    for (const [session, { until }] of [...state.inbound]) if (now >= until) giveUp(state, now, session, 'timeout')
+    if (state.attempt !== undefined && now >= state.attempt.until)
+      endSession(state, now, state.attempt.session, 'timeout')
+    for (const [session, { until }] of [...state.inbound]) if (now >= until) endSession(state, now, session, 'timeout')
     this.#advance(now)
     if (now >= state.heartbeatAt) {
       state.heartbeatAt = now + state.jitter(timers.heartbeat, 0.1)
@@ -159,12 +160,12 @@ export class OverlayNode {
   /** When `tick` has something to do, in the terms of `now`; Infinity after `leave`. */
   nextDeadline(now: number): number {
     const state = this.#state
-    if (state.left) return Number.POSITIVE_INFINITY
+    if (state.hasLeft) return Number.POSITIVE_INFINITY
     const { dead } = state.settings.timers
     let next = Math.min(state.heartbeatAt, state.summaryAt, state.beaconAt, nextSeek(state, now))
-    for (const child of state.children) next = Math.min(next, child.heard + dead)
+    for (const child of state.children) next = Math.min(next, child.lastReceived + dead)
     for (const { until } of state.inbound.values()) next = Math.min(next, until)
-    if (state.parent !== undefined) next = Math.min(next, state.parent.heard + dead)
+    if (state.parent !== undefined) next = Math.min(next, state.parent.lastReceived + dead)
     if (state.attempt !== undefined) next = Math.min(next, state.attempt.until)
     if (state.freeze !== undefined) next = Math.min(next, state.freeze.until)
     return next
@@ -192,7 +193,7 @@ export class OverlayNode {
   /** What may follow from any event: a freeze that is over, and then a join. */
   #advance(now: number): void {
     const state = this.#state
-    if (state.left) return
+    if (state.hasLeft) return
     completeFreeze(state, now)
     seek(state, now)
   }

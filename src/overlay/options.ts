@@ -1,9 +1,14 @@
 /**
  * What an overlay node can be told at its start, with defaults, units and checks in one place.
  */
-import { OverlayOptionError } from './errors.js'
+import { CodedError } from '../base/errors.js'
 import type { PeerKey } from './label.js'
 import { isPlainText, MAX_ADDRESS_LENGTH, MAX_ADDRESSES, MAX_KEY_LENGTH } from './wire.js'
+
+/** An option of `OverlayNode` is out of range. */
+export class OverlayOptionError extends CodedError {
+  static override readonly code = 'ERR_OVERLAY_OPTION'
+}
 
 /** All in milliseconds. */
 export interface OverlayTimers {
@@ -20,7 +25,7 @@ export interface OverlayTimers {
   /** Longest such wait. Default 8000. */
   readonly backoffMax: number
   /** Longest time for which a peer that lied, or accepted and dropped us, is left alone. Default 60000. */
-  readonly penaltyMax: number
+  readonly banMax: number
   /** Least time between two voluntary moves of this node. Default 10000. */
   readonly moveHold: number
 }
@@ -59,7 +64,7 @@ export const DEFAULT_TIMERS: OverlayTimers = {
   beacon: 2000,
   backoffMin: 200,
   backoffMax: 8000,
-  penaltyMax: 60_000,
+  banMax: 60_000,
   moveHold: 10_000
 }
 
@@ -105,6 +110,6 @@ export function applyDefaults(options: OverlayOptions): OverlaySettings {
 }
 
 /** Own addresses as they are sent: those that fit the wire, at most eight. */
-export function sendable(addresses: readonly string[]): readonly string[] {
+export function encodableAddresses(addresses: readonly string[]): readonly string[] {
   return addresses.filter(address => isPlainText(address, MAX_ADDRESS_LENGTH)).slice(0, MAX_ADDRESSES)
 }

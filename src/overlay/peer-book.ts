@@ -5,13 +5,13 @@
 import { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './label.js'
 import type { OverlayTimers } from './options.js'
 
-interface Known {
+interface KnownPeer {
   addresses: readonly string[]
   label: Label | undefined
   /** When `label` was learnt. */
-  heardAt: number
+  labelReceivedAt: number
   /** Worth asking without having heard its label. */
-  candidate: boolean
+  isCandidate: boolean
   /** Dials and joins failed in a row. */
   failures: number
   /** Times in a row that its fragment was not older. */
@@ -25,7 +25,7 @@ interface Known {
 }
 
 export class PeerBook {
-  readonly #known = new Map<PeerKey, Known>()
+  readonly #known = new Map<PeerKey, KnownPeer>()
   readonly #timers: OverlayTimers
   readonly #limit: number
   readonly #random: () => number
@@ -37,17 +37,17 @@ export class PeerBook {
   }
 
   /** A root's label, from a beacon or from the root itself. A label not heard before is worth trying at once. */
-  learn(now: number, label: Label, addresses: readonly string[]): void {
+  recordLabel(now: number, label: Label, addresses: readonly string[]): void {
     const known = this.#touch(label.root, addresses)
-    const news = known.label === undefined || !sameLabel(known.label, label)
-    if (news && known.failures === 0 && known.strikes === 0) known.notBefore = 0
+    const isNew = known.label === undefined || !sameLabel(known.label, label)
+    if (isNew && known.failures === 0 && known.strikes === 0) known.notBefore = 0
     known.label = label
-    known.heardAt = now
+    known.labelReceivedAt = now
   }
 
   /** A peer that may be asked though its label is unknown. */
-  offer(peer: PeerKey, addresses: readonly string[]): void {
-    this.#touch(peer, addresses).candidate = true
+  addCandidate(peer: PeerKey, addresses: readonly string[]): void {
+    this.#touch(peer, addresses).isCandidate = true
   }
 
   forget(peer: PeerKey): void {
@@ -67,7 +67,7 @@ export class PeerBook {
   }
 
   /** A dial or join failed: wait 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. */
-  failed(now: number, peer: PeerKey): void {
+  joinFailed(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.failures += 1
     const wait = this.#timers.backoffMin * 2 ** Math.min(known.failures - 1, 30)
@@ -85,7 +85,7 @@ export class PeerBook {
   }
 
   /** The peer accepted us and then let us down soon: leave it alone, four times longer each time. */
-  dropped(now: number, peer: PeerKey): void {
+  edgeDropped(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.notBefore = now + this.#jitter(this.#strike(known))
   }
@@ -98,7 +98,7 @@ export class PeerBook {
   }
 
   /** An edge with the peer has lasted. */
-  proved(peer: PeerKey): void {
+  edgeLasted(peer: PeerKey): void {
     const known = this.#known.get(peer)
     if (known === undefined) return
     known.failures = 0
@@ -106,7 +106,7 @@ export class PeerBook {
   }
 
   /** Our own label became younger, so that earlier answers mean nothing any more: those who did no wrong may be asked. */
-  reopen(): void {
+  resetRefusals(): void {
     for (const known of this.#known.values()) {
       known.refusals = 0
       if (known.failures === 0 && known.strikes === 0) known.notBefore = 0
@@ -121,10 +121,10 @@ export class PeerBook {
     for (const [peer, known] of this.#known) {
       const due = this.#due(known)
       if (due > now || excluded(peer)) continue
-      const label = this.#freshLabel(now, known)
+      const label = this.#currentLabel(now, known)
       if (label !== undefined && isOlder(label, own)) {
         if (oldest === undefined || isOlder(label, oldest)) oldest = label
-      } else if (known.candidate && due <= waited) {
+      } else if (known.isCandidate && due <= waited) {
         waited = due
         candidate = peer
       }
@@ -137,23 +137,23 @@ export class PeerBook {
   nextDue(now: number, own: Label): number {
     let next = Number.POSITIVE_INFINITY
     for (const known of this.#known.values()) {
-      const label = this.#freshLabel(now, known)
-      const useful = known.candidate || (label !== undefined && isOlder(label, own))
+      const label = this.#currentLabel(now, known)
+      const isJoinable = known.isCandidate || (label !== undefined && isOlder(label, own))
       const due = this.#due(known)
-      if (useful && due > now && due < next) next = due
+      if (isJoinable && due > now && due < next) next = due
     }
     return next
   }
 
-  #touch(peer: PeerKey, addresses: readonly string[] = []): Known {
+  #touch(peer: PeerKey, addresses: readonly string[] = []): KnownPeer {
     let known = this.#known.get(peer)
     if (known === undefined) {
       if (this.#known.size >= this.#limit) this.#evict()
       known = {
         addresses: [],
         label: undefined,
-        heardAt: 0,
-        candidate: false,
+        labelReceivedAt: 0,
+        isCandidate: false,
         failures: 0,
         refusals: 0,
         strikes: 0,
@@ -171,28 +171,28 @@ export class PeerBook {
 
   /** Drops the longest untouched peer, strangers before candidates and culprits. */
   #evict(): void {
-    let victim: PeerKey | undefined
+    let evicted: PeerKey | undefined
     for (const [peer, known] of this.#known) {
-      victim ??= peer
-      if (known.candidate || known.strikes > 0) continue
-      victim = peer
+      evicted ??= peer
+      if (known.isCandidate || known.strikes > 0) continue
+      evicted = peer
       break
     }
-    if (victim !== undefined) this.#known.delete(victim)
+    if (evicted !== undefined) this.#known.delete(evicted)
   }
 
-  #freshLabel(now: number, known: Known): Label | undefined {
-    return now - known.heardAt <= 3 * this.#timers.beacon ? known.label : undefined
+  #currentLabel(now: number, known: KnownPeer): Label | undefined {
+    return now - known.labelReceivedAt <= 3 * this.#timers.beacon ? known.label : undefined
   }
 
-  #due(known: Known | undefined): number {
+  #due(known: KnownPeer | undefined): number {
     return known === undefined ? 0 : Math.max(known.notBefore, known.bannedUntil)
   }
 
-  #strike(known: Known): number {
+  #strike(known: KnownPeer): number {
     known.strikes += 1
     const wait = this.#timers.backoffMin * 4 ** Math.min(known.strikes, 15)
-    return Math.min(wait, this.#timers.penaltyMax)
+    return Math.min(wait, this.#timers.banMax)
   }
 
   #jitter(wait: number): number {

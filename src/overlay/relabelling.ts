@@ -9,7 +9,7 @@ import type { Parent, State } from './state.js'
 import { MAX_PATH } from './wire.js'
 
 /** An edge that ends within this many `dead` times after it was made was not worth making. */
-export const PROVEN_AFTER = 2
+export const STABLE_AFTER = 2
 
 /** How many of the former ancestors are asked before any other peer. */
 const MAX_HINTS = 3
@@ -23,20 +23,20 @@ export function becomeRoot(state: State, now: number, reason: EdgeEnd, hints: re
   if (parent === undefined) return
   const { timers, self, random } = state.settings
   if (reason !== 'moving') {
-    if (now - parent.since < PROVEN_AFTER * timers.dead) state.book.dropped(now, parent.peer)
-    else state.book.proved(parent.peer)
+    if (now - parent.since < STABLE_AFTER * timers.dead) state.book.edgeDropped(now, parent.peer)
+    else state.book.edgeLasted(parent.peer)
   }
   const ancestors = state.path.slice(0, -1).reverse()
   state.hints = [...hints, ...ancestors].slice(0, hints.length + MAX_HINTS)
   state.parent = undefined
   state.path = []
-  state.book.reopen()
+  state.book.resetRefusals()
   state.beaconAt = now + (timers.beacon / 4) * random()
   state.edgeDown(parent.session, parent.peer, reason)
   if (state.label.createdAt >= MAX_CREATED_AT) {
     // No younger label exists (somebody lied about the time). Without children any label will do.
     for (const child of [...state.children]) {
-      state.hangUp(child.session, 'violation')
+      state.closeWithBye(child.session, 'violation')
       state.dropChild(now, child.session, 'violation')
     }
     state.label = { createdAt: Math.floor(now), root: self }
@@ -51,14 +51,14 @@ export function relabel(state: State, now: number, label: Label, kind: 'label' |
   const path = ownPath(state)
   if (path.length > MAX_PATH) {
     for (const child of [...state.children]) {
-      state.hangUp(child.session, 'depth')
+      state.closeWithBye(child.session, 'depth')
       state.dropChild(now, child.session, 'depth')
     }
   }
   for (const child of state.children) state.send(child.session, { kind, label, path })
   if (kind === 'freeze') {
     const waiting = new Set([...state.children].map(child => child.session))
-    state.freeze = { waiting, until: now + patience(state) }
+    state.freeze = { waiting, until: now + freezeTimeout(state) }
   }
 }
 
@@ -74,7 +74,7 @@ export function onParentLabel(
   const ordered = kind === 'label' ? isOlder(label, state.label) && !state.freeze : isOlder(state.label, label)
   if (!ordered || !isPathFrom(path, label, peer)) return false
   if (closesCycle(state, path)) {
-    state.hangUp(session, 'violation')
+    state.closeWithBye(session, 'violation')
     becomeRoot(state, now, 'violation')
     return true
   }
@@ -93,7 +93,7 @@ export function completeFreeze(state: State, now: number): void {
   if (freeze === undefined) return
   if (now >= freeze.until) {
     for (const session of [...freeze.waiting]) {
-      state.hangUp(session, 'timeout')
+      state.closeWithBye(session, 'timeout')
       state.dropChild(now, session, 'timeout')
     }
   }
@@ -124,7 +124,7 @@ export function closesCycle(state: State, path: readonly Contact[]): boolean {
 }
 
 /** A subtree may have silent peers at each level to wait for; deeper nodes lose patience first. */
-function patience(state: State): number {
+function freezeTimeout(state: State): number {
   const { height } = state.children.summary(state.self)
   return state.settings.timers.dead * (2 + Math.min(height, 8))
 }

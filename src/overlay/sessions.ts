@@ -41,15 +41,15 @@ export function dispatch(state: State, now: number, session: SessionId, message:
     return
   }
   let legal = false
-  if (child !== undefined) legal = fromChild(state, now, child, message)
-  else if (parent?.session === session) legal = fromParent(state, now, parent, message)
-  else if (attempt?.session === session) legal = fromAcceptor(state, now, attempt, message)
+  if (child !== undefined) legal = onChildMessage(state, now, child, message)
+  else if (parent?.session === session) legal = onParentMessage(state, now, parent, message)
+  else if (attempt?.session === session) legal = onAcceptorMessage(state, now, attempt, message)
   else if (waiting !== undefined) legal = message.kind === 'join' && onJoin(state, now, session, sender, message)
-  if (!legal) cutOff(state, now, sender, 'violation')
+  if (!legal) banPeer(state, now, sender, 'violation')
 }
 
-function fromChild(state: State, now: number, child: Child, message: OverlayMessage): boolean {
-  child.heard = now
+function onChildMessage(state: State, now: number, child: Child, message: OverlayMessage): boolean {
+  child.lastReceived = now
   if (message.kind === 'frozen') {
     onFrozen(state, child.session, message)
     return true
@@ -61,8 +61,8 @@ function fromChild(state: State, now: number, child: Child, message: OverlayMess
   return true
 }
 
-function fromParent(state: State, now: number, parent: Parent, message: OverlayMessage): boolean {
-  parent.heard = now
+function onParentMessage(state: State, now: number, parent: Parent, message: OverlayMessage): boolean {
+  parent.lastReceived = now
   switch (message.kind) {
     case 'label':
     case 'freeze':
@@ -75,7 +75,7 @@ function fromParent(state: State, now: number, parent: Parent, message: OverlayM
   }
 }
 
-function fromAcceptor(state: State, now: number, attempt: Attempt, message: OverlayMessage): boolean {
+function onAcceptorMessage(state: State, now: number, attempt: Attempt, message: OverlayMessage): boolean {
   switch (message.kind) {
     case 'accept':
       return onAccept(state, now, attempt, message)
@@ -91,8 +91,8 @@ function fromAcceptor(state: State, now: number, attempt: Attempt, message: Over
 }
 
 /** Gives a session up, with a goodbye. */
-export function giveUp(state: State, now: number, session: SessionId, reason: ByeReason): void {
-  state.hangUp(session, reason)
+export function endSession(state: State, now: number, session: SessionId, reason: ByeReason): void {
+  state.closeWithBye(session, reason)
   release(state, now, session, reason)
 }
 
@@ -104,10 +104,10 @@ export function release(state: State, now: number, session: SessionId, reason: E
 }
 
 /** Ends every session with a peer that broke the rules, and leaves it alone for a while. */
-export function cutOff(state: State, now: number, peer: PeerKey, reason: 'violation' | 'penalised'): void {
+export function banPeer(state: State, now: number, peer: PeerKey, reason: 'violation' | 'banned'): void {
   for (const held of heldSessions(state)) {
     if (held.peer !== peer) continue
-    state.hangUp(held.session, 'violation')
+    state.closeWithBye(held.session, 'violation')
     release(state, now, held.session, reason)
   }
   state.book.ban(now, peer)

@@ -7,7 +7,7 @@ import { ChildTable } from './children.js'
 import type { EdgeEnd, Effect, SessionId } from './effects.js'
 import type { Contact, Label, PeerKey } from './label.js'
 import type { ByeReason, OverlayMessage } from './messages.js'
-import { applyDefaults, type OverlayOptions, type OverlaySettings, sendable } from './options.js'
+import { applyDefaults, encodableAddresses, type OverlayOptions, type OverlaySettings } from './options.js'
 import { PeerBook } from './peer-book.js'
 
 export interface Parent {
@@ -16,7 +16,7 @@ export interface Parent {
   readonly since: number
   /** The label with which it accepted us. */
   readonly accepted: Label
-  heard: number
+  lastReceived: number
 }
 
 /** A join under way, one step (dial, JOIN, answer) of it. */
@@ -50,7 +50,7 @@ export class State {
   attempt: Attempt | undefined
   /** Whom to ask first after the loss of the parent: nearest ancestor first. */
   hints: Contact[] = []
-  left = false
+  hasLeft = false
   /** Times at which things are due. */
   heartbeatAt: number
   summaryAt = Number.POSITIVE_INFINITY
@@ -68,7 +68,7 @@ export class State {
     const { self, degree, timers, limits, random } = this.settings
     this.children = new ChildTable(degree - 1)
     this.book = new PeerBook(timers, limits.knownPeers, random)
-    this.self = { peer: self, addresses: sendable(options.addresses ?? []) }
+    this.self = { peer: self, addresses: encodableAddresses(options.addresses ?? []) }
     this.label = { createdAt: Math.floor(options.now), root: self }
     this.heartbeatAt = options.now + this.jitter(timers.heartbeat, 0.1)
     this.beaconAt = options.now
@@ -104,7 +104,7 @@ export class State {
   }
 
   /** Says goodbye and closes; forgetting the session is the caller's affair. */
-  hangUp(session: SessionId, reason: ByeReason): void {
+  closeWithBye(session: SessionId, reason: ByeReason): void {
     this.send(session, { kind: 'bye', reason })
     this.push({ kind: 'close', session, reason })
   }

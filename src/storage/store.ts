@@ -65,7 +65,7 @@ export class Store {
    */
   static async open(directory: string): Promise<Store> {
     const marker = await readMarker(directory)
-    if (marker === undefined) await requireFresh(directory)
+    if (marker === undefined) await assertNew(directory)
     const path = join(directory, 'db')
     const database: Database = new Level(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
     try {
@@ -73,7 +73,7 @@ export class Store {
     } catch (error) {
       throw openingError(directory, error)
     }
-    const identity = await guarded(directory, () => database.get('identity'))
+    const identity = await readOrDamaged(directory, () => database.get('identity'))
     if (marker !== undefined && identity === undefined) {
       await database.close()
       throw new DamagedStateError(directory, 'its database has lost the identity')
@@ -106,7 +106,7 @@ export class Store {
 
   /** The model that the stored predictor belongs to, as JSON text; undefined before the first `begin`. */
   async model(): Promise<string | undefined> {
-    return text(await guarded(this.#directory, () => this.#database.get('model')))
+    return text(await readOrDamaged(this.#directory, () => this.#database.get('model')))
   }
 
   /**
@@ -117,7 +117,7 @@ export class Store {
   async begin(model: string): Promise<StartedRun> {
     const before = await this.model()
     if (before !== undefined && before !== model) throw new ModelMismatchError(this.#directory, before, model)
-    const stored = text(await guarded(this.#directory, () => this.#database.get('incarnation')))
+    const stored = text(await readOrDamaged(this.#directory, () => this.#database.get('incarnation')))
     const last = stored === undefined ? 0 : Number(stored)
     if (!Number.isSafeInteger(last) || last < 0 || (before === undefined) !== (stored === undefined)) {
       throw new DamagedStateError(this.#directory, `its incarnation reads ${stored}`)
@@ -134,7 +134,7 @@ export class Store {
 
   /** The last checkpoint. */
   async checkpoint(): Promise<Checkpoint | undefined> {
-    const [head, generation, progress] = await guarded(this.#directory, () =>
+    const [head, generation, progress] = await readOrDamaged(this.#directory, () =>
       this.#database.getMany(['predictor', 'generation', 'progress'])
     )
     const found = [head, generation, progress].filter(record => record !== undefined).length
@@ -150,7 +150,9 @@ export class Store {
 
   /** A block of the last checkpoint, after `checkpoint` told how many there are. @throws DamagedStateError if it is lost */
   async block(index: number): Promise<Bytes> {
-    const block = await guarded(this.#directory, () => this.#database.get(blockKey(this.#generation.number, index)))
+    const block = await readOrDamaged(this.#directory, () =>
+      this.#database.get(blockKey(this.#generation.number, index))
+    )
     if (block === undefined) throw new DamagedStateError(this.#directory, `block ${index} of its predictor is lost`)
     return block
   }
@@ -189,7 +191,7 @@ export class Store {
 
   /** Blocks of a checkpoint that a crash kept from its end. */
   async #dropUnfinished(): Promise<void> {
-    const keys = await guarded(this.#directory, () => this.#database.keys({ gt: 'block/', lt: 'block0' }).all())
+    const keys = await readOrDamaged(this.#directory, () => this.#database.keys({ gt: 'block/', lt: 'block0' }).all())
     const current = blockKey(this.#generation.number, 0).slice(0, -'00000000'.length)
     await this.#write(
       [],
@@ -243,7 +245,7 @@ async function writeMarker(directory: string): Promise<void> {
 }
 
 /** Without a marker the directory must be new, or what a start that died before `create` left. */
-async function requireFresh(directory: string): Promise<void> {
+async function assertNew(directory: string): Promise<void> {
   let names: string[]
   try {
     await mkdir(directory, { recursive: true })
@@ -263,7 +265,7 @@ function openingError(directory: string, error: unknown): Error {
   return new DamagedStateError(directory, message)
 }
 
-async function guarded<T>(directory: string, read: () => Promise<T>): Promise<T> {
+async function readOrDamaged<T>(directory: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {

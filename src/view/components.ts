@@ -49,14 +49,14 @@ interface Linked {
 
 /** The tree's edges: those that both ends tell of. */
 export function edgesOf(peers: readonly Linked[]): { readonly from: string; readonly to: string }[] {
-  const told = new Map(peers.map(({ id, neighbours }) => [id, new Set(neighbours)]))
-  return [...told].flatMap(([from, neighbours]) =>
-    [...neighbours].filter(to => from < to && told.get(to)?.has(from)).map(to => ({ from, to }))
+  const neighboursOf = new Map(peers.map(({ id, neighbours }) => [id, new Set(neighbours)]))
+  return [...neighboursOf].flatMap(([from, neighbours]) =>
+    [...neighbours].filter(to => from < to && neighboursOf.get(to)?.has(from)).map(to => ({ from, to }))
   )
 }
 
 /** The parts that the tree falls into. */
-export function treeParts(peers: readonly Linked[]): string[][] {
+export function treeComponents(peers: readonly Linked[]): string[][] {
   const components = new Components<string>()
   for (const { from, to } of edgesOf(peers)) components.join(from, to)
   return componentsOf(

@@ -21,7 +21,7 @@ export class Curve {
     // While no input comes, the last point moves on in time.
     if (last && inputs === last[0] && this.#points.at(-2)?.[0] === inputs) this.#points.pop()
     if (inputs > 0) this.#points.push([inputs, at, loss])
-    if (this.#points.length > MAX_POINTS) this.#points.splice(leastMissed(this.#points), 1)
+    if (this.#points.length > MAX_POINTS) this.#points.splice(leastSignificant(this.#points), 1)
   }
 }
 
@@ -33,7 +33,7 @@ export function restoredCurve(points: readonly CurvePoint[]): Curve {
 }
 
 /** The inner point whose neighbours are closest to each other, in the larger of the shares of the two axes. */
-function leastMissed(points: readonly CurvePoint[]): number {
+function leastSignificant(points: readonly CurvePoint[]): number {
   const [first, last] = [points[0], points[points.length - 1]]
   const inputs = Math.log(last[0] / first[0]) || 1
   const time = last[1] - first[1] || 1

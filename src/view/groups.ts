@@ -9,7 +9,7 @@
 import { Components, componentsOf, edgesOf } from './components.js'
 
 /** So many calls before a merger, twice a second, the two groups were surely still two. */
-const REMEMBERED = 6
+const HISTORY = 6
 
 export interface Follower {
   readonly id: string
@@ -48,7 +48,10 @@ export class Groups {
 
   /** Groups the peers anew; others keep the numbers that they had. */
   assign(followers: readonly Follower[]): Adoption[] {
-    const groups = grouped(followers, (a, b) => this.#numbers.has(a) && this.#numbers.get(a) === this.#numbers.get(b))
+    const groups = formGroups(
+      followers,
+      (a, b) => this.#numbers.has(a) && this.#numbers.get(a) === this.#numbers.get(b)
+    )
     const taken = new Set<number>()
     const numbers = new Map<string, number>()
     const updates = new Map<number, readonly number[]>()
@@ -56,7 +59,7 @@ export class Groups {
       const number = this.#number(group, taken)
       taken.add(number)
       for (const id of group.members) numbers.set(id, number)
-      updates.set(number, [...(this.#updates.get(number) ?? []), group.updates].slice(-REMEMBERED))
+      updates.set(number, [...(this.#updates.get(number) ?? []), group.updates].slice(-HISTORY))
     }
     const adoptions = groups.flatMap(({ members }) => {
       const group = numbers.get(members[0]) as number
@@ -80,7 +83,7 @@ export class Groups {
     // A group that is younger than that has had no predictor to give to others.
     const updates = (number: number) => {
       const past = this.#updates.get(number) ?? []
-      return past.length < REMEMBERED ? -1 : past[0]
+      return past.length < HISTORY ? -1 : past[0]
     }
     if (before.length > 0) return before.reduce((best, number) => (updates(number) > updates(best) ? number : best))
     const used = new Set([...taken, ...this.#numbers.values()])
@@ -91,7 +94,7 @@ export class Groups {
 }
 
 /** Largest first. */
-function grouped(followers: readonly Follower[], areTogether: (a: string, b: string) => boolean): Group[] {
+function formGroups(followers: readonly Follower[], areTogether: (a: string, b: string) => boolean): Group[] {
   const components = new Components<string>()
   const updates = new Map<string, number>()
   for (const follower of followers) {

@@ -4,8 +4,8 @@ import type { NetworkStatus } from './status.js'
 import type { PeerRow } from './types.js'
 
 /** A peer is heard of again within so many of its intervals, and some time for a slow machine, or it is not alive. */
-const PATIENCE_INTERVALS = 3
-const PATIENCE_MS = 1500
+const ALIVE_INTERVALS = 3
+const ALIVE_SLACK_MS = 1500
 /** For so many intervals a predictor counts as held lately. */
 const HELD_INTERVALS = 2.5
 /** What a peer held can be compared with what others held meanwhile while its last word is not older than so many intervals. */
@@ -55,7 +55,7 @@ export class PeerRecord {
   }
 
   isAlive(now: number): boolean {
-    return !this.left && now - this.lastSeen <= PATIENCE_INTERVALS * this.status.interval + PATIENCE_MS
+    return !this.left && now - this.lastSeen <= ALIVE_INTERVALS * this.status.interval + ALIVE_SLACK_MS
   }
 
   row(group: number): PeerRow {

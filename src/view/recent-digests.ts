@@ -12,19 +12,19 @@ export interface HeldPredictor {
 }
 
 /** Digits of a digest that are told: enough to tell predictors apart for a picture. */
-const DIGITS = 8
+const DIGEST_DIGITS = 8
 
 export class RecentDigests {
   #held: HeldPredictor[] = []
 
   add(...held: readonly HeldPredictor[]): void {
     this.#held.push(...held)
-    if (this.#held.length > 4 * MAX_TRAIL) this.#held = thinned(this.#held, 2 * MAX_TRAIL)
+    if (this.#held.length > 4 * MAX_TRAIL) this.#held = thin(this.#held, 2 * MAX_TRAIL)
   }
 
   /** What was added since the last call, thinned. */
   take(): readonly HeldPredictor[] {
-    const held = thinned(this.#held, MAX_TRAIL)
+    const held = thin(this.#held, MAX_TRAIL)
     this.#held = []
     return held
   }
@@ -36,9 +36,9 @@ export class RecentDigests {
   }
 }
 
-const short = ({ digest }: HeldPredictor) => digest.slice(0, DIGITS)
+const short = ({ digest }: HeldPredictor) => digest.slice(0, DIGEST_DIGITS)
 
-function thinned(held: readonly HeldPredictor[], count: number): HeldPredictor[] {
+function thin(held: readonly HeldPredictor[], count: number): HeldPredictor[] {
   if (held.length <= count) return [...held]
   return [...held].sort((a, b) => divisibility(b.updates) - divisibility(a.updates)).slice(0, count)
 }

@@ -18,7 +18,7 @@ export const CURVES_SHOWN = 32
 
 export class NetworkView {
   readonly self: string | undefined
-  readonly #sightings = new Map<string, PeerRecord>()
+  readonly #records = new Map<string, PeerRecord>()
   readonly #log = new EventLog()
   readonly #groups = new Groups()
   readonly #failures = new FailureDetector(this.#log)
@@ -37,16 +37,16 @@ export class NetworkView {
 
   /** How many peers are known, the silent ones included. */
   get size(): number {
-    return this.#sightings.size
+    return this.#records.size
   }
 
   /** A peer's status, which that peer has signed. */
   receive(id: string, status: NetworkStatus, now: number): void {
     this.#at = Math.max(this.#at, now)
-    const known = this.#sightings.get(id)
+    const known = this.#records.get(id)
     if (known === undefined) {
-      if (this.#sightings.size >= MAX_PEERS || status.leaving) return
-      this.#sightings.set(id, new PeerRecord(id, status, now))
+      if (this.#records.size >= MAX_PEERS || status.leaving) return
+      this.#records.set(id, new PeerRecord(id, status, now))
       this.#log.add(now, 'joined', [id])
     } else {
       const before = known.status
@@ -81,21 +81,21 @@ export class NetworkView {
   /** Draws conclusions, and tells the listeners what is new. To be called a few times a second. */
   tick(now: number): void {
     this.#at = Math.max(this.#at, now)
-    this.#lookAtFreshness(now)
-    const fresh = [...this.#sightings.values()].filter(record => record.alive)
-    this.#failures.look(fresh, now)
+    this.#updateLiveness(now)
+    const alive = [...this.#records.values()].filter(record => record.alive)
+    this.#failures.check(alive, now)
     this.#regroup(now)
-    this.#tell()
+    this.#notify()
   }
 
   snapshot(): NetworkSnapshot {
-    const sightings = [...this.#sightings.values()]
-    const own = sightings.filter(({ id }) => id === this.self)
-    const shown = [...own, ...sightings.filter(({ id }) => id !== this.self)].slice(0, CURVES_SHOWN)
+    const records = [...this.#records.values()]
+    const own = records.filter(({ id }) => id === this.self)
+    const shown = [...own, ...records.filter(({ id }) => id !== this.self)].slice(0, CURVES_SHOWN)
     return {
       at: this.#at,
       ...(this.self === undefined ? {} : { self: this.self }),
-      peers: sightings.map(record => this.#row(record)),
+      peers: records.map(record => this.#row(record)),
       events: [...this.#log.events],
       curves: Object.fromEntries(shown.map(({ id, curve }) => [id, [...curve.points]])),
       references: this.#references
@@ -112,14 +112,14 @@ export class NetworkView {
     return record.row(this.#groups.of(record.id) ?? 0)
   }
 
-  #lookAtFreshness(now: number): void {
-    for (const record of this.#sightings.values()) {
+  #updateLiveness(now: number): void {
+    for (const record of this.#records.values()) {
       const { id, alive: fresh, lastSeen } = record
       record.alive = record.isAlive(now)
       if (record.alive !== fresh) this.#changed.add(id)
       if (fresh && !record.alive && !record.left) this.#failures.silent(id, now)
       if (now - lastSeen <= FORGET_MS) continue
-      this.#sightings.delete(id)
+      this.#records.delete(id)
       this.#groups.forget(id)
       this.#failures.forget(id)
       this.#changed.delete(id)
@@ -128,7 +128,7 @@ export class NetworkView {
   }
 
   #regroup(now: number): void {
-    const current = [...this.#sightings.values()].filter(record => record.isCurrent(now))
+    const current = [...this.#records.values()].filter(record => record.isCurrent(now))
     const before = new Map(current.map(({ id }) => [id, this.#groups.of(id)]))
     const followers = current.map(({ id, status, held }) => {
       return { id, updates: status.predictor.updates, neighbours: status.neighbours, held }
@@ -141,9 +141,9 @@ export class NetworkView {
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     const events = this.#log.take()
-    const rows = [...this.#changed].map(id => this.#row(this.#sightings.get(id) as PeerRecord))
+    const rows = [...this.#changed].map(id => this.#row(this.#records.get(id) as PeerRecord))
     const gone = this.#gone
     const references = this.#referencesChanged ? { references: this.#references } : {}
     this.#changed.clear()

@@ -67,7 +67,7 @@ export class Recorder implements SessionHandlers {
     this.controls.push(message)
   }
 
-  part(part: Uint8Array): void {
+  fragment(part: Uint8Array): void {
     this.parts.push(part)
   }
 

@@ -79,9 +79,9 @@ describe('a session between two peers', () => {
     a.start(new Recorder())
     b.start(atB)
     const parts = [1_500_000, 0, 1, 3_000_000].map((length, i) => pattern(length, i + 1))
-    await a.sendPart(parts[0])
+    await a.sendFragment(parts[0])
     await until(() => atB.parts.length === 1)
-    const rest = parts.slice(1).map(part => a.sendPart(part))
+    const rest = parts.slice(1).map(part => a.sendFragment(part))
     let consumed = false
     const sent = a.sendFrame(Uint8Array.of(9)).then(() => {
       consumed = true
@@ -90,12 +90,12 @@ describe('a session between two peers', () => {
     await until(() => atB.frames.length === 1)
     for (const [i, part] of parts.entries()) assert.ok(Buffer.from(part).equals(atB.parts[i]), `part ${i}`)
     assert.equal(consumed, false)
-    await assert.rejects(a.sendPart(new Uint8Array(1)), /a frame is on its way/)
+    await assert.rejects(a.sendFragment(new Uint8Array(1)), /a frame is on its way/)
     done()
     await sent
-    await a.sendPart(new Uint8Array(1))
+    await a.sendFragment(new Uint8Array(1))
     b.close('enough')
-    await assert.rejects(a.sendPart(pattern(40_000_000, 7)), SessionClosedError)
+    await assert.rejects(a.sendFragment(pattern(40_000_000, 7)), SessionClosedError)
   })
 
   it('ends when parts and their frame come to more than a frame may have', async () => {
@@ -108,9 +108,9 @@ describe('a session between two peers', () => {
       const atB = new Recorder()
       a.start(new Recorder())
       b.start(atB)
-      await a.sendPart(new Uint8Array(lengths[0]))
+      await a.sendFragment(new Uint8Array(lengths[0]))
       // That it was sent says nothing of whether it was taken.
-      for (const length of lengths.slice(1, -1)) await a.sendPart(new Uint8Array(length))
+      for (const length of lengths.slice(1, -1)) await a.sendFragment(new Uint8Array(length))
       await assert.rejects(a.sendFrame(new Uint8Array(lengths.at(-1) as number)), SessionClosedError)
       assert.match(await atB.closed, /bytes of parts and \d+ more, 1000 is the most/)
     }
@@ -118,7 +118,7 @@ describe('a session between two peers', () => {
     a.start(new Recorder())
     b.start(new Recorder())
     for (let frame = 0; frame < 3; frame++) {
-      await a.sendPart(new Uint8Array(600))
+      await a.sendFragment(new Uint8Array(600))
       await a.sendFrame(new Uint8Array(400))
     }
     assert.equal(a.ended, undefined)

@@ -1,7 +1,7 @@
 /** Whatever is heard and whenever, a view stays bounded and consistent. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { Components, componentsOf, treeParts } from '../../../src/view/components.js'
+import { Components, componentsOf, treeComponents } from '../../../src/view/components.js'
 import { Curve, MAX_POINTS } from '../../../src/view/curve.js'
 import { Groups } from '../../../src/view/groups.js'
 import { NetworkView, RecentDigests } from '../../../src/view/index.js'
@@ -96,7 +96,7 @@ describe('a network view, whatever it hears', () => {
       fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat(9)), { maxLength: 12 }), edges => {
         const peers = Array.from({ length: 10 }, (_, i) => ({ id: String(i), neighbours: [] as string[] }))
         for (const [a, b] of edges) peers[a].neighbours.push(String(b))
-        const parts = treeParts(peers)
+        const parts = treeComponents(peers)
         const reach = (from: number, seen = new Set([from])): Set<number> => {
           for (const to of peers[from].neighbours.map(Number)) {
             if (!seen.has(to) && peers[to].neighbours.includes(String(from))) reach(to, seen.add(to))

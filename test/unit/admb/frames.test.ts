@@ -27,11 +27,11 @@ describe('frames', () => {
         fc.array(block, { maxLength: 4 }),
         (n, text, blocks) => {
           const out = new Writer(8)
-          out.integer(n)
+          out.uint(n)
           out.string(text)
           out.blocks(blocks)
           const input = new Reader(out.finish())
-          assert.equal(input.integer(), n)
+          assert.equal(input.uint(), n)
           assert.equal(input.string(1 << 20), text)
           const layout = { blocks: blocks.map((b, i) => ({ name: `${i}`, length: b.length })) }
           const bits = (b: Float32Array) => [...new Int32Array(b.buffer, b.byteOffset, b.length)]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { IncompatiblePeerError, ProtocolViolationError } from '../../../src/network/errors.js'
-import { agree, decodeHello, encodeHello, type Hello } from '../../../src/network/hello.js'
+import { assertCompatible, decodeHello, encodeHello, type Hello } from '../../../src/network/hello.js'
 
 const hello = (fields: [string, string][], protocol = 1): Hello => ({ protocol, fields })
 
@@ -27,7 +27,7 @@ describe('a hello', () => {
       ['model', 'logistic'],
       ['batch', '512']
     ]
-    agree('P', hello([a, b]), hello([b, a]))
+    assertCompatible('P', hello([a, b]), hello([b, a]))
   })
 
   it('names the first field that differs, and what to do', () => {
@@ -37,7 +37,7 @@ describe('a hello', () => {
     ])
     const message = (theirs: Hello) => {
       try {
-        agree('P', ours, theirs)
+        assertCompatible('P', ours, theirs)
       } catch (error) {
         assert.ok(error instanceof IncompatiblePeerError)
         return error.message

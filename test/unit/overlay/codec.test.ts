@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../../src/overlay/codec.js'
-import { OverlayMessageError } from '../../../src/overlay/errors.js'
 import { MAX_CREATED_AT } from '../../../src/overlay/label.js'
 import { BYE_REASONS, type OverlayMessage, REFUSE_REASONS } from '../../../src/overlay/messages.js'
+import { OverlayMessageError } from '../../../src/overlay/wire.js'
 import { seededRandom } from '../../support/virtual-time.js'
 
 /** Plain objects, as the codec makes them. */
@@ -60,20 +60,20 @@ describe('overlay codec', () => {
 
   it('names what is wrong with a frame', () => {
     const cases: [number[], RegExp][] = [
-      [[], /ends before version/],
+      [[], /truncated version/],
       [[2, 8], /overlay version 2, this peer speaks 1/],
-      [[1, 11], /message kind 11 is unknown/],
-      [[1, 8, 0], /1 bytes too many/],
-      [[1, 10, 99], /goodbye reason 99 is unknown/],
-      [[1, 6, 5, 3, 97], /ends inside label root/],
+      [[1, 11], /unknown message kind 11/],
+      [[1, 8, 0], /1 trailing bytes/],
+      [[1, 10, 99], /unknown goodbye reason 99/],
+      [[1, 6, 5, 3, 97], /truncated label root/],
       [[1, 6, 0x85, 0, 1, 97], /label time is not in its shortest form/],
-      [[1, 6, 255, 255, 255, 255, 255, 255, 255, 127, 1, 97], /label time is larger than/],
-      [[1, 6, 5, 1, 32], /label root holds byte 32/],
+      [[1, 6, 255, 255, 255, 255, 255, 255, 255, 127, 1, 97], /label time exceeds/],
+      [[1, 6, 5, 1, 32], /label root contains byte 32/],
       [[1, 6, 5, 0], /label root has 0 characters/],
       [[1, 4, 5, 1, 97, 0], /path is empty/],
       [[1, 2, 1, 97, 9], /9 addresses/],
       [[1, 7, 0, 0, 0], /subtree size is 0/],
-      [[1, 7, 1, 0, 2], /slot flag 2 is unknown/]
+      [[1, 7, 1, 0, 2], /unknown slot flag 2/]
     ]
     for (const [bytes, what] of cases) {
       assert.throws(() => decodeMessage(Uint8Array.from(bytes)), { name: 'OverlayMessageError', message: what })

@@ -328,7 +328,7 @@ describe('overlay node: moving, leaving, options', () => {
     let now = T0
     const bans: number[] = []
     for (let i = 0; i < 5; i++) {
-      node.penalise(now, 'eve')
+      node.ban(now, 'eve')
       const from = now
       while (node.inbound(now, 'eve') === undefined) now += 100
       bans.push(now - from)

@@ -12,7 +12,7 @@ import { explainDial, explainStream } from './libp2p-errors.js'
 import type { Limits } from './limits.js'
 import type { PeerTarget } from './options.js'
 
-export class Dialler {
+export class Dialer {
   readonly #host: Host
   readonly #self: string
   readonly #access: AccessControl
@@ -36,7 +36,7 @@ export class Dialler {
     const name = target.addresses[0] ?? `peer ${id}`
     if (id === this.#self) throw new UnreachablePeerError(name, 'it is this peer itself')
     if (id === undefined) return this.#connect(addresses, name, signal)
-    const denial = this.#access.denial(id)
+    const denial = this.#access.denialReason(id)
     if (denial !== undefined) throw new PeerDeniedError(id, denial)
     const full = addresses.map(address => parseAddress(withPeer(address, id)))
     return this.#connect(full.length > 0 ? full : peerIdFromString(id), name, signal)

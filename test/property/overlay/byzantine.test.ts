@@ -121,7 +121,7 @@ describe('overlay among liars', () => {
             settle()
           }
         } else if (event === 'candidate') node.candidate(now, who)
-        else if (event === 'penalise') node.penalise(now, who)
+        else if (event === 'penalise') node.ban(now, who)
         else if (event === 'beacon' && given.kind === 'join') node.beacon(now, given)
         else if (event === 'closed') {
           const session = [...sessions].find(([, sender]) => sender === who)?.[0]
