@@ -1,41 +1,40 @@
 /**
- * What one neighbour has told a node in one session: its list of contributors, the name and digest in its last frame, and the
- * coverages of the sums received, against which later ones are given as changes.
+ * Decoding state of one edge session: the dictionary of contributors that the neighbour has defined, the predictor id of
+ * its last frame, and the coverages of the sums received, which are the bases of later differences.
  */
 
 import { FrameError } from './bytes.js'
 import type { Coverage } from './coverage.js'
-import { MAX_BASES } from './coverage-encoder.js'
+import { MAX_BASES, SequenceWindow } from './coverage-encoder.js'
 import { FragmentBuffer } from './fragments.js'
 import type { PredictorId } from './predictor-id.js'
-import { SequenceWindow } from './recent.js'
 
 export class CoverageDecoder {
-  /** Vectors that came ahead of their frame. */
+  /** Fragments that arrived before their frame. */
   readonly fragments = new FragmentBuffer()
-  /** Contributors of the sums received, in the order in which they were first mentioned; shared by their coverages. */
+  /** Contributors of the sums received, in order of first appearance; shared by their coverages. */
   contributors: number[] = []
-  /** The name in the last frame, and the bytes of its digest: most frames repeat it. */
+  /** Predictor id of the last frame and the bytes of its digest: most frames repeat it. */
   lastId: PredictorId | undefined
   readonly lastDigest = new Uint8Array(16)
 
-  /** The neighbour's list, in own numbers. */
+  /** The neighbour's dictionary: indices into this node's `ContributorTable`. */
   #dictionary: number[] = []
   #defined = new Set<number>()
-  /** Places in `contributors` by the neighbour's; −1 for one that was not asked for yet. */
+  /** Positions in `contributors` by dictionary index; −1 if not assigned yet. */
   #localIndices: number[] = []
   readonly #indexByContributor = new Map<number, number>()
   readonly #received = new SequenceWindow<Coverage>(MAX_BASES)
 
-  /** Places on the neighbour's list. */
+  /** Number of dictionary entries. */
   get size(): number {
     return this.#dictionary.length
   }
 
-  /** A definition of the neighbour's places from `from` on follows; from 0 on it starts a list anew. */
+  /** Starts a definition of dictionary entries from index `from`; 0 clears the dictionary. */
   startDefinitions(from: number): void {
     if (from > this.#dictionary.length)
-      throw new FrameError(`contributors are defined from ${from} on, after ${this.size}`)
+      throw new FrameError(`dictionary definition starts at ${from}, after a gap: it has ${this.size} entries`)
     if (from > 0) return
     this.#dictionary = []
     this.#defined = new Set()
@@ -44,22 +43,22 @@ export class CoverageDecoder {
 
   define(index: number, contributor: number): void {
     if (index < this.#dictionary.length) {
-      if (this.#dictionary[index] !== contributor) throw new FrameError(`contributor ${index} is defined in two ways`)
+      if (this.#dictionary[index] !== contributor) throw new FrameError(`contributor ${index} is redefined`)
       return
     }
-    if (this.#defined.has(contributor)) throw new FrameError(`contributor ${index} was defined before`)
+    if (this.#defined.has(contributor)) throw new FrameError(`contributor ${index} has been defined at another index`)
     this.#defined.add(contributor)
     this.#dictionary.push(contributor)
     this.#localIndices.push(-1)
   }
 
-  /** The contributor at a place of the neighbour's list. */
+  /** The contributor at a dictionary index. */
   contributor(index: number): number {
-    if (index >= this.#dictionary.length) throw new FrameError(`contributor ${index} was never defined`)
+    if (index >= this.#dictionary.length) throw new FrameError(`contributor ${index} is undefined`)
     return this.#dictionary[index]
   }
 
-  /** Where the contributor at a place of the neighbour's list, one that is defined, stands in `contributors`. */
+  /** Position in `contributors` of the dictionary entry `index`, which must be defined. */
   localIndex(index: number): number {
     const known = this.#localIndices[index]
     if (known >= 0) return known
@@ -68,14 +67,14 @@ export class CoverageDecoder {
     return local
   }
 
-  /** Starts `contributors` anew; coverages received so far keep the old ones. */
+  /** Starts a new `contributors` list; coverages received so far keep the old one. */
   resetContributors(): void {
     this.contributors = []
     this.#localIndices.fill(-1)
     this.#indexByContributor.clear()
   }
 
-  /** A copy of the segments, in the order of `contributors`, of the sum of that sequence number; undefined if it is not known. */
+  /** Copy of the segments, ordered like `contributors`, of the sum with that sequence number; undefined if unknown. */
   segments(sequence: number): number[] | undefined {
     if (sequence === 0) return []
     const coverage = this.#received.get(sequence)
@@ -84,7 +83,7 @@ export class CoverageDecoder {
     return segments === coverage.segments ? segments.slice() : segments
   }
 
-  /** A coverage received here in the order of `contributors`, which may have been renewed since. */
+  /** Reorders a coverage received earlier like `contributors`, which may have been reset since. */
   reorder(coverage: Coverage): { readonly contributors: number[]; readonly segments: number[] } {
     const { contributors } = this
     if (coverage.contributors === contributors) return { contributors, segments: coverage.segments as number[] }
@@ -98,7 +97,7 @@ export class CoverageDecoder {
     return { contributors, segments }
   }
 
-  /** @param base sequence number of the sum against which it was given: older ones are not needed any more */
+  /** @param base sequence number of the sum that the difference refers to: older ones are no longer needed */
   recordReceived(sequence: number, coverage: Coverage, base: number): void {
     this.#received.evictBefore(base)
     this.#received.add(sequence, coverage)

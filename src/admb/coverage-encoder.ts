@@ -1,48 +1,47 @@
 /**
- * What a node has told one neighbour in one session: the list of contributors, whose places stand for them in frames, and the
- * coverages of the sums sent, against which later ones are given as changes.
+ * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them in frames, and the
+ * coverages of the sums sent, which are the bases of later differences.
  */
 import type { Coverage } from './coverage.js'
-import { SequenceWindow } from './recent.js'
 
-/** How many coverages of sums are kept as bases for later changes. */
+/** Number of coverages kept as bases in each direction. */
 export const MAX_BASES = 64
 
 interface Base {
   /** Sequence number of the sum, 0 for none. */
   readonly sequence: number
-  /** By place. */
+  /** By dictionary index. */
   readonly segments: readonly number[]
 }
 
 const NO_BASE: Base = { sequence: 0, segments: [] }
+const NO_CONTRIBUTORS: readonly number[] = []
 
 export class CoverageEncoder {
-  /** Contributors by place. */
+  /** Contributors by dictionary index. */
   #dictionary: number[] = []
-  /** Places by contributor. */
+  /** Dictionary indices by contributor. */
   #indices: number[] = []
-  /** How much of the list the neighbour is known to have. */
+  /** Number of entries that the neighbour has acknowledged. */
   #acknowledged = 0
-  /** Frames of which it is not known whether they arrived, and how much of the list is known with each. */
+  /** Frames that are not acknowledged, and the number of entries defined up to each of them. */
   #unacknowledged: { readonly sequence: number; readonly size: number }[] = []
-  /** The sum that the neighbour holds, as it last said. */
   #acknowledgedSum = 0
   #sent = this.#createWindow()
-  /** Lists that are of no use as bases any more, to be written over. */
+  /** Arrays that are no longer needed as bases, for reuse. */
   #spare: number[][] = []
 
-  /** Places taken. */
+  /** Number of dictionary entries. */
   get size(): number {
     return this.#dictionary.length
   }
 
-  /** Sequence number of the sum that the neighbour holds for the predictor held here, 0 for none. */
+  /** Sequence number of the sum that the neighbour holds for the current predictor, 0 for none. */
   get acknowledgedSum(): number {
     return this.#acknowledgedSum
   }
 
-  /** The contributor's place, the next free one if it has none. */
+  /** Dictionary index of a contributor, which is added if it is new. */
   index(contributor: number): number {
     const known = this.#indices[contributor]
     if (known !== undefined) return known
@@ -51,7 +50,7 @@ export class CoverageEncoder {
     return index
   }
 
-  /** The union of pairwise disjoint coverages by place. */
+  /** Union of pairwise disjoint coverages, as segments by dictionary index. */
   segments(coverages: readonly Coverage[]): number[] {
     const result = this.#spare.pop() ?? []
     for (let i = 0; i < result.length; i++) result[i] = 0
@@ -67,7 +66,7 @@ export class CoverageEncoder {
     return result
   }
 
-  /** The part of the list that the frame of that sequence number must define; noted as sent with it. */
+  /** The entries that the frame with this sequence number must define. Records that they were sent with it. */
   definitions(sequence: number): { readonly from: number; readonly contributors: readonly number[] } {
     const { length } = this.#dictionary
     const from = this.#acknowledged
@@ -75,7 +74,7 @@ export class CoverageEncoder {
     return { from, contributors: from < length ? this.#dictionary.slice(from) : NO_CONTRIBUTORS }
   }
 
-  /** The frame of that sequence number has arrived; older ones may have been lost. */
+  /** The frame with this sequence number has arrived; earlier ones may have been lost. */
   acknowledge(sequence: number): void {
     while (this.#unacknowledged.length > 0 && this.#unacknowledged[0].sequence <= sequence) {
       const { sequence: sent, size } = this.#unacknowledged[0]
@@ -84,7 +83,7 @@ export class CoverageEncoder {
     }
   }
 
-  /** Starts the list anew. */
+  /** Starts a new dictionary. */
   reset(): void {
     this.#dictionary = []
     this.#indices = []
@@ -94,13 +93,13 @@ export class CoverageEncoder {
     this.#spare = []
   }
 
-  /** The last sum of this epoch that the neighbour holds. */
+  /** The newest sum of this epoch that the neighbour has acknowledged. */
   base(): Base {
     const segments = this.#sent.get(this.#acknowledgedSum)
     return segments === undefined ? NO_BASE : { sequence: this.#acknowledgedSum, segments }
   }
 
-  /** @param segments of the sum sent; given away */
+  /** @param segments segments of the sum sent; ownership passes to the encoder */
   recordSent(sequence: number, segments: number[]): void {
     this.#sent.add(sequence, segments)
   }
@@ -116,4 +115,39 @@ export class CoverageEncoder {
   }
 }
 
-const NO_CONTRIBUTORS: readonly number[] = []
+/** Values of the last few sequence numbers, in ascending order. It mostly holds two or three, so lookup is a linear search. */
+export class SequenceWindow<T> {
+  readonly #capacity: number
+  readonly #sequences: number[] = []
+  readonly #items: T[] = []
+  readonly #onEvict: (item: T) => void
+
+  /**
+   * @param capacity maximum number of values; the oldest are evicted
+   * @param onEvict called with each evicted value
+   */
+  constructor(capacity: number, onEvict: (item: T) => void = () => undefined) {
+    this.#capacity = capacity
+    this.#onEvict = onEvict
+  }
+
+  add(sequence: number, item: T): void {
+    this.#sequences.push(sequence)
+    this.#items.push(item)
+    if (this.#items.length > this.#capacity) this.#evictFirst()
+  }
+
+  get(sequence: number): T | undefined {
+    for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] === sequence) return this.#items[i]
+    return undefined
+  }
+
+  evictBefore(sequence: number): void {
+    while (this.#sequences.length > 0 && this.#sequences[0] < sequence) this.#evictFirst()
+  }
+
+  #evictFirst(): void {
+    this.#sequences.shift()
+    this.#onEvict(this.#items.shift() as T)
+  }
+}

@@ -1,4 +1,4 @@
-/** Bytes into frames, trusting nothing: whatever an honest sender would not write is refused. */
+/** Strict decoding of frames. */
 import type { Layout } from '../learner/types.js'
 import { FrameError, hexOf, Reader } from './bytes.js'
 import type { Contributor, ContributorTable } from './contributors.js'
@@ -21,19 +21,19 @@ import type { PredictorId } from './predictor-id.js'
 const MAX_SEGMENTS = 0x7fffffff
 const NO_ORIGIN = { origin: '', incarnation: 0 }
 
-/** The end of an edge that a frame comes to. */
+/** The receiving end of an edge. */
 export interface ReceivingEdge {
   readonly decoder: CoverageDecoder
-  /** Whether a frame of that session and sequence number is to be read at all. */
+  /** Whether a frame with this session and sequence number must be processed. */
   isCurrent(session: number, sequence: number): boolean
-  /** Parts of that frame are missing: it is to be decoded again when another has come. */
+  /** Fragments of the frame are missing: decode it again after the next one arrives. */
   defer(sequence: number, frame: Uint8Array): undefined
 }
 
 /**
- * Strict: throws FrameError for anything that no honest sender writes.
- * @param allocateSum where the sum is put; for the caller to keep if a sum came
- * @returns undefined for a frame that is not current (what an earlier session defined is not known any more), or has to wait
+ * Decodes a frame. Throws FrameError for anything that a correct sender never writes.
+ * @param allocateSum returns blocks for the sum; the caller owns them if the frame has a sum
+ * @returns undefined for a frame that is out of date (definitions of an earlier session are gone) or must wait
  */
 export function decodeFrame(
   bytes: Uint8Array,
@@ -45,19 +45,19 @@ export function decodeFrame(
   const { decoder } = edge
   const input = new Reader(bytes)
   const version = input.byte()
-  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version} instead of ${FRAME_VERSION}`)
+  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
   const flags = input.byte()
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
     throw new FrameError(`unknown flags ${flags}`)
   const session = input.uint()
   const sequence = input.uint()
-  if (sequence < 1) throw new FrameError('sequence numbers start at 1')
+  if (sequence < 1) throw new FrameError('sequence number is 0')
   if (!edge.isCurrent(session, sequence)) return undefined
   const received = input.uint()
   const heldSum = input.uint()
   const transfer = flags & FLAGS.fragmented ? input.uint() : 0
   if (flags & FLAGS.fragmented && (transfer < 1 || !(flags & (FLAGS.whole | FLAGS.step | FLAGS.sum)))) {
-    throw new FrameError('parts of nothing')
+    throw new FrameError('fragmented frame without vectors')
   }
   if (flags & FLAGS.definitions) {
     const from = input.uint(FRAME_LIMITS.contributors)
@@ -65,7 +65,7 @@ export function decodeFrame(
     decoder.startDefinitions(from)
     for (let index = from; index < from + count; index++) {
       const origin = input.string(FRAME_LIMITS.origin)
-      if (origin === '') throw new FrameError('a contributor without an origin')
+      if (origin === '') throw new FrameError('contributor without an origin')
       decoder.define(index, table.indexOf(origin, input.uint()))
     }
   }
@@ -80,13 +80,13 @@ export function decodeFrame(
       const gradients = input.uint()
       const coverage = readCoverage(input, decoder)
       const parent = readId(input, table, decoder)
-      if (parent.updates !== child.updates - 1) throw new FrameError('a parent is not one update behind its child')
+      if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
       headers.push({ id: child, parent, count: gradients, coverage })
       child = parent
     }
-    // A predictor may have lost its lineage, but a step means nothing without its parent.
-    if (count === 0 && flags & FLAGS.step) throw new FrameError('a step without its header')
-    if (count > 0 && id.updates === 0) throw new FrameError('a header of the starting predictor')
+    // A whole predictor may come without its lineage; a step needs its parent.
+    if (count === 0 && flags & FLAGS.step) throw new FrameError('step without a header')
+    if (count > 0 && id.updates === 0) throw new FrameError('header of the starting predictor')
     content =
       flags & FLAGS.whole ? readWhole(input, shapes, decoder, transfer) : readStep(input, shapes, decoder, transfer)
     if (content === undefined) return edge.defer(sequence, bytes)
@@ -98,7 +98,7 @@ export function decodeFrame(
   return { session, sequence, received, heldSum, id, request: (flags & FLAGS.request) !== 0, headers, content, sum }
 }
 
-/** The name of the frame's predictor: nearly always that of the frame before. */
+/** Predictor id of the frame; mostly the same as that of the previous frame. */
 function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
   const updates = input.uint()
   const { origin, incarnation } = readOrigin(input, updates, table, decoder)
@@ -129,7 +129,7 @@ function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
     index += input.uint(FRAME_LIMITS.contributors)
     const end = index + input.uint(FRAME_LIMITS.contributors)
     const covered = readChange(input, index, end, decoder)
-    if (covered < 0) throw new FrameError(`a coverage of ${covered} segments`)
+    if (covered < 0) throw new FrameError(`coverage of ${covered} segments`)
     for (; index < end; index++) {
       contributors.push(decoder.contributor(index))
       segments.push(covered)
@@ -139,10 +139,10 @@ function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
 }
 
 /**
- * A vector of the frame, or what came of it ahead.
- * @param transfer that of its parts, 0 if it is in the frame
- * @param into where it is put if it is in the frame; default new blocks
- * @returns undefined if parts are missing
+ * Blocks of a vector, from the frame or from its fragments.
+ * @param transfer number of the transfer that carried the fragments; 0 if the blocks are in the frame
+ * @param into destination of blocks in the frame; new blocks if omitted
+ * @returns undefined if fragments are missing
  */
 function readVector(
   input: Reader,
@@ -167,7 +167,7 @@ function readStep(input: Reader, shapes: Shapes, decoder: CoverageDecoder, trans
   return sum && { kind: 'step', sum }
 }
 
-/** @returns undefined if parts are missing */
+/** @returns undefined if fragments are missing */
 function readSum(
   input: Reader,
   shapes: Shapes,
@@ -187,9 +187,9 @@ function readSum(
       const local = decoder.localIndex(index)
       while (segments.length <= local) segments.push(0)
       const covered = segments[local] + change
-      // Against an unknown base nothing can be said.
+      // The result cannot be checked if the base is unknown.
       if (known !== undefined && (covered < 0 || covered > MAX_SEGMENTS)) {
-        throw new FrameError(`a coverage of ${covered} segments`)
+        throw new FrameError(`coverage of ${covered} segments`)
       }
       segments[local] = covered
     }
@@ -199,22 +199,22 @@ function readSum(
   if (sum === undefined) return undefined
   if (known === undefined) return { base, count, sum, coverage: undefined }
   if (isCovering(segments) !== count > 0) {
-    throw new FrameError(`a sum of ${count} gradients whose coverage says otherwise`)
+    throw new FrameError(`sum of ${count} gradients with ${count > 0 ? 'an empty' : 'a non-empty'} coverage`)
   }
   return { base, count, sum, coverage: { contributors: decoder.contributors, segments } }
 }
 
-/** The number of runs that follow, of three bytes at least. */
+/** Number of runs that follow, each of at least three bytes. */
 function readRunCount(input: Reader): number {
   return input.uint(Math.min(FRAME_LIMITS.contributors, Math.floor(input.left / 3)))
 }
 
-/** By how much the places from `start` to `end` of the neighbour's list change. */
+/** Change of the dictionary entries from `start` to `end`. */
 function readChange(input: Reader, start: number, end: number, decoder: CoverageDecoder): number {
   const change = input.signed()
-  if (end === start || change === 0) throw new FrameError('a change of nothing')
-  if (change > MAX_SEGMENTS) throw new FrameError(`a change by ${change} segments`)
-  if (end > decoder.size) throw new FrameError(`contributor ${end - 1} was never defined`)
+  if (end === start || change === 0) throw new FrameError('empty run')
+  if (change > MAX_SEGMENTS) throw new FrameError(`run changes by ${change} segments`)
+  if (end > decoder.size) throw new FrameError(`contributor ${end - 1} is undefined`)
   return change
 }
 

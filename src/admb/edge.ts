@@ -1,6 +1,6 @@
 /**
- * What a node keeps for one neighbour in one session of the edge between them: what was told either way, what is
- * acknowledged, what the neighbour is known to hold, and the newest sum received from it. All of it ends with the session.
+ * State of a node for one neighbour in one edge session: what was sent and acknowledged, which predictor the neighbour
+ * holds, and the newest sum received from it. All of it ends with the session.
  */
 import type { Blocks } from '../learner/types.js'
 import type { Coverage } from './coverage.js'
@@ -9,7 +9,7 @@ import { CoverageEncoder } from './coverage-encoder.js'
 import type { PredictorId } from './predictor-id.js'
 import type { Transfer } from './transfer.js'
 
-/** A neighbour's gradients for the predictor held now. */
+/** Newest sum received from a neighbour for the current predictor. */
 export interface NeighbourSum {
   readonly sequence: number
   readonly count: number
@@ -17,7 +17,7 @@ export interface NeighbourSum {
   readonly sum: Blocks
 }
 
-/** What was last done about a neighbour that lacks the predictor held now. */
+/** Last push of the current predictor to a neighbour that lacks it. */
 interface Push {
   readonly id: PredictorId
   readonly kind: 'offer' | 'step' | 'whole'
@@ -27,12 +27,12 @@ interface Push {
 const MIN_WAIT = 4
 const MAX_WAIT = 64
 
-/** Repeats after growing waits, in periods, without an answer: at first a little over a round trip, then twice as long each time. */
+/** Exponential backoff for retries, in periods. The first wait is a little longer than a round trip, each further one doubles. */
 export class Backoff {
   #since = 0
   #wait = MIN_WAIT
 
-  /** @param roundTrip periods that an answer is known to take */
+  /** @param roundTrip measured round-trip time in periods */
   start(period: number, roundTrip: number): void {
     this.#since = period
     this.#wait = MIN_WAIT + 2 * roundTrip
@@ -50,56 +50,56 @@ export class Backoff {
 
 export class Edge {
   readonly session: number
-  /** The neighbour's index. */
+  /** Peer id of the neighbour. */
   readonly peer: string
   readonly encoder = new CoverageEncoder()
   readonly decoder = new CoverageDecoder()
 
-  /** Frames sent so far. */
+  /** Number of frames sent. */
   sent = 0
-  /** Highest own sequence number that the neighbour has received. */
+  /** Highest sequence number that the neighbour has acknowledged. */
   acknowledged = 0
-  /** The neighbour's predictor as it last said; undefined before its first frame. */
+  /** Predictor of the neighbour, from its last frame; undefined before its first frame. */
   peerPredictor: PredictorId | undefined
-  /** The last predictor that both ends held at some time. */
+  /** The last predictor that both ends held. */
   lastCommon: PredictorId | undefined
   push: Push | undefined
-  /** Whether the push seems lost. */
+  /** Whether the push must be repeated because it seems lost. */
   pushLost = false
   readonly pushBackoff = new Backoff()
-  /** The name for which the neighbour was last asked. */
+  /** The last predictor that was requested from the neighbour. */
   requested: PredictorId | undefined
   readonly requestBackoff = new Backoff()
-  /** Whether a frame should leave as soon as the transport takes one. */
+  /** Whether a frame must leave as soon as the transport accepts one. */
   urgent = true
   readonly announceBackoff = new Backoff()
   requestDue = false
   replyDue = false
 
-  /** Whether a sum should go with the next frame. */
+  /** Whether the next frame must carry a sum. */
   sumDue = false
-  /** State of the node's sums when the last one was sent here. */
+  /** `OutgoingSums.version` when the last sum was sent on this edge. */
   sentVersion = -1
   lastSum: { readonly sequence: number; readonly empty: boolean } | undefined
   readonly sumBackoff = new Backoff()
 
   /** Highest sequence number received. */
   received = 0
-  /** A frame that waits for parts. */
+  /** A frame that waits for missing fragments. */
   deferred: Uint8Array | undefined
   /** Whether the neighbour has sent content since the last frame to it. */
   ackPending = false
-  /** Whether a frame should leave for the acknowledgement alone. */
+  /** Whether a frame must leave for the acknowledgement alone. */
   ackDue = false
   neighbourSum: NeighbourSum | undefined
-  /** How often the held sum has changed. */
+  /** Number of changes of `neighbourSum`. */
   sumChanges = 0
-  /** How many of the contributors of its sums the node's sums have taken notice of. */
+  /** Number of `decoder.contributors` that `NeighbourSums` has indexed. */
   indexedContributors = 0
-  /** Periods from a frame to its acknowledgement, as last measured. */
+  /** Last measured time from a frame to its acknowledgement, in periods. */
   roundTrip = 0
 
-  /** The frame that is on its way in parts, before which nothing else leaves. */
+  /** The frame that is being sent in fragments; no other frame leaves before it is complete. */
   outgoingTransfer: Transfer | undefined
   #transferCount = 0
   #deferredSequence = 0
@@ -111,19 +111,19 @@ export class Edge {
     this.peer = peer
   }
 
-  /** A frame is about to leave: starts timing its acknowledgement, unless another is being timed. */
+  /** Returns the next sequence number and starts timing its acknowledgement unless another one is being timed. */
   nextSequence(period: number): number {
     this.sent++
     if (this.#timed === undefined) this.#timed = { sequence: this.sent, period }
     return this.sent
   }
 
-  /** Number of the next transfer. */
+  /** Number of the next transfer (1, 2, 3, …). */
   nextTransfer(): number {
     return ++this.#transferCount
   }
 
-  /** The neighbour says that this is the newest frame it received. Older ones may have been lost. */
+  /** Processes the neighbour's acknowledgement of `sequence`. Earlier frames may have been lost. */
   acknowledge(sequence: number, period: number): void {
     if (sequence <= this.acknowledged) return
     this.acknowledged = sequence
@@ -138,13 +138,13 @@ export class Edge {
     return session === this.session && sequence > this.received && sequence >= this.#deferredSequence
   }
 
-  /** A frame came before the last of its parts. The newest one waits. */
+  /** A frame arrived before the last of its fragments. Only the newest such frame is kept. */
   defer(sequence: number, frame: Uint8Array): undefined {
     this.deferred = frame
     this.#deferredSequence = sequence
   }
 
-  /** A new epoch at this end: sums of the old one mean nothing any more. */
+  /** Resets what refers to the previous predictor. */
   switchPredictor(): void {
     this.sumDue = false
     this.sentVersion = -1

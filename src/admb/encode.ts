@@ -1,4 +1,4 @@
-/** Frames into bytes. */
+/** Encoding of frames. */
 import { type Allocate, blockBytes, Writer } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import { type Runs, runsBetween } from './coverage.js'
@@ -8,7 +8,7 @@ import type { PredictorId } from './predictor-id.js'
 
 const NONE: readonly number[] = []
 
-/** @param transfer that in which the frame's vectors go ahead of it, in parts; 0: they are in the frame */
+/** @param transfer number of the transfer whose fragments carry the vectors; 0 if the frame contains them */
 export function encodeFrame(
   frame: SentFrame,
   shapes: Shapes,
@@ -17,7 +17,7 @@ export function encodeFrame(
   allocate?: Allocate,
   transfer = 0
 ): Uint8Array {
-  // Everybody whom the frame mentions must have a place before the list is written.
+  // All contributors of the frame must be in the dictionary before it is written.
   indexOfOrigin(frame.id, table, encoder)
   const coverages: Runs[] = []
   for (const { parent, coverage } of frame.headers) {
@@ -78,7 +78,7 @@ function writeContent(out: Writer, content: Whole | Step): void {
   } else out.blocks(content.sum)
 }
 
-/** Most bytes that a frame's vectors take. */
+/** Upper bound on the encoded size of a frame's vectors, in bytes. */
 export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number {
   const dense = (sum ? 1 : 0) + (content?.kind === 'whole' ? 2 : content ? 1 : 0)
   let bytes = 0
@@ -87,7 +87,7 @@ export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number
   return bytes
 }
 
-/** The place of a predictor's maker; −1 for the starting predictor's. */
+/** Dictionary index of the origin of a predictor; −1 for the starting predictor. */
 function indexOfOrigin(id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): number {
   const origin = table.indexOfOrigin(id)
   return origin < 0 ? origin : encoder.index(origin)

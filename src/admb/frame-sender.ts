@@ -1,5 +1,4 @@
-/** What a node says to its neighbours: whether there is anything, what it is now, and its bytes, in parts where they are many. */
-import type { BufferPool } from './buffers.js'
+/** Composes and encodes the frames of a node, in fragments if they are large. */
 import type { ContributorTable } from './contributors.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
@@ -10,6 +9,7 @@ import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { StreamingSum } from './streaming-sum.js'
 import { fragmentsOf, Transfer } from './transfer.js'
+import type { BufferPool } from './vectors.js'
 
 export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 'allocate'> {
   readonly shapes: Shapes
@@ -41,7 +41,7 @@ export class FrameSender {
     )
   }
 
-  /** The next frame, or part of one, for that neighbour; undefined if there is nothing to say. */
+  /** The next frame or fragment for a neighbour; undefined if there is nothing to send. */
   next(edge: Edge, period: number): Uint8Array | undefined {
     if (edge.outgoingTransfer === undefined) {
       if (!this.hasFrame(edge)) return undefined
@@ -53,7 +53,7 @@ export class FrameSender {
     return transfer?.next()
   }
 
-  /** Sums that went ahead in parts are followed by their frames. */
+  /** Queues the frames that complete sums whose fragments have been sent. */
   finishStreaming({ isStep, destinations }: StreamingSum, period: number): void {
     for (const { edge, transfer } of destinations) {
       if (!isStep) edge.sumDue = true
@@ -64,7 +64,7 @@ export class FrameSender {
     }
   }
 
-  /** What is to be said to a neighbour now, noted as said. */
+  /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
     const { current, sums } = this.#options
     const sequence = edge.nextSequence(period)
@@ -86,9 +86,9 @@ export class FrameSender {
   }
 
   /**
-   * Encodes a frame; if it is large, it is put on its way in parts.
-   * @param streamed the transfer in which its vectors have gone already
-   * @returns the frame's bytes, unless it goes in parts
+   * Encodes a frame. A large one is queued as fragments.
+   * @param streamed number of the transfer in which its vectors have been sent already
+   * @returns the encoded frame; undefined if it was queued in `edge.outgoingTransfer`
    */
   #encode(edge: Edge, frame: SentFrame, streamed?: number): Uint8Array | undefined {
     const { shapes, table, buffers, allocate, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options

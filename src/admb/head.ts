@@ -1,6 +1,6 @@
 /**
- * The announcement of a predictor by its maker, by name alone, for gossip: whoever lacks something that good can fetch it
- * without waiting for the tree, and learns where its maker can be reached should the tree break.
+ * Announcement of a new predictor by its origin, sent by gossip: the predictor id and the origin's addresses. Peers that lack
+ * a predictor this good can fetch it without waiting for the tree, and can dial the origin if the tree is broken.
  */
 import { FrameError, Reader, Writer } from './bytes.js'
 import { FRAME_LIMITS } from './frame.js'
@@ -12,7 +12,7 @@ const MAX_ADDRESS_BYTES = 255
 
 export interface Head {
   readonly id: PredictorId
-  /** Where the maker can be dialled; what exceeds eight addresses of 255 bytes is left out. */
+  /** Addresses of the origin. At most eight of at most 255 bytes are encoded; the rest is left out. */
   readonly addresses: readonly string[]
 }
 
@@ -33,7 +33,7 @@ export function encodeHead({ id, addresses }: Head): Uint8Array {
 export function decodeHead(bytes: Uint8Array): Head {
   const input = new Reader(bytes)
   const version = input.byte()
-  if (version !== HEAD_VERSION) throw new FrameError(`head version ${version} instead of ${HEAD_VERSION}`)
+  if (version !== HEAD_VERSION) throw new FrameError(`head version ${version}; expected ${HEAD_VERSION}`)
   const updates = input.uint()
   const origin = input.string(FRAME_LIMITS.origin)
   const incarnation = input.uint()

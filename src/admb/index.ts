@@ -1,4 +1,4 @@
-/** ADMB as a pure state machine: what the peers, the simulator and the tests drive. */
+/** ADMB as a pure state machine, used by peers, the simulator and tests. */
 
 export { FrameError } from './bytes.js'
 export { isFragment } from './fragments.js'

@@ -1,43 +1,42 @@
-/** The neighbours' newest sums: which of them go together, each gradient in at most one of them, and what they come to. */
+/** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
 import type { Blocks } from '../learner/types.js'
-import type { BufferPool } from './buffers.js'
 import { type Coverage, covered, disjoint, segmentsOf } from './coverage.js'
 import type { Edge, NeighbourSum } from './edge.js'
-import { addInto } from './vectors.js'
+import { addInto, type BufferPool } from './vectors.js'
 
-/** Lists up to that length may hold any share of contributors who are gone. */
+/** Contributor lists up to this length are kept, whatever the share of contributors that have left. */
 const LONG_LIST = 256
 
 export class NeighbourSums {
   readonly #self: number
   readonly #edges: ReadonlyMap<number, Edge>
   readonly #buffers: BufferPool
-  /** The edge whose list has a contributor. */
+  /** The edge whose contributor list contains a contributor. */
   readonly #edgeByContributor = new Map<number, Edge>()
   #areDisjoint = true
   #count = 0
 
-  /** @param self the owner's number in coverages */
+  /** @param self index of this node in coverages */
   constructor(self: number, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
     this.#self = self
     this.#edges = edges
     this.#buffers = buffers
   }
 
-  /** Gradients in all sums that go together. */
+  /** Total number of gradients in the selected sums. */
   get count(): number {
     return this.#count
   }
 
   /**
-   * Whether no contributor is in the lists of two edges, nor the owner in any, as on a tree that stands still: then all held
-   * sums go together.
+   * Whether the contributor lists of all edges are pairwise disjoint and do not contain this node, as on a static tree. Then
+   * all held sums are selected.
    */
   get areDisjoint(): boolean {
     return this.#areDisjoint
   }
 
-  /** Keeps a neighbour's newest sum, unless it contains own gradients: those came back on a cycle. */
+  /** Stores a neighbour's newest sum, unless it contains own gradients, which came back on a cycle. */
   store(edge: Edge, neighbourSum: NeighbourSum): void {
     this.#indexContributors(edge)
     const before = edge.neighbourSum
@@ -51,7 +50,7 @@ export class NeighbourSums {
     this.#recount()
   }
 
-  /** Drops a neighbour's sum, though the edge stays. */
+  /** Drops a neighbour's sum; the edge stays. */
   drop(edge: Edge): void {
     if (edge.neighbourSum === undefined) return
     this.#buffers.give(edge.neighbourSum.sum)
@@ -60,14 +59,14 @@ export class NeighbourSums {
     this.#recount()
   }
 
-  /** An edge has gone. */
+  /** An edge was removed. */
   edgeRemoved(edge: Edge): void {
     if (edge.neighbourSum) this.#buffers.give(edge.neighbourSum.sum)
     this.#reindex()
     this.#recount()
   }
 
-  /** A new epoch: no sum means anything any more. Lists that hold many who left, or who moved, start anew. */
+  /** Drops all sums. Contributor lists with many former contributors, or with overlaps, are reset. */
   switchPredictor(): void {
     const inUse = this.#maxListLength()
     let isStale = !this.#areDisjoint
@@ -85,7 +84,7 @@ export class NeighbourSums {
     this.#reindex()
   }
 
-  /** Length that a list may have for the contributors that are in use. */
+  /** Maximum length of a contributor list, from the number of contributors in use. */
   #maxListLength(): number {
     const isLong = ({ encoder, decoder }: Edge) => Math.max(encoder.size, decoder.contributors.length) > LONG_LIST
     let length = LONG_LIST
@@ -99,11 +98,11 @@ export class NeighbourSums {
   }
 
   /**
-   * Held sums with pairwise disjoint coverages, larger counts first where they overlap.
-   * @param except the edge whose own sum is left out, because the total goes there
+   * Held sums with pairwise disjoint coverages; of overlapping ones, the larger counts are preferred.
+   * @param except edge whose own sum is left out, because the total is sent there
    */
   selected(except?: Edge): NeighbourSum[] {
-    // Of the right length at once: an array that grows takes room for sixteen.
+    // Preallocated: a growing array reserves space for sixteen elements.
     const held: NeighbourSum[] = new Array(this.#edges.size)
     let count = 0
     for (const edge of this.#edges.values()) if (edge !== except && edge.neighbourSum) held[count++] = edge.neighbourSum
@@ -117,7 +116,7 @@ export class NeighbourSums {
     return selected
   }
 
-  /** Whether nothing but what came over that edge itself would go there. */
+  /** Whether no gradients were received over other edges. */
   isEmptyExcept(except: Edge): boolean {
     for (const edge of this.#edges.values())
       if (edge !== except && edge.neighbourSum && edge.neighbourSum.count > 0) return false
@@ -139,7 +138,7 @@ export class NeighbourSums {
     }
   }
 
-  /** Takes in what was added to an edge's list. */
+  /** Indexes contributors that were appended to an edge's list. */
   #indexContributors(edge: Edge): void {
     for (; edge.indexedContributors < edge.decoder.contributors.length; edge.indexedContributors++) {
       const contributor = edge.decoder.contributors[edge.indexedContributors]
@@ -150,7 +149,7 @@ export class NeighbourSums {
   }
 }
 
-/** An own sum and chosen others added up in `sum`, with the coverages of all. */
+/** Writes the total of the own sum and the neighbours' sums to `sum`. @returns its count, and the coverages to unite */
 export function addUp(
   sum: readonly Float32Array[],
   own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },

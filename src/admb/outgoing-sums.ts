@@ -1,17 +1,16 @@
-/** Gradient sums to neighbours: when one is due, and what is in it: own gradients, and what came over the other edges. */
-import type { BufferPool } from './buffers.js'
+/** Gradient sums sent to neighbours (own gradients plus the sums of the other edges), and when they are due. */
 import { runsBetween } from './coverage.js'
 import type { Edge } from './edge.js'
 import type { SentSum } from './frame.js'
 import type { Ledger } from './ledger.js'
 import { addUp, type NeighbourSums } from './neighbour-sums.js'
-import { isFinite32 } from './vectors.js'
+import { type BufferPool, isFinite32 } from './vectors.js'
 
 export class OutgoingSums {
   readonly #ledger: Ledger
   readonly #sums: NeighbourSums
   readonly #buffers: BufferPool
-  /** Counts every change of what sums are made of. */
+  /** Incremented whenever an input of the sums changes. */
   #version = 0
 
   constructor(ledger: Ledger, sums: NeighbourSums, buffers: BufferPool) {
@@ -24,12 +23,15 @@ export class OutgoingSums {
     return this.#version
   }
 
-  /** Something has changed of what sums are made of. */
+  /** An input of the sums has changed. */
   markChanged(): void {
     this.#version++
   }
 
-  /** Whether something changed that the neighbour did not send itself, or the last sum seems lost. Starts the next wait. */
+  /**
+   * Whether a sum is due: because it changed for another reason than the neighbour's own sums, or because the last one seems
+   * lost; in the latter case the backoff advances.
+   */
   isDue(edge: Edge, period: number): boolean {
     const last = edge.lastSum
     if (edge.sentVersion !== this.#version - edge.sumChanges) {
@@ -43,8 +45,8 @@ export class OutgoingSums {
   }
 
   /**
-   * The sum that goes with the frame of that sequence number, noted as sent. Its blocks are to be given back.
-   * @returns undefined if it is not finite, which no neighbour would take
+   * The sum for the frame with this sequence number. Records it as sent. The caller returns its blocks to the pool.
+   * @returns undefined if the sum is not finite, which every neighbour would reject
    */
   sum(edge: Edge, sequence: number, period: number): SentSum | undefined {
     const sum = this.#buffers.take()

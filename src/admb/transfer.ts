@@ -1,4 +1,4 @@
-/** A frame on its way in parts: first its vectors, some blocks at a time, each encoded when it can leave; then the frame itself. */
+/** A frame that is sent in fragments: first its vectors, each fragment encoded when it can leave, then the frame itself. */
 import type { Blocks } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
 import { vectorBytes } from './encode.js'
@@ -12,8 +12,8 @@ export class Transfer {
   readonly #frame: Uint8Array
 
   /**
-   * @param pieces what has not left yet
-   * @param frame the encoded frame, its vectors left out
+   * @param fragments fragments that have not been sent
+   * @param frame the encoded frame, without its vectors
    */
   constructor(session: number, number: number, pieces: readonly Fragment[], frame: Uint8Array) {
     this.#session = session
@@ -22,12 +22,12 @@ export class Transfer {
     this.#frame = frame
   }
 
-  /** Whether nothing but the frame itself is left. */
+  /** Whether only the frame itself is left. */
   get isFrameNext(): boolean {
     return this.#fragments.length === 0
   }
 
-  /** What leaves next. The frame is the last. */
+  /** The next fragment, and finally the frame. */
   next(): Uint8Array {
     const fragment = this.#fragments.shift()
     return fragment === undefined ? this.#frame : encodeFragment(this.#session, this.#number, fragment)
@@ -36,7 +36,7 @@ export class Transfer {
 
 const WHOLE: readonly Fragment[] = []
 
-/** A frame's vectors in pieces of about that many bytes, of one block at least. None if they take no more, or are one block. */
+/** Splits a frame's vectors into fragments of about `bytes` bytes, at least one block each. Empty if splitting is not needed. */
 export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Fragment[] {
   if (vectorBytes(frame, shapes) <= bytes) return WHOLE
   const { content, sum } = frame
