@@ -1,4 +1,4 @@
-/** Outgoing connections and streams, with checks before and explanations after. */
+/** Outgoing connections and streams, with access checks before and explained errors after dialling. */
 import './polyfill.js'
 import type { Connection, PeerId, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -27,8 +27,8 @@ export class Dialer {
   }
 
   /**
-   * A connection to the peer, an existing one where there is one.
-   * @throws NetworkError telling why there is none, or the signal's reason
+   * Returns a connection to the peer, reusing an existing one.
+   * @throws NetworkError with the cause, or the signal's reason
    */
   async dial(target: PeerTarget, signal: AbortSignal): Promise<Connection> {
     const addresses = target.addresses.map(parseAddress)
@@ -43,8 +43,8 @@ export class Dialer {
   }
 
   /**
-   * A stream on a connection.
-   * @throws NetworkError telling why there is none, or the signal's reason
+   * Opens a stream on a connection.
+   * @throws NetworkError with the cause, or the signal's reason
    */
   async openStream(connection: Connection, protocol: string, signal: AbortSignal): Promise<Stream> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.helloTimeoutMs)])
@@ -52,7 +52,7 @@ export class Dialer {
       return await connection.newStream(protocol, { signal: bounded })
     } catch (error) {
       signal.throwIfAborted()
-      // It may be dead without our knowing; the next dial shall not find it.
+      // The connection may be dead; abort it, so that the next dial creates a new one.
       if (bounded.aborted) connection.abort(error as Error)
       const target = `peer ${connection.remotePeer}`
       throw explainStream(error as Error, bounded.aborted, target, this.#self, protocol)
@@ -61,7 +61,7 @@ export class Dialer {
 
   async #connect(to: PeerId | Multiaddr[], name: string, signal: AbortSignal): Promise<Connection> {
     try {
-      // libp2p bounds each address' time by itself (see `createHost`), and then tells how far it came.
+      // libp2p limits the time per address (see `createHost`) and reports how far each attempt got.
       return await this.#host.dial(to, { signal })
     } catch (error) {
       signal.throwIfAborted()

@@ -1,7 +1,7 @@
 /**
- * Node 20 has no global `WebSocket`, with which libp2p dials; the package `ws`, with which it listens, has one. libp2p begins to
- * read a moment after `open`, and what came with the last bytes of the opening would be lost, such as the nonce that a network
- * key begins with: so nothing is handed over until then.
+ * A global `WebSocket`, which Node.js 20 lacks and libp2p uses for dialling, from the package `ws`. libp2p starts to read a moment
+ * after `open`, so the socket is paused until then: data that arrives with the last bytes of the HTTP upgrade (such as the nonce
+ * of a network key) would be lost otherwise.
  */
 import { WebSocket } from 'ws'
 

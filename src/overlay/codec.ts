@@ -1,6 +1,6 @@
 /**
- * Byte layout of overlay messages and beacons (docs/protocol-overlay.md). Decoding validates everything that can be
- * judged without state; what depends on state (who may send what) is judged by the node.
+ * Encoding of overlay messages and beacons (docs/protocol-overlay.md). Decoding validates everything that does not depend on
+ * state; the node checks which messages a peer may send.
  */
 import { type Beacon, BYE_REASONS, type OverlayMessage, REFUSE_REASONS, type Summary } from './messages.js'
 import { MAX_PATH, MAX_SUBTREE, OverlayMessageError, Reader, Writer } from './wire.js'
@@ -8,7 +8,7 @@ import { MAX_PATH, MAX_SUBTREE, OverlayMessageError, Reader, Writer } from './wi
 /** First byte of every message and beacon. */
 export const OVERLAY_VERSION = 1
 
-/** Longest frame that can be well formed, in bytes; a driver refuses longer ones unread. */
+/** Maximum size of a well-formed message, in bytes; the driver rejects longer ones unread. */
 export const MAX_OVERLAY_FRAME = 1 << 20
 
 const KINDS = [
@@ -25,7 +25,7 @@ const KINDS = [
   'bye'
 ] as const satisfies readonly OverlayMessage['kind'][]
 
-/** @throws {OverlayMessageError} if a field is beyond its limits. */
+/** @throws {OverlayMessageError} if a field exceeds its limits. */
 export function encodeMessage(message: OverlayMessage): Uint8Array {
   const out = new Writer()
   out.byte(OVERLAY_VERSION)
@@ -79,7 +79,7 @@ export function decodeMessage(bytes: Uint8Array): OverlayMessage {
   return message
 }
 
-/** @throws {OverlayMessageError} if a field is beyond its limits. */
+/** @throws {OverlayMessageError} if a field exceeds its limits. */
 export function encodeBeacon(beacon: Beacon): Uint8Array {
   const out = new Writer()
   out.byte(OVERLAY_VERSION)
@@ -97,11 +97,13 @@ export function decodeBeacon(bytes: Uint8Array): Beacon {
 }
 
 function open(bytes: Uint8Array): Reader {
-  if (bytes.length > MAX_OVERLAY_FRAME) throw new OverlayMessageError(`frame of ${bytes.length} bytes is too long`)
+  if (bytes.length > MAX_OVERLAY_FRAME) {
+    throw new OverlayMessageError(`message of ${bytes.length} bytes; at most ${MAX_OVERLAY_FRAME} are allowed`)
+  }
   const input = new Reader(bytes)
   const version = input.byte('version')
   if (version !== OVERLAY_VERSION) {
-    throw new OverlayMessageError(`overlay version ${version}, this peer speaks ${OVERLAY_VERSION}`)
+    throw new OverlayMessageError(`overlay version ${version}; expected ${OVERLAY_VERSION}`)
   }
   return input
 }

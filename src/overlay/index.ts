@@ -1,5 +1,5 @@
 /**
- * The acyclic, degree-bounded overlay: what the network and the simulator use of it.
+ * The acyclic, degree-bounded overlay, used by the peer and the simulator.
  */
 export {
   decodeBeacon,

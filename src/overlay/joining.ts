@@ -1,13 +1,13 @@
 /**
- * Joining as the newcomer: whom to ask, following redirects, becoming a child. Only an unfrozen root does this, one
- * attempt at a time (overlay rule 1).
+ * The joining side: which peer to ask, following redirects, becoming a child. Only an unfrozen root joins, with one attempt at
+ * a time (overlay rule 1).
  */
 import { type Contact, isOlder, type PeerKey, sameLabel } from './label.js'
 import type { Accept, Redirect, Refuse } from './messages.js'
 import { closesCycle, isPathFrom, relabel } from './relabelling.js'
 import type { Attempt, State } from './state.js'
 
-/** Starts an attempt if this node may join and knows whom to ask. */
+/** Starts an attempt if the node may join and there is a peer to ask. */
 export function seek(state: State, now: number): void {
   if (!maySeek(state)) return
   const excluded = (peer: PeerKey): boolean =>
@@ -23,7 +23,7 @@ export function seek(state: State, now: number): void {
   if (target !== undefined) dial(state, now, target, target.peer, 0)
 }
 
-/** When `seek` may next find somebody, if nothing happens before. */
+/** When `seek` may next start an attempt if no other event occurs. */
 export function nextSeek(state: State, now: number): number {
   return maySeek(state) ? state.book.nextDue(now, state.label) : Number.POSITIVE_INFINITY
 }
@@ -39,12 +39,12 @@ function dial(state: State, now: number, to: Contact, origin: PeerKey, hops: num
   state.push({ kind: 'open', session, peer: to.peer, addresses })
 }
 
-/** The session of the attempt stands: ask. */
+/** The session of the attempt is open: sends JOIN. */
 export function onOpened(state: State, attempt: Attempt): void {
   state.send(attempt.session, { kind: 'join', label: state.label, addresses: state.self.addresses })
 }
 
-/** The attempt came to nothing, and its session has ended or been closed. */
+/** The attempt failed; its session has ended or been closed. */
 export function joinFailed(state: State, now: number): void {
   const { attempt } = state
   if (attempt === undefined) return
@@ -53,7 +53,7 @@ export function joinFailed(state: State, now: number): void {
   if (attempt.origin !== attempt.peer) state.book.joinFailed(now, attempt.origin)
 }
 
-/** Becomes a child. Answers false if the acceptance breaks the rules. */
+/** Becomes a child. Returns false if the ACCEPT violates the protocol. */
 export function onAccept(state: State, now: number, attempt: Attempt, message: Accept): boolean {
   const { label, path } = message
   if (!isOlder(label, state.label) || !isPathFrom(path, label, attempt.peer)) return false
@@ -94,7 +94,7 @@ export function onRefuse(state: State, now: number, attempt: Attempt, message: R
   state.attempt = undefined
   const same = sameLabel(label, state.label)
   if (!same && label.root !== state.settings.self && label.root !== attempt.peer) {
-    // The refuser's root should hear of our older fragment (or is one that we can join), so it is worth asking.
+    // Ask the refuser's root: it either learns about this older tree fragment or is older itself.
     state.book.addCandidate(label.root, rootAddresses)
     state.book.recordLabel(now, label, rootAddresses)
   }

@@ -1,6 +1,6 @@
 /**
- * The peers that this node could join: heard of by beacons, offered by the driver, or named by other peers. Keeps each
- * one's last known label, and how long to leave it alone after failures and misbehaviour. Bounded.
+ * Peers that this node could join: roots from beacons, candidates from the driver, and peers mentioned by other peers. Stores
+ * the last known label of each, and backoffs after failures and violations. Bounded.
  */
 import { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './label.js'
 import type { OverlayTimers } from './options.js'
@@ -8,19 +8,19 @@ import type { OverlayTimers } from './options.js'
 interface KnownPeer {
   addresses: readonly string[]
   label: Label | undefined
-  /** When `label` was learnt. */
+  /** When `label` was received. */
   labelReceivedAt: number
-  /** Worth asking without having heard its label. */
+  /** Whether it may be asked although its label is unknown. */
   isCandidate: boolean
-  /** Dials and joins failed in a row. */
+  /** Consecutive failed dials and joins. */
   failures: number
-  /** Times in a row that its fragment was not older. */
+  /** Consecutive refusals because its tree fragment was not older. */
   refusals: number
-  /** Lies, invalid frames and accept-then-drop since the last edge that lasted. */
+  /** Violations, and edges that it dropped soon after accepting, since the last edge that lasted. */
   strikes: number
-  /** Not to be dialled before this time. */
+  /** Do not dial before this time. */
   notBefore: number
-  /** Not to be talked to at all before this time. */
+  /** Reject all its sessions before this time. */
   bannedUntil: number
 }
 
@@ -36,7 +36,7 @@ export class PeerBook {
     this.#random = random
   }
 
-  /** A root's label, from a beacon or from the root itself. A label not heard before is worth trying at once. */
+  /** Records a root's label, from a beacon or from the root itself. A new label resets the backoff. */
   recordLabel(now: number, label: Label, addresses: readonly string[]): void {
     const known = this.#touch(label.root, addresses)
     const isNew = known.label === undefined || !sameLabel(known.label, label)
@@ -45,7 +45,7 @@ export class PeerBook {
     known.labelReceivedAt = now
   }
 
-  /** A peer that may be asked though its label is unknown. */
+  /** Adds a peer that may be asked although its label is unknown. */
   addCandidate(peer: PeerKey, addresses: readonly string[]): void {
     this.#touch(peer, addresses).isCandidate = true
   }
@@ -66,7 +66,7 @@ export class PeerBook {
     return this.#due(this.#known.get(peer)) > now
   }
 
-  /** A dial or join failed: wait 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. */
+  /** A dial or join failed: back off for 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. */
   joinFailed(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.failures += 1
@@ -74,7 +74,7 @@ export class PeerBook {
     known.notBefore = now + this.#jitter(Math.min(wait, this.#timers.backoffMax))
   }
 
-  /** The peer's fragment is not older than ours: ask again after 0.8 s, 1.6 s … 8 s, if it is our own only after 32 s. */
+  /** The peer's tree fragment is not older: retry after 0.8 s, 1.6 s … 8 s, or after 32 s if it is this node's own. */
   notOlder(now: number, peer: PeerKey, same: boolean): void {
     const { backoffMin, backoffMax } = this.#timers
     const known = this.#touch(peer)
@@ -84,20 +84,20 @@ export class PeerBook {
     known.notBefore = now + this.#jitter(same ? 4 * backoffMax : wait)
   }
 
-  /** The peer accepted us and then let us down soon: leave it alone, four times longer each time. */
+  /** The peer accepted this node and soon dropped it: avoid it, four times longer each time. */
   edgeDropped(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.notBefore = now + this.#jitter(this.#strike(known))
   }
 
-  /** The peer lied or sent invalid frames: also refuse what it sends. */
+  /** The peer violated the protocol: neither dial it nor accept its sessions. */
   ban(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.bannedUntil = now + this.#strike(known)
     known.notBefore = known.bannedUntil
   }
 
-  /** An edge with the peer has lasted. */
+  /** An edge with the peer lasted. */
   edgeLasted(peer: PeerKey): void {
     const known = this.#known.get(peer)
     if (known === undefined) return
@@ -105,7 +105,7 @@ export class PeerBook {
     known.strikes = 0
   }
 
-  /** Our own label became younger, so that earlier answers mean nothing any more: those who did no wrong may be asked. */
+  /** This node's label became younger, which invalidates earlier refusals. */
   resetRefusals(): void {
     for (const known of this.#known.values()) {
       known.refusals = 0
@@ -113,7 +113,7 @@ export class PeerBook {
     }
   }
 
-  /** Whom to join now: the root of the oldest fragment that is older than `own`, else a candidate worth asking. */
+  /** The peer to join now: the root of the oldest known tree fragment older than `own`, otherwise a candidate. */
   choose(now: number, own: Label, excluded: (peer: PeerKey) => boolean): Contact | undefined {
     let oldest: Label | undefined
     let candidate: PeerKey | undefined
@@ -133,7 +133,7 @@ export class PeerBook {
     return peer === undefined ? undefined : this.contact(peer)
   }
 
-  /** When `choose` may next have an answer, if nothing happens before. */
+  /** When `choose` may next return a peer if no other event occurs. */
   nextDue(now: number, own: Label): number {
     let next = Number.POSITIVE_INFINITY
     for (const known of this.#known.values()) {
@@ -163,13 +163,13 @@ export class PeerBook {
     } else {
       this.#known.delete(peer)
     }
-    // Re-inserted, so that the map runs from the longest untouched to the latest.
+    // Re-inserted, so that the map is in order of last use.
     this.#known.set(peer, known)
     if (addresses.length > 0) known.addresses = addresses
     return known
   }
 
-  /** Drops the longest untouched peer, strangers before candidates and culprits. */
+  /** Evicts the least recently used peer, if possible one that is neither a candidate nor has strikes. */
   #evict(): void {
     let evicted: PeerKey | undefined
     for (const [peer, known] of this.#known) {

@@ -1,6 +1,6 @@
 /**
- * A node's sessions: who may say what on each, and what follows when one ends. The rules that the messages trigger live
- * elsewhere.
+ * The sessions of a node: which messages are legal on each, and the consequences of its end. The rules for the messages are
+ * in the other modules.
  */
 import { onJoin } from './accepting.js'
 import { onOffer } from './balancing.js'
@@ -18,7 +18,7 @@ export interface Neighbour {
   readonly peer: PeerKey
 }
 
-/** Every session that this node holds: edges, the attempt, and those that have not spoken yet. */
+/** All sessions of a node: edges, the join attempt, and inbound sessions without a JOIN. */
 export function heldSessions(state: State): Neighbour[] {
   const { children, parent, attempt, inbound } = state
   const held: Neighbour[] = [...children]
@@ -28,7 +28,7 @@ export function heldSessions(state: State): Neighbour[] {
   return held
 }
 
-/** Hands a message to the rule it belongs to. A peer that says what it may not say now is cut off. */
+/** Passes a message to its handler. A peer that sends an illegal message is banned. */
 export function dispatch(state: State, now: number, session: SessionId, message: OverlayMessage): void {
   const { parent, attempt } = state
   const child = state.children.get(session)
@@ -90,20 +90,20 @@ function onAcceptorMessage(state: State, now: number, attempt: Attempt, message:
   }
 }
 
-/** Gives a session up, with a goodbye. */
+/** Ends a session with a BYE. */
 export function endSession(state: State, now: number, session: SessionId, reason: ByeReason): void {
   state.closeWithBye(session, reason)
   release(state, now, session, reason)
 }
 
-/** Forgets a session that has ended, with all that follows. */
+/** Drops a session that has ended, and handles the consequences. */
 export function release(state: State, now: number, session: SessionId, reason: EdgeEnd): void {
   if (state.parent?.session === session) becomeRoot(state, now, reason)
   else if (state.attempt?.session === session) joinFailed(state, now)
   else if (!state.inbound.delete(session)) state.dropChild(now, session, reason)
 }
 
-/** Ends every session with a peer that broke the rules, and leaves it alone for a while. */
+/** Ends all sessions with a peer that violated the protocol, and bans it. */
 export function banPeer(state: State, now: number, peer: PeerKey, reason: 'violation' | 'banned'): void {
   for (const held of heldSessions(state)) {
     if (held.peer !== peer) continue

@@ -5,7 +5,7 @@
 
 import { z } from 'zod'
 import { CodedError } from '../base/errors.js'
-import { NAME_PATTERN } from './name.js'
+import { NAME_PATTERN } from './types.js'
 
 /** Neighbours told of at most; a peer with more tells of the first ones. */
 export const MAX_NEIGHBOURS = 64
