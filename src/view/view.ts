@@ -1,6 +1,6 @@
 /**
- * One peer's knowledge of the whole network, from the statuses that reach it: a table, an event line, curves. It is bounded
- * whatever the others send, and has no clock: whoever feeds it tells the time (ms since the epoch, never going back).
+ * View of the whole network, built from received statuses: a table of peers, an event log, loss curves. Its size is bounded
+ * whatever the peers send. It has no clock: callers pass the time (ms since the epoch, monotonic).
  */
 import { EventLog } from './event-log.js'
 import { FailureDetector } from './failure-detector.js'
@@ -9,11 +9,11 @@ import { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
 import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
 
-/** Peers known at most; further ones are not taken in until others are forgotten. */
+/** Maximum number of peers; further ones are ignored until others are removed. */
 export const MAX_PEERS = 1000
-/** A peer is forgotten so long after its last status, in milliseconds. */
+/** A peer is removed this long after its last status, in ms. */
 export const FORGET_MS = 5 * 60 * 1000
-/** Peers whose curves are part of a snapshot: more lines than that are no picture. */
+/** Number of peers whose curves are part of a snapshot; more lines would be unreadable. */
 export const CURVES_SHOWN = 32
 
 export class NetworkView {
@@ -23,24 +23,24 @@ export class NetworkView {
   readonly #groups = new Groups()
   readonly #failures = new FailureDetector(this.#log)
   readonly #listeners = new Set<(update: NetworkUpdate) => void>()
-  /** Rows that the listeners have not got yet. */
+  /** Rows that have changed since the last update. */
   readonly #changed = new Set<string>()
   #gone: string[] = []
   #references: readonly Reference[] = []
   #referencesChanged = false
   #at = 0
 
-  /** @param self whose knowledge it is; undefined for an onlooker's */
+  /** @param self id of the viewing peer; undefined for an observer */
   constructor(self?: string) {
     this.self = self
   }
 
-  /** How many peers are known, the silent ones included. */
+  /** Number of peers, including silent ones. */
   get size(): number {
     return this.#records.size
   }
 
-  /** A peer's status, which that peer has signed. */
+  /** Processes the status of a peer, signed by that peer. */
   receive(id: string, status: NetworkStatus, now: number): void {
     this.#at = Math.max(this.#at, now)
     const known = this.#records.get(id)
@@ -52,7 +52,7 @@ export class NetworkView {
       const before = known.status
       if (status.incarnation < before.incarnation) return
       const restarted = status.incarnation > before.incarnation || status.started !== before.started
-      // Gossip may bring what is older later.
+      // Gossip can deliver statuses out of order.
       if (!restarted && (known.left || status.uptime < before.uptime)) return
       known.receive(status, now)
       if (status.leaving) {
@@ -66,19 +66,19 @@ export class NetworkView {
     this.#changed.add(id)
   }
 
-  /** A peer that this one does not learn with, or that does not want to. */
+  /** Logs that a peer was refused. */
   refused(id: string, reason: string, now: number): void {
     this.#at = Math.max(this.#at, now)
     this.#log.add(now, 'refused', id === '' ? [] : [id], reason.slice(0, 300))
   }
 
-  /** What the inputs come to without a network, once somebody has found out. */
+  /** Sets the reference curves. */
   setReferences(references: readonly Reference[]): void {
     this.#references = references
     this.#referencesChanged = true
   }
 
-  /** Draws conclusions, and tells the listeners what is new. To be called a few times a second. */
+  /** Updates derived state and notifies the listeners. Call it a few times a second. */
   tick(now: number): void {
     this.#at = Math.max(this.#at, now)
     this.#updateLiveness(now)
@@ -102,7 +102,7 @@ export class NetworkView {
     }
   }
 
-  /** @returns ends the subscription */
+  /** @returns a function that ends the subscription */
   subscribe(listener: (update: NetworkUpdate) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -114,10 +114,10 @@ export class NetworkView {
 
   #updateLiveness(now: number): void {
     for (const record of this.#records.values()) {
-      const { id, alive: fresh, lastSeen } = record
+      const { id, alive: wasAlive, lastSeen } = record
       record.alive = record.isAlive(now)
-      if (record.alive !== fresh) this.#changed.add(id)
-      if (fresh && !record.alive && !record.left) this.#failures.silent(id, now)
+      if (record.alive !== wasAlive) this.#changed.add(id)
+      if (wasAlive && !record.alive && !record.left) this.#failures.silent(id, now)
       if (now - lastSeen <= FORGET_MS) continue
       this.#records.delete(id)
       this.#groups.forget(id)

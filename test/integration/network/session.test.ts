@@ -57,7 +57,7 @@ describe('a session between two peers', () => {
     const sent = a.sendFrame(pattern(3_000_000, 4)).then(() => {
       consumed = true
     })
-    await assert.rejects(a.sendFrame(new Uint8Array(1)), /a frame is on its way/)
+    await assert.rejects(a.sendFrame(new Uint8Array(1)), /the last frame has not been consumed/)
     a.sendControl(Uint8Array.of(1))
     await until(() => atB.controls.length === 1)
     await new Promise(resolve => setTimeout(resolve, 100))
@@ -90,7 +90,7 @@ describe('a session between two peers', () => {
     await until(() => atB.frames.length === 1)
     for (const [i, part] of parts.entries()) assert.ok(Buffer.from(part).equals(atB.parts[i]), `part ${i}`)
     assert.equal(consumed, false)
-    await assert.rejects(a.sendFragment(new Uint8Array(1)), /a frame is on its way/)
+    await assert.rejects(a.sendFragment(new Uint8Array(1)), /the last frame has not been consumed/)
     done()
     await sent
     await a.sendFragment(new Uint8Array(1))
@@ -112,7 +112,7 @@ describe('a session between two peers', () => {
       // That it was sent says nothing of whether it was taken.
       for (const length of lengths.slice(1, -1)) await a.sendFragment(new Uint8Array(length))
       await assert.rejects(a.sendFrame(new Uint8Array(lengths.at(-1) as number)), SessionClosedError)
-      assert.match(await atB.closed, /bytes of parts and \d+ more, 1000 is the most/)
+      assert.match(await atB.closed, /bytes of fragments and \d+ more; the maximum is 1000/)
     }
     const [a, b] = await openSession(await peers.start(), await peers.start({ maxFrameBytes: 1000 }))
     a.start(new Recorder())
@@ -148,7 +148,7 @@ describe('a session between two peers', () => {
     b.close('moved to another parent')
     await assert.rejects(sent, SessionClosedError)
     assert.equal(await atB.closed, 'moved to another parent')
-    assert.equal(await atA.closed, 'the other end says: moved to another parent')
+    assert.equal(await atA.closed, 'closed by the other end: moved to another parent')
     assert.equal(a.writable, false)
     await assert.rejects(a.sendFrame(new Uint8Array(1)), SessionClosedError)
     a.sendControl(Uint8Array.of(1))
@@ -176,7 +176,7 @@ describe('a session between two peers', () => {
     a.start(atA)
     b.start(atB)
     await assert.rejects(a.sendFrame(new Uint8Array(1001)), SessionClosedError)
-    assert.match(await atB.closed, /a frame of 1001 bytes is announced, 1000 is the most/)
+    assert.match(await atB.closed, /a frame of 1001 bytes is announced; the maximum is 1000/)
     assert.ok(peers.logs.some(line => line.includes(one.id) && line.includes('1001 bytes')))
     await assert.rejects(two.open(targetOf(one), soon()), /banned for/)
   })
@@ -235,12 +235,12 @@ describe('a session between two peers', () => {
       const peer = await peers.start({ limits: { helloTimeoutMs: 300 } })
       await assert.rejects(
         peer.open({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
-        /does not speak \/admb\/edge\/1/
+        /does not support \/admb\/edge\/1/
       )
       const address = multiaddr(peer.addresses[0])
       const silent = await stranger.dialProtocol(address, '/admb/edge/1')
       await new Promise(resolve => silent.addEventListener('close', resolve))
-      assert.ok(peers.logs.some(line => line.includes('said no hello within 300 ms')))
+      assert.ok(peers.logs.some(line => line.includes('sent no hello within 300 ms')))
       const garbage = await stranger.dialProtocol(address, '/admb/edge/1')
       const ended = new Promise(resolve => garbage.addEventListener('close', resolve))
       garbage.send(pattern(1000, 7))
@@ -248,7 +248,7 @@ describe('a session between two peers', () => {
       await ended
       await assert.rejects(
         peer.connect({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
-        /is not wanted here \(banned/
+        /is denied \(banned/
       )
     } finally {
       await stranger.stop()

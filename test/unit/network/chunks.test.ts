@@ -84,7 +84,7 @@ describe('chunk framing', () => {
       new DataView(bytes.buffer).setUint32(4, length, true)
       return bytes
     }
-    assert.throws(() => decode([header(ChunkKind.control, maxControlBytes + 1)]), /65537 bytes, 65536 is the most/)
+    assert.throws(() => decode([header(ChunkKind.control, maxControlBytes + 1)]), /65537 bytes; the maximum is 65536/)
     assert.throws(() => decode([header(ChunkKind.data, maxDataBytes + 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.consumed, 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.control | 0x100, 0)]), /unknown chunk header 0201/)

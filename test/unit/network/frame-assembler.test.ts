@@ -42,15 +42,15 @@ describe('a frame assembler', () => {
     for (const assembler of assemblers) assembler.begin(2 ** 30)
     const allocated = process.memoryUsage().arrayBuffers - before
     assert.ok(allocated <= 2 ** 26, `${allocated} bytes`)
-    assert.throws(() => assemblers[0].begin(1), /a frame begins inside another/)
+    assert.throws(() => assemblers[0].begin(1), /a frame starts inside another/)
   })
 
   it('refuses what was not announced', () => {
     const assembler = new FrameAssembler(10)
     assert.throws(() => assembler.append(Uint8Array.of(1)), ProtocolViolationError)
-    assert.throws(() => assembler.begin(11), /a frame of 11 bytes is announced, 10 is the most/)
+    assert.throws(() => assembler.begin(11), /a frame of 11 bytes is announced; the maximum is 10/)
     assert.throws(() => assembler.begin(2 ** 70), ProtocolViolationError)
     assembler.begin(2)
-    assert.throws(() => assembler.append(new Uint8Array(3)), /a frame of 2 bytes holds more than that/)
+    assert.throws(() => assembler.append(new Uint8Array(3)), /more data than the announced 2 bytes/)
   })
 })

@@ -61,7 +61,7 @@ describe('overlay codec', () => {
   it('names what is wrong with a frame', () => {
     const cases: [number[], RegExp][] = [
       [[], /truncated version/],
-      [[2, 8], /overlay version 2, this peer speaks 1/],
+      [[2, 8], /overlay version 2; expected 1/],
       [[1, 11], /unknown message kind 11/],
       [[1, 8, 0], /1 trailing bytes/],
       [[1, 10, 99], /unknown goodbye reason 99/],

@@ -351,7 +351,7 @@ describe('overlay node: moving, leaving, options', () => {
     const wrong = (more: object, what: RegExp): void => {
       assert.throws(() => make('me', more), { name: 'OverlayOptionError', message: what })
     }
-    wrong({ degree: 1 }, /degree must be a whole number from 2 to 255, not 1/)
+    wrong({ degree: 1 }, /degree must be an integer from 2 to 255, not 1/)
     wrong({ self: 'a b' }, /self must be/)
     wrong({ now: Number.NaN }, /now must be/)
     wrong({ timers: { dead: 500 } }, /timers.dead \(500\) must exceed timers.heartbeat/)
