@@ -23,9 +23,9 @@ export interface Link {
   /** Whether each end holds the session. */
   readonly up: [boolean, boolean]
   /** Frames on their way to each end. */
-  readonly bags: [Uint8Array[], Uint8Array[]]
+  readonly inFlight: [Uint8Array[], Uint8Array[]]
   /** Parts sent to each end since the last frame. */
-  readonly ahead: [number, number]
+  readonly fragmentsAhead: [number, number]
 }
 
 interface Host {
@@ -51,13 +51,13 @@ export interface WorldOptions {
 }
 
 /** How an input's gradient comes: all of it at once, block by block, or block by block and then otherwise after all. */
-export type Coming = 'whole' | 'blocks' | 'revoked'
+export type Delivery = 'whole' | 'blocks' | 'revoked'
 
 export class World {
   readonly hosts: Host[]
   readonly links = new Map<number, Link>()
   /** Inputs so far: where, at which predictor, by whom. */
-  readonly taken: {
+  readonly inputs: {
     readonly host: number
     readonly incarnation: number
     readonly at: string
@@ -88,37 +88,37 @@ export class World {
   }
 
   /** One own input at a host; nothing when the toy model is used up. */
-  input(h: number, coming: Coming = 'whole', isPeriodOver = true): void {
+  input(h: number, coming: Delivery = 'whole', isPeriodOver = true): void {
     const host = this.hosts[h]
-    const i = this.taken.length
+    const i = this.inputs.length
     if (i >= this.#inputs) return
     const at = formatId(host.node.predictor.id)
-    this.taken.push({ host: h, incarnation: host.incarnation, at, period: host.period })
+    this.inputs.push({ host: h, incarnation: host.incarnation, at, period: host.period })
     if (coming !== 'whole') host.node.startStreaming(1, this.#linksOf(h).keys(), isPeriodOver)
-    if (coming === 'revoked') this.#revoke(h, i)
+    if (coming === 'revoked') this.#streamAndCancel(h, i)
     addToyGradient(host.node.accumulator, i)
-    if (coming === 'blocks') this.#leaveEarly(h)
+    if (coming === 'blocks') this.#streamBlocks(h)
     host.node.added(1)
     this.#observe(h)
   }
 
   /** Blocks leave as they come, the last one first. */
-  #leaveEarly(h: number): void {
+  #streamBlocks(h: number): void {
     const { node } = this.hosts[h]
     for (const block of [2, 1, 0]) {
       for (const { edge, bytes } of node.blockReady(block)) {
         const link = this.links.get(edge) as Link
-        this.#sent(link, link.ends[0] === h ? 1 : 0, bytes)
+        this.#enqueue(link, link.ends[0] === h ? 1 : 0, bytes)
       }
     }
   }
 
   /** Another gradient leaves than the one that counts in the end. */
-  #revoke(h: number, i: number): void {
+  #streamAndCancel(h: number, i: number): void {
     const { node } = this.hosts[h]
     const before = node.accumulator.map(block => block.slice())
     addToyGradient(node.accumulator, (i + 1) % this.#inputs)
-    this.#leaveEarly(h)
+    this.#streamBlocks(h)
     node.cancelStreaming()
     for (const [k, block] of before.entries()) node.accumulator[k].set(block)
   }
@@ -153,10 +153,10 @@ export class World {
 
   connect(a: number, b: number): Link {
     const number = ++this.#sessions
-    const link: Link = { number, ends: [a, b], up: [true, true], bags: [[], []], ahead: [0, 0] }
+    const link: Link = { number, ends: [a, b], up: [true, true], inFlight: [[], []], fragmentsAhead: [0, 0] }
     this.links.set(number, link)
-    this.#keepsOwn(a, () => this.hosts[a].node.connect(number, number, this.hosts[b].origin))
-    this.#keepsOwn(b, () => this.hosts[b].node.connect(number, number, this.hosts[a].origin))
+    this.#assertKeepsOwn(a, () => this.hosts[a].node.connect(number, number, this.hosts[b].origin))
+    this.#assertKeepsOwn(b, () => this.hosts[b].node.connect(number, number, this.hosts[a].origin))
     return link
   }
 
@@ -165,7 +165,7 @@ export class World {
     if (link.up[side]) {
       link.up[side] = false
       const h = link.ends[side]
-      this.#keepsOwn(h, () => this.hosts[h].node.disconnect(link.number))
+      this.#assertKeepsOwn(h, () => this.hosts[h].node.disconnect(link.number))
     }
     if (!link.up[0] && !link.up[1]) this.links.delete(link.number)
   }
@@ -175,20 +175,20 @@ export class World {
     if (!link.up[side]) return false
     const frame = this.hosts[link.ends[side]].node.frame(link.number)
     if (frame === undefined) return false
-    this.#sent(link, (1 - side) as 0 | 1, frame)
+    this.#enqueue(link, (1 - side) as 0 | 1, frame)
     return true
   }
 
-  #sent(link: Link, to: 0 | 1, frame: Uint8Array): void {
-    link.bags[to].push(frame)
-    link.ahead[to] = isFragment(frame) ? link.ahead[to] + 1 : 0
+  #enqueue(link: Link, to: 0 | 1, frame: Uint8Array): void {
+    link.inFlight[to].push(frame)
+    link.fragmentsAhead[to] = isFragment(frame) ? link.fragmentsAhead[to] + 1 : 0
     // Of the three blocks of w, four times, and the one of the state: see maximumFrameBytes.
-    assert.ok(link.ahead[to] <= 13, `${link.ahead[to]} parts without a frame`)
+    assert.ok(link.fragmentsAhead[to] <= 13, `${link.fragmentsAhead[to]} parts without a frame`)
   }
 
   /** Delivers one of the frames on the way to that end, perhaps twice. */
   deliver(link: Link, side: 0 | 1, which: number, twice: boolean): void {
-    const bag = link.bags[side]
+    const bag = link.inFlight[side]
     if (bag.length === 0) return
     const [frame] = bag.splice(which % bag.length, 1)
     if (!link.up[side]) return
@@ -217,7 +217,7 @@ export class World {
         for (const side of [0, 1] as const) more = this.send(link, side) || more
       }
       for (const link of this.links.values()) {
-        for (const side of [0, 1] as const) while (link.bags[side].length > 0) this.deliver(link, side, 0, false)
+        for (const side of [0, 1] as const) while (link.inFlight[side].length > 0) this.deliver(link, side, 0, false)
       }
     }
   }
@@ -241,7 +241,7 @@ export class World {
   }
 
   /** Property 11: rewiring loses no own gradients; unless an update takes them, which a sum that is gone may have stood in the way of. */
-  #keepsOwn(h: number, action: () => void): void {
+  #assertKeepsOwn(h: number, action: () => void): void {
     const { node } = this.hosts[h]
     const { ownGradients, predictor } = node
     action()
@@ -258,7 +258,7 @@ export class World {
       if (held === undefined) continue
       // Nothing that was taken back, nor what nobody ever took.
       assert.ok(
-        held.sum[0].findLastIndex(uses => uses !== 0) < this.taken.length,
+        held.sum[0].findLastIndex(uses => uses !== 0) < this.inputs.length,
         'a sum holds an input that nobody took'
       )
       // Property 5: no echo.
@@ -299,7 +299,7 @@ export class World {
     // Property 3: purity.
     batch.sum[0].forEach((uses, i) => {
       if (uses === 0) return
-      const { at } = this.taken[i]
+      const { at } = this.inputs[i]
       if (this.#options.carry === 0) assert.equal(at, formatId(header.parent), 'a gradient of another predictor')
     })
     assert.equal(header.id.origin, host.origin)

@@ -12,7 +12,7 @@ export const hello = {
     ['batch', '512']
   ] as [string, string][]
 }
-export const soon = () => AbortSignal.timeout(10_000)
+export const timeout = () => AbortSignal.timeout(10_000)
 
 /** Starts peers and stops them. `logs` holds the warnings of all. */
 export class Peers {
@@ -46,13 +46,13 @@ export const targetOf = (network: Network) => ({ id: network.id, addresses: netw
 /** A session between two peers, not yet started at either end. */
 export async function openSession(from: Network, to: Network): Promise<[Session, Session]> {
   const inbound = new Promise<Session>(resolve => to.onSession(resolve))
-  return [await from.open(targetOf(to), soon()), await inbound]
+  return [await from.open(targetOf(to), timeout()), await inbound]
 }
 
 /** Handlers that record everything and wait for nothing. */
 export class Recorder implements SessionHandlers {
   readonly controls: Uint8Array[] = []
-  readonly parts: Uint8Array[] = []
+  readonly fragments: Uint8Array[] = []
   readonly frames: Uint8Array[] = []
   readonly closed: Promise<string>
   close!: (reason: string) => void
@@ -68,7 +68,7 @@ export class Recorder implements SessionHandlers {
   }
 
   fragment(part: Uint8Array): void {
-    this.parts.push(part)
+    this.fragments.push(part)
   }
 
   frame(frame: Uint8Array): void | Promise<void> {

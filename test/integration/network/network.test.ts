@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import * as errors from '../../../src/network/errors.js'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { PeerEvent } from '../../../src/network/peer-table.js'
-import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
+import { hello, openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 describe('a network', () => {
   const peers = new Peers()
@@ -13,8 +13,8 @@ describe('a network', () => {
     const [one, two] = [await peers.start(), await peers.start()]
     assert.ok(two.addresses[0].endsWith(`/p2p/${two.id}`))
     const bare = two.addresses[0].replace(/\/p2p\/.*/, '')
-    assert.equal(await one.connect({ addresses: [bare] }, soon()), two.id)
-    assert.equal(await one.connect({ addresses: [two.addresses[0]] }, soon()), two.id)
+    assert.equal(await one.connect({ addresses: [bare] }, timeout()), two.id)
+    assert.equal(await one.connect({ addresses: [two.addresses[0]] }, timeout()), two.id)
     await until(() => one.peers.length === 1 && two.peers.length === 1)
     assert.deepEqual(one.peers[0], { id: two.id, addresses: two.addresses })
     assert.deepEqual(two.peers[0], { id: one.id, addresses: one.addresses })
@@ -24,7 +24,7 @@ describe('a network', () => {
     const [one, two] = [await peers.start(), await peers.start()]
     const events: PeerEvent[] = []
     two.onPeer(event => events.push(event))
-    await one.connect(targetOf(two), soon())
+    await one.connect(targetOf(two), timeout())
     await until(() => events.some(({ kind, id }) => kind === 'connected' && id === one.id))
     await one.stop()
     await until(() => events.some(({ kind, id }) => kind === 'lost' && id === one.id))
@@ -36,9 +36,9 @@ describe('a network', () => {
     three.onGossip((topic, from, message) => heard.push(`${topic} ${from} ${message[0]}`))
     one.publish('head', Uint8Array.of(1))
     one.publish('beacon', Uint8Array.of(2))
-    await two.connect(targetOf(one), soon())
-    await three.connect(targetOf(two), soon())
-    await three.connect(targetOf(one), soon())
+    await two.connect(targetOf(one), timeout())
+    await three.connect(targetOf(two), timeout())
+    await three.connect(targetOf(one), timeout())
     await until(() => heard.includes(`head ${one.id} 1`) && heard.includes(`beacon ${one.id} 2`))
     two.publish('head', Uint8Array.of(3))
     await until(() => heard.includes(`head ${two.id} 3`))
@@ -49,7 +49,7 @@ describe('a network', () => {
     const [one, two] = [await peers.start(), await peers.start({ limits: { gossipPerSecond: 5 } })]
     let heard = 0
     two.onGossip(() => heard++)
-    await one.connect(targetOf(two), soon())
+    await one.connect(targetOf(two), timeout())
     one.publish('beacon', Uint8Array.of(0))
     await until(() => heard > 0)
     for (let i = 1; i <= 200; i++) {
@@ -70,10 +70,10 @@ describe('a network', () => {
       return request[0] === 1 ? [large.subarray(0, 7), large.subarray(7)] : new Uint8Array(0)
     })
     const target = targetOf(two)
-    assert.ok(Buffer.from(large.buffer).equals(await one.fetch(target, Uint8Array.of(1), soon())))
-    assert.equal((await one.fetch(target, Uint8Array.of(2), soon())).length, 0)
-    await assert.rejects(one.fetch(target, Uint8Array.of(0), soon()), /nothing found/)
-    await assert.rejects(two.fetch(targetOf(one), Uint8Array.of(1), soon()), /nothing found/)
+    assert.ok(Buffer.from(large.buffer).equals(await one.fetch(target, Uint8Array.of(1), timeout())))
+    assert.equal((await one.fetch(target, Uint8Array.of(2), timeout())).length, 0)
+    await assert.rejects(one.fetch(target, Uint8Array.of(0), timeout()), /nothing found/)
+    await assert.rejects(two.fetch(targetOf(one), Uint8Array.of(1), timeout()), /nothing found/)
   })
 
   it('refuses to fetch more than it accepts, and to answer too often', async () => {
@@ -82,11 +82,11 @@ describe('a network', () => {
     two.onFetch(async request => new Uint8Array(request[0]))
     const target = targetOf(two)
     await assert.rejects(
-      one.fetch(target, Uint8Array.of(11), soon()),
+      one.fetch(target, Uint8Array.of(11), timeout()),
       /a frame of 11 bytes is announced; the maximum is 10/
     )
-    for (let i = 0; i < 3; i++) await one.fetch(target, Uint8Array.of(10), soon())
-    await assert.rejects(one.fetch(target, Uint8Array.of(10), soon()), /too many requests/)
+    for (let i = 0; i < 3; i++) await one.fetch(target, Uint8Array.of(10), timeout())
+    await assert.rejects(one.fetch(target, Uint8Array.of(10), timeout()), /too many requests/)
   })
 
   it('gives a fetch up when the signal says so', async () => {
@@ -107,8 +107,8 @@ describe('a network', () => {
     one.block(new Set([two.id]))
     await atB.closed
     await until(() => one.peers.length === 0 && two.peers.length === 0)
-    await assert.rejects(one.open(targetOf(two), soon()), errors.PeerDeniedError)
-    await assert.rejects(two.open(targetOf(one), soon()), errors.PeerRefusedError)
+    await assert.rejects(one.open(targetOf(two), timeout()), errors.PeerDeniedError)
+    await assert.rejects(two.open(targetOf(one), timeout()), errors.PeerRefusedError)
     one.block(undefined)
     const [c] = await openSession(two, one)
     assert.equal(c.peer, one.id)
@@ -118,12 +118,12 @@ describe('a network', () => {
     const key = await generateIdentityKey()
     const guarded = await peers.start({ allow: new Set([peerIdOf(key)]) })
     const [friend, stranger] = [await peers.start({ privateKey: key }), await peers.start()]
-    await assert.rejects(stranger.open(targetOf(guarded), soon()), (error: Error) => {
+    await assert.rejects(stranger.open(targetOf(guarded), timeout()), (error: Error) => {
       assert.ok(error instanceof errors.PeerRefusedError, error.stack)
       assert.ok(error.message.includes(stranger.id))
       return true
     })
-    await assert.rejects(guarded.open(targetOf(stranger), soon()), errors.PeerDeniedError)
+    await assert.rejects(guarded.open(targetOf(stranger), timeout()), errors.PeerDeniedError)
     await openSession(friend, guarded)
   })
 
@@ -140,9 +140,9 @@ describe('a network', () => {
     await a.sendFrame(frame)
     assert.ok(Buffer.from(frame.buffer).equals(atB.frames[0]))
     const line = /the network key differs or the other end is not an admb peer/
-    await assert.rejects(one.open(targetOf(other), soon()), line)
-    await assert.rejects(one.open(targetOf(open), soon()), line)
-    await assert.rejects(open.open(targetOf(one), soon()), line)
+    await assert.rejects(one.open(targetOf(other), timeout()), line)
+    await assert.rejects(one.open(targetOf(open), timeout()), line)
+    await assert.rejects(open.open(targetOf(one), timeout()), line)
   })
 
   it('names what is wrong with an address', async () => {
@@ -153,14 +153,14 @@ describe('a network', () => {
     }
     const wrongId = peerIdOf(await generateIdentityKey())
     const two = await peers.start()
-    const open = (address: string) => one.open({ addresses: [address] }, soon())
+    const open = (address: string) => one.open({ addresses: [address] }, timeout())
     await assert.rejects(open('somewhere:4001'), is(errors.MalformedAddressError))
     await assert.rejects(open('/ip4/127.0.0.1/udp/1'), is(errors.MalformedAddressError))
     await assert.rejects(open('/ip4/127.0.0.1/tcp/1'), /connection refused/)
     await assert.rejects(open(one.addresses[0]), /it is this peer itself/)
     await assert.rejects(open(two.addresses[0].replace(two.id, wrongId)), is(errors.UnexpectedPeerError))
-    await assert.rejects(one.open({ id: 'nonsense', addresses: [] }, soon()), is(errors.MalformedPeerIdError))
-    await assert.rejects(one.open({ id: wrongId, addresses: [] }, soon()), is(errors.UnreachablePeerError))
+    await assert.rejects(one.open({ id: 'nonsense', addresses: [] }, timeout()), is(errors.MalformedPeerIdError))
+    await assert.rejects(one.open({ id: wrongId, addresses: [] }, timeout()), is(errors.UnreachablePeerError))
   })
 
   it('says when nobody answers at an address, within the time limit', async () => {
@@ -170,7 +170,7 @@ describe('a network', () => {
     try {
       const one = await peers.start({ limits: { dialTimeoutMs: 300 } })
       const target = { addresses: [`/ip4/127.0.0.1/tcp/${port}`] }
-      await assert.rejects(one.connect(target, soon()), /network key differs or the other end is not an admb peer/)
+      await assert.rejects(one.connect(target, timeout()), /network key differs or the other end is not an admb peer/)
     } finally {
       server.close()
     }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { Network } from '../../../src/network/network.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
-import { openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
+import { openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 /** Through which relay a peer listens. */
 const through = (relay: Network) => [`${relay.addresses[0]}/p2p-circuit`]
@@ -21,7 +21,7 @@ describe('a relay', function () {
       for (const address of hidden.addresses)
         assert.ok(address.includes(`/p2p/${relay.id}/p2p-circuit/p2p/${hidden.id}`), address)
       const other = await peers.start({ listen: [], networkKey })
-      assert.equal(await other.connect({ addresses: [hidden.addresses[0]] }, soon()), hidden.id)
+      assert.equal(await other.connect({ addresses: [hidden.addresses[0]] }, timeout()), hidden.id)
       const [a, b] = await openSession(other, hidden)
       const [atA, atB] = [new Recorder(), new Recorder()]
       a.start(atA)
@@ -43,13 +43,13 @@ describe('a relay', function () {
     const relay = await peers.start({ relay: true })
     const hidden = await peers.start({ listen: through(relay) })
     const other = await peers.start()
-    await hidden.connect(targetOf(other), soon())
+    await hidden.connect(targetOf(other), timeout())
     await until(() => other.peers.length === 1)
     const [known] = other.peers
     assert.equal(known.id, hidden.id)
     assert.ok(known.addresses.length > 0)
     for (const address of known.addresses) assert.ok(address.endsWith(`/p2p-circuit/p2p/${hidden.id}`), address)
-    await assert.rejects(other.connect({ id: other.id, addresses: hidden.addresses }, soon()), /this peer itself/)
+    await assert.rejects(other.connect({ id: other.id, addresses: hidden.addresses }, timeout()), /this peer itself/)
   })
 
   it('serves those on its allow-list only', async () => {
@@ -60,7 +60,7 @@ describe('a relay', function () {
     const other = await peers.start({ listen: [], privateKey: keys[1] })
     await openSession(other, hidden)
     const stranger = await peers.start({ listen: [] })
-    await assert.rejects(stranger.connect(targetOf(hidden), soon()))
+    await assert.rejects(stranger.connect(targetOf(hidden), timeout()))
     await assert.rejects(peers.start({ listen: through(relay) }), /cannot listen on/)
   })
 

@@ -7,7 +7,7 @@ import { yamux } from '@libp2p/yamux'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { IncompatiblePeerError, SessionClosedError } from '../../../src/network/errors.js'
-import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
+import { hello, openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 describe('a session between two peers', () => {
   const peers = new Peers()
@@ -80,7 +80,7 @@ describe('a session between two peers', () => {
     b.start(atB)
     const parts = [1_500_000, 0, 1, 3_000_000].map((length, i) => pattern(length, i + 1))
     await a.sendFragment(parts[0])
-    await until(() => atB.parts.length === 1)
+    await until(() => atB.fragments.length === 1)
     const rest = parts.slice(1).map(part => a.sendFragment(part))
     let consumed = false
     const sent = a.sendFrame(Uint8Array.of(9)).then(() => {
@@ -88,7 +88,7 @@ describe('a session between two peers', () => {
     })
     await Promise.all(rest)
     await until(() => atB.frames.length === 1)
-    for (const [i, part] of parts.entries()) assert.ok(Buffer.from(part).equals(atB.parts[i]), `part ${i}`)
+    for (const [i, part] of parts.entries()) assert.ok(Buffer.from(part).equals(atB.fragments[i]), `part ${i}`)
     assert.equal(consumed, false)
     await assert.rejects(a.sendFragment(new Uint8Array(1)), /the last frame has not been consumed/)
     done()
@@ -178,7 +178,7 @@ describe('a session between two peers', () => {
     await assert.rejects(a.sendFrame(new Uint8Array(1001)), SessionClosedError)
     assert.match(await atB.closed, /a frame of 1001 bytes is announced; the maximum is 1000/)
     assert.ok(peers.logs.some(line => line.includes(one.id) && line.includes('1001 bytes')))
-    await assert.rejects(two.open(targetOf(one), soon()), /banned for/)
+    await assert.rejects(two.open(targetOf(one), timeout()), /banned for/)
   })
 
   it('ends when the reader finds a frame or a control message invalid', async () => {
@@ -217,7 +217,7 @@ describe('a session between two peers', () => {
     const [one, two] = [await peers.start(), await peers.start({ hello: other })]
     let sessions = 0
     two.onSession(() => sessions++)
-    await assert.rejects(one.open(targetOf(two), soon()), (error: IncompatiblePeerError) => {
+    await assert.rejects(one.open(targetOf(two), timeout()), (error: IncompatiblePeerError) => {
       assert.ok(error instanceof IncompatiblePeerError)
       const line = `peer ${two.id} has batch 256, this peer 512: start both with the same --batch`
       assert.equal(error.message, line)
@@ -234,7 +234,7 @@ describe('a session between two peers', () => {
     try {
       const peer = await peers.start({ limits: { helloTimeoutMs: 300 } })
       await assert.rejects(
-        peer.open({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
+        peer.open({ addresses: stranger.getMultiaddrs().map(String) }, timeout()),
         /does not support \/admb\/edge\/1/
       )
       const address = multiaddr(peer.addresses[0])
@@ -247,7 +247,7 @@ describe('a session between two peers', () => {
       await until(() => peers.logs.some(line => line.includes('unknown chunk header')))
       await ended
       await assert.rejects(
-        peer.connect({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
+        peer.connect({ addresses: stranger.getMultiaddrs().map(String) }, timeout()),
         /is denied \(banned/
       )
     } finally {

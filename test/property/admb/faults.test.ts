@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { compareIds, formatId, nextPredictor } from '../../../src/admb/index.js'
-import { type Coming, type Link, total, World } from '../../support/admb-network.js'
+import { type Delivery, type Link, total, World } from '../../support/admb-network.js'
 import { toy } from '../../support/toy.js'
 
-const COMING: readonly Coming[] = ['whole', 'blocks', 'blocks', 'revoked']
+const COMING: readonly Delivery[] = ['whole', 'blocks', 'blocks', 'revoked']
 const RUNS = Number(process.env.ADMB_RUNS ?? 6000)
 
 type Action = readonly [kind: Kind, x: number, y: number]
@@ -94,7 +94,7 @@ function perform(world: World, [kind, x, y]: Action): void {
       if (link) world.deliver(link, side, y >> 1, true)
       return
     case 'drop':
-      if (link) link.bags[side].shift()
+      if (link) link.inFlight[side].shift()
       return
     case 'cut':
       if (link) world.cut(link, side)
@@ -109,20 +109,20 @@ function exchange(world: World, link: Link, side: 0 | 1): void {
   world.tick(link.ends[side])
   world.send(link, side)
   const other = (1 - side) as 0 | 1
-  world.deliver(link, other, link.bags[other].length - 1, false)
+  world.deliver(link, other, link.inFlight[other].length - 1, false)
 }
 
 /** One end says all that it has to say, and everything on its way arrives in order. */
 function catchUp(world: World, link: Link, side: 0 | 1): void {
   while (world.send(link, side)) {}
   const other = (1 - side) as 0 | 1
-  while (link.bags[other].length > 0) world.deliver(link, other, 0, false)
+  while (link.inFlight[other].length > 0) world.deliver(link, other, 0, false)
 }
 
 /** Faults end: all links go, a tree in the order of the hosts comes up. */
 function heal(world: World): void {
   for (const link of [...world.links.values()]) for (const side of [0, 1] as const) world.cut(link, side)
-  for (let h = 1; h < world.hosts.length; h++) world.connect(h, world.taken.length % h)
+  for (let h = 1; h < world.hosts.length; h++) world.connect(h, world.inputs.length % h)
   for (let r = 0; r < 40; r++) world.round()
 }
 
@@ -208,7 +208,7 @@ describe('ADMB under generated faults', () => {
         for (const step of schedule) if (step[0] !== 'crash') perform(world, step)
         heal(world)
         const { node } = world.hosts[0]
-        assert.equal(total(node.predictor.parameters[0]) + node.gradients, world.taken.length)
+        assert.equal(total(node.predictor.parameters[0]) + node.gradients, world.inputs.length)
       }),
       { numRuns: Math.ceil(RUNS / 3) }
     )

@@ -36,7 +36,7 @@ describe('frames in parts', () => {
           for (const [h, isRoundOver] of steps) {
             worlds[0].input(h)
             worlds[1].input(h, 'blocks', false)
-            for (const link of worlds[1].links.values()) for (const bag of link.bags) early += bag.length
+            for (const link of worlds[1].links.values()) for (const bag of link.inFlight) early += bag.length
             for (const world of worlds) {
               world.flush()
               if (isRoundOver) world.round()
@@ -85,9 +85,9 @@ describe('frames in parts', () => {
       for (let i = 0; i < 9; i++) world.input(0)
       const link = world.connect(0, 1)
       for (let sent = 0; world.send(link, 1) || world.send(link, 0); ) {
-        while (link.bags[0].length > 0) world.deliver(link, 0, 0, false)
-        if (link.bags[1].length > 0 && sent++ === lost) link.bags[1].pop()
-        while (link.bags[1].length > 0) world.deliver(link, 1, 0, false)
+        while (link.inFlight[0].length > 0) world.deliver(link, 0, 0, false)
+        if (link.inFlight[1].length > 0 && sent++ === lost) link.inFlight[1].pop()
+        while (link.inFlight[1].length > 0) world.deliver(link, 1, 0, false)
       }
       for (let r = 0; r < 20; r++) world.round()
       assert.deepEqual(state(world)[0].slice(0, 3), state(world)[1].slice(0, 3), `frame ${lost} lost`)
@@ -101,7 +101,7 @@ describe('frames in parts', () => {
     for (let i = 0; i < 3; i++) {
       world.send(first, 1)
       world.send(first, 0)
-      for (const side of [0, 1] as const) while (first.bags[side].length > 0) world.deliver(first, side, 0, false)
+      for (const side of [0, 1] as const) while (first.inFlight[side].length > 0) world.deliver(first, side, 0, false)
     }
     assert.equal(world.hosts[1].node.predictor.id.updates, 0)
     for (const side of [0, 1] as const) world.cut(first, side)

@@ -35,12 +35,12 @@ function inputsUntilSecond(
   const world = new World({ origins, batch, carry: 0, precedence, inputs: 16 * batch * origins.length })
   for (let h = 0; h < origins.length; h++) for (let i = 0; i < batch; i++) world.input(h)
   for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
-  const before = world.taken.length
+  const before = world.inputs.length
   while (world.hosts.some(({ node }) => node.predictor.id.updates < 2)) {
     for (let h = 0; h < origins.length; h++) world.input(h)
     world.round()
   }
-  return world.taken.length - before
+  return world.inputs.length - before
 }
 
 /** ν of Theorem 2 with T = 1 round and M = nodes inputs a round. */
@@ -122,7 +122,7 @@ describe('ADMB without faults', () => {
       const world = new World({ origins: ['a', 'b'], batch: 10, carry: 5 })
       const link = world.connect(0, 1)
       for (const side of [0, 1] as const) world.send(link, side)
-      for (const side of [0, 1] as const) if (side !== survivor) link.bags[side].pop()
+      for (const side of [0, 1] as const) if (side !== survivor) link.inFlight[side].pop()
       for (let i = 0; i < 13; i++) world.input(i % 2)
       for (let r = 0; r < 20; r++) world.round()
       const [a, b] = world.hosts.map(({ node }) => node)
@@ -148,7 +148,7 @@ describe('ADMB without faults', () => {
             world.tick(0)
             world.send(link, 0)
             const lost = world === latest && !delivered && s < steps.length - 1
-            if (lost) link.bags[1].pop()
+            if (lost) link.inFlight[1].pop()
             else world.deliver(link, 1, 0, false)
           })
         }

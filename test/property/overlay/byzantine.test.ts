@@ -61,7 +61,7 @@ const step = fc.record({
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 /** What the sender could rightly say on this session, as near to `given` as possible. */
-function adapt(node: OverlayNode, session: number, sender: string, given: OverlayMessage): OverlayMessage {
+function makePlausible(node: OverlayNode, session: number, sender: string, given: OverlayMessage): OverlayMessage {
   const { parent, children, joining, label: own } = node.view()
   const created = 'label' in given ? given.label.createdAt : 0
   const isEdge = parent?.session === session || children.some(child => child.session === session)
@@ -117,7 +117,7 @@ describe('overlay among liars', () => {
           for (const [session, sender] of [...sessions]) {
             if (sender !== who || !sessions.has(session)) continue
             node.opened(now, session)
-            node.receive(now, session, honesty > 1 ? adapt(node, session, sender, given) : given)
+            node.receive(now, session, honesty > 1 ? makePlausible(node, session, sender, given) : given)
             settle()
           }
         } else if (event === 'candidate') node.candidate(now, who)
