@@ -9,7 +9,7 @@ describe('a network', () => {
   const peers = new Peers()
   afterEach(() => peers.stop())
 
-  it('is found at the addresses that it tells, with or without its id', async () => {
+  it('is reachable at its addresses, with or without its id', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     assert.ok(two.addresses[0].endsWith(`/p2p/${two.id}`))
     const bare = two.addresses[0].replace(/\/p2p\/.*/, '')
@@ -20,7 +20,7 @@ describe('a network', () => {
     assert.deepEqual(two.peers[0], { id: one.id, addresses: one.addresses })
   })
 
-  it('tells when a peer is connected and when it is lost', async () => {
+  it('reports when a peer connects and disconnects', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     const events: PeerEvent[] = []
     two.onPeer(event => events.push(event))
@@ -30,38 +30,38 @@ describe('a network', () => {
     await until(() => events.some(({ kind, id }) => kind === 'lost' && id === one.id))
   })
 
-  it('gossips to peers, and tells what was said last to those that connect later', async () => {
+  it('gossips to peers, and sends the latest messages to those that connect later', async () => {
     const [one, two, three] = [await peers.start(), await peers.start(), await peers.start()]
-    const heard: string[] = []
-    three.onGossip((topic, from, message) => heard.push(`${topic} ${from} ${message[0]}`))
+    const received: string[] = []
+    three.onGossip((topic, from, message) => received.push(`${topic} ${from} ${message[0]}`))
     one.publish('head', Uint8Array.of(1))
     one.publish('beacon', Uint8Array.of(2))
     await two.connect(targetOf(one), timeout())
     await three.connect(targetOf(two), timeout())
     await three.connect(targetOf(one), timeout())
-    await until(() => heard.includes(`head ${one.id} 1`) && heard.includes(`beacon ${one.id} 2`))
+    await until(() => received.includes(`head ${one.id} 1`) && received.includes(`beacon ${one.id} 2`))
     two.publish('head', Uint8Array.of(3))
-    await until(() => heard.includes(`head ${two.id} 3`))
+    await until(() => received.includes(`head ${two.id} 3`))
     assert.throws(() => one.publish('head', new Uint8Array(16 * 1024 + 1)), RangeError)
   })
 
-  it('drops the gossip of an origin that says too much', async () => {
+  it('drops gossip that exceeds the rate limit of its origin', async () => {
     const [one, two] = [await peers.start(), await peers.start({ limits: { gossipPerSecond: 5 } })]
-    let heard = 0
-    two.onGossip(() => heard++)
+    let received = 0
+    two.onGossip(() => received++)
     await one.connect(targetOf(two), timeout())
     one.publish('beacon', Uint8Array.of(0))
-    await until(() => heard > 0)
+    await until(() => received > 0)
     for (let i = 1; i <= 200; i++) {
       one.publish('head', Uint8Array.of(i))
       await new Promise(resolve => setTimeout(resolve, 2))
     }
-    await until(() => heard >= 10)
+    await until(() => received >= 10)
     await new Promise(resolve => setTimeout(resolve, 200))
-    assert.ok(heard <= 16, `${heard} messages passed`)
+    assert.ok(received <= 16, `${received} messages passed`)
   })
 
-  it('fetches what another peer has, of any size', async () => {
+  it('fetches responses of any size', async () => {
     const [one, two] = [await peers.start(), await peers.start({ maxFrameBytes: 2 ** 25 })]
     const large = pattern(20_000_000, 1)
     two.onFetch(async (request, from) => {
@@ -76,7 +76,7 @@ describe('a network', () => {
     await assert.rejects(two.fetch(targetOf(one), Uint8Array.of(1), timeout()), /nothing found/)
   })
 
-  it('refuses to fetch more than it accepts, and to answer too often', async () => {
+  it('rejects fetched responses above the limit, and requests above the rate limit', async () => {
     const one = await peers.start({ maxFrameBytes: 10 })
     const two = await peers.start({ limits: { fetchesPerSecond: 2 } })
     two.onFetch(async request => new Uint8Array(request[0]))
@@ -89,7 +89,7 @@ describe('a network', () => {
     await assert.rejects(one.fetch(target, Uint8Array.of(10), timeout()), /too many requests/)
   })
 
-  it('gives a fetch up when the signal says so', async () => {
+  it('aborts a fetch on the signal', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     two.onFetch(() => new Promise(() => {}))
     const reason = new Error('found elsewhere')
@@ -98,7 +98,7 @@ describe('a network', () => {
     await assert.rejects(one.fetch(targetOf(two), Uint8Array.of(1), controller.signal), reason)
   })
 
-  it('cuts blocked peers off really, and takes them back afterwards', async () => {
+  it('disconnects blocked peers, and accepts them again afterwards', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     const [a, b] = await openSession(one, two)
     const atB = new Recorder()
@@ -114,7 +114,7 @@ describe('a network', () => {
     assert.equal(c.peer, one.id)
   })
 
-  it('talks only to peers on the allow-list', async () => {
+  it('connects only to peers on the allow-list', async () => {
     const key = await generateIdentityKey()
     const guarded = await peers.start({ allow: new Set([peerIdOf(key)]) })
     const [friend, stranger] = [await peers.start({ privateKey: key }), await peers.start()]
@@ -127,7 +127,7 @@ describe('a network', () => {
     await openSession(friend, guarded)
   })
 
-  it('connects with the same network key, and says so when it differs or is missing', async () => {
+  it('connects with the same network key, and reports a different or missing one', async () => {
     const networkKey = generateNetworkKey()
     const limits = { dialTimeoutMs: 500 }
     const [one, two] = [await peers.start({ networkKey, limits }), await peers.start({ networkKey })]
@@ -145,7 +145,7 @@ describe('a network', () => {
     await assert.rejects(open.open(targetOf(one), timeout()), line)
   })
 
-  it('names what is wrong with an address', async () => {
+  it('reports the error in an address', async () => {
     const one = await peers.start()
     const is = (type: new (...args: never[]) => Error) => (error: Error) => {
       assert.ok(error instanceof type, error.stack)
@@ -163,7 +163,7 @@ describe('a network', () => {
     await assert.rejects(one.open({ id: wrongId, addresses: [] }, timeout()), is(errors.UnreachablePeerError))
   })
 
-  it('says when nobody answers at an address, within the time limit', async () => {
+  it('reports an address that does not answer, within the timeout', async () => {
     const server = createServer(() => {})
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
@@ -176,7 +176,7 @@ describe('a network', () => {
     }
   })
 
-  it('says when its port is in use or its address is not its own', async () => {
+  it('reports a port in use and a foreign listen address', async () => {
     const one = await peers.start()
     const [address] = one.addresses[0].split('/p2p/')
     await assert.rejects(peers.start({ listen: [address] }), (error: Error) => {
@@ -190,7 +190,7 @@ describe('a network', () => {
     await assert.rejects(peers.start({ allow: new Set(['bob']) }), errors.MalformedPeerIdError)
   })
 
-  it('leaves nothing open when it stops', async () => {
+  it('releases all resources when it stops', async () => {
     const before = process.getActiveResourcesInfo().filter(name => name !== 'Timeout').length
     const [one, two] = [await peers.start({ hello }), await peers.start()]
     const [a, b] = await openSession(one, two)

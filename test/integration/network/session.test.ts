@@ -1,4 +1,4 @@
-// First, as wherever libp2p is imported: Node 20 needs it.
+// Must be imported before libp2p, for Node.js 20.
 import '../../../src/network/polyfill.js'
 import assert from 'node:assert/strict'
 import { noise } from '@libp2p/noise'
@@ -13,7 +13,7 @@ describe('a session between two peers', () => {
   const peers = new Peers()
   afterEach(() => peers.stop())
 
-  it('carries frames of all sizes both ways at once, bit by bit', async () => {
+  it('transfers frames of all sizes in both directions at once', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const [atA, atB] = [new Recorder(), new Recorder()]
     a.start(atA)
@@ -27,7 +27,7 @@ describe('a session between two peers', () => {
     }
   })
 
-  it('delivers control messages in order, past the rest of a big frame', async () => {
+  it('delivers control messages in order, ahead of the rest of a large frame', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()
     let controlsBeforeFrame = -1
@@ -46,7 +46,7 @@ describe('a session between two peers', () => {
     )
   })
 
-  it('holds frames back for a slow reader, but not its control messages', async () => {
+  it('delays frames for a slow reader, but not control messages', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()
     let done = () => {}
@@ -68,7 +68,7 @@ describe('a session between two peers', () => {
     assert.equal(a.writable, true)
   })
 
-  it('takes parts ahead of a frame as they come, in order, under the grant of that frame', async () => {
+  it('delivers fragments before their frame, in order, under the grant of that frame', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()
     let done = () => {}
@@ -78,17 +78,18 @@ describe('a session between two peers', () => {
     }
     a.start(new Recorder())
     b.start(atB)
-    const parts = [1_500_000, 0, 1, 3_000_000].map((length, i) => pattern(length, i + 1))
-    await a.sendFragment(parts[0])
+    const fragments = [1_500_000, 0, 1, 3_000_000].map((length, i) => pattern(length, i + 1))
+    await a.sendFragment(fragments[0])
     await until(() => atB.fragments.length === 1)
-    const rest = parts.slice(1).map(part => a.sendFragment(part))
+    const rest = fragments.slice(1).map(fragment => a.sendFragment(fragment))
     let consumed = false
     const sent = a.sendFrame(Uint8Array.of(9)).then(() => {
       consumed = true
     })
     await Promise.all(rest)
     await until(() => atB.frames.length === 1)
-    for (const [i, part] of parts.entries()) assert.ok(Buffer.from(part).equals(atB.fragments[i]), `part ${i}`)
+    for (const [i, fragment] of fragments.entries())
+      assert.ok(Buffer.from(fragment).equals(atB.fragments[i]), `fragment ${i}`)
     assert.equal(consumed, false)
     await assert.rejects(a.sendFragment(new Uint8Array(1)), /the last frame has not been consumed/)
     done()
@@ -98,7 +99,7 @@ describe('a session between two peers', () => {
     await assert.rejects(a.sendFragment(pattern(40_000_000, 7)), SessionClosedError)
   })
 
-  it('ends when parts and their frame come to more than a frame may have', async () => {
+  it('ends when fragments and their frame exceed the maximum frame size', async () => {
     for (const lengths of [
       [600, 401],
       [600, 400, 1]
@@ -109,7 +110,7 @@ describe('a session between two peers', () => {
       a.start(new Recorder())
       b.start(atB)
       await a.sendFragment(new Uint8Array(lengths[0]))
-      // That it was sent says nothing of whether it was taken.
+      // A resolved promise does not mean that the fragment was accepted.
       for (const length of lengths.slice(1, -1)) await a.sendFragment(new Uint8Array(length))
       await assert.rejects(a.sendFrame(new Uint8Array(lengths.at(-1) as number)), SessionClosedError)
       assert.match(await atB.closed, /bytes of fragments and \d+ more; the maximum is 1000/)
@@ -124,7 +125,7 @@ describe('a session between two peers', () => {
     assert.equal(a.ended, undefined)
   })
 
-  it('holds everything back at the sender until it is started, and loses nothing', async () => {
+  it('blocks the sender until it is started, without loss', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     a.start(new Recorder())
     const frame = pattern(20_000_000, 5)
@@ -139,7 +140,7 @@ describe('a session between two peers', () => {
     assert.ok(Buffer.from(frame.buffer).equals(atB.frames[0]))
   })
 
-  it('tells both ends why it ended, once, and rejects the frame on its way', async () => {
+  it('reports the reason of its end once at both ends, and rejects the pending frame', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const [atA, atB] = [new Recorder(), new Recorder()]
     a.start(atA)
@@ -154,7 +155,7 @@ describe('a session between two peers', () => {
     a.sendControl(Uint8Array.of(1))
   })
 
-  it('ends when the other peer stops, also before it is started', async () => {
+  it('ends when the other peer stops, even before it is started', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     const [a, b] = await openSession(one, two)
     const [c] = await openSession(one, two)
@@ -169,7 +170,7 @@ describe('a session between two peers', () => {
     await atC.closed
   })
 
-  it('ends at both peers, with ban and log line, when a frame is larger than accepted', async () => {
+  it('ends at both peers, with a ban and a log line, when a frame is too large', async () => {
     const [one, two] = [await peers.start(), await peers.start({ maxFrameBytes: 1000 })]
     const [a, b] = await openSession(one, two)
     const [atA, atB] = [new Recorder(), new Recorder()]
@@ -181,7 +182,7 @@ describe('a session between two peers', () => {
     await assert.rejects(two.open(targetOf(one), timeout()), /banned for/)
   })
 
-  it('ends when the reader finds a frame or a control message invalid', async () => {
+  it('ends when a handler rejects a frame or a control message', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     const [a, b] = await openSession(one, two)
     const atB = new Recorder()
@@ -202,7 +203,7 @@ describe('a session between two peers', () => {
     assert.equal(await atD.closed, 'invalid control message: unknown kind 9')
   })
 
-  it('ends when the other end talks too much', async () => {
+  it('ends when the other end exceeds the rate limit', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start({ limits: { controlPerSecond: 10 } }))
     const atB = new Recorder()
     a.start(new Recorder())
@@ -212,7 +213,7 @@ describe('a session between two peers', () => {
     assert.equal(atB.controls.length, 20)
   })
 
-  it('is refused by both ends when they differ, each naming the field and both values', async () => {
+  it('is refused by both ends if they are incompatible, each reporting the field and both values', async () => {
     const other = { ...hello, fields: [hello.fields[0], ['batch', '256'] as [string, string]] }
     const [one, two] = [await peers.start(), await peers.start({ hello: other })]
     let sessions = 0
@@ -228,7 +229,7 @@ describe('a session between two peers', () => {
     assert.equal(sessions, 0)
   })
 
-  it('is not opened by a peer that says garbage, or nothing, instead of hello', async () => {
+  it('is not opened by a peer that sends garbage or no hello', async () => {
     const options = { transports: [tcp()], connectionEncrypters: [noise()], streamMuxers: [yamux()] }
     const stranger = await createLibp2p({ ...options, addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] } })
     try {

@@ -1,4 +1,4 @@
-/** The overlay codec: every message survives the round trip, and nothing malformed is accepted or does harm. */
+/** The overlay codec: messages survive the round trip, and malformed ones are rejected. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../../src/overlay/codec.js'
@@ -7,7 +7,7 @@ import { BYE_REASONS, type OverlayMessage, REFUSE_REASONS } from '../../../src/o
 import { OverlayMessageError } from '../../../src/overlay/wire.js'
 import { seededRandom } from '../../support/virtual-time.js'
 
-/** Plain objects, as the codec makes them. */
+/** Plain objects, as returned by the codec. */
 const record = <T extends object>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
   fc.record(fields, { noNullPrototype: true }) as fc.Arbitrary<T>
 
@@ -58,7 +58,7 @@ describe('overlay codec', () => {
     assert.deepEqual([...encodeMessage({ kind: 'bye', reason: 'moving' })], [1, 10, 2])
   })
 
-  it('names what is wrong with a frame', () => {
+  it('reports the error in a message', () => {
     const cases: [number[], RegExp][] = [
       [[], /truncated version/],
       [[2, 8], /overlay version 2; expected 1/],
@@ -83,7 +83,7 @@ describe('overlay codec', () => {
     assert.throws(() => encodeMessage({ kind: 'frozen', label: long }), OverlayMessageError)
   })
 
-  it('survives 200,000 mutated frames: each is refused by name or is exactly what its bytes say', () => {
+  it('rejects or round-trips each of 200,000 mutated messages', () => {
     const samples = fc.sample(message, { numRuns: 400, seed: 7 }).map(encodeMessage)
     const random = seededRandom(11)
     const pick = (n: number): number => Math.floor(random() * n)
