@@ -1,5 +1,6 @@
 /** The network view: the state of all peers as known to one of them. */
 export type { EventKind, NetworkEvent } from './event-log.js'
+export { NAME_PATTERN } from './name.js'
 export { type HeldPredictor, RecentDigests } from './recent-digests.js'
 export {
   decodeStatus,
@@ -9,12 +10,5 @@ export {
   type NetworkStatus,
   StatusError
 } from './status.js'
-export {
-  type CurvePoint,
-  NAME_PATTERN,
-  type NetworkSnapshot,
-  type NetworkUpdate,
-  type PeerRow,
-  type Reference
-} from './types.js'
+export type { CurvePoint, NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
 export { NetworkView } from './view.js'

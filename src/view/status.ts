@@ -5,7 +5,7 @@
 
 import { z } from 'zod'
 import { CodedError } from '../base/errors.js'
-import { NAME_PATTERN } from './types.js'
+import { NAME_PATTERN } from './name.js'
 
 /** Maximum number of neighbours; a peer with more reports the first ones. */
 export const MAX_NEIGHBOURS = 64

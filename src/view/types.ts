@@ -2,9 +2,6 @@
 import type { NetworkEvent } from './event-log.js'
 import type { NetworkStatus } from './status.js'
 
-/** Names that an owner may give a peer: printable characters, without controls that change the text direction. */
-export const NAME_PATTERN = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u
-
 /** One peer, by its last status. */
 export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 'trail' | 'leaving'> {
   readonly id: string

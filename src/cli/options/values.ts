@@ -1,7 +1,7 @@
 /** Parsers of option values: each turns a word into a value or says what the word should have been. */
 import { CommanderError, InvalidArgumentError } from 'commander'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
-import { NAME_PATTERN } from '../../view/types.js'
+import { NAME_PATTERN } from '../../view/name.js'
 
 /** A whole number in a range. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (word: string) => number {
