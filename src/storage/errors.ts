@@ -22,7 +22,7 @@ export class DamagedStateError extends CodedError {
   static override readonly code = 'ERR_STATE_DAMAGED'
   constructor(directory: string, what: string) {
     super(
-      `the state in ${directory} is damaged or not from admb (${what}): restore it from a backup, or remove it to start as a new peer`
+      `the state in ${directory} is damaged or not from admb (${what}): restore it from a backup, or move it away to start as a new peer`
     )
   }
 }

@@ -161,7 +161,7 @@ describe('a peer ends', function () {
     await refused(/the state in .* is damaged or not from admb/, '--dir', state)
     await mkdir(join(dir, 'home'))
     await writeFile(join(dir, 'home', 'thesis.txt'), '')
-    await refused(/holds thesis\.txt but no admb\.json/, '--dir', join(dir, 'home'))
+    await refused(/contains thesis\.txt but no admb\.json/, '--dir', join(dir, 'home'))
     await refused(/cannot write the state in/, '--dir', join(dir, 'home', 'thesis.txt', 'state'))
     await rm(state, { recursive: true })
     await refused(/no such file: check the path/, '--data', join(dir, 'missing.svm'), ...libsvm)
