@@ -11,7 +11,7 @@ export type LearningNode = Pick<
   | 'ownGradients'
   | 'discarded'
   | 'lineage'
-  | 'held'
+  | 'neighbourSum'
   | 'accumulator'
   | 'added'
   | 'tick'

@@ -76,7 +76,7 @@ async function exchange(sessions: readonly Session[], incoming: readonly (() => 
 /** Starts a session; each call of the result waits for its next frame. */
 function receive(session: Session): () => Promise<Uint8Array> {
   let deliver: (frame: Uint8Array) => void = () => {}
-  session.start({ control: () => {}, part: () => {}, frame: frame => deliver(frame), close: () => {} })
+  session.start({ control: () => {}, fragment: () => {}, frame: frame => deliver(frame), close: () => {} })
   return () => new Promise(resolve => (deliver = resolve))
 }
 

@@ -76,7 +76,7 @@ class VirtualPeer {
 
   #serve(): void {
     const { predictor } = this.node
-    if (this.#predictWith === 'ahead') this.#serving = this.node.ahead()
+    if (this.#predictWith === 'ahead') this.#serving = this.node.lookAhead()
     else this.#serving = this.#predictWith === 'average' ? predictor.average : predictor.parameters
   }
 }

@@ -96,7 +96,7 @@ function exchange(session: Session): void {
   }, 20)
   session.start({
     control: () => {},
-    part: () => {},
+    fragment: () => {},
     frame: () => {},
     close: () => {
       clearInterval(timer)

@@ -7,7 +7,7 @@ import { Violation } from './violation.js'
 export class NoEcho implements Invariant {
   heard(site: Site, edge: number): void {
     const { origin, incarnation } = site
-    for (const contributor of site.held(edge)?.contributors ?? []) {
+    for (const contributor of site.neighbourSum(edge)?.contributors ?? []) {
       if (contributor.origin === origin && contributor.incarnation === incarnation)
         throw new Violation('no echo', `the sum that ${origin} holds from ${peerOf(site, edge)} contains its own`)
     }
@@ -36,14 +36,14 @@ export class Idempotence implements Invariant {
   #again(site: Site, edge: number, frame: Uint8Array): void {
     const { node, origin } = site
     const { predictor, gradients, ownGradients } = node
-    const held = site.held(edge)?.count
+    const held = site.neighbourSum(edge)?.count
     node.receive(edge, frame)
     const isSame =
       node.takeEffects().length === 0 &&
       node.predictor === predictor &&
       node.gradients === gradients &&
       node.ownGradients === ownGradients &&
-      node.held(edge)?.count === held
+      node.neighbourSum(edge)?.count === held
     if (!isSame)
       throw new Violation('idempotence', `a frame from ${peerOf(site, edge)} changed ${origin} when it came again`)
   }
@@ -84,7 +84,7 @@ export class EdgeMonotone implements Invariant {
     const { id } = site.node.predictor
     const counts = this.#held.get(site)
     const last = counts?.get(edge)
-    const count = site.held(edge)?.count ?? 0
+    const count = site.neighbourSum(edge)?.count ?? 0
     if (last && count < last.count && sameId(last.name, id) && this.#cutsAtBirth.get(formatId(id)) === this.#cuts) {
       const where = `${site.origin} holds from ${peerOf(site, edge)}`
       throw new Violation(

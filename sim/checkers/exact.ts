@@ -52,7 +52,7 @@ export class ExactlyOnce implements Invariant {
   }
 
   heard(site: Site, edge: number): void {
-    const held = site.held(edge)
+    const held = site.neighbourSum(edge)
     if (held === undefined) return
     const from = `the sum that ${site.origin} holds from ${site.edges.get(edge)?.peer}`
     let total = 0

@@ -22,7 +22,7 @@ export interface Site {
   /** Predictor and own gradients as they were before the event. */
   readonly before: { readonly predictor: Predictor; readonly own: number }
   /** The sum held from a neighbour, as `AdmbNode.held`; asked for once an event. */
-  held(edge: number): ReturnType<LearningNode['held']>
+  neighbourSum(edge: number): ReturnType<LearningNode['neighbourSum']>
 }
 
 export interface EdgeSite {

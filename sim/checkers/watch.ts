@@ -46,7 +46,7 @@ class WatchedNode implements LearningNode, Site {
   #effects: Effect[] = []
   /** What `held` said during this event. */
   #heldEdge = -1
-  #held: ReturnType<LearningNode['held']>
+  #held: ReturnType<LearningNode['neighbourSum']>
 
   constructor(index: number, options: AdmbOptions, node: LearningNode, invariants: readonly Invariant[]) {
     this.index = index
@@ -81,9 +81,9 @@ class WatchedNode implements LearningNode, Site {
     return this.node.accumulator
   }
 
-  held(edge: number): ReturnType<LearningNode['held']> {
+  neighbourSum(edge: number): ReturnType<LearningNode['neighbourSum']> {
     if (this.#heldEdge !== edge) {
-      this.#held = this.node.held(edge)
+      this.#held = this.node.neighbourSum(edge)
       this.#heldEdge = edge
     }
     return this.#held

@@ -1,13 +1,13 @@
 /**
- * The CRC-32 of frames (that of zlib). Short ones are summed here, four bytes at a time, since a call into zlib costs more
- * than they do.
+ * CRC-32 of frames, as computed by zlib. Short inputs are processed here, four bytes at a time, because a call into zlib
+ * takes longer than that.
  */
 import { crc32 } from 'node:zlib'
 
 const SHORT = 512
 const POLYNOMIAL = 0xedb88320
 
-/** What a byte comes to when 0, 1, 2 and 3 further bytes follow it. */
+/** CRC contribution of a byte followed by 0, 1, 2 and 3 further bytes (slicing-by-4). */
 const TABLES = Array.from({ length: 4 }, () => new Int32Array(256))
 for (let byte = 0; byte < 256; byte++) {
   let remainder = byte

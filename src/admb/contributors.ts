@@ -1,8 +1,8 @@
 /**
- * A contributor of gradients is a node in one of its incarnations. Coverages mention contributors all the time, so each
- * node numbers those it has heard of and coverages hold numbers.
+ * A contributor of gradients is a node in one of its incarnations. Coverages refer to contributors so often that each
+ * node interns them: coverages hold indices into its table.
  */
-import { FrameError } from './errors.js'
+import { FrameError } from './bytes.js'
 import type { PredictorId } from './predictor-id.js'
 
 /** One node in one incarnation. */
@@ -11,19 +11,19 @@ export interface Contributor {
   readonly incarnation: number
 }
 
-/** Numbers contributors 0, 1, 2, … in the order in which they were first met. */
+/** Assigns the indices 0, 1, 2, … to contributors in the order in which they are first seen. */
 export class ContributorTable {
-  /** By origin, then by incarnation. */
-  readonly #numbers = new Map<string, Map<number, number>>()
+  /** Indices by origin, then by incarnation. */
+  readonly #indices = new Map<string, Map<number, number>>()
   readonly #contributors: Contributor[] = []
   readonly #limit: number
-  /** The number asked for last: a frame mentions its predictor's maker several times. */
-  #last = -1
-  /** The name whose maker was asked for last, and its maker's number. */
-  #id: PredictorId | undefined
-  #maker = -1
+  /** Cache of the last lookup: a frame refers to the origin of its predictor several times. */
+  #lastIndex = -1
+  /** The same for `indexOfOrigin`. */
+  #lastId: PredictorId | undefined
+  #lastOrigin = -1
 
-  /** @param limit how many contributors may be met before further ones are refused */
+  /** @param limit maximum number of contributors; further ones are rejected */
   constructor(limit = 1 << 20) {
     this.#limit = limit
   }
@@ -32,38 +32,41 @@ export class ContributorTable {
     return this.#contributors.length
   }
 
-  /** The contributor's number, a new one if it was never met. Throws FrameError when the table is full. */
-  number(origin: string, incarnation: number): number {
-    const last = this.#contributors[this.#last]
-    if (last !== undefined && last.origin === origin && last.incarnation === incarnation) return this.#last
-    let incarnations = this.#numbers.get(origin)
-    let number = incarnations?.get(incarnation)
-    if (number === undefined) {
-      number = this.#contributors.length
-      if (number >= this.#limit) throw new FrameError(`more than ${this.#limit} contributors`)
+  /**
+   * Index of the contributor, which is added if it is new.
+   * @throws FrameError if the table is full
+   */
+  indexOf(origin: string, incarnation: number): number {
+    const last = this.#contributors[this.#lastIndex]
+    if (last !== undefined && last.origin === origin && last.incarnation === incarnation) return this.#lastIndex
+    let incarnations = this.#indices.get(origin)
+    let index = incarnations?.get(incarnation)
+    if (index === undefined) {
+      index = this.#contributors.length
+      if (index >= this.#limit) throw new FrameError(`more than ${this.#limit} contributors`)
       if (incarnations === undefined) {
         incarnations = new Map()
-        this.#numbers.set(origin, incarnations)
+        this.#indices.set(origin, incarnations)
       }
-      incarnations.set(incarnation, number)
+      incarnations.set(incarnation, index)
       this.#contributors.push({ origin, incarnation })
     }
-    this.#last = number
-    return number
+    this.#lastIndex = index
+    return index
   }
 
-  /** The number of a predictor's maker; −1 for the starting predictor's. */
-  numberOfMaker(id: PredictorId): number {
-    if (id !== this.#id) {
-      this.#id = id
-      this.#maker = id.updates > 0 ? this.number(id.origin, id.incarnation) : -1
+  /** Index of the contributor that computed a predictor; −1 for the starting predictor. */
+  indexOfOrigin(id: PredictorId): number {
+    if (id !== this.#lastId) {
+      this.#lastId = id
+      this.#lastOrigin = id.updates > 0 ? this.indexOf(id.origin, id.incarnation) : -1
     }
-    return this.#maker
+    return this.#lastOrigin
   }
 
-  contributor(number: number): Contributor {
-    const found = this.#contributors[number]
-    if (found === undefined) throw new RangeError(`no contributor ${number}`)
+  contributor(index: number): Contributor {
+    const found = this.#contributors[index]
+    if (found === undefined) throw new RangeError(`no contributor with index ${index}`)
     return found
   }
 }

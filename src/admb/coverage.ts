@@ -1,57 +1,58 @@
 /**
- * A gradient sum travels with its coverage: whose gradients are in it, and how many segments of each one's list for the
- * current predictor (a prefix). Sums are combined only where their coverages are disjoint, which makes exactly-once true on
- * any graph, also while the tree is being rewired.
+ * A gradient sum carries its coverage: which contributors' gradients it includes, and how many segments of each
+ * contributor's list for the current predictor (always a prefix). Only sums with disjoint coverages are added, so every
+ * gradient counts at most once on any graph, even while the tree is being rewired.
  */
 
 /**
- * Immutable. All sums received over one edge share a list of contributors, which only grows: so to compare two of them is to
- * compare numbers at equal positions.
+ * Immutable. All sums received over one edge share one append-only list of contributors, so comparing two of them means
+ * comparing numbers at equal positions.
  */
 export interface Coverage {
-  /** Contributor numbers in any order, each once; may go on beyond the end of `segments`. */
+  /** Indices of distinct contributors, in any order; may be longer than `segments`. */
   readonly contributors: readonly number[]
-  /** How many segments of the contributor at the same position are covered; 0 for one that is not. */
+  /** Number of covered segments of the contributor at the same position, 0 for none. */
   readonly segments: readonly number[]
 }
 
 /**
- * Changes from one list of segments to another, as triples: how many places stay as they are, how many follow that all change
- * by the same, and by how much. Nodes close segments at the same pace, so that a whole subtree is often one triple.
+ * Run-length-encoded difference between two lists of segments, as triples: number of unchanged positions, length of the
+ * run that follows, and the change of every position in the run. Nodes close segments at the same pace, so a whole
+ * subtree is often a single triple.
  */
 export type Runs = readonly number[]
 
-/** How many of a contributor's segments are covered, 0 for none. */
+/** Number of covered segments of a contributor, 0 for none. */
 export function segmentsOf({ contributors, segments }: Coverage, contributor: number): number {
   for (let i = 0; i < segments.length; i++) if (contributors[i] === contributor) return segments[i]
   return 0
 }
 
-/** The contributors that a coverage covers. */
+/** The contributors with at least one covered segment. */
 export function covered({ contributors, segments }: Coverage): number[] {
   return contributors.filter((_, i) => segments[i] > 0)
 }
 
 export function disjoint(a: Coverage, b: Coverage): boolean {
-  const theirs = new Set(covered(a))
-  return !covered(b).some(contributor => theirs.has(contributor))
+  const coveredByA = new Set(covered(a))
+  return !covered(b).some(contributor => coveredByA.has(contributor))
 }
 
-/** Union of pairwise disjoint coverages, in a list of its own. */
-export function union(parts: readonly Coverage[]): Coverage {
+/** Union of pairwise disjoint coverages, with a list of its own. */
+export function union(coverages: readonly Coverage[]): Coverage {
   const contributors: number[] = []
   const segments: number[] = []
-  for (const part of parts) {
-    for (let i = 0; i < part.segments.length; i++) {
-      if (part.segments[i] === 0) continue
-      contributors.push(part.contributors[i])
-      segments.push(part.segments[i])
+  for (const coverage of coverages) {
+    for (let i = 0; i < coverage.segments.length; i++) {
+      if (coverage.segments[i] === 0) continue
+      contributors.push(coverage.contributors[i])
+      segments.push(coverage.segments[i])
     }
   }
   return { contributors, segments }
 }
 
-/** The runs that turn `base` into `next`, place by place; what a list does not reach counts as 0. */
+/** The runs that turn `base` into `next`; missing positions count as 0. */
 export function runsBetween(base: readonly number[], next: readonly number[]): Runs {
   const runs: number[] = []
   const length = Math.max(base.length, next.length)

@@ -1,52 +1,52 @@
 /**
- * The predictor that a node holds, with what is needed to pass it on and to take over the next one: the parent it came
- * from, the batch that made it, its lineage.
+ * The predictor that a node currently holds, with what it needs to forward it and to adopt the next one: its parent, the
+ * batch it was computed from, and its lineage.
  */
 
+import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
-import { FrameError } from './errors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
-import { HeaderMemory } from './header-memory.js'
+import { HeaderCache } from './header-cache.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
-import { compareIds, equivocates, type PredictorId, sameId } from './predictor-id.js'
+import { compareIds, equivocates, formatId, type PredictorId, sameId } from './predictor-id.js'
 import { isFinite32 } from './vectors.js'
 
-/** A predictor that came from elsewhere, checked; with its batch if it came as a step. */
-export interface Received {
+/** A validated predictor from a frame, with its batch if it was sent as a step. */
+export interface ReceivedPredictor {
   readonly predictor: Predictor
   readonly batch: Batch | undefined
 }
 
-/** Finds a predictor that somebody else in the same memory made, so that many nodes can share it. */
-export type KnownPredictors = (id: PredictorId) => Predictor | undefined
+/** Looks up a predictor that another node in the same process has computed, so that simulated nodes share it. */
+export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
 export class CurrentPredictor {
   readonly #recipe: Recipe
   readonly #batch: number
-  readonly #headers: HeaderMemory
-  readonly #known: KnownPredictors
+  readonly #headers: HeaderCache
+  readonly #known: PredictorLookup
   #predictor: Predictor
-  /** Kept so that a step made elsewhere from it can be replayed. */
+  /** Kept so that steps from it can be replayed. */
   #parent: Predictor | undefined
   #step: Batch | undefined
   #lineage: readonly Header[] = []
 
   /**
    * @param batch b
-   * @param headers the greatest number of headers of a lineage
-   * @param known predictors that are at hand already
+   * @param headers maximum number of headers of a lineage
+   * @param known predictors already in memory
    */
   constructor(
     initial: Predictor,
     recipe: Recipe,
     batch: number,
     headers: number,
-    known: KnownPredictors = () => undefined
+    known: PredictorLookup = () => undefined
   ) {
     this.#predictor = initial
     this.#recipe = recipe
     this.#batch = batch
-    this.#headers = new HeaderMemory(headers)
+    this.#headers = new HeaderCache(headers)
     this.#known = known
   }
 
@@ -54,7 +54,7 @@ export class CurrentPredictor {
     return this.#predictor
   }
 
-  /** The batch that made the predictor from its parent, where it is known. */
+  /** The batch from which the predictor was computed, if known. */
   get step(): Batch | undefined {
     return this.#step
   }
@@ -64,21 +64,24 @@ export class CurrentPredictor {
     return this.#lineage
   }
 
-  /** Order of a name against the predictor held. Throws FrameError when one name stands for two contents. */
+  /**
+   * Orders an id against the current predictor: positive if it is better.
+   * @throws FrameError on equivocation (same id, different digest)
+   */
   compare(id: PredictorId): number {
     if (equivocates(id, this.#predictor.id)) {
-      throw new FrameError(`two different predictors are named ${id.updates} updates by ${id.origin || 'nobody'}`)
+      throw new FrameError(`equivocation: two contents of the predictor ${formatId(id)}`)
     }
     return compareIds(id, this.#predictor.id)
   }
 
-  /** The predictor that an update with that batch would make; undefined if it is not finite. */
-  next(batch: Batch, maker: Contributor): Predictor | undefined {
-    const predictor = nextPredictor(this.#predictor, batch, maker, this.#recipe)
+  /** The predictor that an update with this batch yields; undefined if it is not finite. */
+  next(batch: Batch, contributor: Contributor): Predictor | undefined {
+    const predictor = nextPredictor(this.#predictor, batch, contributor, this.#recipe)
     return isFinitePredictor(predictor) ? predictor : undefined
   }
 
-  /** Takes up another predictor. @param chain its header and those of ancestors, newest first */
+  /** @param chain headers of the predictor and its ancestors, newest first */
   switchPredictor(predictor: Predictor, chain: readonly Header[], step: Batch | undefined): void {
     const lineage = this.#headers.extend(chain)
     const parent = lineage[0]?.parent
@@ -89,14 +92,14 @@ export class CurrentPredictor {
   }
 
   /**
-   * The predictor that a frame carries, replayed or taken over, its digest checked.
-   * @returns undefined if it carries none, or a step whose parent is not held
+   * Validates the predictor of a frame: replays a step, or checks the digest of a whole predictor.
+   * @returns undefined if the frame has no content, or a step whose parent is not held
    * @throws FrameError
    */
-  receive({ content, id, headers }: ReceivedFrame): Received | undefined {
+  receive({ content, id, headers }: ReceivedFrame): ReceivedPredictor | undefined {
     const header = headers[0]
     if (header && header.count < this.#batch) {
-      throw new FrameError(`a batch of ${header.count} gradients where ${this.#batch} are needed`)
+      throw new FrameError(`batch of ${header.count} gradients; at least ${this.#batch} are required`)
     }
     if (content === undefined) return undefined
     return content.kind === 'step'
@@ -104,8 +107,8 @@ export class CurrentPredictor {
       : this.#whole(content, id)
   }
 
-  #whole({ parameters, average, state }: Whole, id: PredictorId): Received {
-    const known = this.#knownAs(id)
+  #whole({ parameters, average, state }: Whole, id: PredictorId): ReceivedPredictor {
+    const known = this.#lookUp(id)
     if (known !== undefined) return { predictor: known, batch: undefined }
     if (this.#recipe.digest([parameters, average, state]) !== id.digest) {
       throw new FrameError('content does not match its digest')
@@ -113,19 +116,19 @@ export class CurrentPredictor {
     return { predictor: { id, parameters, average, state }, batch: undefined }
   }
 
-  #replay(batch: Batch, { id, parent: wanted }: Header): Received | undefined {
-    const parent = [this.#predictor, this.#parent].find(held => held && sameId(held.id, wanted))
+  #replay(batch: Batch, { id, parent: parentId }: Header): ReceivedPredictor | undefined {
+    const parent = [this.#predictor, this.#parent].find(held => held && sameId(held.id, parentId))
     if (parent === undefined) return undefined
-    if (parent.id.digest !== wanted.digest) throw new FrameError('a step from another parent of the same name')
-    const known = this.#knownAs(id)
+    if (parent.id.digest !== parentId.digest) throw new FrameError('equivocation: the parent has another digest')
+    const known = this.#lookUp(id)
     if (known !== undefined) return { predictor: known, batch }
     const predictor = nextPredictor(parent, batch, id, this.#recipe)
-    if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step gives another predictor')
-    if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step gives numbers that are not finite')
+    if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step yields another digest')
+    if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step yields non-finite numbers')
     return { predictor, batch }
   }
 
-  #knownAs(id: PredictorId): Predictor | undefined {
+  #lookUp(id: PredictorId): Predictor | undefined {
     const known = this.#known(id)
     return known?.id.digest === id.digest ? known : undefined
   }

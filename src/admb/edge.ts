@@ -1,15 +1,15 @@
 /**
- * What a node keeps for one neighbour in one session of the edge between them: what was told either way, what is
- * acknowledged, what the neighbour is known to hold, and the newest sum received from it. All of it ends with the session.
+ * State of a node for one neighbour in one edge session: what was sent and acknowledged, which predictor the neighbour
+ * holds, and the newest sum received from it. All of it ends with the session.
  */
 import type { Blocks } from '../learner/types.js'
 import type { Coverage } from './coverage.js'
-import { Incoming } from './incoming.js'
-import { Outgoing } from './outgoing.js'
+import { CoverageDecoder } from './coverage-decoder.js'
+import { CoverageEncoder } from './coverage-encoder.js'
 import type { PredictorId } from './predictor-id.js'
 import type { Transfer } from './transfer.js'
 
-/** A neighbour's gradients for the predictor held now. */
+/** Newest sum received from a neighbour for the current predictor. */
 export interface NeighbourSum {
   readonly sequence: number
   readonly count: number
@@ -17,91 +17,91 @@ export interface NeighbourSum {
   readonly sum: Blocks
 }
 
-/** What was last done about a neighbour that lacks the predictor held now. */
+/** Last push of the current predictor to a neighbour that lacks it. */
 interface Push {
-  readonly name: PredictorId
+  readonly id: PredictorId
   readonly kind: 'offer' | 'step' | 'whole'
   readonly sequence: number
 }
 
-const LEAST_WAIT = 4
-const GREATEST_WAIT = 64
+const MIN_WAIT = 4
+const MAX_WAIT = 64
 
-/** Repeats after growing waits, in periods, without an answer: at first a little over a round trip, then twice as long each time. */
+/** Exponential backoff for retries, in periods. The first wait is a little longer than a round trip, each further one doubles. */
 export class Backoff {
   #since = 0
-  #wait = LEAST_WAIT
+  #wait = MIN_WAIT
 
-  /** @param roundTrip periods that an answer is known to take */
+  /** @param roundTrip measured round-trip time in periods */
   start(period: number, roundTrip: number): void {
     this.#since = period
-    this.#wait = LEAST_WAIT + 2 * roundTrip
+    this.#wait = MIN_WAIT + 2 * roundTrip
   }
 
   due(period: number): boolean {
     return period - this.#since >= this.#wait
   }
 
-  again(period: number): void {
+  advance(period: number): void {
     this.#since = period
-    this.#wait = Math.max(this.#wait, Math.min(GREATEST_WAIT, this.#wait * 2))
+    this.#wait = Math.max(this.#wait, Math.min(MAX_WAIT, this.#wait * 2))
   }
 }
 
 export class Edge {
   readonly session: number
-  /** The neighbour's index. */
+  /** Peer id of the neighbour. */
   readonly peer: string
-  readonly outgoing = new Outgoing()
-  readonly incoming = new Incoming()
+  readonly encoder = new CoverageEncoder()
+  readonly decoder = new CoverageDecoder()
 
-  /** Frames sent so far. */
+  /** Number of frames sent. */
   sent = 0
-  /** Highest own sequence number that the neighbour has received. */
+  /** Highest sequence number that the neighbour has acknowledged. */
   acknowledged = 0
-  /** The neighbour's predictor as it last said; undefined before its first frame. */
-  peerHolds: PredictorId | undefined
-  /** The last predictor that both ends held at some time. */
-  agreed: PredictorId | undefined
+  /** Predictor of the neighbour, from its last frame; undefined before its first frame. */
+  peerPredictor: PredictorId | undefined
+  /** The last predictor that both ends held. */
+  lastCommon: PredictorId | undefined
   push: Push | undefined
-  /** Whether the push seems lost. */
-  repush = false
+  /** Whether the push must be repeated because it seems lost. */
+  pushLost = false
   readonly pushBackoff = new Backoff()
-  /** The name for which the neighbour was last asked. */
-  asked: PredictorId | undefined
-  readonly askBackoff = new Backoff()
-  /** Whether a frame should leave as soon as the transport takes one. */
+  /** The last predictor that was requested from the neighbour. */
+  requested: PredictorId | undefined
+  readonly requestBackoff = new Backoff()
+  /** Whether a frame must leave as soon as the transport accepts one. */
   urgent = true
-  readonly greetBackoff = new Backoff()
-  ask = false
-  answer = false
+  readonly announceBackoff = new Backoff()
+  requestDue = false
+  replyDue = false
 
-  /** Whether a sum should go with the next frame. */
+  /** Whether the next frame must carry a sum. */
   sumDue = false
-  /** State of the node's sums when the last one was sent here. */
+  /** `OutgoingSums.version` when the last sum was sent on this edge. */
   sentVersion = -1
   lastSum: { readonly sequence: number; readonly empty: boolean } | undefined
   readonly sumBackoff = new Backoff()
 
   /** Highest sequence number received. */
   received = 0
-  /** A frame that waits for parts. */
+  /** A frame that waits for missing fragments. */
   deferred: Uint8Array | undefined
   /** Whether the neighbour has sent content since the last frame to it. */
-  owesAck = false
-  /** Whether a frame should leave for the acknowledgement alone. */
+  ackPending = false
+  /** Whether a frame must leave for the acknowledgement alone. */
   ackDue = false
   neighbourSum: NeighbourSum | undefined
-  /** How often the held sum has changed. */
-  changes = 0
-  /** How many of the contributors of its sums the node's sums have taken notice of. */
-  listed = 0
-  /** Periods from a frame to its acknowledgement, as last measured. */
+  /** Number of changes of `neighbourSum`. */
+  sumChanges = 0
+  /** Number of `decoder.contributors` that `NeighbourSums` has indexed. */
+  indexedContributors = 0
+  /** Last measured time from a frame to its acknowledgement, in periods. */
   roundTrip = 0
 
-  /** The frame that is on its way in parts, before which nothing else leaves. */
-  transfer: Transfer | undefined
-  #transfers = 0
+  /** The frame that is being sent in fragments; no other frame leaves before it is complete. */
+  outgoingTransfer: Transfer | undefined
+  #transferCount = 0
   #deferredSequence = 0
 
   #timed: { readonly sequence: number; readonly period: number } | undefined
@@ -111,23 +111,23 @@ export class Edge {
     this.peer = peer
   }
 
-  /** A frame is about to leave: starts timing its acknowledgement, unless another is being timed. */
+  /** Returns the next sequence number and starts timing its acknowledgement unless another one is being timed. */
   nextSequence(period: number): number {
     this.sent++
     if (this.#timed === undefined) this.#timed = { sequence: this.sent, period }
     return this.sent
   }
 
-  /** Number of the next transfer. */
+  /** Number of the next transfer (1, 2, 3, …). */
   nextTransfer(): number {
-    return ++this.#transfers
+    return ++this.#transferCount
   }
 
-  /** The neighbour says that this is the newest frame it received. Older ones may have been lost. */
-  confirm(sequence: number, period: number): void {
+  /** Processes the neighbour's acknowledgement of `sequence`. Earlier frames may have been lost. */
+  acknowledge(sequence: number, period: number): void {
     if (sequence <= this.acknowledged) return
     this.acknowledged = sequence
-    this.outgoing.confirm(sequence)
+    this.encoder.acknowledge(sequence)
     if (this.#timed && this.#timed.sequence <= sequence) {
       this.roundTrip = period - this.#timed.period
       this.#timed = undefined
@@ -138,20 +138,20 @@ export class Edge {
     return session === this.session && sequence > this.received && sequence >= this.#deferredSequence
   }
 
-  /** A frame came before the last of its parts. The newest one waits. */
+  /** A frame arrived before the last of its fragments. Only the newest such frame is kept. */
   defer(sequence: number, frame: Uint8Array): undefined {
     this.deferred = frame
     this.#deferredSequence = sequence
   }
 
-  /** A new epoch at this end: sums of the old one mean nothing any more. */
+  /** Resets what refers to the previous predictor. */
   switchPredictor(): void {
     this.sumDue = false
     this.sentVersion = -1
     this.lastSum = undefined
-    this.repush = false
-    this.answer = false
-    this.ask = false
-    this.asked = undefined
+    this.pushLost = false
+    this.replyDue = false
+    this.requestDue = false
+    this.requested = undefined
   }
 }

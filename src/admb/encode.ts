@@ -1,70 +1,70 @@
-/** Frames into bytes. */
+/** Encoding of frames. */
 import { type Allocate, blockBytes, Writer } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import { type Runs, runsBetween } from './coverage.js'
+import type { CoverageEncoder } from './coverage-encoder.js'
 import { FLAGS, FRAME_VERSION, type SentFrame, type Shapes, type Step, type Whole } from './frame.js'
-import type { Outgoing } from './outgoing.js'
 import type { PredictorId } from './predictor-id.js'
 
 const NONE: readonly number[] = []
 
-/** @param transfer that in which the frame's vectors go ahead of it, in parts; 0: they are in the frame */
+/** @param transfer number of the transfer whose fragments carry the vectors; 0 if the frame contains them */
 export function encodeFrame(
   frame: SentFrame,
   shapes: Shapes,
   table: ContributorTable,
-  outgoing: Outgoing,
+  encoder: CoverageEncoder,
   allocate?: Allocate,
   transfer = 0
 ): Uint8Array {
-  // Everybody whom the frame mentions must have a place before the list is written.
-  placeOfMaker(frame.id, table, outgoing)
+  // All contributors of the frame must be in the dictionary before it is written.
+  indexOfOrigin(frame.id, table, encoder)
   const coverages: Runs[] = []
   for (const { parent, coverage } of frame.headers) {
-    placeOfMaker(parent, table, outgoing)
-    coverages.push(runsBetween(NONE, outgoing.segments([coverage])))
+    indexOfOrigin(parent, table, encoder)
+    coverages.push(runsBetween(NONE, encoder.segments([coverage])))
   }
-  const { from, contributors } = outgoing.definitions(frame.sequence)
+  const { from, contributors } = encoder.definitions(frame.sequence)
   const vectors = transfer === 0 ? vectorBytes(frame, shapes) : 0
   const out = new Writer(512 + contributors.length * 64 + vectors)
   out.byte(FRAME_VERSION)
   out.byte(
-    (frame.ask ? FLAGS.ask : 0) |
+    (frame.request ? FLAGS.request : 0) |
       (frame.content?.kind === 'whole' ? FLAGS.whole : 0) |
       (frame.content?.kind === 'step' ? FLAGS.step : 0) |
       (frame.sum ? FLAGS.sum : 0) |
       (contributors.length > 0 ? FLAGS.definitions : 0) |
-      (transfer > 0 ? FLAGS.apart : 0)
+      (transfer > 0 ? FLAGS.fragmented : 0)
   )
-  out.integer(frame.session)
-  out.integer(frame.sequence)
-  out.integer(frame.received)
-  out.integer(frame.heldSum)
-  if (transfer > 0) out.integer(transfer)
+  out.uint(frame.session)
+  out.uint(frame.sequence)
+  out.uint(frame.received)
+  out.uint(frame.heldSum)
+  if (transfer > 0) out.uint(transfer)
   if (contributors.length > 0) {
-    out.integer(from)
-    out.integer(contributors.length)
+    out.uint(from)
+    out.uint(contributors.length)
     for (const contributor of contributors) {
       const { origin, incarnation } = table.contributor(contributor)
       out.string(origin)
-      out.integer(incarnation)
+      out.uint(incarnation)
     }
   }
-  writeName(out, frame.id, table, outgoing)
+  writeId(out, frame.id, table, encoder)
   if (frame.content) {
-    out.integer(frame.headers.length)
+    out.uint(frame.headers.length)
     for (let i = 0; i < coverages.length; i++) {
       const { count, parent } = frame.headers[i]
-      out.integer(count)
+      out.uint(count)
       writeRuns(out, coverages[i])
-      writeName(out, parent, table, outgoing)
+      writeId(out, parent, table, encoder)
     }
     if (transfer === 0) writeContent(out, frame.content)
   }
   if (frame.sum) {
-    out.integer(frame.sum.base)
+    out.uint(frame.sum.base)
     writeRuns(out, frame.sum.changes)
-    out.integer(frame.sum.count)
+    out.uint(frame.sum.count)
     if (transfer === 0) out.blocks(frame.sum.sum)
   }
   return out.finish(allocate)
@@ -78,7 +78,7 @@ function writeContent(out: Writer, content: Whole | Step): void {
   } else out.blocks(content.sum)
 }
 
-/** Most bytes that a frame's vectors take. */
+/** Upper bound on the encoded size of a frame's vectors, in bytes. */
 export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number {
   const dense = (sum ? 1 : 0) + (content?.kind === 'whole' ? 2 : content ? 1 : 0)
   let bytes = 0
@@ -87,24 +87,24 @@ export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number
   return bytes
 }
 
-/** The place of a predictor's maker; −1 for the starting predictor's. */
-function placeOfMaker(id: PredictorId, table: ContributorTable, outgoing: Outgoing): number {
-  const maker = table.numberOfMaker(id)
-  return maker < 0 ? maker : outgoing.place(maker)
+/** Dictionary index of the origin of a predictor; −1 for the starting predictor. */
+function indexOfOrigin(id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): number {
+  const origin = table.indexOfOrigin(id)
+  return origin < 0 ? origin : encoder.index(origin)
 }
 
-function writeName(out: Writer, id: PredictorId, table: ContributorTable, outgoing: Outgoing): void {
-  out.integer(id.updates)
-  const maker = placeOfMaker(id, table, outgoing)
-  if (maker >= 0) out.integer(maker)
+function writeId(out: Writer, id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): void {
+  out.uint(id.updates)
+  const origin = indexOfOrigin(id, table, encoder)
+  if (origin >= 0) out.uint(origin)
   out.hex(id.digest)
 }
 
 function writeRuns(out: Writer, runs: Runs): void {
-  out.integer(runs.length / 3)
+  out.uint(runs.length / 3)
   for (let i = 0; i < runs.length; i += 3) {
-    out.integer(runs[i])
-    out.integer(runs[i + 1])
-    out.step(runs[i + 2])
+    out.uint(runs[i])
+    out.uint(runs[i + 1])
+    out.signed(runs[i + 2])
   }
 }

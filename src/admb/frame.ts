@@ -1,9 +1,8 @@
 /**
- * The frame that crosses a tree edge, and its bytes. A frame always says what its sender holds and what it has received;
- * it may carry a predictor (whole, or as the step from a parent that the receiver holds), a gradient sum, and a request.
- * Contributors are known by their places on a list per edge session and direction, defined until the other end is known to
- * have it; a sum's coverage is sent as changes against the last one that the other end acknowledged. `docs/protocol.md` has the layout
- * for other implementations.
+ * The frame exchanged over a tree edge. It always contains the sender's predictor id and acknowledgements; it may carry a
+ * predictor (whole, or as the step from a parent that the receiver holds), a gradient sum, and a request. Contributors are
+ * encoded as indices into a dictionary per session and direction, and a sum's coverage as the difference from the last sum
+ * that the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
  */
 import type { Blocks, Layout } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
@@ -13,16 +12,16 @@ import type { PredictorId } from './predictor-id.js'
 
 export const FRAME_VERSION = 1
 
-/** Bits of the byte that says what a frame carries. */
-export const FLAGS = { ask: 1, whole: 2, step: 4, sum: 8, definitions: 16, apart: 32, part: 64 } as const
+/** Bits of the flags byte. */
+export const FLAGS = { request: 1, whole: 2, step: 4, sum: 8, definitions: 16, fragmented: 32, fragment: 64 } as const
 
-/** Limits on what a frame may claim, checked before anything is allocated for it. */
+/** Limits that are checked before memory is allocated for a frame. */
 export const FRAME_LIMITS = {
-  /** Bytes of an origin. */
+  /** Maximum length of an origin, in bytes. */
   origin: 128,
-  /** Contributors in one coverage, and definitions in one frame. */
+  /** Maximum number of contributors in a coverage, and of definitions in a frame. */
   contributors: 1 << 17,
-  /** Headers that go with a predictor. */
+  /** Maximum number of headers. */
   headers: 256
 } as const
 
@@ -39,7 +38,7 @@ export interface Step {
 }
 
 interface FrameSum {
-  /** Sequence number of the sum against which the changes are given, 0 for none. */
+  /** Sequence number of the sum that the difference refers to, 0 for none. */
   readonly base: number
   readonly count: number
   readonly sum: Blocks
@@ -50,22 +49,22 @@ export interface SentSum extends FrameSum {
 }
 
 export interface ReceivedSum extends FrameSum {
-  /** Undefined if the base is not known here, so that the sum cannot be used. */
+  /** Undefined if the base is unknown, so that the sum cannot be used. */
   readonly coverage: Coverage | undefined
 }
 
 interface FrameOf<Sum> {
   readonly session: number
-  /** 1, 2, 3, … a session and direction. */
+  /** 1, 2, 3, … per session and direction. */
   readonly sequence: number
-  /** Highest sequence number received from the other end. */
+  /** Acknowledgement: highest sequence number received from the other end. */
   readonly received: number
-  /** Sequence number of the sum held from the other end for the predictor named here, 0 for none. */
+  /** Acknowledgement: sequence number of the sum held from the other end for the predictor `id`, 0 for none. */
   readonly heldSum: number
   readonly id: PredictorId
-  /** Asks for the vectors of what the other end holds. */
-  readonly ask: boolean
-  /** How `name` was made and its ancestors, newest first; empty for the starting predictor and in frames without content. */
+  /** Whether the sender requests the receiver's predictor. */
+  readonly request: boolean
+  /** Headers of `id` and its ancestors, newest first; empty for the starting predictor and in frames without content. */
   readonly headers: readonly Header[]
   readonly content: Whole | Step | undefined
   readonly sum: Sum | undefined
@@ -79,7 +78,7 @@ export interface Shapes {
   readonly state: Layout
 }
 
-/** An upper bound on the bytes of any valid frame for a model of these shapes, or of its parts and those of a sum that came to nothing. */
+/** Upper bound on the size in bytes of a valid frame for these shapes, with its fragments and those of a cancelled sum. */
 export function maximumFrameBytes(shapes: Shapes): number {
   let vectors = 0
   for (const block of shapes.parameters.blocks) vectors += 4 * blockBytes(block.length)

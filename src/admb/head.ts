@@ -1,9 +1,8 @@
 /**
- * The announcement of a predictor by its maker, by name alone, for gossip: whoever lacks something that good can fetch it
- * without waiting for the tree, and learns where its maker can be reached should the tree break.
+ * Announcement of a new predictor by its origin, sent by gossip: the predictor id and the origin's addresses. Peers that lack
+ * a predictor this good can fetch it without waiting for the tree, and can dial the origin if the tree is broken.
  */
-import { Reader, Writer } from './bytes.js'
-import { FrameError } from './errors.js'
+import { FrameError, Reader, Writer } from './bytes.js'
 import { FRAME_LIMITS } from './frame.js'
 import type { PredictorId } from './predictor-id.js'
 
@@ -13,19 +12,19 @@ const MAX_ADDRESS_BYTES = 255
 
 export interface Head {
   readonly id: PredictorId
-  /** Where the maker can be dialled; what exceeds eight addresses of 255 bytes is left out. */
+  /** Addresses of the origin. At most eight of at most 255 bytes are encoded; the rest is left out. */
   readonly addresses: readonly string[]
 }
 
 export function encodeHead({ id, addresses }: Head): Uint8Array {
   const out = new Writer(128)
   out.byte(HEAD_VERSION)
-  out.integer(id.updates)
+  out.uint(id.updates)
   out.string(id.origin)
-  out.integer(id.incarnation)
+  out.uint(id.incarnation)
   out.hex(id.digest)
   const sendable = addresses.filter(address => address.length <= MAX_ADDRESS_BYTES).slice(0, MAX_ADDRESSES)
-  out.integer(sendable.length)
+  out.uint(sendable.length)
   for (const address of sendable) out.string(address)
   return out.finish()
 }
@@ -34,12 +33,12 @@ export function encodeHead({ id, addresses }: Head): Uint8Array {
 export function decodeHead(bytes: Uint8Array): Head {
   const input = new Reader(bytes)
   const version = input.byte()
-  if (version !== HEAD_VERSION) throw new FrameError(`head version ${version} instead of ${HEAD_VERSION}`)
-  const updates = input.integer()
+  if (version !== HEAD_VERSION) throw new FrameError(`head version ${version}; expected ${HEAD_VERSION}`)
+  const updates = input.uint()
   const origin = input.string(FRAME_LIMITS.origin)
-  const incarnation = input.integer()
+  const incarnation = input.uint()
   const digest = input.hex(16)
-  const count = input.integer(MAX_ADDRESSES)
+  const count = input.uint(MAX_ADDRESSES)
   const addresses = Array.from({ length: count }, () => input.string(MAX_ADDRESS_BYTES))
   input.finish()
   return { id: { updates, origin, incarnation, digest }, addresses }

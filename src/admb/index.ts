@@ -1,6 +1,6 @@
-/** ADMB as a pure state machine: what the peers, the simulator and the tests drive. */
+/** ADMB as a pure state machine, used by peers, the simulator and tests. */
 
-export { FrameError } from './errors.js'
+export { FrameError } from './bytes.js'
 export { isFragment } from './fragments.js'
 export { FRAME_LIMITS as LIMITS, maximumFrameBytes, type Shapes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'
@@ -14,4 +14,11 @@ export {
   type PredictorId,
   sameId
 } from './predictor-id.js'
-export { Assembler, decodeSaved, encodeParts, encodeSaved, type Saved, type SavedParts } from './saved.js'
+export {
+  decodeSaved,
+  encodeSaved,
+  encodeSavedBlocks as encodeParts,
+  PredictorAssembler as Assembler,
+  type Saved,
+  type SavedBlocks as SavedParts
+} from './saved.js'

@@ -1,41 +1,40 @@
 /**
- * A node's own gradients. While it holds one predictor (an epoch) they form an ordered list of segments; a segment closes
- * whenever a sum is sent, so that any sum anywhere covers a prefix of the list. When the node turns to another predictor,
- * the headers on that predictor's lineage tell which segments are used up; the others, while they are young enough, start
- * the next epoch's list. So no gradient is wasted and none is used twice on any lineage. With `carry` 0 every epoch starts
- * empty, which is the algorithm as published.
+ * A node's own gradients. While the node holds one predictor (an epoch), its gradients form an ordered list of segments. A
+ * segment is closed whenever a sum is sent, so every sum in the network covers a prefix of the list. When the node switches
+ * to another predictor, the headers on that predictor's lineage determine which segments have been used; the others are
+ * carried over to the next epoch's list unless they are too old. No gradient is used twice on any lineage. With `carry` 0
+ * every epoch starts empty, which is the published algorithm.
  */
 import type { Blocks } from '../learner/types.js'
-import type { Buffers } from './buffers.js'
 import { type Coverage, segmentsOf } from './coverage.js'
 import type { Header } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
-import { addInto, clear, copyOf } from './vectors.js'
+import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
 
 /** Consecutive own gradients that were closed together. */
 interface Segment {
-  /** Undefined with carry 0: nothing will ask for it again. */
+  /** Undefined with carry 0, where it is never needed again. */
   readonly sum: Blocks | undefined
   readonly count: number
-  /** The period in which it was closed. */
+  /** Period in which the segment was closed. */
   readonly period: number
-  /** Updates of the predictor at which its gradients were taken. */
-  readonly born: number
-  /** Whether the lineage of the predictor held now has used it. */
+  /** Number of updates of the predictor at which the gradients were taken. */
+  readonly updates: number
+  /** Whether the lineage of the current predictor has used the segment. */
   used: boolean
-  /** How many epochs have it on their lists. */
+  /** Number of epochs whose lists contain the segment. */
   epochs: number
 }
 
-/** A time in which one predictor was held, with its list: what was carried into it, then what was closed in it, oldest first. */
+/** The time during which one predictor was held, with its list: segments carried over, then segments closed, oldest first. */
 interface Epoch {
-  readonly name: PredictorId
+  readonly id: PredictorId
   readonly segments: readonly Segment[]
-  /** How many of the segments were carried into it. */
+  /** Number of segments that were carried over. */
   readonly carried: number
 }
 
-/** The own part of a sum: all closed segments of the current epoch. */
+/** This node's contribution to a sum: all closed segments of the current epoch. */
 export interface LocalSum {
   readonly sum: Blocks
   readonly count: number
@@ -43,46 +42,46 @@ export interface LocalSum {
 }
 
 export class Ledger {
-  readonly #buffers: Buffers
+  readonly #buffers: BufferPool
   readonly #carry: number
   readonly #contributors: readonly number[]
   #id: PredictorId
   #list: Segment[] = []
-  /** How many of the list were carried into this epoch. */
+  /** Number of segments carried over into this epoch. */
   #carried = 0
   readonly #sum: Float32Array[]
   #count = 0
-  #open: Float32Array[]
+  #openSum: Float32Array[]
   #openCount = 0
-  /** Earlier epochs whose segments may still be carried, oldest first. */
+  /** Earlier epochs whose segments can still be carried over, oldest first. */
   #epochs: Epoch[] = []
   #discarded = 0
 
   /**
-   * @param carry periods for which an unused segment is kept, 0 for none
-   * @param contributor the owner's number in coverages
-   * @param id the predictor held at the start
+   * @param carry S: number of periods for which unused segments are kept, 0 for none
+   * @param contributor index of this node in coverages
+   * @param id the initial predictor
    */
-  constructor(buffers: Buffers, carry: number, contributor: number, id: PredictorId) {
+  constructor(buffers: BufferPool, carry: number, contributor: number, id: PredictorId) {
     this.#buffers = buffers
     this.#carry = carry
     this.#contributors = [contributor]
     this.#id = id
     this.#sum = buffers.zeros()
-    this.#open = buffers.zeros()
+    this.#openSum = buffers.zeros()
   }
 
-  /** Where the learner adds gradients; `added` must follow. */
+  /** Blocks to which the learner adds gradients; `added` must follow. */
   get accumulator(): Blocks {
-    return this.#open
+    return this.#openSum
   }
 
-  /** Own gradients of this epoch, the open segment included. */
+  /** Number of own gradients of this epoch, including the open segment. */
   get count(): number {
     return this.#count + this.#openCount
   }
 
-  /** Own gradients that no lineage will use any more. */
+  /** Number of own gradients that were dropped unused. */
   get discarded(): number {
     return this.#discarded
   }
@@ -91,36 +90,36 @@ export class Ledger {
     this.#openCount += count
   }
 
-  /** All own gradients of this epoch, without closing the open segment. */
+  /** Sum of all own gradients of this epoch, without closing the open segment. */
   total(): LocalSum {
     const sum = copyOf(this.#sum)
-    addInto(sum, this.#open)
+    addInto(sum, this.#openSum)
     return { sum, count: this.count, coverage: this.#coverage }
   }
 
-  /** One block of that total. */
-  ownBlock(block: number): Float32Array {
+  /** One block of `total`. */
+  totalBlock(block: number): Float32Array {
     const sum = this.#sum[block].slice()
-    const open = this.#open[block]
+    const open = this.#openSum[block]
     for (let i = 0; i < sum.length; i++) sum[i] += open[i]
     return sum
   }
 
-  /** Closes the open segment and returns the epoch's sum. The blocks are the ledger's own: read them at once. */
+  /** Closes the open segment and returns the epoch's sum. The blocks are valid until the next call. */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
-      addInto(this.#sum, this.#open)
+      addInto(this.#sum, this.#openSum)
       const keep = this.#carry > 0
       this.#list.push({
-        sum: keep ? this.#open : undefined,
+        sum: keep ? this.#openSum : undefined,
         count: this.#openCount,
         period,
-        born: this.#id.updates,
+        updates: this.#id.updates,
         used: false,
         epochs: 1
       })
-      if (keep) this.#open = this.#buffers.zeros()
-      else clear(this.#open)
+      if (keep) this.#openSum = this.#buffers.zeros()
+      else clear(this.#openSum)
       this.#count += this.#openCount
       this.#openCount = 0
     }
@@ -128,14 +127,14 @@ export class Ledger {
   }
 
   /**
-   * Ends the epoch and starts the next one at `next`.
-   * @param lineage headers of `next` and its ancestors, newest first, as far back as they are known
+   * Ends the epoch and starts the next one.
+   * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
    */
   switchPredictor(next: PredictorId, lineage: readonly Header[], period: number): void {
     this.close(period)
-    this.#epochs.push({ name: this.#id, segments: this.#list, carried: this.#carried })
+    this.#epochs.push({ id: this.#id, segments: this.#list, carried: this.#carried })
     const unused = this.#unused(lineage)
-    this.#forget(period)
+    this.#dropExpiredEpochs(period)
     this.#id = next
     this.#list = unused.filter(segment => !this.#isExpired(segment, period))
     this.#carried = this.#list.length
@@ -148,42 +147,42 @@ export class Ledger {
     }
   }
 
-  /** All closed segments. */
+  /** Covers all closed segments. */
   get #coverage(): Coverage {
     const { length } = this.#list
     return { contributors: this.#contributors, segments: length === 0 ? [] : [length] }
   }
 
   /**
-   * Segments that `lineage` has certainly not used, oldest first; marks them and the others. The newest epoch on the lineage
-   * decides: the child of its predictor used a prefix of its list, what came before was settled when the list was made, and
-   * no gradient that was taken later can be on the lineage.
+   * Segments that `lineage` has certainly not used, oldest first; marks all segments as used or not. The newest own epoch on
+   * the lineage decides: the child of its predictor used a prefix of its list, earlier segments were settled when the list
+   * was created, and later gradients cannot be on the lineage.
    */
   #unused(lineage: readonly Header[]): Segment[] {
     const unused: Segment[] = []
-    const [nearest, used] = this.#nearest(lineage)
-    // Off the known lineage whatever was taken at a predictor older than its oldest may have been used, and counts as used.
+    const [newest, used] = this.#newestEpochOn(lineage)
+    // If no own epoch is on the known lineage, gradients taken before its oldest parent may have been used: count them as used.
     const known = lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
-    const first = Math.max(nearest, 0)
+    const first = Math.max(newest, 0)
     for (let e = first; e < this.#epochs.length; e++) {
       const { segments, carried } = this.#epochs[e]
-      // What was carried into a later epoch stands on an earlier list.
+      // Segments carried over into a later epoch are on an earlier list as well.
       for (let i = e === first ? 0 : carried; i < segments.length; i++) {
         const segment = segments[i]
-        segment.used = e === nearest ? i < used : nearest < 0 && segment.born < known
+        segment.used = e === newest ? i < used : newest < 0 && segment.updates < known
         if (!segment.used) unused.push(segment)
       }
     }
     return unused
   }
 
-  /** @returns the newest epoch on the lineage, or −1, and how many segments of its list the lineage used */
-  #nearest(lineage: readonly Header[]): [epoch: number, used: number] {
-    const oldest = this.#epochs[0].name.updates
+  /** @returns the newest own epoch on the lineage (−1 for none), and how many segments of its list were used */
+  #newestEpochOn(lineage: readonly Header[]): [epoch: number, used: number] {
+    const oldest = this.#epochs[0].id.updates
     for (const { parent, coverage } of lineage) {
       if (parent.updates < oldest) break
       for (let e = this.#epochs.length - 1; e >= 0; e--) {
-        if (sameId(this.#epochs[e].name, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
+        if (sameId(this.#epochs[e].id, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
       }
     }
     return [-1, 0]
@@ -193,19 +192,19 @@ export class Ledger {
     return this.#carry === 0 || now - period > this.#carry
   }
 
-  /** Lets go of the oldest epochs, as long as all of their segments are too old to be carried. */
-  #forget(period: number): void {
-    let gone = 0
-    for (; gone < this.#epochs.length; gone++) {
-      // A list is in the order of time.
-      const newest = this.#epochs[gone].segments.at(-1)
+  /** Drops the oldest epochs as long as all of their segments are too old to be carried over. */
+  #dropExpiredEpochs(period: number): void {
+    let expired = 0
+    for (; expired < this.#epochs.length; expired++) {
+      // Lists are in chronological order.
+      const newest = this.#epochs[expired].segments.at(-1)
       if (newest !== undefined && !this.#isExpired(newest, period)) break
-      for (const segment of this.#epochs[gone].segments) {
+      for (const segment of this.#epochs[expired].segments) {
         if (--segment.epochs > 0) continue
         if (!segment.used) this.#discarded += segment.count
         if (segment.sum !== undefined) this.#buffers.give(segment.sum)
       }
     }
-    if (gone > 0) this.#epochs = this.#epochs.slice(gone)
+    if (expired > 0) this.#epochs = this.#epochs.slice(expired)
   }
 }

@@ -1,37 +1,49 @@
-/** What an ADMB node is told at its start, with defaults and units, and what it tells its driver. */
+/** Options of an ADMB node, and the effects that it reports to its driver. */
 import type { Layout } from '../learner/types.js'
 import type { Allocate } from './bytes.js'
-import type { KnownPredictors } from './current-predictor.js'
+import type { PredictorLookup } from './current-predictor.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
 import type { Precedence } from './predictor-id.js'
 
 export interface AdmbOptions extends Recipe {
-  /** This node's index among all nodes; lower wins between predictors with equally many updates. */
+  /** Index (peer id) of this node. Among predictors with equally many updates, the lower origin wins. */
   readonly self: string
-  /** Number of this run, stored durably before the first frame leaves: 1 at first, then one more each start. */
+  /** Number of this run: 1, 2, 3, … It must be stored durably before the first frame is sent. */
   readonly incarnation: number
   readonly layout: Layout
-  /** The predictor to start from: `startingPredictor(…)`, or what an earlier run saved. */
+  /** Initial predictor, from `startingPredictor` or from an earlier run. */
   readonly initial: Predictor
-  /** b: gradients a batch, ≥ 1. */
+  /** b: gradients per batch, ≥ 1. */
   readonly batch: number
-  /** S: periods for which gradients that no batch used are kept; 0 is the published algorithm. Default 0. */
+  /**
+   * S: number of periods for which unused gradients are carried over; 0 is the published algorithm.
+   * @default 0
+   */
   readonly carry?: number
-  /** H: how many headers of ancestors are kept and sent along, when `carry` is not 0. Default 64. */
+  /**
+   * H: number of headers of ancestors that are kept and sent along if `carry` is not 0.
+   * @default 64
+   */
   readonly lineage?: number
-  /** Default 'origin'. 'sender' is the paper's letter, for experiments; it needs carry 0. */
+  /**
+   * 'sender' is the published rule, for experiments; it requires carry 0.
+   * @default 'origin'
+   */
   readonly precedence?: Precedence
-  /** Whole predictors up to that many bytes are sent unasked to a neighbour that lacks them. Default 65536. */
+  /**
+   * Whole predictors of at most this many bytes are pushed to neighbours without a request.
+   * @default 65536
+   */
   readonly pushBytes?: number
-  /** A frame's vectors go in parts of about that many bytes if they take more. Default: they always go in the frame. */
+  /** Approximate size of fragments, in bytes, into which the vectors of larger frames are split. Default: no fragments. */
   readonly fragmentBytes?: number
-  /** Predictors that are in this memory already and need not be made again. Default none. */
-  readonly known?: KnownPredictors
-  /** Where finished frames are put. Default a buffer of its own for each, which may be transferred. */
+  /** Returns predictors that are already in memory, to avoid computing them again. Default: none. */
+  readonly known?: PredictorLookup
+  /** Allocates the buffers of finished frames. Default: a new buffer for each frame, which can be transferred. */
   readonly allocate?: Allocate
 }
 
-/** What happened, for the driver to act on. */
+/** Effects, for the driver to execute. */
 export type Effect =
   | { readonly kind: 'updated'; readonly predictor: Predictor; readonly header: Header; readonly batch: Batch }
   | { readonly kind: 'adopted'; readonly predictor: Predictor; readonly from: string }

@@ -1,128 +1,130 @@
 /**
- * What of the predictor goes to a neighbour, and when: to those who lack it, at once, as the step where they hold the parent,
- * whole where that is small or was asked for, and else by name alone, for them to ask.
+ * Decides when and how the predictor is sent to a neighbour that lacks it: at once; as a step if the neighbour holds the
+ * parent; whole if it is small or was requested; otherwise as an offer (only its id), which the neighbour can request.
  */
 
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import type { Step, Whole } from './frame.js'
 import type { Header } from './predictor.js'
-import { type Precedence, type PredictorId, prevails, sameId } from './predictor-id.js'
+import { type Precedence, type PredictorId, sameId, takesPrecedence } from './predictor-id.js'
 
 export interface OutboxOptions {
-  /** This node's index. */
+  /** Peer id of this node. */
   readonly self: string
   readonly precedence: Precedence
-  /** Whole predictors up to that many bytes go out unasked. */
+  /** Whole predictors of at most this many bytes are sent without a request. */
   readonly pushBytes: number
-  /** Bytes of a whole predictor. */
+  /** Size of a whole predictor, in bytes. */
   readonly wholeBytes: number
 }
 
 export class Outbox {
-  readonly #holding: CurrentPredictor
+  readonly #current: CurrentPredictor
   readonly #options: OutboxOptions
 
   constructor(current: CurrentPredictor, options: OutboxOptions) {
-    this.#holding = current
+    this.#current = current
     this.#options = options
   }
 
-  /** Whether the neighbour is known to hold something worse. */
-  lacks(edge: Edge): boolean {
+  /** Whether the neighbour is known to hold a worse predictor. */
+  isBehind(edge: Edge): boolean {
     const { self, precedence } = this.#options
-    return edge.peerHolds !== undefined && prevails(precedence, this.#name, edge.peerHolds, self, edge.peer)
+    return (
+      edge.peerPredictor !== undefined && takesPrecedence(precedence, this.#id, edge.peerPredictor, self, edge.peer)
+    )
   }
 
-  /** Whether a neighbour's predictor is to be taken over. */
+  /** Whether a neighbour's predictor is better than the current one. */
   isBetter(id: PredictorId, edge: Edge): boolean {
     const { self, precedence } = this.#options
-    return prevails(precedence, id, this.#name, edge.peer, self)
+    return takesPrecedence(precedence, id, this.#id, edge.peer, self)
   }
 
-  /** Whether the neighbour is known to hold this node's predictor. */
-  agrees(edge: Edge): boolean {
-    return edge.peerHolds !== undefined && sameId(edge.peerHolds, this.#name)
+  /** Whether the neighbour is known to hold the current predictor. */
+  isInSync(edge: Edge): boolean {
+    return edge.peerPredictor !== undefined && sameId(edge.peerPredictor, this.#id)
   }
 
-  /** Whether the neighbour holds this node's predictor, or will once the last frame has reached it. */
-  shares(edge: Edge): boolean {
-    if (this.agrees(edge)) return true
-    return edge.push !== undefined && edge.push.kind !== 'offer' && this.#wentOut(edge)
+  /** Whether the neighbour holds the current predictor, or will after the last frame has arrived. */
+  willBeInSync(edge: Edge): boolean {
+    if (this.isInSync(edge)) return true
+    return edge.push !== undefined && edge.push.kind !== 'offer' && this.#wasPushed(edge)
   }
 
-  /** Whether the predictor is to be sent, or sent again, without having been asked for. */
+  /** Whether the predictor must be sent (again) without a request. */
   mustPush(edge: Edge): boolean {
-    return this.lacks(edge) && (edge.repush || !this.#wentOut(edge))
+    return this.isBehind(edge) && (edge.pushLost || !this.#wasPushed(edge))
   }
 
-  /** Repeats greetings, requests and predictors that seem lost, each when its wait is over. */
-  remind(edge: Edge, period: number): void {
-    const theirs = edge.peerHolds
-    if (theirs === undefined) {
-      // Neither end may have heard of the other: then somebody must speak again.
-      if (edge.greetBackoff.due(period)) {
-        edge.greetBackoff.again(period)
+  /** Repeats announcements, requests and predictors that seem lost, each after its backoff. */
+  scheduleRetries(edge: Edge, period: number): void {
+    const peerPredictor = edge.peerPredictor
+    if (peerPredictor === undefined) {
+      // The first frames of both ends may be lost, so repeat until a frame arrives.
+      if (edge.announceBackoff.due(period)) {
+        edge.announceBackoff.advance(period)
         edge.urgent = true
       }
-    } else if (this.isBetter(theirs, edge)) {
-      if (edge.askBackoff.due(period)) {
-        edge.askBackoff.again(period)
-        edge.ask = true
+    } else if (this.isBetter(peerPredictor, edge)) {
+      if (edge.requestBackoff.due(period)) {
+        edge.requestBackoff.advance(period)
+        edge.requestDue = true
       }
-    } else if (this.lacks(edge) && edge.pushBackoff.due(period)) {
-      edge.repush = true
-      edge.pushBackoff.again(period)
+    } else if (this.isBehind(edge) && edge.pushBackoff.due(period)) {
+      edge.pushLost = true
+      edge.pushBackoff.advance(period)
     }
   }
 
-  /** Whether the predictor went out and the neighbour has not yet said anything that came after its arrival. */
+  /** Whether the predictor was sent and is neither acknowledged nor considered lost. */
   isInFlight(edge: Edge, period: number): boolean {
     const { push } = edge
-    if (push === undefined || push.kind === 'offer' || !this.#wentOut(edge)) return false
+    if (push === undefined || push.kind === 'offer' || !this.#wasPushed(edge)) return false
     return push.sequence > edge.acknowledged && !edge.pushBackoff.due(period)
   }
 
-  /** What goes with the frame of that sequence number, noted as sent. */
+  /** Content of the frame with this sequence number. Records it as sent. */
   content(edge: Edge, sequence: number, period: number): Whole | Step | undefined {
-    if (!this.mustPush(edge) && !edge.answer) return undefined
-    const { predictor, step } = this.#holding
+    if (!this.mustPush(edge) && !edge.replyDue) return undefined
+    const { predictor, step } = this.#current
     const { id, parameters, average, state } = predictor
     const kind = this.#kindFor(edge)
-    if (!this.#wentOut(edge)) edge.pushBackoff.start(period, edge.roundTrip)
-    edge.push = { name: id, kind, sequence }
-    edge.repush = false
+    if (!this.#wasPushed(edge)) edge.pushBackoff.start(period, edge.roundTrip)
+    edge.push = { id, kind, sequence }
+    edge.pushLost = false
     if (kind === 'step' && step) return { kind, sum: step.sum }
     return kind === 'whole' ? { kind, parameters, average, state } : undefined
   }
 
   /**
-   * Headers that the neighbour may lack: back to what it holds where that is an ancestor, or else to what both held last, whose
-   * own ancestors it knows; all that are known if neither is one.
+   * Headers that the neighbour may lack: back to its predictor if that is an ancestor, otherwise back to the last predictor
+   * that both ends held, whose ancestors it knows; all known headers if neither is an ancestor.
    */
   headers(edge: Edge): readonly Header[] {
-    const { lineage } = this.#holding
-    for (const known of [edge.peerHolds, edge.agreed]) {
+    const { lineage } = this.#current
+    for (const known of [edge.peerPredictor, edge.lastCommon]) {
       const oldest = known ? lineage.findIndex(header => sameId(header.parent, known)) : -1
       if (oldest >= 0) return lineage.slice(0, oldest + 1)
     }
     return lineage
   }
 
-  get #name(): PredictorId {
-    return this.#holding.predictor.id
+  get #id(): PredictorId {
+    return this.#current.predictor.id
   }
 
-  #wentOut({ push }: Edge): boolean {
-    return push !== undefined && sameId(push.name, this.#name)
+  #wasPushed({ push }: Edge): boolean {
+    return push !== undefined && sameId(push.id, this.#id)
   }
 
   #kindFor(edge: Edge): 'offer' | 'step' | 'whole' {
-    const { step, lineage } = this.#holding
+    const { step, lineage } = this.#current
     const parent = lineage[0]?.parent
-    // Asked again after a step means that the step was of no use.
-    const failed = edge.answer && edge.push?.kind === 'step' && this.#wentOut(edge)
-    if (step && parent && edge.peerHolds && sameId(parent, edge.peerHolds) && !failed) return 'step'
-    return edge.answer || this.#options.wholeBytes <= this.#options.pushBytes ? 'whole' : 'offer'
+    // A request after a step means that the neighbour could not use the step.
+    const failed = edge.replyDue && edge.push?.kind === 'step' && this.#wasPushed(edge)
+    if (step && parent && edge.peerPredictor && sameId(parent, edge.peerPredictor) && !failed) return 'step'
+    return edge.replyDue || this.#options.wholeBytes <= this.#options.pushBytes ? 'whole' : 'offer'
   }
 }

@@ -1,20 +1,19 @@
-/** Gradient sums to neighbours: when one is due, and what is in it: own gradients, and what came over the other edges. */
-import type { Buffers } from './buffers.js'
+/** Gradient sums sent to neighbours (own gradients plus the sums of the other edges), and when they are due. */
 import { runsBetween } from './coverage.js'
 import type { Edge } from './edge.js'
 import type { SentSum } from './frame.js'
 import type { Ledger } from './ledger.js'
-import { type Sums, total } from './sums.js'
-import { isFinite32 } from './vectors.js'
+import { addUp, type NeighbourSums } from './neighbour-sums.js'
+import { type BufferPool, isFinite32 } from './vectors.js'
 
 export class OutgoingSums {
   readonly #ledger: Ledger
-  readonly #sums: Sums
-  readonly #buffers: Buffers
-  /** Counts every change of what sums are made of. */
+  readonly #sums: NeighbourSums
+  readonly #buffers: BufferPool
+  /** Incremented whenever an input of the sums changes. */
   #version = 0
 
-  constructor(ledger: Ledger, sums: Sums, buffers: Buffers) {
+  constructor(ledger: Ledger, sums: NeighbourSums, buffers: BufferPool) {
     this.#ledger = ledger
     this.#sums = sums
     this.#buffers = buffers
@@ -24,39 +23,43 @@ export class OutgoingSums {
     return this.#version
   }
 
-  /** Something has changed of what sums are made of. */
-  changed(): void {
+  /** An input of the sums has changed. */
+  markChanged(): void {
     this.#version++
   }
 
-  /** Whether something changed that the neighbour did not send itself, or the last sum seems lost. Starts the next wait. */
+  /**
+   * Whether a sum is due: because it changed for another reason than the neighbour's own sums, or because the last one seems
+   * lost; in the latter case the backoff advances.
+   */
   isDue(edge: Edge, period: number): boolean {
     const last = edge.lastSum
-    if (edge.sentVersion !== this.#version - edge.changes) {
-      const isEmpty = this.#ledger.count === 0 && this.#sums.isEmptyBut(edge)
+    if (edge.sentVersion !== this.#version - edge.sumChanges) {
+      const isEmpty = this.#ledger.count === 0 && this.#sums.isEmptyExcept(edge)
       return !isEmpty || (last !== undefined && !last.empty)
     }
-    if (last === undefined || last.sequence === edge.outgoing.held || !edge.sumBackoff.due(period)) return false
-    edge.sumBackoff.again(period)
+    if (last === undefined || last.sequence === edge.encoder.acknowledgedSum || !edge.sumBackoff.due(period))
+      return false
+    edge.sumBackoff.advance(period)
     return true
   }
 
   /**
-   * The sum that goes with the frame of that sequence number, noted as sent. Its blocks are to be given back.
-   * @returns undefined if it is not finite, which no neighbour would take
+   * The sum for the frame with this sequence number. Records it as sent. The caller returns its blocks to the pool.
+   * @returns undefined if the sum is not finite, which every neighbour would reject
    */
   sum(edge: Edge, sequence: number, period: number): SentSum | undefined {
     const sum = this.#buffers.take()
-    const { count, parts } = total(sum, this.#ledger.close(period), this.#sums.chosen(edge))
+    const { count, coverages } = addUp(sum, this.#ledger.close(period), this.#sums.selected(edge))
     if (!isFinite32(sum)) {
       this.#buffers.give(sum)
       return undefined
     }
-    const base = edge.outgoing.base()
-    const segments = edge.outgoing.segments(parts)
-    edge.outgoing.noteSent(sequence, segments)
+    const base = edge.encoder.base()
+    const segments = edge.encoder.segments(coverages)
+    edge.encoder.recordSent(sequence, segments)
     edge.lastSum = { sequence, empty: count === 0 }
-    const version = this.#version - edge.changes
+    const version = this.#version - edge.sumChanges
     if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
     edge.sentVersion = version
     return { base: base.sequence, changes: runsBetween(base.segments, segments), count, sum }

@@ -1,16 +1,15 @@
 /**
- * A predictor with its lineage as bytes that mean the same to everyone: for the database, for peers that fetch it from
- * whoever has it, and for files. The same frame format, with every contributor defined.
+ * A predictor with its lineage as self-contained bytes, for the state directory, for fetches and for model files. The format
+ * is that of frames, with every contributor defined.
  */
 import type { Blocks, Digest, Layout } from '../learner/types.js'
-import { blockBytes, Reader, Writer } from './bytes.js'
+import { blockBytes, FrameError, Reader, Writer } from './bytes.js'
 import { ContributorTable } from './contributors.js'
+import { CoverageDecoder } from './coverage-decoder.js'
+import { CoverageEncoder } from './coverage-encoder.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
-import { FrameError } from './errors.js'
 import type { Shapes } from './frame.js'
-import { Incoming } from './incoming.js'
-import { Outgoing } from './outgoing.js'
 import type { Header, Predictor } from './predictor.js'
 
 export interface Saved {
@@ -27,17 +26,17 @@ export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTabl
     received: 0,
     heldSum: 0,
     id,
-    ask: false,
+    request: false,
     headers: saved.lineage,
     content: { kind: 'whole', parameters, average, state },
     sum: undefined
   } as const
-  return encodeFrame(frame, shapes, table, new Outgoing())
+  return encodeFrame(frame, shapes, table, new CoverageEncoder())
 }
 
 /**
- * @param table numbers the contributors of the lineage's coverages; a new one if they do not matter
- * @throws FrameError if the bytes are damaged, of another shape, or do not match their digest
+ * @param table interns the contributors of the lineage; a new table if omitted
+ * @throws FrameError if the bytes are damaged, have another shape, or do not match their digest
  */
 export function decodeSaved(
   bytes: Uint8Array,
@@ -49,10 +48,10 @@ export function decodeSaved(
     bytes,
     shapes,
     table,
-    { incoming: new Incoming(), isCurrent: () => true, defer: () => undefined },
+    { decoder: new CoverageDecoder(), isCurrent: () => true, defer: () => undefined },
     () => []
   )
-  if (frame?.content?.kind !== 'whole') throw new FrameError('a saved predictor without its vectors')
+  if (frame?.content?.kind !== 'whole') throw new FrameError('saved predictor has no vectors')
   const { parameters, average, state } = frame.content
   if (digest && digest([parameters, average, state]) !== frame.id.digest) {
     throw new FrameError('content does not match its digest')
@@ -60,23 +59,23 @@ export function decodeSaved(
   return { predictor: { id: frame.id, parameters, average, state }, lineage: frame.headers }
 }
 
-/** The same in parts, none of which is as large as the model: one a block, a network's layers being blocks. */
-export interface SavedParts {
-  /** Name and lineage. */
+/** A saved predictor, one record per block (per layer of a network), none of which is as large as the model. */
+export interface SavedBlocks {
+  /** Predictor id and lineage. */
   readonly head: Uint8Array
-  /** Parameters, then the average unless it is the parameters themselves, then the rule's state. */
+  /** Parameters, then the average unless it is identical to the parameters, then the rule's state. */
   readonly blocks: Iterable<Uint8Array>
 }
 
 const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, state: { blocks: [] } }
 
-/** Its blocks are made as they are asked for. */
-export function encodeParts({ predictor, lineage }: Saved, table: ContributorTable): SavedParts {
+/** The blocks are encoded lazily. */
+export function encodeSavedBlocks({ predictor, lineage }: Saved, table: ContributorTable): SavedBlocks {
   const { parameters, average, state } = predictor
-  const bare = { id: predictor.id, parameters: [], average: [], state: [] }
+  const withoutVectors = { id: predictor.id, parameters: [], average: [], state: [] }
   const isAveraged = average.some((block, k) => block !== parameters[k])
   const blocks = [...parameters, ...(isAveraged ? average : []), ...state]
-  return { head: encodeSaved({ predictor: bare, lineage }, NO_BLOCKS, table), blocks: encodeEach(blocks) }
+  return { head: encodeSaved({ predictor: withoutVectors, lineage }, NO_BLOCKS, table), blocks: encodeEach(blocks) }
 }
 
 function* encodeEach(blocks: Blocks): Generator<Uint8Array> {
@@ -87,29 +86,30 @@ function* encodeEach(blocks: Blocks): Generator<Uint8Array> {
   }
 }
 
-/** Puts a predictor together again, from its parts in their order. */
-export class Assembler {
+/** Reassembles a predictor from the records of `encodeSavedBlocks`, in their order. */
+export class PredictorAssembler {
   readonly #saved: Saved
   readonly #layouts: Layout['blocks']
   readonly #shapes: Shapes
   readonly #blocks: Float32Array[] = []
 
   /**
-   * @param parts how many blocks there are
-   * @throws FrameError, as all of it
+   * @param count number of block records
+   * @throws FrameError, as do the other methods
    */
-  constructor(head: Uint8Array, parts: number, shapes: Shapes, table: ContributorTable = new ContributorTable()) {
+  constructor(head: Uint8Array, count: number, shapes: Shapes, table: ContributorTable = new ContributorTable()) {
     this.#saved = decodeSaved(head, NO_BLOCKS, table)
     this.#shapes = shapes
     const { parameters, state } = shapes
-    const bare = [...parameters.blocks, ...state.blocks]
-    this.#layouts = parts === bare.length ? bare : [...parameters.blocks, ...bare]
-    if (parts !== this.#layouts.length) throw new FrameError(`a saved predictor in ${parts} parts`)
+    const withoutAverage = [...parameters.blocks, ...state.blocks]
+    this.#layouts = count === withoutAverage.length ? withoutAverage : [...parameters.blocks, ...withoutAverage]
+    if (count !== this.#layouts.length)
+      throw new FrameError(`saved predictor has ${count} blocks; expected ${this.#layouts.length}`)
   }
 
   add(bytes: Uint8Array): void {
     const layout = this.#layouts[this.#blocks.length]
-    if (layout === undefined) throw new FrameError('a saved predictor with a part too many')
+    if (layout === undefined) throw new FrameError('saved predictor has too many blocks')
     const input = new Reader(bytes)
     this.#blocks.push(...input.blocks({ blocks: [layout] }))
     input.finish()
@@ -119,7 +119,7 @@ export class Assembler {
     const { predictor, lineage } = this.#saved
     const count = this.#shapes.parameters.blocks.length
     const states = this.#layouts.length - this.#shapes.state.blocks.length
-    if (this.#blocks.length < this.#layouts.length) throw new FrameError('a saved predictor with a part too few')
+    if (this.#blocks.length < this.#layouts.length) throw new FrameError('saved predictor has too few blocks')
     const parameters = this.#blocks.slice(0, count)
     const average = states === count ? parameters : this.#blocks.slice(count, states)
     const state = this.#blocks.slice(states)

@@ -1,14 +1,14 @@
 /**
- * Sums that begin to leave while the last gradients in them are still being computed (L2L: the upper layers' gradients are
- * there long before the lower ones'): each block goes as a part as soon as it is final. Parts change nothing at the other end,
- * so if the gradients come to nothing, neither do they.
+ * Sums whose blocks are sent while the last gradients are still being computed (with L2L, the gradients of the upper layers
+ * are final long before those of the lower ones). Each block leaves as a fragment as soon as it is final. Fragments have no
+ * effect without their frame, so streaming can be cancelled.
  */
+import { isFiniteBlock } from '../base/floats.js'
 import type { Edge, NeighbourSum } from './edge.js'
 import { encodeFragment, VECTORS } from './fragments.js'
 import type { Ledger } from './ledger.js'
-import { isFiniteBlock } from './vectors.js'
 
-/** A part that can leave at once. */
+/** A fragment that can be sent at once. */
 export interface OutgoingFragment {
   readonly edge: number
   readonly bytes: Uint8Array
@@ -18,32 +18,32 @@ interface Destination {
   readonly number: number
   readonly edge: Edge
   readonly transfer: number
-  /** Neighbours' sums that go there with the own gradients. */
-  readonly others: readonly NeighbourSum[]
+  /** Sums of other neighbours that are added to this node's own. */
+  readonly neighbourSums: readonly NeighbourSum[]
 }
 
 export class StreamingSum {
-  /** Gradients that are being computed. */
+  /** Number of gradients that are being computed. */
   readonly count: number
-  /** Whether they fill the batch, so that what leaves is the step to the next predictor. */
+  /** Whether they complete the batch, so that the fragments carry the step to the next predictor. */
   readonly isStep: boolean
   readonly #ledger: Ledger
   readonly #version: number
-  readonly #blocks: number
-  readonly #ready = new Set<number>()
-  /** Neighbours to whom parts have gone. */
-  readonly #touched = new Set<Edge>()
+  readonly #blockCount: number
+  readonly #readyBlocks = new Set<number>()
+  /** Edges on which fragments have been sent. */
+  readonly #startedEdges = new Set<Edge>()
   #destinations: Destination[] = []
 
   /**
-   * @param version state of what sums are made of: see `isComplete`
-   * @param blocks how many there are
+   * @param version `OutgoingSums.version`, see `isComplete`
+   * @param blocks number of blocks
    */
   constructor(count: number, isStep: boolean, version: number, blocks: number, ledger: Ledger) {
     this.count = count
     this.isStep = isStep
     this.#version = version
-    this.#blocks = blocks
+    this.#blockCount = blocks
     this.#ledger = ledger
   }
 
@@ -51,50 +51,50 @@ export class StreamingSum {
     return this.#destinations.length === 0
   }
 
-  /** @param others the held sums of which the total for that neighbour is made, in their order */
-  add(number: number, edge: Edge, others: readonly NeighbourSum[]): void {
-    this.#destinations.push({ number, edge, transfer: edge.nextTransfer(), others })
+  /** @param neighbourSums held sums that are added for this neighbour, in their order */
+  addDestination(number: number, edge: Edge, neighbourSums: readonly NeighbourSum[]): void {
+    this.#destinations.push({ number, edge, transfer: edge.nextTransfer(), neighbourSums })
   }
 
-  /** A block of the accumulator is final. What is not finite goes nowhere, and neither does the rest of that sum. */
-  ready(block: number): OutgoingFragment[] {
-    this.#ready.add(block)
-    const own = this.#ledger.ownBlock(block)
+  /** A block of the accumulator is final. A sum with a non-finite block is cancelled. */
+  blockReady(block: number): OutgoingFragment[] {
+    this.#readyBlocks.add(block)
+    const own = this.#ledger.totalBlock(block)
     const total = new Float32Array(own.length)
-    const parts: OutgoingFragment[] = []
+    const fragments: OutgoingFragment[] = []
     const vector = this.isStep ? VECTORS.step : VECTORS.sum
-    this.#destinations = this.#destinations.filter(({ number, edge, transfer, others }) => {
+    this.#destinations = this.#destinations.filter(({ number, edge, transfer, neighbourSums }) => {
       total.set(own)
-      // The order of `total` in sums.ts, for equal bits.
-      for (const { sum } of others) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
+      // In the order of `addUp` in neighbour-sums.ts, for identical bits.
+      for (const { sum } of neighbourSums) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
       if (!isFiniteBlock(total)) {
-        giveUp(edge)
+        cancelTransfer(edge)
         return false
       }
-      this.#touched.add(edge)
+      this.#startedEdges.add(edge)
       const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [total] })
-      parts.push({ edge: number, bytes })
+      fragments.push({ edge: number, bytes })
       return true
     })
-    return parts
+    return fragments
   }
 
-  /** Whether everything went, and still is what would be sent: nothing else happened meanwhile. */
+  /** Whether all blocks were sent and the sum has not changed since. */
   isComplete(count: number, version: number): boolean {
-    return this.#ready.size === this.#blocks && count === this.count && version === this.#version
+    return this.#readyBlocks.size === this.#blockCount && count === this.count && version === this.#version
   }
 
   get destinations(): readonly Destination[] {
     return this.#destinations
   }
 
-  /** What has left comes to nothing. */
-  abandon(): void {
-    for (const edge of this.#touched) giveUp(edge)
+  /** Cancels the sum on all edges. */
+  cancel(): void {
+    for (const edge of this.#startedEdges) cancelTransfer(edge)
   }
 }
 
-/** A frame ends what the neighbour has to keep for the parts: until then no others are sent. */
-function giveUp(edge: Edge): void {
+/** Forces a frame, so that the neighbour can drop the fragments before others are sent. */
+function cancelTransfer(edge: Edge): void {
   edge.urgent = true
 }

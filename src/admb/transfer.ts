@@ -1,4 +1,4 @@
-/** A frame on its way in parts: first its vectors, some blocks at a time, each encoded when it can leave; then the frame itself. */
+/** A frame that is sent in fragments: first its vectors, each fragment encoded when it can leave, then the frame itself. */
 import type { Blocks } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
 import { vectorBytes } from './encode.js'
@@ -8,35 +8,35 @@ import type { SentFrame, Shapes } from './frame.js'
 export class Transfer {
   readonly #session: number
   readonly #number: number
-  readonly #pieces: Fragment[]
+  readonly #fragments: Fragment[]
   readonly #frame: Uint8Array
 
   /**
-   * @param pieces what has not left yet
-   * @param frame the encoded frame, its vectors left out
+   * @param fragments fragments that have not been sent
+   * @param frame the encoded frame, without its vectors
    */
   constructor(session: number, number: number, pieces: readonly Fragment[], frame: Uint8Array) {
     this.#session = session
     this.#number = number
-    this.#pieces = [...pieces]
+    this.#fragments = [...pieces]
     this.#frame = frame
   }
 
-  /** Whether nothing but the frame itself is left. */
-  get isAtFrame(): boolean {
-    return this.#pieces.length === 0
+  /** Whether only the frame itself is left. */
+  get isFrameNext(): boolean {
+    return this.#fragments.length === 0
   }
 
-  /** What leaves next. The frame is the last. */
+  /** The next fragment, and finally the frame. */
   next(): Uint8Array {
-    const piece = this.#pieces.shift()
-    return piece === undefined ? this.#frame : encodeFragment(this.#session, this.#number, piece)
+    const fragment = this.#fragments.shift()
+    return fragment === undefined ? this.#frame : encodeFragment(this.#session, this.#number, fragment)
   }
 }
 
 const WHOLE: readonly Fragment[] = []
 
-/** A frame's vectors in pieces of about that many bytes, of one block at least. None if they take no more, or are one block. */
+/** Splits a frame's vectors into fragments of about `bytes` bytes, at least one block each. Empty if splitting is not needed. */
 export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Fragment[] {
   if (vectorBytes(frame, shapes) <= bytes) return WHOLE
   const { content, sum } = frame
@@ -46,17 +46,17 @@ export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): re
     vectors.push([VECTORS.parameters, parameters], [VECTORS.average, average], [VECTORS.state, state])
   } else if (content !== undefined) vectors.push([VECTORS.step, content.sum])
   if (sum !== undefined) vectors.push([VECTORS.sum, sum.sum])
-  const pieces = vectors.flatMap(([vector, blocks]) => cut(vector, blocks, bytes))
-  return pieces.length > 1 ? pieces : WHOLE
+  const fragments = vectors.flatMap(([vector, blocks]) => split(vector, blocks, bytes))
+  return fragments.length > 1 ? fragments : WHOLE
 }
 
-function cut(vector: Vector, blocks: Blocks, bytes: number): Fragment[] {
-  const pieces: Fragment[] = []
+function split(vector: Vector, blocks: Blocks, bytes: number): Fragment[] {
+  const fragments: Fragment[] = []
   for (let first = 0, end = 0; first < blocks.length; first = end) {
-    let taken = blockBytes(blocks[end++].length)
-    while (end < blocks.length && taken + blockBytes(blocks[end].length) <= bytes)
-      taken += blockBytes(blocks[end++].length)
-    pieces.push({ vector, first, blocks: blocks.slice(first, end) })
+    let size = blockBytes(blocks[end++].length)
+    while (end < blocks.length && size + blockBytes(blocks[end].length) <= bytes)
+      size += blockBytes(blocks[end++].length)
+    fragments.push({ vector, first, blocks: blocks.slice(first, end) })
   }
-  return pieces
+  return fragments
 }

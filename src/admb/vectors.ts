@@ -1,6 +1,5 @@
-/**
- * Plain arithmetic on parameter blocks, in float32, one place for the loops that every sum goes through.
- */
+/** Float32 arithmetic on parameter blocks, and a pool of blocks. */
+import { isFiniteBlock } from '../base/floats.js'
 import type { Blocks, Layout } from '../learner/types.js'
 
 /** Zero blocks of a layout. */
@@ -29,16 +28,43 @@ export function isFinite32(blocks: Blocks): boolean {
   return blocks.every(isFiniteBlock)
 }
 
-export function isFiniteBlock(block: Float32Array): boolean {
-  // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
-  let bad = 0
-  for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
-  return bad === 0
-}
-
 /** Total bytes of a layout's blocks. */
 export function byteLength(layout: Layout): number {
   let length = 0
   for (const block of layout.blocks) length += block.length
   return length * 4
+}
+
+/** Larger sets of blocks are left to the garbage collector, so that the pool does not hold much memory. */
+const MAX_POOLED_BYTES = 1 << 16
+const MAX_POOLED = 64
+
+/** Reuses the blocks of sums, which every message would otherwise allocate, if they are small. */
+export class BufferPool {
+  readonly #layout: Layout
+  readonly #isPooled: boolean
+  readonly #free: Float32Array[][] = []
+
+  constructor(layout: Layout) {
+    this.#layout = layout
+    this.#isPooled = byteLength(layout) <= MAX_POOLED_BYTES
+  }
+
+  /** Blocks with arbitrary content. */
+  take(): Float32Array[] {
+    return this.#free.pop() ?? zeros(this.#layout)
+  }
+
+  /** Blocks of zeros. */
+  zeros(): Float32Array[] {
+    const blocks = this.#free.pop()
+    if (blocks === undefined) return zeros(this.#layout)
+    clear(blocks)
+    return blocks
+  }
+
+  /** Returns blocks to the pool. The caller must not use them any more. */
+  give(blocks: Blocks): void {
+    if (this.#isPooled && this.#free.length < MAX_POOLED) this.#free.push(blocks as Float32Array[])
+  }
 }

@@ -1,9 +1,10 @@
 /** Keepers of weights and gradients that are plain blocks, owned by whoever asks for a gradient. */
+
+import { isFiniteBlock } from '../base/floats.js'
 import { type Blocks, DivergenceError, type GradientProgress } from '../learner/index.js'
 import type { Model } from '../nn/types.js'
 import { addToBlock, blockNumbers, fillBlock } from './block-tensors.js'
 import type { ParameterStore } from './executor/types.js'
-import { isFiniteBlock } from './training/block-step.js'
 
 /** Lends blocks, and writes gradients over others. */
 export class BlockStore implements ParameterStore {

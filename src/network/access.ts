@@ -1,67 +1,67 @@
 /**
- * Who may connect: the allow-list, bans that grow with every offence, and blocks. libp2p asks it as its connection gater,
- * before dialling and as soon as the other end has proved its id.
+ * Access control: allow-list, bans that grow with each violation, and blocks. libp2p consults it as its connection gater before
+ * dialling and as soon as the remote peer has proved its id.
  */
 import type { ConnectionGater } from '@libp2p/interface'
 
-/** First ban of a peer, ms. Each further one is twice as long. */
+/** Duration of the first ban of a peer, in ms. It doubles with each further one. */
 const firstBanMs = 1000
-/** Longest ban, ms. */
+/** Maximum duration of a ban, in ms. */
 const longestBanMs = 5 * 60 * 1000
-/** Offences are forgotten after this time without a new one beyond the ban's end, ms. */
-const forgiveMs = 10 * 60 * 1000
-/** Offenders remembered; beyond, the oldest is forgotten. */
-const maxOffenders = 10_000
+/** The count of violations resets this long after the end of the last ban, in ms. */
+const banResetMs = 10 * 60 * 1000
+/** Maximum number of remembered bans; the oldest is evicted. */
+const maxBans = 10_000
 
 export class AccessControl {
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #now: () => number
-  readonly #offenders = new Map<string, { offences: number; until: number; reason: string }>()
+  readonly #bans = new Map<string, { violations: number; until: number; reason: string }>()
   #blocked: ReadonlySet<string> = new Set()
 
   /**
-   * @param allowed ids of the only peers wanted; undefined: all are
-   * @param now a monotonic clock in ms
+   * @param allowed allow-list of peer ids; undefined: all peers are allowed
+   * @param now monotonic clock in ms
    */
   constructor(allowed: ReadonlySet<string> | undefined, now: () => number = () => performance.now()) {
     this.#allowed = allowed
     this.#now = now
   }
 
-  /** Why a peer is not wanted, or undefined if it is. */
-  denial(peer: string): string | undefined {
+  /** Why a peer is denied, or undefined if it is not. */
+  denialReason(peer: string): string | undefined {
     if (this.#allowed !== undefined && !this.#allowed.has(peer)) return 'it is not on the allow-list'
     if (this.#blocked.has(peer)) return 'it is blocked'
-    const offender = this.#offenders.get(peer)
-    if (offender === undefined || offender.until <= this.#now()) return undefined
-    return `banned for ${Math.ceil((offender.until - this.#now()) / 1000)} s: ${offender.reason}`
+    const ban = this.#bans.get(peer)
+    if (ban === undefined || ban.until <= this.#now()) return undefined
+    return `banned for ${Math.ceil((ban.until - this.#now()) / 1000)} s: ${ban.reason}`
   }
 
-  /** Whether a peer may be heard of at all, whoever brings it. Blocks cut links only, so they do not count here. */
+  /** Whether gossip that originates from a peer is accepted. Blocks affect connections only. */
   mayOriginate(peer: string): boolean {
     return this.#allowed === undefined || this.#allowed.has(peer)
   }
 
-  /** Sets the blocked peers, in place of those before. */
+  /** Replaces the set of blocked peers. */
   block(peers: ReadonlySet<string>): void {
     this.#blocked = new Set(peers)
   }
 
-  /** Bans a peer, twice as long as the last time. @returns for how many ms */
-  penalise(peer: string, reason: string): number {
+  /** Bans a peer, for twice as long as the last time. @returns duration in ms */
+  ban(peer: string, reason: string): number {
     const now = this.#now()
-    const before = this.#offenders.get(peer)
-    const offences = before === undefined || before.until + forgiveMs < now ? 1 : before.offences + 1
-    const ms = Math.min(longestBanMs, firstBanMs * 2 ** (offences - 1))
-    this.#offenders.delete(peer)
-    this.#offenders.set(peer, { offences, until: now + ms, reason })
-    if (this.#offenders.size > maxOffenders) this.#offenders.delete(this.#offenders.keys().next().value as string)
+    const before = this.#bans.get(peer)
+    const violations = before === undefined || before.until + banResetMs < now ? 1 : before.violations + 1
+    const ms = Math.min(longestBanMs, firstBanMs * 2 ** (violations - 1))
+    this.#bans.delete(peer)
+    this.#bans.set(peer, { violations, until: now + ms, reason })
+    if (this.#bans.size > maxBans) this.#bans.delete(this.#bans.keys().next().value as string)
     return ms
   }
 
-  /** The libp2p side. Private addresses may be dialled: peers on one LAN or machine are the usual case. */
+  /** Connection gater for libp2p. Private addresses may be dialled: peers often share a LAN or a machine. */
   get gater(): ConnectionGater {
-    const denies = (peer: { toString(): string }) => this.denial(peer.toString()) !== undefined
+    const denies = (peer: { toString(): string }) => this.denialReason(peer.toString()) !== undefined
     return {
       denyDialPeer: denies,
       denyDialMultiaddr: () => false,

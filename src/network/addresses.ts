@@ -1,8 +1,8 @@
-/** Multiaddresses as users write them, checked early and with an error that shows the right form. */
+/** Parsing and inspection of multiaddresses. */
 import { CODE_P2P, CODE_P2P_CIRCUIT, CODE_WS, CODE_WSS, type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 import { MalformedAddressError } from './errors.js'
 
-/** @throws MalformedAddressError if it is no multiaddress over TCP */
+/** @throws MalformedAddressError if `text` is not a multiaddress over TCP */
 export function parseAddress(text: string): Multiaddr {
   let address: Multiaddr
   try {
@@ -14,7 +14,7 @@ export function parseAddress(text: string): Multiaddr {
   return address
 }
 
-/** The peer id that an address ends with, if it names one: behind a relay, not that of the relay. */
+/** The peer id at the end of an address, if any; behind a relay, that of the relayed peer. */
 export function peerOf(address: Multiaddr): string | undefined {
   const parts = address.getComponents()
   return parts
@@ -22,32 +22,32 @@ export function peerOf(address: Multiaddr): string | undefined {
     .find(({ code }) => code === CODE_P2P)?.value
 }
 
-/** Whether a relay stands between. */
+/** Whether the address goes through a relay. */
 export function isRelayed(address: Multiaddr): boolean {
   return address.getComponents().some(({ code }) => code === CODE_P2P_CIRCUIT)
 }
 
-/** Whether it leads through a WebSocket. */
+/** Whether the address uses WebSockets. */
 export function isWebSocket(address: Multiaddr): boolean {
   return address.getComponents().some(({ code }) => code === CODE_WS || code === CODE_WSS)
 }
 
-/** The address with `/p2p/<peer>` at its end, once. */
+/** The address with `/p2p/<peer>` appended unless it contains a peer id. */
 export function withPeer(address: Multiaddr, peer: string): string {
   return peerOf(address) === undefined ? address.encapsulate(`/p2p/${peer}`).toString() : address.toString()
 }
 
-/** The first TCP end on the way to an address. */
+/** The first TCP endpoint of an address. */
 export interface TcpEnd {
   readonly host: string
   readonly port: number
-  /** Whether `host` has to be looked up. */
+  /** Whether `host` is a DNS name. */
   readonly isName: boolean
-  /** Whether the peer itself answers there, in plain TCP: no relay, no WebSocket. */
+  /** Whether the peer itself listens there, in plain TCP (no relay, no WebSocket). */
   readonly isPlain: boolean
 }
 
-/** @param address as `parseAddress` lets it through */
+/** @param address result of `parseAddress` */
 export function tcpEndOf(address: Multiaddr): TcpEnd {
   const parts = address.getComponents()
   const [{ name, value: host = '' }] = parts

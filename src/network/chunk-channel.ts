@@ -1,6 +1,6 @@
 /**
- * A libp2p stream as a two-way channel of chunks with a clear end: what comes in is cut up and handed over, or held back
- * (and with it the sender) while nobody takes it; whatever ends the channel, its user hears one reason, once.
+ * A libp2p stream as a bidirectional channel of chunks. Incoming bytes are decoded and dispatched, or paused (which blocks the
+ * sender) while there is no handler. However the channel ends, the handler is notified once, with a reason.
  */
 import type { Stream } from '@libp2p/interface'
 import { ChunkWriter } from './chunk-writer.js'
@@ -9,19 +9,19 @@ import { ProtocolViolationError } from './errors.js'
 import { printable } from './hello.js'
 import { maxReasonBytes } from './limits.js'
 
-export interface ChannelUser extends ChunkSink {
-  /** The channel ended. Called once, the last call. `violation`: the other end broke the protocol. */
+export interface ChannelHandler extends ChunkSink {
+  /** The channel ended; no further calls follow. `violation`: the other end violated the protocol. */
   closed(reason: string, violation: boolean): void
 }
 
 export class ChunkChannel {
-  /** Resolves when the stream is gone, at the latest the close time-out after the channel's end. */
+  /** Resolves when the stream is closed, at most `closeTimeoutMs` after the end of the channel. */
   readonly released: Promise<void>
   readonly #stream: Stream
   readonly #closeTimeoutMs: number
   readonly #decoder = new ChunkDecoder()
   readonly #writer: ChunkWriter
-  #user: ChannelUser | undefined
+  #handler: ChannelHandler | undefined
   #held: Uint8Array[] = []
   #paused = false
   #end: { reason: string; violation: boolean } | undefined
@@ -33,8 +33,8 @@ export class ChunkChannel {
     this.#writer = new ChunkWriter(stream, error => this.#finish(error.message, false))
     stream.addEventListener('message', event => {
       const { data } = event
-      if (data instanceof Uint8Array) this.#take(data)
-      else for (const bytes of data) this.#take(bytes)
+      if (data instanceof Uint8Array) this.#decode(data)
+      else for (const bytes of data) this.#decode(bytes)
     })
     stream.addEventListener('remoteCloseWrite', () => this.#finish('the other end closed the stream', false))
     this.released = new Promise(resolve => {
@@ -46,23 +46,23 @@ export class ChunkChannel {
     })
   }
 
-  /** Hands what comes in to `user` from now on, beginning with what was held back. */
-  receive(user: ChannelUser): void {
+  /** Dispatches incoming chunks to `handler`, starting with those that were paused. */
+  receive(handler: ChannelHandler): void {
     if (this.#end !== undefined) {
-      user.closed(this.#end.reason, this.#end.violation)
+      handler.closed(this.#end.reason, this.#end.violation)
       return
     }
-    this.#user = user
+    this.#handler = handler
     const held = this.#held
     this.#held = []
-    for (const bytes of held) this.#take(bytes)
+    for (const bytes of held) this.#decode(bytes)
     if (this.#end === undefined) this.#resume()
   }
 
-  /** Holds back what comes in until `receive`. To be called from `chunk` only. */
+  /** Pauses incoming chunks until `receive`. Call it from `chunk` only. */
   hold(): void {
-    this.#user = undefined
-    // The sender's window closes, and what it had in flight (less than libp2p's read buffer takes) waits in the stream.
+    this.#handler = undefined
+    // The flow-control window closes; data in flight (less than libp2p's read buffer) stays in the stream.
     this.#paused = true
     this.#stream.pause()
   }
@@ -75,26 +75,26 @@ export class ChunkChannel {
     this.#writer.send(kind, payload)
   }
 
-  /** @param onHandedOver called when the transport has taken the last of it */
-  sendFrame(kind: FrameKind, pieces: readonly Uint8Array[], onHandedOver?: () => void): void {
-    this.#writer.sendFrame(kind, pieces, onHandedOver)
+  /** @param onHandedOver called when the transport has accepted all of it */
+  sendFrame(kind: FrameKind, buffers: readonly Uint8Array[], onHandedOver?: () => void): void {
+    this.#writer.sendFrame(kind, buffers, onHandedOver)
   }
 
-  /** Ends the channel: tells the other end why, drops what is not yet sent, and releases the stream. */
+  /** Closes the channel: sends the reason, drops unsent data, and releases the stream. */
   close(reason: string): void {
     this.#finish(reason, false, reason)
   }
 
-  /** Ends the channel because the other end broke the protocol. */
+  /** Closes the channel because the other end violated the protocol. */
   fail(error: Error): void {
     this.#finish(error.message, error instanceof ProtocolViolationError, error.message)
   }
 
-  #take(bytes: Uint8Array): void {
+  #decode(bytes: Uint8Array): void {
     if (this.#end !== undefined) return
     let taken = 0
     try {
-      taken = this.#decoder.push(bytes, this.#sink, () => this.#user !== undefined && this.#end === undefined)
+      taken = this.#decoder.push(bytes, this.#sink, () => this.#handler !== undefined && this.#end === undefined)
     } catch (error) {
       this.fail(error as Error)
       return
@@ -104,10 +104,10 @@ export class ChunkChannel {
 
   readonly #sink: ChunkSink = {
     chunk: (kind, payload) => {
-      if (kind !== ChunkKind.close) this.#user?.chunk(kind, payload)
-      else this.#finish(`the other end says: ${printable(new TextDecoder().decode(payload))}`, false)
+      if (kind !== ChunkKind.close) this.#handler?.chunk(kind, payload)
+      else this.#finish(`closed by the other end: ${printable(new TextDecoder().decode(payload))}`, false)
     },
-    data: bytes => this.#user?.data(bytes)
+    data: bytes => this.#handler?.data(bytes)
   }
 
   #resume(): void {
@@ -116,31 +116,31 @@ export class ChunkChannel {
     try {
       this.#stream.resume()
     } catch {
-      // The stream ended while it was held back: its close event tells.
+      // The stream ended while it was paused; its close event follows.
     }
   }
 
-  #finish(reason: string, violation: boolean, farewell?: string): void {
+  #finish(reason: string, violation: boolean, closeReason?: string): void {
     if (this.#end !== undefined) return
     this.#end = { reason, violation }
     this.#writer.stop()
     this.#held = []
-    if (this.#stream.status === 'open') this.#release(farewell)
-    const user = this.#user
-    this.#user = undefined
-    user?.closed(reason, violation)
+    if (this.#stream.status === 'open') this.#release(closeReason)
+    const handler = this.#handler
+    this.#handler = undefined
+    handler?.closed(reason, violation)
   }
 
-  #release(farewell: string | undefined): void {
-    const abort = () => this.#stream.abort(new Error('closing took too long'))
+  #release(closeReason: string | undefined): void {
+    const abort = () => this.#stream.abort(new Error('close timeout'))
     this.#closeTimer = setTimeout(abort, this.#closeTimeoutMs)
     try {
-      if (farewell !== undefined) {
-        const bytes = new TextEncoder().encode(farewell).subarray(0, maxReasonBytes)
+      if (closeReason !== undefined) {
+        const bytes = new TextEncoder().encode(closeReason).subarray(0, maxReasonBytes)
         this.#stream.send(encodeChunk(ChunkKind.close, bytes))
       }
     } catch {
-      // It can no more be told; it will see the end.
+      // The reason cannot be sent; the other end detects the close.
     }
     this.#resume()
     this.#stream.close().catch(abort)

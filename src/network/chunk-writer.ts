@@ -1,20 +1,20 @@
 /**
- * The sending half of a stream: small chunks first, in order, and between them frames, and parts of them, in data chunks, each
- * handed over only when the transport can take it. So a control message waits for one data chunk at most, and an unread frame
- * stays in the sender's own memory.
+ * The writing half of a stream. Small chunks have priority and keep their order; frames and fragments are sent between them in
+ * data chunks, each handed over only when the transport can accept it. A control message therefore waits for at most one data
+ * chunk, and an unread frame stays in the sender's memory.
  */
 import type { Stream } from '@libp2p/interface'
 import { Uint8ArrayList } from 'uint8arraylist'
 import { ChunkKind, encodeChunk, encodeFrameStart, type FrameKind, writeHeader } from './chunks.js'
 import { dataBytes, headerBytes, maxQueuedControlBytes } from './limits.js'
 
-interface Outgoing {
+interface QueuedFrame {
   readonly kind: FrameKind
-  readonly pieces: readonly Uint8Array[]
+  readonly buffers: readonly Uint8Array[]
   readonly onHandedOver: (() => void) | undefined
   isAnnounced: boolean
-  /** Where it goes on: which piece, and where in it. */
-  piece: number
+  /** Position of the next byte: index of the buffer, and offset in it. */
+  index: number
   offset: number
   remaining: number
 }
@@ -24,40 +24,48 @@ export class ChunkWriter {
   readonly #onError: (error: Error) => void
   readonly #queue: Uint8Array[] = []
   #queuedBytes = 0
-  readonly #frames: Outgoing[] = []
+  readonly #frames: QueuedFrame[] = []
   #stopped = false
 
-  /** @param onError called once if the stream cannot be written to any more, or what is queued is too much */
+  /** @param onError called once if the stream is no longer writable or the queue exceeds its limit */
   constructor(stream: Stream, onError: (error: Error) => void) {
     this.#stream = stream
     this.#onError = onError
-    // libp2p's own listener goes first: it only schedules what it has left, and only then can the stream be asked again.
+    // Deferred: libp2p's own listener, which only schedules its pending data, must run before the stream is used.
     stream.addEventListener('drain', () => queueMicrotask(() => this.#pump()))
   }
 
-  /** Whether a frame is still on its way into the transport. */
+  /** Whether a frame has not been handed over completely. */
   get sendingFrame(): boolean {
     return this.#frames.length > 0
   }
 
-  /** Queues a small chunk. @throws RangeError if its payload is not what its kind allows */
+  /** Queues a small chunk. @throws RangeError if the payload size is not allowed for its kind */
   send(kind: ChunkKind, payload: Uint8Array): void {
     this.#enqueue(encodeChunk(kind, payload))
     this.#pump()
   }
 
   /**
-   * Sends a frame, or a part that goes ahead of one, after those that are on their way.
-   * @param pieces what it is the concatenation of; they must not change until the other end has it
-   * @param onHandedOver called when the transport has taken the last of it
+   * Queues a frame or fragment behind those already queued.
+   * @param buffers their concatenation is sent; they must not change until the other end has received it
+   * @param onHandedOver called when the transport has accepted all of it
    */
-  sendFrame(kind: FrameKind, pieces: readonly Uint8Array[], onHandedOver?: () => void): void {
-    const remaining = pieces.reduce((sum, piece) => sum + piece.length, 0)
-    this.#frames.push({ kind, pieces, onHandedOver, isAnnounced: false, piece: 0, offset: 0, remaining })
+  sendFrame(kind: FrameKind, buffers: readonly Uint8Array[], onHandedOver?: () => void): void {
+    const remaining = buffers.reduce((sum, buffer) => sum + buffer.length, 0)
+    this.#frames.push({
+      kind,
+      buffers,
+      onHandedOver,
+      isAnnounced: false,
+      index: 0,
+      offset: 0,
+      remaining
+    })
     this.#pump()
   }
 
-  /** Forgets all that is not handed over. */
+  /** Drops everything that was not handed over. */
   stop(): void {
     this.#stopped = true
     this.#queue.length = 0
@@ -68,7 +76,7 @@ export class ChunkWriter {
     if (this.#stopped) return
     this.#queue.push(chunk)
     this.#queuedBytes += chunk.length
-    if (this.#queuedBytes > maxQueuedControlBytes) this.#onError(new Error('it does not read what is sent to it'))
+    if (this.#queuedBytes > maxQueuedControlBytes) this.#onError(new Error('the other end does not read its messages'))
   }
 
   #pump(): void {
@@ -76,7 +84,7 @@ export class ChunkWriter {
       while (!this.#stopped && !this.#stream.writableNeedsDrain) {
         const queued = this.#queue.shift()
         if (queued !== undefined) this.#queuedBytes -= queued.length
-        const chunk = queued ?? this.#nextData()
+        const chunk = queued ?? this.#nextFrameChunk()
         if (chunk === undefined) return
         this.#stream.send(chunk)
       }
@@ -85,38 +93,38 @@ export class ChunkWriter {
     }
   }
 
-  /** A frame's announcement, or the next of its data: header and slices, not copied: encryption does that. */
-  #nextData(): Uint8Array | Uint8ArrayList | undefined {
+  /** The announcement of a frame or its next data chunk. Slices are not copied; encryption copies them. */
+  #nextFrameChunk(): Uint8Array | Uint8ArrayList | undefined {
     const frame = this.#frames[0]
     if (frame === undefined) return undefined
     if (!frame.isAnnounced) {
       frame.isAnnounced = true
       const start = encodeFrameStart(frame.kind, frame.remaining)
-      if (frame.remaining === 0) this.#next()
+      if (frame.remaining === 0) this.#finishFrame()
       return start
     }
     const length = Math.min(dataBytes, frame.remaining)
     const header = new Uint8Array(headerBytes)
     writeHeader(header, 0, ChunkKind.data, length)
     const chunk = new Uint8ArrayList(header)
-    let missing = length
-    while (missing > 0) {
-      const piece = frame.pieces[frame.piece]
-      const slice = piece.subarray(frame.offset, frame.offset + missing)
+    let left = length
+    while (left > 0) {
+      const buffer = frame.buffers[frame.index]
+      const slice = buffer.subarray(frame.offset, frame.offset + left)
       chunk.append(slice as Uint8Array<ArrayBuffer>)
-      missing -= slice.length
+      left -= slice.length
       frame.offset += slice.length
-      if (frame.offset === piece.length) {
-        frame.piece++
+      if (frame.offset === buffer.length) {
+        frame.index++
         frame.offset = 0
       }
     }
     frame.remaining -= length
-    if (frame.remaining === 0) this.#next()
+    if (frame.remaining === 0) this.#finishFrame()
     return chunk
   }
 
-  #next(): void {
+  #finishFrame(): void {
     const done = this.#frames.shift()
     if (done?.onHandedOver) queueMicrotask(done.onHandedOver)
   }

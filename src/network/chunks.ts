@@ -1,16 +1,16 @@
 /**
- * The framing of one stream: chunks of a kind, a length and a payload. Small chunks arrive whole; the payload of a data
- * chunk is passed on as it comes, so that a frame is copied only once.
+ * Framing of a stream: chunks consist of a kind, a length and a payload. Small chunks are delivered whole; the payload of data
+ * chunks is passed on as it arrives, so a frame is copied only once.
  */
 import { ProtocolViolationError } from './errors.js'
 import { headerBytes, maxControlBytes, maxDataBytes, maxHelloBytes, maxReasonBytes } from './limits.js'
 
-/** Chunk kinds as they stand on the wire. */
-export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6, part: 7 } as const
+/** Chunk kinds, as encoded. */
+export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6, fragment: 7 } as const
 export type ChunkKind = (typeof ChunkKind)[keyof typeof ChunkKind]
-export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.part
+export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.fragment
 
-/** Smallest and largest payload of each kind, in bytes. */
+/** Minimum and maximum payload of each kind, in bytes. */
 const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
   [ChunkKind.hello]: [2, maxHelloBytes],
   [ChunkKind.control]: [0, maxControlBytes],
@@ -18,7 +18,7 @@ const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
   [ChunkKind.data]: [1, maxDataBytes],
   [ChunkKind.consumed]: [0, 0],
   [ChunkKind.close]: [0, maxReasonBytes],
-  [ChunkKind.part]: [8, 8]
+  [ChunkKind.fragment]: [8, 8]
 }
 
 /** Writes a chunk header to `into` at `offset`: kind (u8), three zero bytes, payload length (u32, little-endian). */
@@ -31,11 +31,11 @@ export function writeHeader(into: Uint8Array, offset: number, kind: ChunkKind, l
   into[offset + 7] = length >>> 24
 }
 
-/** A whole chunk. @throws RangeError if the payload is outside what its kind allows. */
+/** Encodes a chunk. @throws RangeError if the payload size is not allowed for its kind */
 export function encodeChunk(kind: ChunkKind, payload: Uint8Array): Uint8Array {
   const [least, most] = payloadBounds[kind]
   if (payload.length < least || payload.length > most) {
-    throw new RangeError(`a chunk of kind ${kind} holds ${least} to ${most} bytes, not ${payload.length}`)
+    throw new RangeError(`a chunk of kind ${kind} has ${least} to ${most} bytes, not ${payload.length}`)
   }
   const chunk = new Uint8Array(headerBytes + payload.length)
   writeHeader(chunk, 0, kind, payload.length)
@@ -43,27 +43,27 @@ export function encodeChunk(kind: ChunkKind, payload: Uint8Array): Uint8Array {
   return chunk
 }
 
-/** Announces a frame, or a part that goes ahead of one: its length in bytes as u64, little-endian. */
+/** Announces a frame or fragment: its length in bytes as u64, little-endian. */
 export function encodeFrameStart(kind: FrameKind, length: number): Uint8Array {
   const payload = new Uint8Array(8)
   new DataView(payload.buffer).setBigUint64(0, BigInt(length), true)
   return encodeChunk(kind, payload)
 }
 
-/** The length that such a chunk announces, in bytes; beyond 2^53 it loses its last bits but stays too large. */
+/** The announced length in bytes. Above 2^53 it is rounded, but remains above every limit. */
 export function decodeFrameStart(payload: Uint8Array): number {
   return Number(new DataView(payload.buffer, payload.byteOffset, 8).getBigUint64(0, true))
 }
 
-/** Takes what the decoder finds, in order. */
+/** Receives decoded chunks, in order. */
 export interface ChunkSink {
-  /** A chunk of any kind but data; `payload` is its own copy. */
+  /** A chunk of any kind but data. `payload` is a copy. */
   chunk(kind: ChunkKind, payload: Uint8Array): void
-  /** Some bytes of a data chunk. Valid during the call only. */
+  /** Part of the payload of a data chunk, valid during the call only. */
   data(bytes: Uint8Array): void
 }
 
-/** Cuts a byte stream into chunks, whatever its pieces are. Holds at most one header and one small payload. */
+/** Splits a byte stream into chunks. Buffers at most one header and one small payload. */
 export class ChunkDecoder {
   readonly #header = new Uint8Array(headerBytes)
   #headerFilled = 0
@@ -72,13 +72,13 @@ export class ChunkDecoder {
   #remaining = 0
 
   /**
-   * Takes bytes until they end or `goOn` is false after a chunk.
-   * @returns how many bytes were taken
-   * @throws ProtocolViolationError at a header that is none, before anything is allocated for it
+   * Decodes bytes until they end, or until `shouldContinue` returns false after a chunk.
+   * @returns number of bytes consumed
+   * @throws ProtocolViolationError for an invalid header, before memory is allocated for its payload
    */
-  push(bytes: Uint8Array, sink: ChunkSink, goOn: () => boolean): number {
+  push(bytes: Uint8Array, sink: ChunkSink, shouldContinue: () => boolean): number {
     let at = 0
-    while (at < bytes.length && goOn()) {
+    while (at < bytes.length && shouldContinue()) {
       if (this.#headerFilled < headerBytes) {
         const take = Math.min(headerBytes - this.#headerFilled, bytes.length - at)
         this.#header.set(bytes.subarray(at, at + take), this.#headerFilled)
@@ -107,7 +107,7 @@ export class ChunkDecoder {
     }
     const length = view.getUint32(4, true)
     if (length < bounds[0] || length > bounds[1]) {
-      throw new ProtocolViolationError(`chunk of kind ${kind} announces ${length} bytes, ${bounds[1]} is the most`)
+      throw new ProtocolViolationError(`chunk of kind ${kind} announces ${length} bytes; the maximum is ${bounds[1]}`)
     }
     this.#kind = kind as ChunkKind
     this.#remaining = length

@@ -1,31 +1,33 @@
 /**
- * The errors that the network shows to its users: each names what failed and says, in one line, what to do about it. They
- * are told apart by class, or by `code` where a class cannot be compared (across threads and processes).
+ * Errors of the network. Each message states in one line what failed and what to do. Distinguish them by class, or by `code`
+ * across threads and processes.
  */
 import { CodedError } from '../base/errors.js'
 
-/** What all errors of this folder have in common. `message` is one line, meant to be shown as it is. */
+/** Base class of the network's errors. `message` is one line for users. */
 export abstract class NetworkError extends CodedError {}
 
-/** A listen, announce or peer address is no multiaddress that this program can use. */
+/** A listen, announce or peer address is not a supported multiaddress. */
 export class MalformedAddressError extends NetworkError {
   static override readonly code = 'ERR_MALFORMED_ADDRESS'
 
   constructor(readonly address: string) {
-    super(`"${address}" is no TCP multiaddress: write it like /ip4/192.0.2.7/tcp/4001 or /dns4/host.example/tcp/4001`)
+    super(
+      `"${address}" is not a TCP multiaddress: write it like /ip4/192.0.2.7/tcp/4001 or /dns4/host.example/tcp/4001`
+    )
   }
 }
 
-/** A string given as a peer id is none. */
+/** A string is not a peer id. */
 export class MalformedPeerIdError extends NetworkError {
   static override readonly code = 'ERR_MALFORMED_PEER_ID'
 
   constructor(readonly peer: string) {
-    super(`"${peer}" is no peer id: copy it from the line that the other peer prints (it starts with 12D3Koo)`)
+    super(`"${peer}" is not a peer id: copy it from the address that the other peer prints (it starts with 12D3Koo)`)
   }
 }
 
-/** The address to listen on is taken by another process. */
+/** Another process listens on the address. */
 export class AddressInUseError extends NetworkError {
   static override readonly code = 'ERR_ADDRESS_IN_USE'
 
@@ -34,7 +36,7 @@ export class AddressInUseError extends NetworkError {
   }
 }
 
-/** The address to listen on cannot be used for another reason: `reason` is the operating system's. */
+/** The address cannot be listened on; `reason` comes from the operating system. */
 export class ListenError extends NetworkError {
   static override readonly code = 'ERR_LISTEN'
 
@@ -46,16 +48,16 @@ export class ListenError extends NetworkError {
   }
 }
 
-/** The relay to listen through cannot be reached, is none, or takes no further peer. */
+/** The relay to listen through is unreachable, is not a relay, or accepts no further peer. */
 export class RelayError extends NetworkError {
   static override readonly code = 'ERR_RELAY'
 
   constructor(readonly address: string) {
-    super(`cannot listen on ${address}: check that its relay runs, was started with --relay, and lets this peer in`)
+    super(`cannot listen on ${address}: check that the relay runs with --relay and allows this peer`)
   }
 }
 
-/** An identity or network key cannot be read. */
+/** An identity key or network key cannot be read. */
 export class DamagedKeyError extends NetworkError {
   static override readonly code = 'ERR_DAMAGED_KEY'
 
@@ -64,7 +66,7 @@ export class DamagedKeyError extends NetworkError {
   }
 }
 
-/** Nobody answered at any of the addresses. */
+/** No address of the peer answered. */
 export class UnreachablePeerError extends NetworkError {
   static override readonly code = 'ERR_UNREACHABLE_PEER'
 
@@ -72,29 +74,31 @@ export class UnreachablePeerError extends NetworkError {
     readonly target: string,
     readonly reason: string
   ) {
-    super(`cannot reach ${target} (${reason}): check that the peer runs, its address, and any firewall between`)
+    super(`cannot reach ${target} (${reason}): check the peer, its address, and firewalls on the route`)
   }
 }
 
-/** Somebody answered, but it was not the peer named in the address. */
+/** A peer answered, but not the one in the address. */
 export class UnexpectedPeerError extends NetworkError {
   static override readonly code = 'ERR_UNEXPECTED_PEER'
 
   constructor(readonly target: string) {
-    super(`another peer answers at ${target}: its id is not the one in the address; copy the line it prints at start`)
+    super(
+      `another peer answers at ${target}: its id differs from the one in the address; copy the address it prints at start`
+    )
   }
 }
 
-/** The connection broke before encryption: what a differing network key looks like from here. */
+/** The connection broke before encryption, which is the symptom of different network keys. */
 export class NetworkKeyMismatchError extends NetworkError {
   static override readonly code = 'ERR_NETWORK_KEY_MISMATCH'
 
   constructor(readonly target: string) {
-    super(`the network key differs or the other end is no admb peer (${target}): give both the same --network-key`)
+    super(`the network key differs or the other end is not an admb peer (${target}): give both the same --network-key`)
   }
 }
 
-/** The other end closed the connection after learning who we are. */
+/** The other end closed the connection after this peer had identified itself. */
 export class PeerRefusedError extends NetworkError {
   static override readonly code = 'ERR_PEER_REFUSED'
 
@@ -102,13 +106,11 @@ export class PeerRefusedError extends NetworkError {
     readonly target: string,
     self: string
   ) {
-    super(
-      `${target} refused this peer: have ${self} put on its allow-list, or wait if it is full or has banned this peer`
-    )
+    super(`${target} refused this peer: add ${self} to its allow-list, or wait if it is full or has banned this peer`)
   }
 }
 
-/** This end does not want the peer: not on the allow-list, blocked, or banned. */
+/** This peer denies the other one: not on the allow-list, blocked, or banned. */
 export class PeerDeniedError extends NetworkError {
   static override readonly code = 'ERR_PEER_DENIED'
 
@@ -116,11 +118,11 @@ export class PeerDeniedError extends NetworkError {
     readonly peer: string,
     readonly reason: string
   ) {
-    super(`peer ${peer} is not wanted here (${reason})`)
+    super(`peer ${peer} is denied (${reason})`)
   }
 }
 
-/** The other end speaks libp2p but not this protocol. */
+/** The other end supports libp2p but not this protocol. */
 export class NotAdmbPeerError extends NetworkError {
   static override readonly code = 'ERR_NOT_ADMB_PEER'
 
@@ -129,16 +131,16 @@ export class NotAdmbPeerError extends NetworkError {
     protocol: string
   ) {
     super(
-      `${target} does not speak ${protocol}: it is no admb peer, or one of another version; run the same version there`
+      `${target} does not support ${protocol}: it is not an admb peer or has another version; run the same version there`
     )
   }
 }
 
-/** Both ends are admb peers, but they would not learn the same predictor. */
+/** Both ends are admb peers, but their learning tasks differ. */
 export class IncompatiblePeerError extends NetworkError {
   static override readonly code = 'ERR_INCOMPATIBLE_PEER'
 
-  /** `theirs` and `ours` are undefined where that end has no such field. */
+  /** `theirs` and `ours` are undefined if that end has no such field. */
   constructor(
     readonly peer: string,
     readonly field: string,
@@ -150,12 +152,12 @@ export class IncompatiblePeerError extends NetworkError {
   }
 }
 
-/** The other end sent what the protocol forbids. It costs the session. */
+/** The other end violated the protocol. Its session is closed. */
 export class ProtocolViolationError extends NetworkError {
   static override readonly code = 'ERR_PROTOCOL_VIOLATION'
 }
 
-/** The session ended before the operation did. */
+/** The session ended before the operation completed. */
 export class SessionClosedError extends NetworkError {
   static override readonly code = 'ERR_SESSION_CLOSED'
 
@@ -167,7 +169,7 @@ export class SessionClosedError extends NetworkError {
   }
 }
 
-/** A fetch got no answer that could be used. */
+/** A fetch failed. */
 export class FetchError extends NetworkError {
   static override readonly code = 'ERR_FETCH'
 
@@ -175,6 +177,6 @@ export class FetchError extends NetworkError {
     readonly peer: string,
     readonly reason: string
   ) {
-    super(`peer ${peer} did not give what was asked for: ${reason}`)
+    super(`fetch from peer ${peer} failed: ${reason}`)
   }
 }

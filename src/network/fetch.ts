@@ -1,6 +1,6 @@
 /**
- * One question, one answer that may be large: how a peer gets a predictor that it heard of from somebody who is not its
- * neighbour. A stream of its own: a control chunk asks, a frame answers.
+ * Request and response on a separate stream: how a peer fetches a predictor from a peer that is not its neighbour. A control
+ * chunk carries the request, a frame the response, which may be large.
  */
 import type { Stream } from '@libp2p/interface'
 import { ChunkChannel } from './chunk-channel.js'
@@ -9,18 +9,18 @@ import { FetchError, ProtocolViolationError } from './errors.js'
 import { FrameAssembler } from './frame-assembler.js'
 import type { Limits } from './limits.js'
 
-/** Answers a request: parts of the answer to concatenate, or undefined for "I have no such thing". */
+/** Handles a request: returns buffers to concatenate, or undefined if there is no answer. */
 export type FetchHandler = (
   request: Uint8Array,
   from: string
 ) => Promise<Uint8Array | readonly Uint8Array[] | undefined>
 
 /**
- * Asks on a fresh stream.
- * @returns the answer; it owns its whole ArrayBuffer
- * @throws FetchError if the peer has no answer, breaks the protocol, or goes away
+ * Sends a request on a new stream.
+ * @returns the response; it owns its whole ArrayBuffer
+ * @throws FetchError if the peer has no answer, violates the protocol, or disconnects
  */
-export function ask(
+export function sendRequest(
   stream: Stream,
   peer: string,
   request: Uint8Array,
@@ -31,16 +31,17 @@ export function ask(
   const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
   const assembler = new FrameAssembler(maxBytes)
   return new Promise((resolve, reject) => {
-    const aborted = () => channel.close('no longer wanted')
+    const aborted = () => channel.close('cancelled')
     signal.addEventListener('abort', aborted, { once: true })
-    const finish = (answer: Uint8Array | undefined) => {
-      if (answer === undefined) return
-      resolve(answer)
+    const finish = (response: Uint8Array | undefined) => {
+      if (response === undefined) return
+      resolve(response)
       channel.close('done')
     }
     channel.receive({
       chunk: (kind, payload) => {
-        if (kind !== ChunkKind.frame) throw new ProtocolViolationError(`a chunk of kind ${kind} instead of an answer`)
+        if (kind !== ChunkKind.frame)
+          throw new ProtocolViolationError(`expected a response, not a chunk of kind ${kind}`)
         finish(assembler.begin(decodeFrameStart(payload)))
       },
       data: bytes => finish(assembler.append(bytes)),
@@ -54,8 +55,8 @@ export function ask(
   })
 }
 
-/** Answers the one request of an inbound stream. */
-export function answer(
+/** Answers the request of an inbound stream. */
+export function serveRequest(
   stream: Stream,
   peer: string,
   handler: FetchHandler,
@@ -64,22 +65,23 @@ export function answer(
   onViolation: (reason: string) => void
 ): void {
   const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
-  let asked = false
+  let requested = false
   const reply = async (request: Uint8Array) => {
     const found = await handler(request, peer)
-    const parts = found instanceof Uint8Array ? [found] : found
-    const bytes = parts?.reduce((sum, part) => sum + part.length, 0) ?? 0
-    if (parts === undefined) channel.close('nothing found')
-    else if (bytes > maxBytes) channel.close(`the answer has ${bytes} bytes, ${maxBytes} is the most`)
-    else channel.sendFrame(ChunkKind.frame, parts)
+    const buffers = found instanceof Uint8Array ? [found] : found
+    const bytes = buffers?.reduce((sum, buffer) => sum + buffer.length, 0) ?? 0
+    if (buffers === undefined) channel.close('nothing found')
+    else if (bytes > maxBytes) channel.close(`the response has ${bytes} bytes; the maximum is ${maxBytes}`)
+    else channel.sendFrame(ChunkKind.frame, buffers)
   }
   channel.receive({
     chunk: (kind, payload) => {
-      if (kind !== ChunkKind.control || asked) throw new ProtocolViolationError('one request a stream')
-      asked = true
+      if (kind !== ChunkKind.control || requested)
+        throw new ProtocolViolationError('expected exactly one request per stream')
+      requested = true
       reply(payload).catch((error: Error) => channel.close(`failed: ${error.message}`))
     },
-    data: () => channel.fail(new ProtocolViolationError('frame data instead of a request')),
+    data: () => channel.fail(new ProtocolViolationError('expected a request, not frame data')),
     closed: (reason, violation) => {
       if (violation) onViolation(reason)
     }

@@ -1,12 +1,12 @@
 /**
- * Puts a frame together from the pieces in which it arrives. Memory follows what has arrived, not what was announced: a
- * peer that only promises a gigabyte gets sixteen megabytes.
+ * Assembles a frame from chunks. Memory grows with the data received, not with the announced length: announcing a gigabyte
+ * allocates sixteen megabytes.
  */
 import { ProtocolViolationError } from './errors.js'
 
-/** What is allocated at once, in bytes, however little has come. */
+/** Initial allocation, in bytes. */
 const firstBytes = 16 * 1024 * 1024
-/** How many times what has come is allocated at most, beyond that. */
+/** Further allocations are at most this multiple of the data received. */
 const growth = 4
 
 export class FrameAssembler {
@@ -15,20 +15,20 @@ export class FrameAssembler {
   #filled = 0
   #buffer = new Uint8Array(0)
 
-  /** @param maxBytes largest frame accepted */
+  /** @param maxBytes maximum frame size */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
   /**
-   * Begins a frame of `total` bytes.
-   * @returns the frame if it is empty, else undefined
-   * @throws ProtocolViolationError if it is too large, or another one is not complete
+   * Starts a frame of `total` bytes.
+   * @returns the frame if it is empty, otherwise undefined
+   * @throws ProtocolViolationError if it is too large, or if the previous frame is incomplete
    */
   begin(total: number): Uint8Array | undefined {
-    if (this.#total !== undefined) throw new ProtocolViolationError('a frame begins inside another')
+    if (this.#total !== undefined) throw new ProtocolViolationError('a frame starts inside another')
     if (total > this.#maxBytes) {
-      throw new ProtocolViolationError(`a frame of ${total} bytes is announced, ${this.#maxBytes} is the most`)
+      throw new ProtocolViolationError(`a frame of ${total} bytes is announced; the maximum is ${this.#maxBytes}`)
     }
     if (total === 0) return new Uint8Array(0)
     this.#total = total
@@ -39,13 +39,13 @@ export class FrameAssembler {
 
   /**
    * Appends a copy of `bytes`.
-   * @returns the frame once it is complete; it owns its whole ArrayBuffer, so that it can be transferred to a thread
+   * @returns the frame when it is complete; it owns its whole ArrayBuffer, so it can be transferred to a thread
    * @throws ProtocolViolationError if there is no frame, or more bytes than announced
    */
   append(bytes: Uint8Array): Uint8Array | undefined {
     if (this.#total === undefined) throw new ProtocolViolationError('frame data without a frame')
     const end = this.#filled + bytes.length
-    if (end > this.#total) throw new ProtocolViolationError(`a frame of ${this.#total} bytes holds more than that`)
+    if (end > this.#total) throw new ProtocolViolationError(`more data than the announced ${this.#total} bytes`)
     if (end > this.#buffer.length) this.#grow(end)
     this.#buffer.set(bytes, this.#filled)
     this.#filled = end

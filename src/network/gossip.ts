@@ -1,14 +1,14 @@
 /**
- * The gossip of all peers: small messages, signed by their origin, and checked (size, allow-list, rate) before they are
- * passed on.
+ * Gossip among all peers: small messages, signed by their origin and validated (size, allow-list, rate) before they are
+ * forwarded.
  */
 import './polyfill.js'
 import { type GossipSub, gossipsub, type Message, TopicValidatorResult } from '@chainsafe/libp2p-gossipsub'
 import type { PeerId } from '@libp2p/interface'
 import type { AccessControl } from './access.js'
 import { maxGossipBytes } from './limits.js'
+import { type Topic, topicName, topics } from './protocols.js'
 import { RateLimiter } from './rate-limiter.js'
-import { type Topic, topicName, topics } from './topics.js'
 
 export type GossipHandler = (topic: Topic, from: string, message: Uint8Array) => void
 
@@ -27,8 +27,8 @@ export const gossipService = gossipsub({
   maxOutboundBufferSize: 4 * 1024 * 1024,
   maxTopicBytesPerPeer: 16 * 1024,
   heartbeatInterval: 500,
-  // Many peers may well share one address: a cluster on one machine, or a site behind one router.
-  // Identities are free, so what is kept of those that have left must expire soon.
+  // Many peers may share an IP address: a cluster on one machine, or a site behind one router.
+  // Peer ids are free, so state about disconnected peers must expire soon.
   scoreParams: { IPColocationFactorWeight: 0, retainScore: 60_000 },
   seenTTL: 30_000
 })
@@ -41,8 +41,8 @@ export class Gossip {
   #handler: GossipHandler | undefined
 
   /**
-   * @param pubsub started with the host
-   * @param perSecond messages accepted from one origin on one topic, a second
+   * @param pubsub service of the started host
+   * @param perSecond messages accepted per second, origin and topic
    */
   constructor(pubsub: GossipSub, access: AccessControl, perSecond: number) {
     this.#pubsub = pubsub
@@ -52,7 +52,7 @@ export class Gossip {
     pubsub.addEventListener('message', this.#onMessage)
   }
 
-  /** Joins the topics. */
+  /** Subscribes to the topics. */
   start(): void {
     for (const name of topicOf.keys()) this.#pubsub.subscribe(name)
   }
@@ -66,25 +66,25 @@ export class Gossip {
     this.#handler = handler
   }
 
-  /** What was published last on each topic. */
+  /** The last message published on each topic. */
   get latest(): ReadonlyMap<Topic, Uint8Array> {
     return this.#latest
   }
 
-  /** Takes what a peer greeted with as if it had been gossiped. */
-  hear(from: string, latest: ReadonlyMap<Topic, Uint8Array>): void {
+  /** Handles the messages of a catch-up like gossip. */
+  receiveCatchUp(from: string, latest: ReadonlyMap<Topic, Uint8Array>): void {
     for (const [topic, message] of latest) {
       if (this.#rate.take(`${from} ${topicName(topic)}`)) this.#handler?.(topic, from, message)
     }
   }
 
   /**
-   * Says it to all, and keeps it for greetings until the topic's next message.
-   * @returns the ids of the peers it was sent to
-   * @throws RangeError (not a rejection) over 16 KiB
+   * Publishes a message and keeps it for catch-ups until the topic's next message.
+   * @returns ids of the peers it was sent to
+   * @throws RangeError (synchronously) if it exceeds 16 KiB
    */
   publish(topic: Topic, message: Uint8Array): Promise<ReadonlySet<string>> {
-    if (message.length > maxGossipBytes) throw new RangeError(`a gossip message holds at most ${maxGossipBytes} bytes`)
+    if (message.length > maxGossipBytes) throw new RangeError(`gossip messages are limited to ${maxGossipBytes} bytes`)
     this.#latest.set(topic, message)
     const sent = this.#pubsub.publish(topicName(topic), message)
     return sent.then(({ recipients }) => new Set(recipients.map(String)))
@@ -94,7 +94,7 @@ export class Gossip {
     if (message.type !== 'signed' || message.data.length > maxGossipBytes) return TopicValidatorResult.Reject
     const origin = message.from.toString()
     if (!this.#access.mayOriginate(origin)) return TopicValidatorResult.Reject
-    // Whoever passed it on is not to blame for its origin's haste.
+    // Ignore instead of reject: the forwarding peer is not responsible for the origin's rate.
     if (!this.#rate.take(`${origin} ${message.topic}`)) return TopicValidatorResult.Ignore
     return TopicValidatorResult.Accept
   }

@@ -1,17 +1,17 @@
-/** The opening of a session: both ends say hello at once, and both compare before anything else is exchanged. */
+/** Start of a session: both ends send a hello at once, and both compare them before anything else is exchanged. */
 import type { Stream } from '@libp2p/interface'
 import { ChunkChannel } from './chunk-channel.js'
 import { ChunkKind } from './chunks.js'
 import { ProtocolViolationError, SessionClosedError, UnreachablePeerError } from './errors.js'
-import { agree, decodeHello, encodeHello, type Hello } from './hello.js'
+import { assertCompatible, decodeHello, encodeHello, type Hello } from './hello.js'
 import type { Limits } from './limits.js'
 
 /**
- * @returns the channel, held back until somebody receives from it
+ * @returns the channel, paused until `receive`
  * @throws IncompatiblePeerError if the hellos differ (at both ends)
- * @throws UnreachablePeerError if there is no hello in time
- * @throws ProtocolViolationError if what comes is no hello
- * @throws SessionClosedError if the stream ends first
+ * @throws UnreachablePeerError if no hello arrives in time
+ * @throws ProtocolViolationError if the first chunk is not a hello
+ * @throws SessionClosedError if the stream ends before
  */
 export function exchangeHello(
   stream: Stream,
@@ -28,9 +28,7 @@ export function exchangeHello(
       channel.fail(error)
     }
     const late = () =>
-      fail(
-        new UnreachablePeerError(`peer ${peer}`, `it connected but said no hello within ${limits.helloTimeoutMs} ms`)
-      )
+      fail(new UnreachablePeerError(`peer ${peer}`, `connected, but sent no hello within ${limits.helloTimeoutMs} ms`))
     const aborted = () => fail(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
     const timer = setTimeout(late, limits.helloTimeoutMs)
     const finish = () => {
@@ -41,8 +39,8 @@ export function exchangeHello(
     channel.receive({
       chunk: (kind, payload) => {
         try {
-          if (kind !== ChunkKind.hello) throw new ProtocolViolationError(`a chunk of kind ${kind} before the hello`)
-          agree(peer, ours, decodeHello(payload))
+          if (kind !== ChunkKind.hello) throw new ProtocolViolationError(`chunk of kind ${kind} before the hello`)
+          assertCompatible(peer, ours, decodeHello(payload))
         } catch (error) {
           fail(error as Error)
           return
@@ -63,26 +61,26 @@ export function exchangeHello(
 }
 
 /**
- * Says hello only to hear the other's, whether they agree or not, and closes.
- * @throws UnreachablePeerError if there is no hello in time
- * @throws SessionClosedError if the other end closes without one
- * @throws ProtocolViolationError if what comes is no hello
+ * Exchanges hellos without opening a session, whether they are compatible or not, and closes the stream.
+ * @throws UnreachablePeerError if no hello arrives in time
+ * @throws SessionClosedError if the other end closes the stream without one
+ * @throws ProtocolViolationError if the first chunk is not a hello
  */
-export function hearHello(stream: Stream, peer: string, ours: Hello, limits: Limits): Promise<Hello> {
+export function probeHello(stream: Stream, peer: string, ours: Hello, limits: Limits): Promise<Hello> {
   const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      const late = new UnreachablePeerError(`peer ${peer}`, `it said no hello within ${limits.helloTimeoutMs} ms`)
+      const late = new UnreachablePeerError(`peer ${peer}`, `sent no hello within ${limits.helloTimeoutMs} ms`)
       reject(late)
       channel.fail(late)
     }, limits.helloTimeoutMs)
     channel.receive({
       chunk: (kind, payload) => {
-        if (kind !== ChunkKind.hello) throw new ProtocolViolationError(`a chunk of kind ${kind} before the hello`)
+        if (kind !== ChunkKind.hello) throw new ProtocolViolationError(`chunk of kind ${kind} before the hello`)
         const theirs = decodeHello(payload)
         clearTimeout(timer)
         resolve(theirs)
-        channel.close('only asking')
+        channel.close('hello probe')
       },
       data: () => channel.fail(new ProtocolViolationError('frame data before the hello')),
       closed: (reason, violation) => {

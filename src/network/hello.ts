@@ -1,34 +1,34 @@
 /**
- * What two peers tell each other first, and the comparison that keeps peers with different models, rules or batches from
- * mixing their sums.
+ * The hello of a peer, and the comparison that prevents peers with different models, rules or batch sizes from exchanging
+ * sums.
  */
 import { IncompatiblePeerError, ProtocolViolationError } from './errors.js'
 import { maxHelloBytes } from './limits.js'
 
 export interface Hello {
-  /** Version of what is said inside control messages and frames. */
+  /** Version of the control messages and frames. */
   readonly protocol: number
   /**
-   * What must be equal at both ends, in the order in which differences are reported. A field is named like the option
-   * that sets it (`batch`, `model`, …): the error of a mismatch points to that option.
+   * Fields that must be equal at both ends, in the order in which differences are reported. A field is named like the option
+   * that sets it (`batch`, `model`, …), which the error message mentions.
    */
   readonly fields: readonly (readonly [field: string, value: string])[]
 }
 
-/** JSON in UTF-8, `{"protocol":1,"fields":[["batch","512"],…]}`. @throws RangeError if that is over 16 KiB. */
+/** JSON in UTF-8, `{"protocol":1,"fields":[["batch","512"],…]}`. @throws RangeError if it exceeds 16 KiB */
 export function encodeHello(hello: Hello): Uint8Array {
   const bytes = new TextEncoder().encode(JSON.stringify({ protocol: hello.protocol, fields: hello.fields }))
-  if (bytes.length > maxHelloBytes) throw new RangeError(`a hello holds at most ${maxHelloBytes} bytes`)
+  if (bytes.length > maxHelloBytes) throw new RangeError(`a hello is limited to ${maxHelloBytes} bytes`)
   return bytes
 }
 
-/** @throws ProtocolViolationError if the bytes are no hello */
+/** @throws ProtocolViolationError if the bytes are malformed */
 export function decodeHello(bytes: Uint8Array): Hello {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
-    throw new ProtocolViolationError('the hello is no JSON')
+    throw new ProtocolViolationError('the hello is not JSON')
   }
   if (!isHello(value)) throw new ProtocolViolationError('the hello has no protocol number or no fields')
   return value
@@ -43,7 +43,7 @@ function isHello(value: unknown): value is Hello {
 }
 
 /** @throws IncompatiblePeerError naming the first field in which `theirs` differs from `ours` */
-export function agree(peer: string, ours: Hello, theirs: Hello): void {
+export function assertCompatible(peer: string, ours: Hello, theirs: Hello): void {
   if (ours.protocol !== theirs.protocol) {
     throw new IncompatiblePeerError(peer, 'protocol', String(theirs.protocol), String(ours.protocol))
   }
@@ -56,7 +56,7 @@ export function agree(peer: string, ours: Hello, theirs: Hello): void {
   }
 }
 
-/** What came from outside stands in a log line: short, and without control characters. */
+/** Makes remote text safe for a log line: short and without control characters. */
 export function printable<T extends string | undefined>(text: T): T {
   return text?.slice(0, 80).replace(/[^\x20-\x7e]/g, '?') as T
 }

@@ -1,6 +1,6 @@
 /**
- * The libp2p node under a peer: TCP, noise, yamux, and no service that learning together does not need. What only some peers
- * need (WebSockets, what helps through NAT, mDNS) is loaded by those.
+ * The libp2p node of a peer: TCP, noise, yamux, and only the services that admb needs. Optional ones (WebSockets, NAT
+ * traversal, mDNS) are loaded on demand.
  */
 import './polyfill.js'
 import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
@@ -22,7 +22,7 @@ import { forgetStrangers } from './peer-store.js'
 import { networkKeyProtector, openProtector } from './protector.js'
 import { keepReservations, type Reservations } from './relay-keeper.js'
 
-/** The mDNS service that peers look for on their local network. */
+/** mDNS service name. */
 const mdnsService = '_admb._udp.local'
 
 /** How many hosts can use up their share of half-open connections before others are refused. */
@@ -34,9 +34,9 @@ export interface HostOptions {
   readonly announce: readonly string[]
   readonly networkKey: Uint8Array | undefined
   readonly mdns: boolean
-  /** Whether it relays between others. */
+  /** Whether it serves as a relay. */
   readonly relay: boolean
-  /** Addresses that are going to be dialled. */
+  /** Addresses that will be dialled. */
   readonly dials: readonly string[]
   readonly access: AccessControl
   readonly limits: Limits
@@ -46,7 +46,7 @@ export interface HostOptions {
 export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
 
 /**
- * A node that is not started yet.
+ * Creates a node that is not started.
  * @throws MalformedAddressError, DamagedKeyError
  */
 export async function createHost(options: HostOptions): Promise<Host> {
@@ -82,7 +82,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
       addressDialTimeout: limits.dialTimeoutMs,
       inboundUpgradeTimeout: limits.dialTimeoutMs
     },
-    // Overlay heartbeats watch neighbours, and a busy event loop is no reason to drop one.
+    // Overlay heartbeats detect dead neighbours; a busy event loop must not close connections.
     connectionMonitor: { enabled: false },
     ...(options.mdns && { peerDiscovery: [(await import('@libp2p/mdns')).mdns({ serviceTag: mdnsService })] }),
     services: {
@@ -103,14 +103,14 @@ async function webSocketTransport(limits: Limits) {
 }
 
 /**
- * Frames are as large as the model, so a connection may carry any amount for any time; what bounds the relay is
- * the number of peers that may be reached through it.
+ * Frames are as large as the model, so relayed connections have no limit on bytes or time; the number of reservations is
+ * limited instead.
  */
 function relayed({ relayedPeers }: Limits) {
   return { maxReservations: relayedPeers, applyDefaultLimit: false }
 }
 
-/** Relayed peers learn from relays whether they can be dialled (AutoNAT), and try to leave the relay out (DCUtR). */
+/** Relayed peers learn whether they can be dialled directly (AutoNAT), and try to bypass the relay (DCUtR). */
 async function natServices() {
   const [{ autoNAT }, { dcutr }] = await Promise.all([import('@libp2p/autonat'), import('@libp2p/dcutr')])
   return { autoNat: autoNAT(), dcutr: dcutr() }

@@ -1,4 +1,4 @@
-/** The network room: what the peer and the commands use of it. */
+/** The network module's interface for the peer and the commands. */
 export { diagnose } from './diagnosis.js'
 export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
 export {
@@ -13,5 +13,5 @@ export {
 } from './keys.js'
 export { createNetwork, type Network } from './network.js'
 export type { Log, LogLevel, NetworkOptions, PeerTarget } from './options.js'
+export type { Topic } from './protocols.js'
 export type { Session } from './session.js'
-export type { Topic } from './topics.js'

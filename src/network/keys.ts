@@ -1,4 +1,4 @@
-/** Identity keys (who a peer is) and network keys (who may talk to it at all): made, stored and read back. */
+/** Identity keys (of a peer) and network keys (shared by all peers of a private network): generation and encoding. */
 import './polyfill.js'
 import { randomBytes } from 'node:crypto'
 import { generateKeyPair, privateKeyFromProtobuf, privateKeyToProtobuf } from '@libp2p/crypto/keys'
@@ -13,29 +13,29 @@ export function generateIdentityKey(): Promise<IdentityKey> {
   return generateKeyPair('Ed25519')
 }
 
-/** libp2p's protobuf form: 68 bytes. */
+/** libp2p's protobuf encoding: 68 bytes. */
 export function encodeIdentityKey(key: IdentityKey): Uint8Array {
   return privateKeyToProtobuf(key)
 }
 
-/** @throws DamagedKeyError if the bytes are no Ed25519 key in libp2p's protobuf form */
+/** @throws DamagedKeyError if the bytes are not an Ed25519 key in libp2p's protobuf encoding */
 export function decodeIdentityKey(bytes: Uint8Array): IdentityKey {
   let key: ReturnType<typeof privateKeyFromProtobuf>
   try {
     key = privateKeyFromProtobuf(bytes)
   } catch {
-    throw new DamagedKeyError('identity', `${bytes.length} bytes that hold no key`)
+    throw new DamagedKeyError('identity', `${bytes.length} bytes without a key`)
   }
-  if (key.type !== 'Ed25519') throw new DamagedKeyError('identity', `type ${key.type} instead of Ed25519`)
+  if (key.type !== 'Ed25519') throw new DamagedKeyError('identity', `type ${key.type}; expected Ed25519`)
   return key
 }
 
-/** The peer id that goes with a key: `12D3Koo…`. */
+/** Peer id of a key: `12D3Koo…`. */
 export function peerIdOf(key: IdentityKey): string {
   return peerIdFromPrivateKey(key).toString()
 }
 
-/** The peer id in its usual form. @throws MalformedPeerIdError if it is none */
+/** Normalizes a peer id. @throws MalformedPeerIdError if it is malformed */
 export function parsePeerId(text: string): string {
   try {
     return peerIdFromString(text.trim()).toString()
@@ -50,8 +50,8 @@ export function generateNetworkKey(): Uint8Array {
 }
 
 /**
- * Checks the content of a network key file and returns it in the one form that libp2p takes.
- * @throws DamagedKeyError if it is none
+ * Normalizes the content of a network key file.
+ * @throws DamagedKeyError if it is malformed
  */
 export function parseNetworkKey(content: Uint8Array): Uint8Array {
   const [tag, encoding, key] = new TextDecoder().decode(content).split(/\r?\n/)
@@ -64,7 +64,7 @@ export function parseNetworkKey(content: Uint8Array): Uint8Array {
   return new TextEncoder().encode(`${tag}\n${encoding}\n${key.trim().toLowerCase()}\n`)
 }
 
-/** The 32 bytes of a network key file. @throws DamagedKeyError if it is none */
+/** The 32 bytes of a network key file. @throws DamagedKeyError if it is malformed */
 export function rawNetworkKey(content: Uint8Array): Uint8Array {
   return Buffer.from(new TextDecoder().decode(parseNetworkKey(content)).split('\n')[2], 'hex')
 }

@@ -1,4 +1,4 @@
-/** What libp2p throws at listening and dialling, in words that tell a user what to do. */
+/** Maps errors of libp2p to errors that tell users what to do. */
 import {
   AddressInUseError,
   ListenError,
@@ -12,7 +12,7 @@ import {
 } from './errors.js'
 import { protectionFailed } from './protector.js'
 
-/** libp2p lists the failures of all addresses in one message, each with its stack. */
+/** libp2p reports the failures of all addresses in one message, with stacks. */
 export function explainListen(error: Error, addresses: readonly string[]): Error {
   const failure = /(?:^|\n)\s*(\/\S+): (?:Error: )?listen (E[A-Z]+)/.exec(error.message)
   const target = failure?.[1] ?? addresses.join(', ')
@@ -24,28 +24,28 @@ export function explainListen(error: Error, addresses: readonly string[]): Error
 }
 
 /**
- * @param target what was dialled, for the message
+ * @param target dialled address or peer, for the message
  * @param self this peer's id
  */
 export function explainDial(error: Error, target: string, self: string): NetworkError {
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
-  // With several addresses, the furthest attempt tells the most.
+  // Of several addresses, report the attempt that got furthest.
   if (causes.some(isWrongPeer)) return new UnexpectedPeerError(target)
   const names = new Set(causes.map(cause => cause.name))
   if (names.has('MuxerUnavailableError') || names.has('ConnectionClosedError')) {
     return new PeerRefusedError(target, self)
   }
   const code = causes.map(cause => (cause as NodeJS.ErrnoException).code).find(code => code !== undefined)
-  // Connected, and then reset or silent before or during encryption: what the ends said to each other made no sense to them.
+  // Connected, then reset or silent before or during encryption: the ends could not decode each other's bytes.
   if (names.has('EncryptionFailedError') || names.has(protectionFailed) || code === 'ECONNRESET') {
     return new NetworkKeyMismatchError(target)
   }
-  if (code === 'ECONNREFUSED') return new UnreachablePeerError(target, 'nobody listens there')
+  if (code === 'ECONNREFUSED') return new UnreachablePeerError(target, 'connection refused')
   if (names.has('TimeoutError') || names.has('AbortError')) return new UnreachablePeerError(target, 'no answer in time')
   return new UnreachablePeerError(target, code ?? causes[0].message.split('\n')[0])
 }
 
-/** As `explainDial`, for opening a stream on a connection that this end took for open. */
+/** As `explainDial`, for opening a stream on an existing connection. */
 export function explainStream(
   error: Error,
   timedOut: boolean,
@@ -59,6 +59,6 @@ export function explainStream(
 }
 
 function isWrongPeer(error: Error): boolean {
-  // The encrypter's class is lost on the way (libp2p rethrows its message only).
+  // libp2p rethrows only the message of the encrypter's error, not its class.
   return error.name === 'UnexpectedPeerError' || /remote identity key/.test(error.message)
 }

@@ -1,43 +1,43 @@
 /**
- * The bounds that keep one peer from using up another: what a message may weigh, how many may come a second, how long an
- * answer may take. The sizes are part of the protocol (docs/protocol-network.md); rates and times are each peer's own.
+ * Resource limits per peer: message sizes, rates, timeouts. The sizes are part of the protocol (docs/protocol-network.md);
+ * each peer chooses its rates and timeouts.
  */
 
-/** Bytes of a chunk's header. */
+/** Size of a chunk header, in bytes. */
 export const headerBytes = 8
-/** Largest control message, in bytes. */
+/** Maximum control message, in bytes. */
 export const maxControlBytes = 64 * 1024
-/** Largest hello, in bytes. */
+/** Maximum hello, in bytes. */
 export const maxHelloBytes = 16 * 1024
-/** Longest reason sent with a close, in bytes. */
+/** Maximum close reason, in bytes. */
 export const maxReasonBytes = 512
-/** Largest payload of one data chunk, in bytes. */
+/** Maximum payload of a data chunk, in bytes. */
 export const maxDataBytes = 1024 * 1024
-/** Largest gossip message, in bytes. */
+/** Maximum gossip message, in bytes. */
 export const maxGossipBytes = 16 * 1024
-/** Payload of the data chunks that this end sends, in bytes: what a control message may have to wait for. Larger is no faster. */
+/** Payload of the data chunks that this implementation sends, in bytes. Control messages wait for one; larger is not faster. */
 export const dataBytes = 128 * 1024
-/** Control messages queued on one session before it counts as stuck, in bytes. */
+/** Maximum size of queued control messages per session, in bytes; more means that the other end does not read. */
 export const maxQueuedControlBytes = 1024 * 1024
 
 export interface Limits {
-  /** Control messages accepted from one session, a second (bursts up to twice that). Default 500. */
+  /** Control messages accepted per second and session (bursts up to twice that). @default 500 */
   readonly controlPerSecond: number
-  /** Gossip messages accepted from one origin and one topic, a second (bursts up to twice that). Default 20. */
+  /** Gossip messages accepted per second, origin and topic (bursts up to twice that). @default 20 */
   readonly gossipPerSecond: number
-  /** Fetch requests accepted from one peer, a second (bursts up to twice that). Default 10. */
+  /** Fetch requests accepted per second and peer (bursts up to twice that). @default 10 */
   readonly fetchesPerSecond: number
-  /** Connections in all. Default 300. */
+  /** Maximum number of connections. @default 300 */
   readonly connections: number
-  /** Connections accepted from one host, a second. Default 100. */
+  /** Inbound connections accepted per second and host. @default 100 */
   readonly inboundPerSecond: number
-  /** Peers that can be reached through this one, where it relays. Default 64. */
+  /** Maximum number of relay reservations. @default 64 */
   readonly relayedPeers: number
-  /** How long a peer may take to accept a connection, ms. Default 5000. */
+  /** Timeout of dialling, in ms. @default 5000 */
   readonly dialTimeoutMs: number
-  /** How long a peer may take to say hello, ms. Default 5000. */
+  /** Timeout of the hello, in ms. @default 5000 */
   readonly helloTimeoutMs: number
-  /** How long a closing session may take to flush, ms. Default 1000. */
+  /** Timeout of closing a stream, in ms. @default 1000 */
   readonly closeTimeoutMs: number
 }
 

@@ -1,17 +1,17 @@
 /**
- * A peer's door to the others: it listens and dials, opens sessions with peers that agree on what is learned, gossips,
- * fetches, and keeps out whom it should. It knows nothing of what the messages mean.
+ * A peer's connection to the others: listens and dials, opens sessions with compatible peers, gossips, fetches, and enforces
+ * access control. It does not interpret the messages.
  */
 import './polyfill.js'
 import type { Connection, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { AccessControl } from './access.js'
-import { Dialler } from './dialler.js'
+import { Dialer } from './dialer.js'
 import { IncompatiblePeerError, NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
-import { answer, ask, type FetchHandler } from './fetch.js'
+import { type FetchHandler, sendRequest, serveRequest } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
-import { hearGreeting, sendCatchUp } from './gossip-catch-up.js'
-import { exchangeHello, hearHello } from './handshake.js'
+import { receiveCatchUp, sendCatchUp } from './gossip-catch-up.js'
+import { exchangeHello, probeHello } from './handshake.js'
 import type { Hello } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { parsePeerId, peerIdOf } from './keys.js'
@@ -19,18 +19,17 @@ import { explainListen } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
-import { catchUpProtocol, edgeProtocol, fetchProtocol } from './protocols.js'
+import { catchUpProtocol, edgeProtocol, fetchProtocol, type Topic } from './protocols.js'
 import { RateLimiter } from './rate-limiter.js'
 import { Session } from './session.js'
-import type { Topic } from './topics.js'
 
-/** Streams of one protocol that one connection may hold, each way. A pair of peers needs one, two while it changes. */
+/** Maximum number of streams per protocol, connection and direction. A pair of peers needs one, two while it is replaced. */
 const streamsPerConnection = 4
-/** Keeps tree neighbours when libp2p has too many connections. */
+/** Tag that protects tree neighbours when libp2p prunes connections. */
 const edgeTag = 'admb-edge'
 
 /**
- * A started network.
+ * Creates and starts a network.
  * @throws MalformedAddressError, MalformedPeerIdError, DamagedKeyError, AddressInUseError, ListenError
  */
 export async function createNetwork(options: NetworkOptions): Promise<Network> {
@@ -70,7 +69,7 @@ export class Network {
   readonly #options: NetworkOptions
   readonly #gossip: Gossip
   readonly #peers: PeerTable
-  readonly #dialler: Dialler
+  readonly #dialler: Dialer
   readonly #sessions = new Map<Session, Promise<void>>()
   readonly #controlRate: RateLimiter
   readonly #fetchRate: RateLimiter
@@ -80,7 +79,7 @@ export class Network {
   #onRefused: ((peer: string, reason: string) => void) | undefined
   #stopping: Promise<void> | undefined
 
-  /** @param host not started yet; use `createNetwork` */
+  /** @param host not started; use `createNetwork` */
   constructor(host: Host, access: AccessControl, limits: Limits, options: NetworkOptions) {
     this.id = peerIdOf(options.privateKey)
     this.#host = host
@@ -89,67 +88,67 @@ export class Network {
     this.#options = options
     this.#controlRate = new RateLimiter(limits.controlPerSecond)
     this.#fetchRate = new RateLimiter(limits.fetchesPerSecond)
-    this.#peers = new PeerTable(host, connection => void this.#greet(connection))
-    this.#dialler = new Dialler(host, this.id, access, limits)
+    this.#peers = new PeerTable(host, connection => void this.#sendCatchUp(connection))
+    this.#dialler = new Dialer(host, this.id, access, limits)
     this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond)
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)
     void host.handle(fetchProtocol, this.#acceptFetch, streams)
-    void host.handle(catchUpProtocol, this.#acceptGreeting, streams)
+    void host.handle(catchUpProtocol, this.#acceptCatchUp, streams)
   }
 
-  /** Joins the gossip; `createNetwork` does it once the host listens. */
+  /** Subscribes to gossip; called by `createNetwork` once the host listens. */
   start(): void {
     this.#gossip.start()
   }
 
-  /** Where others dial this peer, each address with `/p2p/` and its id. */
+  /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`. */
   get addresses(): readonly string[] {
     return this.#host.getMultiaddrs().map(address => address.toString())
   }
 
-  /** The peers connected now. */
+  /** Peers that are connected. */
   get peers(): readonly KnownPeer[] {
     return this.#peers.connected
   }
 
-  /** Called for every session that another peer opens, after the hellos agreed. Start it, or close it. */
+  /** Sets the handler for sessions opened by other peers, called after the hellos agreed. It must start or close the session. */
   onSession(handler: (session: Session) => void): void {
     this.#onSession = handler
   }
 
-  /** Called when a peer is connected, discovered by mDNS, or lost. */
+  /** Sets the handler for peers that connect, disconnect, or are discovered by mDNS. */
   onPeer(handler: (event: PeerEvent) => void): void {
     this.#peers.onEvent(handler)
   }
 
-  /** Called for every gossip message of another peer; `from` has signed it, whoever brought it. */
+  /** Sets the handler for gossip. `from` is the origin, which has signed the message. */
   onGossip(handler: GossipHandler): void {
     this.#gossip.onMessage(handler)
   }
 
-  /** Called when a peer that came is turned away, or banned. */
+  /** Sets the handler for peers that are refused or banned. */
   onRefused(handler: (peer: string, reason: string) => void): void {
     this.#onRefused = handler
   }
 
-  /** Called to answer other peers' fetches. Without it there is nothing to fetch. */
+  /** Sets the handler for fetch requests. Default: every request fails. */
   onFetch(handler: FetchHandler): void {
     this.#onFetch = handler
   }
 
   /**
-   * Connects to a peer, for its gossip.
-   * @returns its id
-   * @throws NetworkError telling why it cannot be, or the signal's reason
+   * Connects to a peer.
+   * @returns its peer id
+   * @throws NetworkError with the cause, or the signal's reason
    */
   async connect(target: PeerTarget, signal: AbortSignal): Promise<string> {
     return (await this.#dialler.dial(target, signal)).remotePeer.toString()
   }
 
   /**
-   * Opens a session, connecting first where needed. Start it, or close it.
-   * @throws NetworkError telling why it cannot be (IncompatiblePeerError for good), or the signal's reason
+   * Opens a session, dialling if necessary. The caller must start or close it.
+   * @throws NetworkError with the cause (IncompatiblePeerError is permanent), or the signal's reason
    */
   async open(target: PeerTarget, signal: AbortSignal): Promise<Session> {
     const connection = await this.#dialler.dial(target, signal)
@@ -158,62 +157,62 @@ export class Network {
   }
 
   /**
-   * Says hello without wanting a session, whether the hellos agree or not.
-   * @returns the other end's
-   * @throws NetworkError telling why there is none, or the signal's reason
+   * Exchanges hellos without opening a session, whether they are compatible or not.
+   * @returns the hello of the other end
+   * @throws NetworkError with the cause, or the signal's reason
    */
-  async hello(target: PeerTarget, ours: Hello, signal: AbortSignal): Promise<Hello> {
+  async exchangeHello(target: PeerTarget, ours: Hello, signal: AbortSignal): Promise<Hello> {
     const connection = await this.#dialler.dial(target, signal)
     const stream = await this.#dialler.openStream(connection, edgeProtocol, signal)
-    return hearHello(stream, connection.remotePeer.toString(), ours, this.#limits)
+    return probeHello(stream, connection.remotePeer.toString(), ours, this.#limits)
   }
 
   /**
-   * Asks a peer, connecting first where needed.
-   * @param request up to 64 KiB
-   * @returns the answer, up to `maxFrameBytes`; it owns its whole ArrayBuffer
-   * @throws NetworkError telling why there is none, or the signal's reason
+   * Sends a request to a peer, dialling if necessary.
+   * @param request at most 64 KiB
+   * @returns the response, at most `maxFrameBytes`; it owns its whole ArrayBuffer
+   * @throws NetworkError with the cause, or the signal's reason
    */
   async fetch(target: PeerTarget, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
-    if (request.length > maxControlBytes) throw new RangeError(`a request holds at most ${maxControlBytes} bytes`)
+    if (request.length > maxControlBytes) throw new RangeError(`requests are limited to ${maxControlBytes} bytes`)
     const connection = await this.#dialler.dial(target, signal)
     const stream = await this.#dialler.openStream(connection, fetchProtocol, signal)
     const peer = connection.remotePeer.toString()
-    return ask(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
+    return sendRequest(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
   }
 
-  /** Gossips up to 16 KiB. Until the topic's next message, peers that connect later get it too. @throws RangeError */
+  /** Publishes up to 16 KiB. Peers that connect before the topic's next message receive it too. @throws RangeError */
   publish(topic: Topic, message: Uint8Array): void {
     this.#gossip.publish(topic, message).then(
-      // Whoever misses a status has the next one in a moment.
-      recipients => topic !== 'status' && this.#greetOthers(recipients),
+      // Statuses are frequent enough without catch-up.
+      recipients => topic !== 'status' && this.#sendCatchUpToOthers(recipients),
       (error: Error) => this.#options.log('warn', 'gossip failed', { reason: error.message })
     )
   }
 
-  /** Cuts these peers off, connections included, in place of those cut off before; undefined cuts off nobody. */
+  /** Replaces the set of blocked peers and closes their connections. */
   block(peers: ReadonlySet<string> | undefined): void {
     this.#access.block(peers ?? new Set())
     for (const peer of peers ?? []) this.disconnect(peer, 'blocked')
   }
 
-  /** Cuts a peer off for a while, twice as long every time. @returns for how many ms */
-  penalise(peer: string, reason: string): number {
-    const ms = this.#access.penalise(peer, reason)
+  /** Bans a peer, for twice as long as the last time, and disconnects it. @returns duration in ms */
+  ban(peer: string, reason: string): number {
+    const ms = this.#access.ban(peer, reason)
     this.#options.log('warn', `peer ${peer} is banned for ${ms / 1000} s: ${reason}`, { peer, reason, ms })
     this.#onRefused?.(peer, `banned for ${ms / 1000} s: ${reason}`)
     this.disconnect(peer, reason)
     return ms
   }
 
-  /** Drops all connections to a peer, sessions included, e.g. because it seems dead: the next dial makes a new one. */
+  /** Aborts all connections and sessions of a peer, e.g. because it seems dead. */
   disconnect(peer: string, reason: string): void {
     for (const connection of this.#host.getConnections()) {
       if (connection.remotePeer.toString() === peer) connection.abort(new Error(reason))
     }
   }
 
-  /** Closes all sessions (their other ends hear why) and all connections, and stops listening. */
+  /** Closes all sessions (with a reason) and connections, and stops listening. */
   stop(): Promise<void> {
     this.#stopping ??= this.#shutDown()
     return this.#stopping
@@ -238,7 +237,7 @@ export class Network {
         outbound,
         maxFrameBytes: this.#options.maxFrameBytes,
         controlRate: this.#controlRate,
-        onViolation: reason => this.penalise(peer, reason),
+        onViolation: reason => this.ban(peer, reason),
         onClosed: () => this.#unprotect(peer)
       })
       this.#sessions.set(session, channel.released)
@@ -259,7 +258,7 @@ export class Network {
       else this.#onSession(session)
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
-      if (error instanceof ProtocolViolationError) this.penalise(peer, error.message)
+      if (error instanceof ProtocolViolationError) this.ban(peer, error.message)
       else {
         this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
         if (error instanceof IncompatiblePeerError) this.#onRefused?.(peer, error.message)
@@ -273,25 +272,25 @@ export class Network {
     const nothing: FetchHandler = async () => undefined
     const busy: FetchHandler = () => Promise.reject(new Error('too many requests, wait a second'))
     const handler = taken ? (this.#onFetch ?? nothing) : busy
-    const onViolation = (reason: string) => this.penalise(peer, reason)
-    answer(stream, peer, handler, this.#options.maxFrameBytes, this.#limits, onViolation)
+    const onViolation = (reason: string) => this.ban(peer, reason)
+    serveRequest(stream, peer, handler, this.#options.maxFrameBytes, this.#limits, onViolation)
   }
 
-  readonly #acceptGreeting = (stream: Stream, connection: Connection): void => {
+  readonly #acceptCatchUp = (stream: Stream, connection: Connection): void => {
     const peer = connection.remotePeer.toString()
-    const onViolation = (reason: string) => this.penalise(peer, reason)
-    hearGreeting(stream, this.#limits, latest => this.#gossip.hear(peer, latest), onViolation)
+    const onViolation = (reason: string) => this.ban(peer, reason)
+    receiveCatchUp(stream, this.#limits, latest => this.#gossip.receiveCatchUp(peer, latest), onViolation)
   }
 
-  /** Peers that are connected but out of gossipsub's reach: mostly because that takes it a moment. */
-  #greetOthers(recipients: ReadonlySet<string>): void {
+  /** Sends the latest messages to connected peers that gossipsub does not reach yet. */
+  #sendCatchUpToOthers(recipients: ReadonlySet<string>): void {
     for (const { id } of this.#peers.connected) {
       const connection = recipients.has(id) ? undefined : this.#host.getConnections(peerIdFromString(id))[0]
-      if (connection !== undefined) void this.#greet(connection)
+      if (connection !== undefined) void this.#sendCatchUp(connection)
     }
   }
 
-  async #greet(connection: Connection): Promise<void> {
+  async #sendCatchUp(connection: Connection): Promise<void> {
     const { latest } = this.#gossip
     if (latest.size === 0) return
     try {
@@ -299,7 +298,7 @@ export class Network {
       sendCatchUp(await connection.newStream(catchUpProtocol, { signal }), latest, this.#limits)
     } catch (error) {
       const reason = (error as Error).message
-      this.#options.log('debug', 'a greeting failed', { peer: connection.remotePeer.toString(), reason })
+      this.#options.log('debug', 'gossip catch-up failed', { peer: connection.remotePeer.toString(), reason })
     }
   }
 

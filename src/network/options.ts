@@ -1,4 +1,4 @@
-/** What a network is made from, and what it is asked to reach. */
+/** Options of a network, and targets for dialling. */
 import type { Hello } from './hello.js'
 import type { IdentityKey } from './keys.js'
 import type { Limits } from './limits.js'
@@ -8,30 +8,30 @@ export type Log = (level: LogLevel, message: string, fields: Readonly<Record<str
 
 export interface NetworkOptions {
   readonly privateKey: IdentityKey
-  /** Multiaddresses to listen on, e.g. `/ip4/0.0.0.0/tcp/4001`; port 0 takes a free one. Empty: only dial. */
+  /** Multiaddresses to listen on, e.g. `/ip4/0.0.0.0/tcp/4001`; port 0 chooses a free one. Empty: dial only. */
   readonly listen: readonly string[]
-  /** Multiaddresses to tell others instead of those listened on. Default: none. */
+  /** Multiaddresses announced instead of those listened on. Default: none. */
   readonly announce?: readonly string[]
   /** Content of a network key file. Default: an open network. */
   readonly networkKey?: Uint8Array
-  /** Ids of the only peers to talk to. Default: all. */
+  /** Allow-list of peer ids. Default: all peers. */
   readonly allow?: ReadonlySet<string>
-  /** What must be equal at both ends of a session. */
+  /** Fields that must be equal at both ends of a session. */
   readonly hello: Hello
-  /** Largest frame or fetched answer accepted, in bytes. */
+  /** Maximum size of a received frame or response, in bytes. */
   readonly maxFrameBytes: number
-  /** Whether to find peers on the local network by mDNS. Default: false. */
+  /** Whether to discover peers on the local network by mDNS. @default false */
   readonly mdns?: boolean
-  /** Whether to relay between peers that cannot reach each other directly. Default: false. */
+  /** Whether to serve as a relay. @default false */
   readonly relay?: boolean
-  /** Addresses that are going to be dialled: whether there are WebSockets among them must be known beforehand. */
+  /** Addresses that will be dialled. Must include those of WebSockets, whose transport is loaded on demand. */
   readonly dials?: readonly string[]
   readonly log: Log
-  /** Default: `defaultLimits`. */
+  /** @default `defaultLimits` */
   readonly limits?: Partial<Limits>
 }
 
-/** A peer to dial: its addresses, and its id unless an address names it or it is not known. */
+/** A peer to dial: its addresses, and its id unless it is unknown or part of an address. */
 export interface PeerTarget {
   readonly id?: string
   readonly addresses: readonly string[]

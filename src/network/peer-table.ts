@@ -1,31 +1,31 @@
-/** Which peers are connected and where they can be dialled, kept from libp2p's events. */
+/** Connected peers and their addresses, from libp2p events. */
 import type { Connection, IdentifyResult, PeerId, PeerInfo } from '@libp2p/interface'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { withPeer } from './addresses.js'
 import type { Host } from './host.js'
 
-/** Addresses kept of one peer. */
+/** Maximum number of addresses per peer. */
 const maxAddresses = 16
 
 export interface KnownPeer {
   readonly id: string
-  /** Where it listens, as it says; each ends with its id. */
+  /** Its listen addresses, from identify; each ends with its id. */
   readonly addresses: readonly string[]
 }
 
-/** `connected` comes once the peer has said where it listens; `discovered` (mDNS) may come again and again. */
+/** `connected` is emitted after identify; `discovered` (mDNS) may be emitted repeatedly. */
 export type PeerEvent = KnownPeer & { readonly kind: 'connected' | 'discovered' | 'lost' }
 
 export class PeerTable {
   readonly #host: Host
-  readonly #greet: (connection: Connection) => void
+  readonly #onConnection: (connection: Connection) => void
   readonly #connected = new Map<string, KnownPeer>()
   #handler: ((event: PeerEvent) => void) | undefined
 
-  /** @param greet called with the connection to each peer that is new */
-  constructor(host: Host, greet: (connection: Connection) => void) {
+  /** @param onConnection called with the connection of each new peer */
+  constructor(host: Host, onConnection: (connection: Connection) => void) {
     this.#host = host
-    this.#greet = greet
+    this.#onConnection = onConnection
     host.addEventListener('peer:identify', this.#onIdentify)
     host.addEventListener('peer:disconnect', this.#onDisconnect)
     host.addEventListener('peer:discovery', this.#onDiscovery)
@@ -53,7 +53,7 @@ export class PeerTable {
     const isNew = !this.#connected.has(peer.id)
     this.#connected.set(peer.id, peer)
     if (!isNew) return
-    this.#greet(connection)
+    this.#onConnection(connection)
     this.#handler?.({ ...peer, kind: 'connected' })
   }
 

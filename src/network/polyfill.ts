@@ -1,6 +1,6 @@
 /**
- * Node 20 has no `Promise.withResolvers`, which the libp2p packages call. Every file here that imports one of them at run
- * time imports this one first.
+ * `Promise.withResolvers`, which Node.js 20 lacks and libp2p uses. Modules that import libp2p packages at run time import this
+ * one first.
  */
 if (typeof Promise.withResolvers !== 'function') {
   Promise.withResolvers = function withResolvers<T>(): PromiseWithResolvers<T> {

@@ -1,6 +1,6 @@
-/** Token buckets, one a key: how a peer that talks too much is noticed. Bounded itself: it forgets keys that are full again. */
+/** Token buckets by key. Bounded: full buckets are dropped. */
 
-/** Keys kept before those at rest are forgotten. */
+/** Number of keys above which full buckets are dropped. */
 const maxKeys = 4096
 
 export class RateLimiter {
@@ -10,8 +10,8 @@ export class RateLimiter {
   readonly #buckets = new Map<string, { tokens: number; at: number }>()
 
   /**
-   * @param perSecond sustained rate; bursts of twice as many pass
-   * @param now a monotonic clock in ms
+   * @param perSecond sustained rate; the burst size is twice that
+   * @param now monotonic clock in ms
    */
   constructor(perSecond: number, now: () => number = () => performance.now()) {
     this.#perMs = perSecond / 1000
@@ -19,12 +19,12 @@ export class RateLimiter {
     this.#now = now
   }
 
-  /** Takes one token of `key`; false if there is none. */
+  /** Takes a token of `key`; returns false if there is none. */
   take(key: string): boolean {
     const now = this.#now()
     let bucket = this.#buckets.get(key)
     if (bucket === undefined) {
-      if (this.#buckets.size >= maxKeys) this.#forget(now)
+      if (this.#buckets.size >= maxKeys) this.#dropFull(now)
       if (this.#buckets.size >= maxKeys) return false
       bucket = { tokens: this.#burst, at: now }
       this.#buckets.set(key, bucket)
@@ -36,7 +36,7 @@ export class RateLimiter {
     return true
   }
 
-  #forget(now: number): void {
+  #dropFull(now: number): void {
     for (const [key, bucket] of this.#buckets) {
       if (bucket.tokens + (now - bucket.at) * this.#perMs >= this.#burst) this.#buckets.delete(key)
     }

@@ -1,6 +1,6 @@
 /**
- * Keeps a peer reachable through its relays: libp2p forgets a reservation when the relay goes away, and does not ask for
- * another when the relay is back.
+ * Renews relay reservations: libp2p drops a reservation when the relay disconnects and does not request another when it is
+ * back.
  */
 import type { Libp2p, PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -8,16 +8,16 @@ import type { Multiaddr } from '@multiformats/multiaddr'
 import { peerOf } from './addresses.js'
 import type { Log } from './options.js'
 
-/** Between two looks at the reservations, in milliseconds. */
-const EVERY_MS = 2000
+/** Interval between checks, in ms. */
+const CHECK_INTERVAL_MS = 2000
 
-/** The part of libp2p's relay transport that makes reservations. */
+/** The part of libp2p's relay transport that manages reservations. */
 export interface Reservations {
   hasReservation(relay: PeerId): boolean
   addRelay(relay: PeerId, type: 'configured'): Promise<unknown>
 }
 
-/** @param addresses those listened on, each ending in `/p2p-circuit`. Works while the host runs. */
+/** @param addresses listen addresses that end in `/p2p-circuit`. Runs while the host is started. */
 export function keepReservations(
   host: Libp2p,
   reservations: Reservations,
@@ -26,12 +26,12 @@ export function keepReservations(
 ): void {
   const relays = addresses.map(address => address.decapsulate('/p2p-circuit'))
   let timer: NodeJS.Timeout | undefined
-  const look = async () => {
+  const check = async () => {
     await Promise.all(relays.map(relay => renew(host, reservations, relay, log)))
-    if (timer !== undefined) timer = setTimeout(look, EVERY_MS)
+    if (timer !== undefined) timer = setTimeout(check, CHECK_INTERVAL_MS)
   }
   host.addEventListener('start', () => {
-    timer = setTimeout(look, EVERY_MS)
+    timer = setTimeout(check, CHECK_INTERVAL_MS)
   })
   host.addEventListener('stop', () => {
     clearTimeout(timer)
@@ -43,11 +43,11 @@ async function renew(host: Libp2p, reservations: Reservations, relay: Multiaddr,
   const id = peerOf(relay)
   if (id === undefined || reservations.hasReservation(peerIdFromString(id))) return
   try {
-    // First, because a relay that cannot be dialled would count as one that refuses, for good.
+    // Dial first: libp2p would permanently treat an unreachable relay as one that refuses.
     await host.dial(relay)
     await reservations.addRelay(peerIdFromString(id), 'configured')
-    log('info', `reachable again through the relay ${id}`, { relay: id })
+    log('info', `reachable again through relay ${id}`, { relay: id })
   } catch (error) {
-    log('debug', `the relay ${id} takes no reservation: ${(error as Error).message}`, { relay: id })
+    log('debug', `relay ${id} granted no reservation: ${(error as Error).message}`, { relay: id })
   }
 }

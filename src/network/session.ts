@@ -1,10 +1,9 @@
 /**
- * One edge between two peers that have agreed to learn together: ordered control messages, and frames of any size of which
- * one at a time is on its way in each direction. The receiver grants the next frame when it is done with the last, so a
- * slow learner holds its neighbour's frames back but never its heartbeats. Parts may go ahead of a frame, under the same grant:
- * all that one grant covers is no more than the largest frame.
+ * A session between two compatible peers: ordered control messages, and frames of any size, one at a time in each direction.
+ * The receiver grants the next frame when it has consumed the last one, so a slow learner delays frames but never heartbeats.
+ * Fragments may be sent before a frame under the same grant; together they must not exceed the maximum frame size.
  */
-import type { ChannelUser, ChunkChannel } from './chunk-channel.js'
+import type { ChannelHandler, ChunkChannel } from './chunk-channel.js'
 import { ChunkKind, decodeFrameStart, type FrameKind } from './chunks.js'
 import { ProtocolViolationError, SessionClosedError } from './errors.js'
 import { FrameAssembler } from './frame-assembler.js'
@@ -12,16 +11,16 @@ import { maxControlBytes } from './limits.js'
 import type { RateLimiter } from './rate-limiter.js'
 
 export interface SessionHandlers {
-  /** A control message; the bytes are the handler's own. An exception costs the peer the session. */
+  /** Handles a control message and owns its bytes. An exception means that it is invalid and closes the session. */
   control(message: Uint8Array): void
-  /** What goes ahead of a frame that is still to come; it owns its whole ArrayBuffer. */
-  part(part: Uint8Array): void
+  /** Handles a fragment of a later frame. It owns its whole ArrayBuffer. */
+  fragment(fragment: Uint8Array): void
   /**
-   * A frame; it owns its whole ArrayBuffer. The next one is granted when the handler is done (when its promise resolves).
-   * An exception or rejection means that the frame is invalid, and costs the peer the session.
+   * Handles a frame, which owns its whole ArrayBuffer. The next one is granted when the promise resolves. An exception or
+   * rejection means that the frame is invalid and closes the session.
    */
   frame(frame: Uint8Array): void | Promise<void>
-  /** The session ended, whoever ended it. Called once, the last call. */
+  /** The session ended at either end; no further calls follow. */
   close(reason: string): void
 }
 
@@ -36,92 +35,90 @@ export interface SessionOptions {
 }
 
 export class Session {
-  /** Number of the session among all of this peer's. */
+  /** Number of the session, unique in this peer. */
   readonly id: number
   /** Peer id of the other end. */
   readonly peer: string
-  /** Whether this end opened it. */
+  /** Whether this end opened the session. */
   readonly outbound: boolean
   readonly #options: SessionOptions
   readonly #channel: ChunkChannel
-  /** Parts that the transport has not taken yet. */
-  readonly #parts = new Set<(error: Error) => void>()
+  /** Rejects the promises of fragments that the transport has not accepted yet. */
+  readonly #pendingFragments = new Set<(error: Error) => void>()
   #handlers: SessionHandlers | undefined
   #sending: { resolve: () => void; reject: (error: Error) => void } | undefined
   #ended: string | undefined
 
-  /** @param channel past its hello, held back until `start` */
+  /** @param channel channel after the hellos, paused until `start` */
   constructor(channel: ChunkChannel, options: SessionOptions) {
     this.id = options.id
     this.peer = options.peer
     this.outbound = options.outbound
     this.#channel = channel
     this.#options = options
-    // A session that nobody starts has to end as well.
+    // Also ends sessions that are never started.
     void channel.released.then(() => this.#end('the connection ended'))
   }
 
-  /** Begins to receive. Until then what arrives waits at the sender. To be called once. */
+  /** Starts receiving; until then the sender is blocked. Call it once. */
   start(handlers: SessionHandlers): void {
-    if (this.#handlers !== undefined) throw new Error('the session is started already')
+    if (this.#handlers !== undefined) throw new Error('the session has already been started')
     this.#handlers = handlers
-    if (this.#ended === undefined) this.#channel.receive(this.#user(handlers))
+    if (this.#ended === undefined) this.#channel.receive(this.#createHandler(handlers))
     else handlers.close(this.#ended)
   }
 
-  /** Whether a frame can be sent now: the last one is consumed and the session stands. */
+  /** Whether a frame can be sent: the session is open and the last frame was consumed. */
   get writable(): boolean {
     return this.#sending === undefined && this.#ended === undefined
   }
 
-  /** Why the session ended, or undefined while it stands. */
+  /** Why the session ended, or undefined while it is open. */
   get ended(): string | undefined {
     return this.#ended
   }
 
-  /** Sends up to 64 KiB, before whatever is left of a frame. Without effect once the session has ended. @throws RangeError */
+  /** Sends up to 64 KiB, ahead of the rest of a frame. No effect after the end of the session. @throws RangeError */
   sendControl(message: Uint8Array): void {
     if (message.length > maxControlBytes)
-      throw new RangeError(`a control message holds at most ${maxControlBytes} bytes`)
+      throw new RangeError(`control messages are limited to ${maxControlBytes} bytes`)
     if (this.#ended === undefined) this.#channel.send(ChunkKind.control, message)
   }
 
   /**
-   * Sends a frame, the concatenation of `parts`, which must not change before the promise settles. It resolves when the
-   * other end has consumed the frame and grants the next.
+   * Sends a frame, the concatenation of `buffers`, which must not change before the promise settles. It resolves when the
+   * other end has consumed the frame.
    * @throws SessionClosedError (rejection) if the session ends first
-   * @throws Error (rejection) if another frame is on its way
+   * @throws Error (rejection) if the last frame has not been consumed
    */
-  sendFrame(parts: Uint8Array | readonly Uint8Array[]): Promise<void> {
+  sendFrame(buffers: Uint8Array | readonly Uint8Array[]): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(new SessionClosedError(this.peer, this.#ended))
-    if (this.#sending !== undefined)
-      return Promise.reject(new Error('a frame is on its way: wait until it is consumed'))
+    if (this.#sending !== undefined) return Promise.reject(new Error('the last frame has not been consumed yet'))
     return new Promise((resolve, reject) => {
       this.#sending = { resolve, reject }
-      this.#channel.sendFrame(ChunkKind.frame, parts instanceof Uint8Array ? [parts] : parts)
+      this.#channel.sendFrame(ChunkKind.frame, buffers instanceof Uint8Array ? [buffers] : buffers)
     })
   }
 
   /**
-   * Sends what goes ahead of the next frame; it must not change before the promise settles, which resolves when the transport
-   * has taken it. Others, and the frame, may be sent before that.
+   * Sends a fragment of the next frame. It must not change before the promise settles, which resolves when the transport has
+   * accepted it. Further fragments and the frame may be sent before that.
    * @throws SessionClosedError (rejection) if the session ends first
-   * @throws Error (rejection) if a frame is on its way
+   * @throws Error (rejection) if the last frame has not been consumed
    */
-  sendPart(part: Uint8Array): Promise<void> {
+  sendFragment(fragment: Uint8Array): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(new SessionClosedError(this.peer, this.#ended))
-    if (this.#sending !== undefined)
-      return Promise.reject(new Error('a frame is on its way: wait until it is consumed'))
+    if (this.#sending !== undefined) return Promise.reject(new Error('the last frame has not been consumed yet'))
     return new Promise((resolve, reject) => {
-      this.#parts.add(reject)
-      this.#channel.sendFrame(ChunkKind.part, [part], () => {
-        this.#parts.delete(reject)
+      this.#pendingFragments.add(reject)
+      this.#channel.sendFrame(ChunkKind.fragment, [fragment], () => {
+        this.#pendingFragments.delete(reject)
         resolve()
       })
     })
   }
 
-  /** Ends the session; both ends' close handlers hear the reason. */
+  /** Ends the session; the close handlers of both ends receive the reason. */
   close(reason: string): void {
     this.#channel.close(reason)
     this.#end(reason)
@@ -131,24 +128,24 @@ export class Session {
     if (this.#ended !== undefined) return
     this.#ended = reason
     const closed = new SessionClosedError(this.peer, reason)
-    for (const reject of this.#parts) reject(closed)
+    for (const reject of this.#pendingFragments) reject(closed)
     this.#sending?.reject(closed)
     this.#sending = undefined
     this.#options.onClosed(reason)
     this.#handlers?.close(reason)
   }
 
-  #user(handlers: SessionHandlers): ChannelUser {
+  #createHandler(handlers: SessionHandlers): ChannelHandler {
     const assembler = new FrameAssembler(this.#options.maxFrameBytes)
     let consuming = false
     let arriving: FrameKind = ChunkKind.frame
-    /** Bytes of parts since the last frame. */
-    let ahead = 0
+    /** Bytes of fragments since the last frame. */
+    let fragmentBytes = 0
     const begin = (kind: FrameKind, length: number) => {
-      if (consuming) throw new ProtocolViolationError('a frame that was not granted')
-      if (ahead > 0 && ahead + length > this.#options.maxFrameBytes) {
+      if (consuming) throw new ProtocolViolationError('frame without a grant')
+      if (fragmentBytes > 0 && fragmentBytes + length > this.#options.maxFrameBytes) {
         throw new ProtocolViolationError(
-          `${ahead} bytes of parts and ${length} more, ${this.#options.maxFrameBytes} is the most`
+          `${fragmentBytes} bytes of fragments and ${length} more; the maximum is ${this.#options.maxFrameBytes}`
         )
       }
       arriving = kind
@@ -157,12 +154,12 @@ export class Session {
     const take = (complete: Uint8Array | undefined) => {
       if (complete === undefined) return
       if (arriving === ChunkKind.frame) {
-        ahead = 0
+        fragmentBytes = 0
         consume(complete)
         return
       }
-      ahead += complete.length
-      handlers.part(complete)
+      fragmentBytes += complete.length
+      handlers.fragment(complete)
     }
     const consume = (frame: Uint8Array) => {
       consuming = true
@@ -184,7 +181,7 @@ export class Session {
             this.#control(handlers, payload)
             return
           case ChunkKind.frame:
-          case ChunkKind.part:
+          case ChunkKind.fragment:
             begin(kind, decodeFrameStart(payload))
             return
           case ChunkKind.consumed:
@@ -193,7 +190,7 @@ export class Session {
           case ChunkKind.hello:
           case ChunkKind.data:
           case ChunkKind.close:
-            throw new ProtocolViolationError(`a chunk of kind ${kind} out of place`)
+            throw new ProtocolViolationError(`unexpected chunk of kind ${kind}`)
           default:
             kind satisfies never
         }
@@ -217,7 +214,7 @@ export class Session {
   #consumed(): void {
     const sending = this.#sending
     if (sending === undefined || this.#channel.sendingFrame) {
-      throw new ProtocolViolationError('a grant for a frame that was not sent')
+      throw new ProtocolViolationError('grant for a frame that was not sent')
     }
     this.#sending = undefined
     sending.resolve()

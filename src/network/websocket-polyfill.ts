@@ -7,7 +7,7 @@
  */
 import { WebSocket } from 'ws'
 
-class PatientWebSocket extends WebSocket {
+class DeferredWebSocket extends WebSocket {
   constructor(address: string) {
     super(address)
     closeOnError(this)
@@ -19,7 +19,7 @@ class PatientWebSocket extends WebSocket {
 }
 
 const global = globalThis as { WebSocket?: unknown }
-global.WebSocket ??= PatientWebSocket
+global.WebSocket ??= DeferredWebSocket
 
 /** The close code of an aborted connection. libp2p passes it to `close`, which refuses it as reserved. */
 const abnormalClosure = 1006

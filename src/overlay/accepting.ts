@@ -1,6 +1,6 @@
 /**
- * Joining as the acceptor: a JOIN is accepted, redirected or refused. The labels are compared here once more, because
- * what the newcomer believed when it dialled may be outdated.
+ * The accepting side of a join: a JOIN is accepted, redirected or refused. Labels are compared again here, because the
+ * joining peer may have dialled with outdated information.
  */
 import type { SessionId } from './effects.js'
 import { isOlder, type Label, type PeerKey } from './label.js'
@@ -9,14 +9,14 @@ import { becomeRoot, ownPath } from './relabelling.js'
 import type { State } from './state.js'
 import { MAX_PATH } from './wire.js'
 
-/** Answers a JOIN; false if it breaks the rules. */
+/** Handles a JOIN; returns false if it violates the protocol. */
 export function onJoin(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): boolean {
   const { label, addresses } = message
   if (label.root !== peer) return false
   dropStale(state, now, peer, label)
   state.inbound.delete(session)
-  // The newcomer may itself be the root of an older fragment, for this one to join.
-  state.book.learn(now, label, addresses)
+  // The joining peer may be the root of an older tree fragment that this node can join.
+  state.book.recordLabel(now, label, addresses)
   if (!isOlder(state.label, label) || state.parent?.peer === peer) refuse(state, session, 'younger')
   else if (state.path.length + 2 > MAX_PATH) refuse(state, session, 'depth')
   else if (state.children.full) redirect(state, session)
@@ -25,29 +25,29 @@ export function onJoin(state: State, now: number, session: SessionId, peer: Peer
 }
 
 /**
- * A root that asks to join holds no edge with us: what we still hold is a leftover of before its restart. Only a parent
- * may have asked before it accepted us (both dialled at once), and then it asked with the label of that acceptance.
+ * Drops edges from before a restart of the peer: a root that sends JOIN holds no edge with this node. Only a parent may have
+ * sent its JOIN before it accepted this node (both dialled at once), and then with the label of that acceptance.
  */
 function dropStale(state: State, now: number, peer: PeerKey, label: Label): void {
   const { parent } = state
   const child = state.children.byPeer(peer)
   if (child !== undefined) {
-    state.hangUp(child.session, 'replaced')
+    state.closeWithBye(child.session, 'replaced')
     state.dropChild(now, child.session, 'replaced')
   }
   if (parent?.peer === peer && isOlder(parent.accepted, label)) {
-    state.hangUp(parent.session, 'replaced')
+    state.closeWithBye(parent.session, 'replaced')
     becomeRoot(state, now, 'replaced')
   }
 }
 
 function accept(state: State, now: number, session: SessionId, peer: PeerKey, addresses: readonly string[]): void {
   if (state.attempt?.peer === peer) {
-    // Both dialled at once; labels are ordered, so that only this direction can be legal. One session a pair.
-    state.hangUp(state.attempt.session, 'unneeded')
+    // Both dialled at once. Labels are ordered, so only this direction is legal. There is one session per pair.
+    state.closeWithBye(state.attempt.session, 'unneeded')
     state.attempt = undefined
   }
-  state.children.add({ session, peer, addresses, since: now, heard: now, summary: undefined, redirected: 0 })
+  state.children.add({ session, peer, addresses, since: now, lastReceived: now, summary: undefined, redirected: 0 })
   state.send(session, { kind: 'accept', label: state.label, path: ownPath(state) })
   state.push({ kind: 'edge-up', session, peer })
   state.summaryChanged(now)

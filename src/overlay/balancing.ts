@@ -1,9 +1,8 @@
 /**
- * Voluntary moves. Fragments merge whole, so trees grow deep; a node that sees a free slot below it and a branch
- * deeper than that slot offers it down that branch, and the topmost node for which the move is worth at least half of what
- * is to be gained takes it, with its subtree. It leaves as if its parent had died, freeze included, so that moving needs
- * no safety argument of its own. Every such move makes each moved node shallower, hence moves come to an end, and they
- * end only when the tree has the least height possible.
+ * Voluntary moves. Tree fragments merge as a whole, so trees can grow deep. A node with a free slot below it and a branch
+ * deeper than that slot offers the slot down that branch. The topmost node for which the move brings at least half of the
+ * possible gain accepts, and moves with its subtree as if its parent had died, including the freeze, so moves need no safety
+ * argument of their own. Each move makes every moved node shallower; moves end when the tree has the minimum height.
  */
 import type { Offer } from './messages.js'
 import { becomeRoot } from './relabelling.js'
@@ -11,8 +10,8 @@ import type { State } from './state.js'
 import { MAX_PATH } from './wire.js'
 
 /**
- * Offers a slot if the subtree is unbalanced; called at each heartbeat. Waits between offers for as long as news of the
- * last one may take to come up from the leaves.
+ * Offers a slot if the subtree is unbalanced. Called at each heartbeat; waits between offers as long as the effect of the
+ * last one may take to be reported from the leaves.
  */
 export function offerSlot(state: State, now: number): void {
   if (now < state.offerAt || state.freeze !== undefined) return
@@ -23,12 +22,12 @@ export function offerSlot(state: State, now: number): void {
   const { child, slot, deepest } = imbalance
   const depth = state.path.length
   const slotDepth = depth + slot.distance
-  // Beyond the depth limit only if a child lies.
+  // Exceeds the depth limit only if a child sends wrong summaries.
   if (Math.max(slotDepth, depth + deepest) > MAX_PATH) return
   state.send(child.session, { kind: 'offer', contact: slot.contact, slotDepth, deepest: depth + deepest })
 }
 
-/** Takes the offer or passes it to the deepest branch. */
+/** Accepts an offer, or passes it to the deepest branch. */
 export function onOffer(state: State, now: number, offer: Offer): void {
   const { parent } = state
   if (parent === undefined || state.freeze !== undefined || offer.contact.peer === state.settings.self) return
@@ -42,7 +41,7 @@ export function onOffer(state: State, now: number, offer: Offer): void {
     if (now - state.movedAt < timers.moveHold) return
     state.movedAt = now
     const former = state.path[state.path.length - 1]
-    state.hangUp(parent.session, 'moving')
+    state.closeWithBye(parent.session, 'moving')
     becomeRoot(state, now, 'moving', [offer.contact, former])
     return
   }

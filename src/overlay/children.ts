@@ -1,6 +1,6 @@
 /**
- * The children of a node and what they report about their subtrees: where a newcomer should go, what to report upwards,
- * and which deep branch should be offered which shallow slot.
+ * The children of a node and the summaries of their subtrees: where to redirect a joining peer, what to report to the parent,
+ * and which slot to offer to which branch.
  */
 import type { SessionId } from './effects.js'
 import type { Contact, PeerKey } from './label.js'
@@ -11,16 +11,16 @@ export interface Child {
   readonly session: SessionId
   readonly peer: PeerKey
   readonly addresses: readonly string[]
-  /** When the edge was made, and when its last message came. */
+  /** When the edge was created, and when the last message arrived. */
   readonly since: number
-  heard: number
+  lastReceived: number
   /** Undefined until the first UP. */
   summary: Summary | undefined
-  /** Newcomers sent there since the last UP. */
+  /** Number of peers redirected to it since the last UP. */
   redirected: number
 }
 
-/** A branch (by its child) and the slot to which part of it should move; depths count from the reporting node. */
+/** A deep branch and a slot for part of it. Depths are relative to the reporting node. */
 export interface Imbalance {
   readonly child: Child
   readonly slot: Slot
@@ -31,7 +31,7 @@ export class ChildTable {
   readonly #children = new Map<SessionId, Child>()
   readonly #capacity: number
 
-  /** @param capacity degree − 1: one place is always kept for the parent. */
+  /** @param capacity degree − 1: one edge is reserved for the parent. */
   constructor(capacity: number) {
     this.#capacity = capacity
   }
@@ -65,7 +65,7 @@ export class ChildTable {
     this.#children.delete(session)
   }
 
-  /** The child with the nearest free slot, of those the one with the smallest subtree, counting newcomers on their way. */
+  /** The child with the nearest free slot, then the smallest subtree, counting peers that were redirected to it. */
   redirectTarget(): Child | undefined {
     let best: Child | undefined
     let bestDistance = 0
@@ -82,7 +82,7 @@ export class ChildTable {
     return best
   }
 
-  /** What to report upwards. */
+  /** Summary for the parent. */
   summary(self: Contact): Summary {
     let size = 1
     let height = 0
@@ -99,11 +99,11 @@ export class ChildTable {
         slot = { distance: below.distance + 1, contact: below.contact }
       }
     }
-    // Children may lie, and what is sent must fit the wire.
+    // Wrong summaries of children must not make the message unencodable.
     return { size: Math.min(size, MAX_SUBTREE), height: Math.min(height, MAX_PATH), slot }
   }
 
-  /** The worst pair of a deep branch and a shallow slot outside it, if a move would make anything shallower. */
+  /** The pair of a deep branch and a shallow slot outside it with the largest gain; undefined if no move gains anything. */
   imbalance(self: Contact): Imbalance | undefined {
     let worst: Imbalance | undefined
     let worstGain = 0
@@ -133,7 +133,7 @@ export class ChildTable {
   }
 }
 
-/** A child that has not reported yet is most likely a newcomer with room. */
+/** A child that has not reported yet has most likely just joined and has free slots. */
 function slotOf(child: Child): Slot | undefined {
   return child.summary === undefined
     ? { distance: 0, contact: { peer: child.peer, addresses: child.addresses } }

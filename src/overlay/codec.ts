@@ -1,15 +1,14 @@
 /**
- * Byte layout of overlay messages and beacons (docs/protocol-overlay.md). Decoding validates everything that can be
- * judged without state; what depends on state (who may send what) is judged by the node.
+ * Encoding of overlay messages and beacons (docs/protocol-overlay.md). Decoding validates everything that does not depend on
+ * state; the node checks which messages a peer may send.
  */
-import { OverlayMessageError } from './errors.js'
 import { type Beacon, BYE_REASONS, type OverlayMessage, REFUSE_REASONS, type Summary } from './messages.js'
-import { MAX_PATH, MAX_SUBTREE, Reader, Writer } from './wire.js'
+import { MAX_PATH, MAX_SUBTREE, OverlayMessageError, Reader, Writer } from './wire.js'
 
 /** First byte of every message and beacon. */
 export const OVERLAY_VERSION = 1
 
-/** Longest frame that can be well formed, in bytes; a driver refuses longer ones unread. */
+/** Maximum size of a well-formed message, in bytes; the driver rejects longer ones unread. */
 export const MAX_OVERLAY_FRAME = 1 << 20
 
 const KINDS = [
@@ -26,7 +25,7 @@ const KINDS = [
   'bye'
 ] as const satisfies readonly OverlayMessage['kind'][]
 
-/** @throws {OverlayMessageError} if a field is beyond its limits. */
+/** @throws {OverlayMessageError} if a field exceeds its limits. */
 export function encodeMessage(message: OverlayMessage): Uint8Array {
   const out = new Writer()
   out.byte(OVERLAY_VERSION)
@@ -76,11 +75,11 @@ export function encodeMessage(message: OverlayMessage): Uint8Array {
 export function decodeMessage(bytes: Uint8Array): OverlayMessage {
   const input = open(bytes)
   const message = readMessage(input, input.choice('message kind', KINDS))
-  input.end()
+  input.finish()
   return message
 }
 
-/** @throws {OverlayMessageError} if a field is beyond its limits. */
+/** @throws {OverlayMessageError} if a field exceeds its limits. */
 export function encodeBeacon(beacon: Beacon): Uint8Array {
   const out = new Writer()
   out.byte(OVERLAY_VERSION)
@@ -93,16 +92,18 @@ export function encodeBeacon(beacon: Beacon): Uint8Array {
 export function decodeBeacon(bytes: Uint8Array): Beacon {
   const input = open(bytes)
   const beacon = { label: input.label(), addresses: input.addresses() }
-  input.end()
+  input.finish()
   return beacon
 }
 
 function open(bytes: Uint8Array): Reader {
-  if (bytes.length > MAX_OVERLAY_FRAME) throw new OverlayMessageError(`frame of ${bytes.length} bytes is too long`)
+  if (bytes.length > MAX_OVERLAY_FRAME) {
+    throw new OverlayMessageError(`message of ${bytes.length} bytes; at most ${MAX_OVERLAY_FRAME} are allowed`)
+  }
   const input = new Reader(bytes)
   const version = input.byte('version')
   if (version !== OVERLAY_VERSION) {
-    throw new OverlayMessageError(`overlay version ${version}, this peer speaks ${OVERLAY_VERSION}`)
+    throw new OverlayMessageError(`overlay version ${version}; expected ${OVERLAY_VERSION}`)
   }
   return input
 }
@@ -129,7 +130,7 @@ function readMessage(input: Reader, kind: OverlayMessage['kind']): OverlayMessag
       return { kind }
     case 'offer': {
       const contact = input.contact()
-      return { kind, contact, slotDepth: input.uint('slot depth', MAX_PATH), deepest: input.uint('depth', MAX_PATH) }
+      return { kind, contact, slotDepth: input.uint(MAX_PATH, 'slot depth'), deepest: input.uint(MAX_PATH, 'depth') }
     }
     case 'bye':
       return { kind, reason: input.choice('goodbye reason', BYE_REASONS) }
@@ -148,11 +149,11 @@ function writeSummary(out: Writer, { size, height, slot }: Summary): void {
 }
 
 function readSummary(input: Reader): Summary {
-  const size = input.uint('subtree size', MAX_SUBTREE)
+  const size = input.uint(MAX_SUBTREE, 'subtree size')
   if (size === 0) throw new OverlayMessageError('subtree size is 0')
-  const height = input.uint('subtree height', MAX_PATH)
+  const height = input.uint(MAX_PATH, 'subtree height')
   const hasSlot = input.choice('slot flag', [false, true])
   if (!hasSlot) return { size, height, slot: undefined }
-  const distance = input.uint('slot distance', MAX_PATH)
+  const distance = input.uint(MAX_PATH, 'slot distance')
   return { size, height, slot: { distance, contact: input.contact() } }
 }

@@ -1,18 +1,18 @@
 /**
- * What an overlay node asks of the driver that runs it. The node never acts itself: after every event the driver takes
- * the effects and carries them out in order.
+ * Effects that an overlay node requests from its driver. The node performs no I/O: after each event the driver takes the
+ * effects and executes them in order.
  */
 import type { PeerKey } from './label.js'
 import type { Beacon, ByeReason, OverlayMessage } from './messages.js'
 
-/** One session (a FIFO, bidirectional stream to one authenticated peer), numbered by the node that holds this end. */
+/** A session (FIFO, bidirectional stream to an authenticated peer), numbered by the node at this end. */
 export type SessionId = number
 
-/** Why an edge ended, as seen from here: a goodbye of either side, or the session itself ended, or a penalty. */
-export type EdgeEnd = ByeReason | 'closed' | 'penalised'
+/** Why an edge ended: the reason of a BYE from either end, the end of its session, or a ban. */
+export type EdgeEnd = ByeReason | 'closed' | 'banned'
 
 export type Effect =
-  /** Dial the peer; answer with `opened`, or with `closed` if that fails. */
+  /** Dial the peer. The driver calls `opened`, or `closed` if dialling fails. */
   | {
       readonly kind: 'open'
       readonly session: SessionId
@@ -20,10 +20,10 @@ export type Effect =
       readonly addresses: readonly string[]
     }
   | { readonly kind: 'send'; readonly session: SessionId; readonly message: OverlayMessage }
-  /** Send what is queued, then close (or stop dialling). The node has forgotten the session. */
+  /** Send what is queued, then close (or stop dialling). The node has dropped the session. */
   | { readonly kind: 'close'; readonly session: SessionId; readonly reason: string }
-  /** Publish to all peers. */
+  /** Publish by gossip. */
   | { readonly kind: 'beacon'; readonly beacon: Beacon }
-  /** This end now holds the session as a tree edge. It counts only while the other end does too. */
+  /** This end holds the session as a tree edge. The edge counts while both ends hold it. */
   | { readonly kind: 'edge-up'; readonly session: SessionId; readonly peer: PeerKey }
   | { readonly kind: 'edge-down'; readonly session: SessionId; readonly peer: PeerKey; readonly reason: EdgeEnd }

@@ -1,5 +1,5 @@
 /**
- * The acyclic, degree-bounded overlay: what the network and the simulator use of it.
+ * The acyclic, degree-bounded overlay, used by the peer and the simulator.
  */
 export {
   decodeBeacon,
@@ -10,9 +10,9 @@ export {
   OVERLAY_VERSION
 } from './codec.js'
 export type { EdgeEnd, Effect, SessionId } from './effects.js'
-export { OverlayMessageError, OverlayOptionError } from './errors.js'
 export { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './label.js'
 export type { Beacon, OverlayMessage } from './messages.js'
 export { OverlayNode, type OverlayView } from './node.js'
-export { DEFAULT_LIMITS, DEFAULT_TIMERS, type OverlayOptions } from './options.js'
+export { DEFAULT_LIMITS, DEFAULT_TIMERS, OverlayOptionError, type OverlayOptions } from './options.js'
 export type { Neighbour } from './sessions.js'
+export { OverlayMessageError } from './wire.js'

@@ -1,13 +1,13 @@
 /**
- * Joining as the newcomer: whom to ask, following redirects, becoming a child. Only an unfrozen root does this, one
- * attempt at a time (overlay rule 1).
+ * The joining side: which peer to ask, following redirects, becoming a child. Only an unfrozen root joins, with one attempt at
+ * a time (overlay rule 1).
  */
 import { type Contact, isOlder, type PeerKey, sameLabel } from './label.js'
 import type { Accept, Redirect, Refuse } from './messages.js'
 import { closesCycle, isPathFrom, relabel } from './relabelling.js'
 import type { Attempt, State } from './state.js'
 
-/** Starts an attempt if this node may join and knows whom to ask. */
+/** Starts an attempt if the node may join and there is a peer to ask. */
 export function seek(state: State, now: number): void {
   if (!maySeek(state)) return
   const excluded = (peer: PeerKey): boolean =>
@@ -23,7 +23,7 @@ export function seek(state: State, now: number): void {
   if (target !== undefined) dial(state, now, target, target.peer, 0)
 }
 
-/** When `seek` may next find somebody, if nothing happens before. */
+/** When `seek` may next start an attempt if no other event occurs. */
 export function nextSeek(state: State, now: number): number {
   return maySeek(state) ? state.book.nextDue(now, state.label) : Number.POSITIVE_INFINITY
 }
@@ -39,32 +39,32 @@ function dial(state: State, now: number, to: Contact, origin: PeerKey, hops: num
   state.push({ kind: 'open', session, peer: to.peer, addresses })
 }
 
-/** The session of the attempt stands: ask. */
+/** The session of the attempt is open: sends JOIN. */
 export function onOpened(state: State, attempt: Attempt): void {
   state.send(attempt.session, { kind: 'join', label: state.label, addresses: state.self.addresses })
 }
 
-/** The attempt came to nothing, and its session has ended or been closed. */
+/** The attempt failed; its session has ended or been closed. */
 export function joinFailed(state: State, now: number): void {
   const { attempt } = state
   if (attempt === undefined) return
   state.attempt = undefined
-  state.book.failed(now, attempt.peer)
-  if (attempt.origin !== attempt.peer) state.book.failed(now, attempt.origin)
+  state.book.joinFailed(now, attempt.peer)
+  if (attempt.origin !== attempt.peer) state.book.joinFailed(now, attempt.origin)
 }
 
-/** Becomes a child. Answers false if the acceptance breaks the rules. */
+/** Becomes a child. Returns false if the ACCEPT violates the protocol. */
 export function onAccept(state: State, now: number, attempt: Attempt, message: Accept): boolean {
   const { label, path } = message
   if (!isOlder(label, state.label) || !isPathFrom(path, label, attempt.peer)) return false
   if (closesCycle(state, path)) {
-    state.hangUp(attempt.session, 'violation')
+    state.closeWithBye(attempt.session, 'violation')
     joinFailed(state, now)
     return true
   }
   state.attempt = undefined
   state.hints = []
-  state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, heard: now }
+  state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, lastReceived: now }
   state.path = path
   relabel(state, now, label, 'label')
   state.push({ kind: 'edge-up', session: attempt.session, peer: attempt.peer })
@@ -75,12 +75,12 @@ export function onAccept(state: State, now: number, attempt: Attempt, message: A
 export function onRedirect(state: State, now: number, attempt: Attempt, { contact }: Redirect): void {
   state.push({ kind: 'close', session: attempt.session, reason: 'redirected' })
   const hops = attempt.hops + 1
-  const useless =
+  const isUnusable =
     hops > state.settings.limits.hops ||
     contact.peer === state.settings.self ||
     state.children.byPeer(contact.peer) !== undefined ||
     state.book.isBanned(now, contact.peer)
-  if (useless) joinFailed(state, now)
+  if (isUnusable) joinFailed(state, now)
   else dial(state, now, contact, attempt.origin, hops)
 }
 
@@ -94,12 +94,12 @@ export function onRefuse(state: State, now: number, attempt: Attempt, message: R
   state.attempt = undefined
   const same = sameLabel(label, state.label)
   if (!same && label.root !== state.settings.self && label.root !== attempt.peer) {
-    // The refuser's root should hear of our older fragment (or is one that we can join), so it is worth asking.
-    state.book.offer(label.root, rootAddresses)
-    state.book.learn(now, label, rootAddresses)
+    // Ask the refuser's root: it either learns about this older tree fragment or is older itself.
+    state.book.addCandidate(label.root, rootAddresses)
+    state.book.recordLabel(now, label, rootAddresses)
   }
   if (isOlder(label, state.label)) {
-    state.book.failed(now, attempt.peer)
+    state.book.joinFailed(now, attempt.peer)
   } else {
     state.book.notOlder(now, attempt.peer, same)
     if (attempt.origin !== attempt.peer) state.book.notOlder(now, attempt.origin, same)

@@ -1,6 +1,6 @@
 /**
- * What two overlay nodes say to each other over an edge session, and what roots publish by gossip. Plain values: the
- * byte layout is the codec's affair.
+ * Messages between overlay nodes over an edge session, and beacons published by roots. Plain values; `codec.ts` defines their
+ * byte layout.
  */
 import type { Contact, Label } from './label.js'
 
@@ -8,7 +8,7 @@ import type { Contact, Label } from './label.js'
 export const REFUSE_REASONS = ['younger', 'depth'] as const
 export type RefuseReason = (typeof REFUSE_REASONS)[number]
 
-/** Why an end gives a session up. */
+/** Why a node ends a session. */
 export const BYE_REASONS = [
   'leaving',
   'silent',
@@ -21,20 +21,20 @@ export const BYE_REASONS = [
 ] as const
 export type ByeReason = (typeof BYE_REASONS)[number]
 
-/** Who can still take a child, and how many edges below the node that reports it (0: the node itself). */
+/** A peer that can accept a child, and its distance in edges below the reporting node (0: the node itself). */
 export interface Slot {
   readonly distance: number
   readonly contact: Contact
 }
 
-/** What a node tells its parent about its subtree. `height` counts edges to the deepest descendant. */
+/** Summary of a subtree for the parent. `height` is the number of edges to the deepest descendant. */
 export interface Summary {
   readonly size: number
   readonly height: number
   readonly slot: Slot | undefined
 }
 
-/** Root asks to become a child. `label.root` is the sender. */
+/** A root asks to become a child. `label.root` is the sender. */
 export interface Join {
   readonly kind: 'join'
   readonly label: Label
@@ -53,7 +53,7 @@ export interface Redirect {
   readonly contact: Contact
 }
 
-/** `label` is the refuser's, and `rootAddresses` those of `label.root`, so that the refused peer learns whom to talk to. */
+/** `label` is the refuser's and `rootAddresses` are those of `label.root`, which the refused peer may ask next. */
 export interface Refuse {
   readonly kind: 'refuse'
   readonly reason: RefuseReason
@@ -61,38 +61,38 @@ export interface Refuse {
   readonly rootAddresses: readonly string[]
 }
 
-/** The fragment joined an older one: take this label and path. */
+/** The tree fragment joined an older one: adopt this label and path. */
 export interface Relabel {
   readonly kind: 'label'
   readonly label: Label
   readonly path: readonly Contact[]
 }
 
-/** The fragment lost its parent: take this younger label and path, freeze the subtree, answer FROZEN. */
+/** The tree fragment lost its parent: adopt this younger label and path, freeze the subtree, answer FROZEN. */
 export interface Freeze {
   readonly kind: 'freeze'
   readonly label: Label
   readonly path: readonly Contact[]
 }
 
-/** The whole subtree of the sender has taken `label`. */
+/** The sender's whole subtree has adopted `label`. */
 export interface Frozen {
   readonly kind: 'frozen'
   readonly label: Label
 }
 
-/** Heartbeat upwards. */
+/** Heartbeat to the parent. */
 export interface Up {
   readonly kind: 'up'
   readonly summary: Summary
 }
 
-/** Heartbeat downwards. */
+/** Heartbeat to a child. */
 export interface Heartbeat {
   readonly kind: 'heartbeat'
 }
 
-/** An ancestor knows a shallower slot for some node of a deep branch. Depths are absolute (the root has depth 0). */
+/** A slot for some node of a deep branch. Depths are absolute (the root has depth 0). */
 export interface Offer {
   readonly kind: 'offer'
   readonly contact: Contact
@@ -118,7 +118,7 @@ export type OverlayMessage =
   | Offer
   | Bye
 
-/** Published by the root of a fragment. The transport must make sure that it comes from `label.root`. */
+/** Published by the root of a tree fragment. The transport must authenticate `label.root` as its publisher. */
 export interface Beacon {
   readonly label: Label
   readonly addresses: readonly string[]

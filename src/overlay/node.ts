@@ -1,29 +1,29 @@
 /**
- * One peer's end of the tree protocol: events in, effects out. No clock, no randomness, no I/O of its own, so that the
- * same code runs over the simulated network and over libp2p.
+ * One peer's side of the tree protocol: events in, effects out. It has no clock, no randomness and no I/O, so the simulated
+ * network and libp2p run the same code.
  */
 import { offerSlot } from './balancing.js'
 import type { Effect, SessionId } from './effects.js'
 import { nextSeek, onOpened, seek } from './joining.js'
 import { isOlder, type Label, type PeerKey } from './label.js'
 import type { Beacon, OverlayMessage, Summary } from './messages.js'
-import { type OverlayOptions, sendable } from './options.js'
-import { completeFreeze, PROVEN_AFTER } from './relabelling.js'
-import { cutOff, dispatch, giveUp, heldSessions, type Neighbour, release } from './sessions.js'
+import { encodableAddresses, type OverlayOptions } from './options.js'
+import { completeFreeze, STABLE_AFTER } from './relabelling.js'
+import { banPeer, dispatch, endSession, heldSessions, type Neighbour, release } from './sessions.js'
 import { State } from './state.js'
 
-/** What a node knows of itself, for status displays and for checks. */
+/** State of a node, for status displays and checks. */
 export interface OverlayView {
   readonly label: Label
   readonly parent: Neighbour | undefined
   readonly children: readonly Neighbour[]
   /** From the root to the parent; empty at a root. */
   readonly path: readonly PeerKey[]
-  /** Edges up to the root. */
+  /** Number of edges to the root. */
   readonly depth: number
-  /** Waiting for children to take a younger label. */
+  /** Whether it waits for children to acknowledge a younger label. */
   readonly frozen: boolean
-  /** Whom this root is asking to become its parent. */
+  /** The peer that this root is asking to become its parent. */
   readonly joining: PeerKey | undefined
   readonly subtree: Summary
 }
@@ -31,9 +31,9 @@ export interface OverlayView {
 /**
  * The overlay state machine (docs/protocol-overlay.md): "the older fragment wins, freeze before graft".
  *
- * Every event takes `now` (see `OverlayOptions.now`) and may leave effects behind: after each, carry out what
- * `takeEffects` gives, in order, and call `tick` at `nextDeadline` at the latest. Sessions are numbered by the node that
- * holds the end; messages of a session must arrive in order, and only after `opened` at the end that dialled.
+ * Every event takes the time `now` (see `OverlayOptions.now`). After each event, execute the effects from `takeEffects` in
+ * order, and call `tick` at `nextDeadline` at the latest. Each end numbers its own sessions. The messages of a session must
+ * arrive in order, at the dialling end only after `opened`.
  */
 export class OverlayNode {
   readonly #state: State
@@ -43,77 +43,77 @@ export class OverlayNode {
     this.#state = new State(options)
   }
 
-  /** Own addresses, as sent with JOINs and beacons from now on. Those beyond the wire's limits are left out. */
+  /** Sets the addresses sent with JOINs and beacons. Those that exceed the limits of the wire format are left out. */
   setAddresses(addresses: readonly string[]): void {
-    this.#state.self = { peer: this.#state.settings.self, addresses: sendable(addresses) }
+    this.#state.self = { peer: this.#state.settings.self, addresses: encodableAddresses(addresses) }
   }
 
-  /** A peer that may be worth joining, though nothing is known of its label (bootstrap list, new connection). */
+  /** Adds a peer that may be worth joining although its label is unknown (bootstrap list, new connection). */
   candidate(now: number, peer: PeerKey, addresses: readonly string[] = []): void {
     const state = this.#state
-    if (state.left || peer === state.settings.self) return
-    state.book.offer(peer, addresses)
+    if (state.hasLeft || peer === state.settings.self) return
+    state.book.addCandidate(peer, addresses)
     state.beaconSoon(now)
     this.#advance(now)
   }
 
-  /** A peer is not to be dialled any more. */
+  /** Stops dialling a peer. */
   forget(peer: PeerKey): void {
     this.#state.book.forget(peer)
   }
 
-  /** A beacon heard by gossip, known to come from `beacon.label.root`. */
+  /** A beacon arrived, published by `beacon.label.root`. */
   beacon(now: number, beacon: Beacon): void {
     const state = this.#state
     const { label, addresses } = beacon
-    if (state.left || label.root === state.settings.self) return
-    state.book.learn(now, label, addresses)
-    // A younger root that speaks has perhaps not heard us yet.
+    if (state.hasLeft || label.root === state.settings.self) return
+    state.book.recordLabel(now, label, addresses)
+    // A younger root may not have received this node's beacon yet.
     if (state.isRoot && isOlder(state.label, label)) state.beaconSoon(now)
     this.#advance(now)
   }
 
-  /** A peer has opened a session to us. Answers the session's number, or undefined if it must be closed unread. */
+  /** A peer opened a session. Returns its number, or undefined if it must be closed unread. */
   inbound(now: number, peer: PeerKey): SessionId | undefined {
-    const { book, inbound, left, settings } = this.#state
-    const unwelcome = left || peer === settings.self || book.isBanned(now, peer)
-    if (unwelcome || inbound.size >= settings.limits.inbound) return undefined
+    const { book, inbound, hasLeft, settings } = this.#state
+    const isRefused = hasLeft || peer === settings.self || book.isBanned(now, peer)
+    if (isRefused || inbound.size >= settings.limits.inbound) return undefined
     const session = this.#state.newSession()
     inbound.set(session, { peer, until: now + settings.timers.join })
     return session
   }
 
-  /** The session asked for by an `open` effect stands. */
+  /** The session of an `open` effect is open. */
   opened(now: number, session: SessionId): void {
     const { attempt } = this.#state
     if (attempt?.session === session) onOpened(this.#state, attempt)
     this.#advance(now)
   }
 
-  /** A session has ended without our doing, or could not be opened. */
+  /** A session ended without a `close` effect, or could not be opened. */
   closed(now: number, session: SessionId): void {
     release(this.#state, now, session, 'closed')
     this.#advance(now)
   }
 
-  /** A decoded message. Those of sessions already given up are ignored. */
+  /** A decoded message arrived. Messages of sessions that have ended are ignored. */
   receive(now: number, session: SessionId, message: OverlayMessage): void {
     dispatch(this.#state, now, session, message)
     this.#advance(now)
   }
 
-  /** A peer misbehaved on a level that only the driver sees (invalid frames): cut it off, for longer each time. */
-  penalise(now: number, peer: PeerKey): void {
-    if (!this.#state.left) cutOff(this.#state, now, peer, 'penalised')
+  /** Bans a peer for a violation that only the driver detects (invalid frames), for longer each time. */
+  ban(now: number, peer: PeerKey): void {
+    if (!this.#state.hasLeft) banPeer(this.#state, now, peer, 'banned')
     this.#advance(now)
   }
 
-  /** Leaves the overlay with a goodbye to every neighbour. Nothing happens in this node afterwards. */
+  /** Leaves the overlay with a BYE to every neighbour. The node ignores all later events. */
   leave(now: number): void {
     const state = this.#state
-    if (state.left) return
+    if (state.hasLeft) return
     for (const { session } of heldSessions(state)) {
-      state.hangUp(session, 'leaving')
+      state.closeWithBye(session, 'leaving')
       if (state.parent?.session === session) {
         state.edgeDown(session, state.parent.peer, 'leaving')
         state.parent = undefined
@@ -123,23 +123,24 @@ export class OverlayNode {
     state.inbound.clear()
     state.path = []
     state.freeze = undefined
-    state.left = true
+    state.hasLeft = true
   }
 
-  /** Does what is due. Call it at `nextDeadline`, or at least every quarter of a second. */
+  /** Performs due actions. Call it at `nextDeadline`, or at least every 250 ms. */
   tick(now: number): void {
     const state = this.#state
-    if (state.left) return
+    if (state.hasLeft) return
     const { timers, random } = state.settings
     for (const child of [...state.children]) {
-      if (now - child.heard >= timers.dead) giveUp(state, now, child.session, 'silent')
-      else if (now - child.since >= PROVEN_AFTER * timers.dead) state.book.proved(child.peer)
+      if (now - child.lastReceived >= timers.dead) endSession(state, now, child.session, 'silent')
+      else if (now - child.since >= STABLE_AFTER * timers.dead) state.book.edgeLasted(child.peer)
     }
-    if (state.parent !== undefined && now - state.parent.heard >= timers.dead) {
-      giveUp(state, now, state.parent.session, 'silent')
+    if (state.parent !== undefined && now - state.parent.lastReceived >= timers.dead) {
+      endSession(state, now, state.parent.session, 'silent')
     }
-    if (state.attempt !== undefined && now >= state.attempt.until) giveUp(state, now, state.attempt.session, 'timeout')
-    for (const [session, { until }] of [...state.inbound]) if (now >= until) giveUp(state, now, session, 'timeout')
+    if (state.attempt !== undefined && now >= state.attempt.until)
+      endSession(state, now, state.attempt.session, 'timeout')
+    for (const [session, { until }] of [...state.inbound]) if (now >= until) endSession(state, now, session, 'timeout')
     this.#advance(now)
     if (now >= state.heartbeatAt) {
       state.heartbeatAt = now + state.jitter(timers.heartbeat, 0.1)
@@ -156,21 +157,21 @@ export class OverlayNode {
     }
   }
 
-  /** When `tick` has something to do, in the terms of `now`; Infinity after `leave`. */
+  /** When `tick` must be called next, on the clock of `now`; Infinity after `leave`. */
   nextDeadline(now: number): number {
     const state = this.#state
-    if (state.left) return Number.POSITIVE_INFINITY
+    if (state.hasLeft) return Number.POSITIVE_INFINITY
     const { dead } = state.settings.timers
     let next = Math.min(state.heartbeatAt, state.summaryAt, state.beaconAt, nextSeek(state, now))
-    for (const child of state.children) next = Math.min(next, child.heard + dead)
+    for (const child of state.children) next = Math.min(next, child.lastReceived + dead)
     for (const { until } of state.inbound.values()) next = Math.min(next, until)
-    if (state.parent !== undefined) next = Math.min(next, state.parent.heard + dead)
+    if (state.parent !== undefined) next = Math.min(next, state.parent.lastReceived + dead)
     if (state.attempt !== undefined) next = Math.min(next, state.attempt.until)
     if (state.freeze !== undefined) next = Math.min(next, state.freeze.until)
     return next
   }
 
-  /** The effects since the last call, in the order in which they are to be carried out. */
+  /** The effects since the last call, in order of execution. */
   takeEffects(): Effect[] {
     return this.#state.takeEffects()
   }
@@ -189,10 +190,10 @@ export class OverlayNode {
     }
   }
 
-  /** What may follow from any event: a freeze that is over, and then a join. */
+  /** Transitions that any event can enable: the end of a freeze, then a join. */
   #advance(now: number): void {
     const state = this.#state
-    if (state.left) return
+    if (state.hasLeft) return
     completeFreeze(state, now)
     seek(state, now)
   }

@@ -1,52 +1,58 @@
 /**
- * What an overlay node can be told at its start, with defaults, units and checks in one place.
+ * Options of an overlay node, with defaults, units and validation.
  */
-import { OverlayOptionError } from './errors.js'
+import { CodedError } from '../base/errors.js'
 import type { PeerKey } from './label.js'
 import { isPlainText, MAX_ADDRESS_LENGTH, MAX_ADDRESSES, MAX_KEY_LENGTH } from './wire.js'
 
+/** An option of `OverlayNode` is out of range. */
+export class OverlayOptionError extends CodedError {
+  static override readonly code = 'ERR_OVERLAY_OPTION'
+}
+
 /** All in milliseconds. */
 export interface OverlayTimers {
-  /** Between heartbeats of an edge, ± 10 %. Default 1000. */
+  /** Interval of heartbeats on an edge, ± 10 %. @default 1000 */
   readonly heartbeat: number
-  /** Silence after which a neighbour counts as dead; keep it above the 99th percentile of the round trip. Default 4000. */
+  /** Silence after which a neighbour is considered dead; must exceed the 99th percentile of the round trip. @default 4000 */
   readonly dead: number
-  /** Limit of one step of a join (dial, JOIN, answer). Default 4000. */
+  /** Timeout of one step of a join (dial, JOIN, answer). @default 4000 */
   readonly join: number
-  /** Between beacons of a root, ± 50 %; what a beacon says is believed for three of these. Default 2000. */
+  /** Interval of a root's beacons, ± 50 %. A beacon is valid for three intervals. @default 2000 */
   readonly beacon: number
-  /** First wait before a peer is dialled again after a failure; doubles each time. Default 200. */
+  /** First wait before a peer is dialled again after a failure; doubles each time. @default 200 */
   readonly backoffMin: number
-  /** Longest such wait. Default 8000. */
+  /** Maximum of that wait. @default 8000 */
   readonly backoffMax: number
-  /** Longest time for which a peer that lied, or accepted and dropped us, is left alone. Default 60000. */
-  readonly penaltyMax: number
-  /** Least time between two voluntary moves of this node. Default 10000. */
+  /** Maximum time for which a peer is banned, or avoided because it accepted this node and soon dropped it. @default 60000 */
+  readonly banMax: number
+  /** Minimum time between two voluntary moves of this node. @default 10000 */
   readonly moveHold: number
 }
 
 export interface OverlayLimits {
-  /** Peers remembered for joining. Default 256. */
+  /** Maximum number of known peers. @default 256 */
   readonly knownPeers: number
-  /** Inbound sessions that have not yet sent their JOIN. Default 32. */
+  /** Maximum number of inbound sessions that have not sent a JOIN. @default 32 */
   readonly inbound: number
-  /** Redirects followed in one join. Default 40. */
+  /** Maximum number of redirects in one join. @default 40 */
   readonly hops: number
 }
 
 export interface OverlayOptions {
   /** This peer's key: printable ASCII, at most 128 characters. */
   readonly self: PeerKey
-  /** Where this peer can be dialled: at most 8 of at most 255 characters. Default none. See `setAddresses`. */
+  /** Addresses of this peer: at most 8 of at most 255 characters. Default: none. See `setAddresses`. */
   readonly addresses?: readonly string[]
   /**
-   * Most tree neighbours, ≥ 2. Default 4: one parent and three children. With 2 the tree is a path rooted at one end,
-   * and its depth limit of 255 is then a limit on the number of peers.
+   * Maximum number of tree neighbours, 2 to 255: one parent, the rest children. With 2 the tree is a path, so its depth limit
+   * of 255 limits the number of peers.
+   * @default 4
    */
   readonly degree?: number
-  /** Uniform in [0, 1), for jitter only; seed it for replays. */
+  /** Uniform in [0, 1); used for jitter only. */
   readonly random: () => number
-  /** The time of the start: ms since the Unix epoch, from there on increasing monotonically. All `now` are of this kind. */
+  /** Start time in ms since the Unix epoch. All later `now` values continue this clock, which must be monotonic. */
   readonly now: number
   readonly timers?: Partial<OverlayTimers>
   readonly limits?: Partial<OverlayLimits>
@@ -59,13 +65,13 @@ export const DEFAULT_TIMERS: OverlayTimers = {
   beacon: 2000,
   backoffMin: 200,
   backoffMax: 8000,
-  penaltyMax: 60_000,
+  banMax: 60_000,
   moveHold: 10_000
 }
 
 export const DEFAULT_LIMITS: OverlayLimits = { knownPeers: 256, inbound: 32, hops: 40 }
 
-/** Options with every default filled in. */
+/** Options with defaults applied. */
 export interface OverlaySettings {
   readonly self: PeerKey
   readonly degree: number
@@ -83,19 +89,19 @@ export function applyDefaults(options: OverlayOptions): OverlaySettings {
     throw new OverlayOptionError(`self must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters`)
   }
   if (!Number.isInteger(degree) || degree < 2 || degree > 255) {
-    throw new OverlayOptionError(`degree must be a whole number from 2 to 255, not ${degree}`)
+    throw new OverlayOptionError(`degree must be an integer from 2 to 255, not ${degree}`)
   }
   if (!Number.isFinite(options.now) || options.now < 0) {
     throw new OverlayOptionError(`now must be milliseconds since the Unix epoch, not ${options.now}`)
   }
   for (const [name, value] of Object.entries(timers)) {
     if (!Number.isFinite(value) || value <= 0) {
-      throw new OverlayOptionError(`timers.${name} must be milliseconds above 0, not ${value}`)
+      throw new OverlayOptionError(`timers.${name} must be a number of milliseconds above 0, not ${value}`)
     }
   }
   for (const [name, value] of Object.entries(limits)) {
     if (!Number.isInteger(value) || value < 1) {
-      throw new OverlayOptionError(`limits.${name} must be a whole number ≥ 1, not ${value}`)
+      throw new OverlayOptionError(`limits.${name} must be an integer ≥ 1, not ${value}`)
     }
   }
   if (timers.dead <= timers.heartbeat) {
@@ -104,7 +110,7 @@ export function applyDefaults(options: OverlayOptions): OverlaySettings {
   return { self, degree, random, timers, limits }
 }
 
-/** Own addresses as they are sent: those that fit the wire, at most eight. */
-export function sendable(addresses: readonly string[]): readonly string[] {
+/** The first eight addresses that fit the wire format. */
+export function encodableAddresses(addresses: readonly string[]): readonly string[] {
   return addresses.filter(address => isPlainText(address, MAX_ADDRESS_LENGTH)).slice(0, MAX_ADDRESSES)
 }

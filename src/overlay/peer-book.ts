@@ -1,31 +1,31 @@
 /**
- * The peers that this node could join: heard of by beacons, offered by the driver, or named by other peers. Keeps each
- * one's last known label, and how long to leave it alone after failures and misbehaviour. Bounded.
+ * Peers that this node could join: roots from beacons, candidates from the driver, and peers mentioned by other peers. Stores
+ * the last known label of each, and backoffs after failures and violations. Bounded.
  */
 import { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './label.js'
 import type { OverlayTimers } from './options.js'
 
-interface Known {
+interface KnownPeer {
   addresses: readonly string[]
   label: Label | undefined
-  /** When `label` was learnt. */
-  heardAt: number
-  /** Worth asking without having heard its label. */
-  candidate: boolean
-  /** Dials and joins failed in a row. */
+  /** When `label` was received. */
+  labelReceivedAt: number
+  /** Whether it may be asked although its label is unknown. */
+  isCandidate: boolean
+  /** Consecutive failed dials and joins. */
   failures: number
-  /** Times in a row that its fragment was not older. */
+  /** Consecutive refusals because its tree fragment was not older. */
   refusals: number
-  /** Lies, invalid frames and accept-then-drop since the last edge that lasted. */
+  /** Violations, and edges that it dropped soon after accepting, since the last edge that lasted. */
   strikes: number
-  /** Not to be dialled before this time. */
+  /** Do not dial before this time. */
   notBefore: number
-  /** Not to be talked to at all before this time. */
+  /** Reject all its sessions before this time. */
   bannedUntil: number
 }
 
 export class PeerBook {
-  readonly #known = new Map<PeerKey, Known>()
+  readonly #known = new Map<PeerKey, KnownPeer>()
   readonly #timers: OverlayTimers
   readonly #limit: number
   readonly #random: () => number
@@ -36,18 +36,18 @@ export class PeerBook {
     this.#random = random
   }
 
-  /** A root's label, from a beacon or from the root itself. A label not heard before is worth trying at once. */
-  learn(now: number, label: Label, addresses: readonly string[]): void {
+  /** Records a root's label, from a beacon or from the root itself. A new label resets the backoff. */
+  recordLabel(now: number, label: Label, addresses: readonly string[]): void {
     const known = this.#touch(label.root, addresses)
-    const news = known.label === undefined || !sameLabel(known.label, label)
-    if (news && known.failures === 0 && known.strikes === 0) known.notBefore = 0
+    const isNew = known.label === undefined || !sameLabel(known.label, label)
+    if (isNew && known.failures === 0 && known.strikes === 0) known.notBefore = 0
     known.label = label
-    known.heardAt = now
+    known.labelReceivedAt = now
   }
 
-  /** A peer that may be asked though its label is unknown. */
-  offer(peer: PeerKey, addresses: readonly string[]): void {
-    this.#touch(peer, addresses).candidate = true
+  /** Adds a peer that may be asked although its label is unknown. */
+  addCandidate(peer: PeerKey, addresses: readonly string[]): void {
+    this.#touch(peer, addresses).isCandidate = true
   }
 
   forget(peer: PeerKey): void {
@@ -66,15 +66,15 @@ export class PeerBook {
     return this.#due(this.#known.get(peer)) > now
   }
 
-  /** A dial or join failed: wait 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. */
-  failed(now: number, peer: PeerKey): void {
+  /** A dial or join failed: back off for 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. */
+  joinFailed(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.failures += 1
     const wait = this.#timers.backoffMin * 2 ** Math.min(known.failures - 1, 30)
     known.notBefore = now + this.#jitter(Math.min(wait, this.#timers.backoffMax))
   }
 
-  /** The peer's fragment is not older than ours: ask again after 0.8 s, 1.6 s … 8 s, if it is our own only after 32 s. */
+  /** The peer's tree fragment is not older: retry after 0.8 s, 1.6 s … 8 s, or after 32 s if it is this node's own. */
   notOlder(now: number, peer: PeerKey, same: boolean): void {
     const { backoffMin, backoffMax } = this.#timers
     const known = this.#touch(peer)
@@ -84,36 +84,36 @@ export class PeerBook {
     known.notBefore = now + this.#jitter(same ? 4 * backoffMax : wait)
   }
 
-  /** The peer accepted us and then let us down soon: leave it alone, four times longer each time. */
-  dropped(now: number, peer: PeerKey): void {
+  /** The peer accepted this node and soon dropped it: avoid it, four times longer each time. */
+  edgeDropped(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.notBefore = now + this.#jitter(this.#strike(known))
   }
 
-  /** The peer lied or sent invalid frames: also refuse what it sends. */
+  /** The peer violated the protocol: neither dial it nor accept its sessions. */
   ban(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
     known.bannedUntil = now + this.#strike(known)
     known.notBefore = known.bannedUntil
   }
 
-  /** An edge with the peer has lasted. */
-  proved(peer: PeerKey): void {
+  /** An edge with the peer lasted. */
+  edgeLasted(peer: PeerKey): void {
     const known = this.#known.get(peer)
     if (known === undefined) return
     known.failures = 0
     known.strikes = 0
   }
 
-  /** Our own label became younger, so that earlier answers mean nothing any more: those who did no wrong may be asked. */
-  reopen(): void {
+  /** This node's label became younger, which invalidates earlier refusals. */
+  resetRefusals(): void {
     for (const known of this.#known.values()) {
       known.refusals = 0
       if (known.failures === 0 && known.strikes === 0) known.notBefore = 0
     }
   }
 
-  /** Whom to join now: the root of the oldest fragment that is older than `own`, else a candidate worth asking. */
+  /** The peer to join now: the root of the oldest known tree fragment older than `own`, otherwise a candidate. */
   choose(now: number, own: Label, excluded: (peer: PeerKey) => boolean): Contact | undefined {
     let oldest: Label | undefined
     let candidate: PeerKey | undefined
@@ -121,10 +121,10 @@ export class PeerBook {
     for (const [peer, known] of this.#known) {
       const due = this.#due(known)
       if (due > now || excluded(peer)) continue
-      const label = this.#freshLabel(now, known)
+      const label = this.#currentLabel(now, known)
       if (label !== undefined && isOlder(label, own)) {
         if (oldest === undefined || isOlder(label, oldest)) oldest = label
-      } else if (known.candidate && due <= waited) {
+      } else if (known.isCandidate && due <= waited) {
         waited = due
         candidate = peer
       }
@@ -133,27 +133,27 @@ export class PeerBook {
     return peer === undefined ? undefined : this.contact(peer)
   }
 
-  /** When `choose` may next have an answer, if nothing happens before. */
+  /** When `choose` may next return a peer if no other event occurs. */
   nextDue(now: number, own: Label): number {
     let next = Number.POSITIVE_INFINITY
     for (const known of this.#known.values()) {
-      const label = this.#freshLabel(now, known)
-      const useful = known.candidate || (label !== undefined && isOlder(label, own))
+      const label = this.#currentLabel(now, known)
+      const isJoinable = known.isCandidate || (label !== undefined && isOlder(label, own))
       const due = this.#due(known)
-      if (useful && due > now && due < next) next = due
+      if (isJoinable && due > now && due < next) next = due
     }
     return next
   }
 
-  #touch(peer: PeerKey, addresses: readonly string[] = []): Known {
+  #touch(peer: PeerKey, addresses: readonly string[] = []): KnownPeer {
     let known = this.#known.get(peer)
     if (known === undefined) {
       if (this.#known.size >= this.#limit) this.#evict()
       known = {
         addresses: [],
         label: undefined,
-        heardAt: 0,
-        candidate: false,
+        labelReceivedAt: 0,
+        isCandidate: false,
         failures: 0,
         refusals: 0,
         strikes: 0,
@@ -163,36 +163,36 @@ export class PeerBook {
     } else {
       this.#known.delete(peer)
     }
-    // Re-inserted, so that the map runs from the longest untouched to the latest.
+    // Re-inserted, so that the map is in order of last use.
     this.#known.set(peer, known)
     if (addresses.length > 0) known.addresses = addresses
     return known
   }
 
-  /** Drops the longest untouched peer, strangers before candidates and culprits. */
+  /** Evicts the least recently used peer, if possible one that is neither a candidate nor has strikes. */
   #evict(): void {
-    let victim: PeerKey | undefined
+    let evicted: PeerKey | undefined
     for (const [peer, known] of this.#known) {
-      victim ??= peer
-      if (known.candidate || known.strikes > 0) continue
-      victim = peer
+      evicted ??= peer
+      if (known.isCandidate || known.strikes > 0) continue
+      evicted = peer
       break
     }
-    if (victim !== undefined) this.#known.delete(victim)
+    if (evicted !== undefined) this.#known.delete(evicted)
   }
 
-  #freshLabel(now: number, known: Known): Label | undefined {
-    return now - known.heardAt <= 3 * this.#timers.beacon ? known.label : undefined
+  #currentLabel(now: number, known: KnownPeer): Label | undefined {
+    return now - known.labelReceivedAt <= 3 * this.#timers.beacon ? known.label : undefined
   }
 
-  #due(known: Known | undefined): number {
+  #due(known: KnownPeer | undefined): number {
     return known === undefined ? 0 : Math.max(known.notBefore, known.bannedUntil)
   }
 
-  #strike(known: Known): number {
+  #strike(known: KnownPeer): number {
     known.strikes += 1
     const wait = this.#timers.backoffMin * 4 ** Math.min(known.strikes, 15)
-    return Math.min(wait, this.#timers.penaltyMax)
+    return Math.min(wait, this.#timers.banMax)
   }
 
   #jitter(wait: number): number {

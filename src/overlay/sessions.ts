@@ -1,6 +1,6 @@
 /**
- * A node's sessions: who may say what on each, and what follows when one ends. The rules that the messages trigger live
- * elsewhere.
+ * The sessions of a node: which messages are legal on each, and the consequences of its end. The rules for the messages are
+ * in the other modules.
  */
 import { onJoin } from './accepting.js'
 import { onOffer } from './balancing.js'
@@ -18,7 +18,7 @@ export interface Neighbour {
   readonly peer: PeerKey
 }
 
-/** Every session that this node holds: edges, the attempt, and those that have not spoken yet. */
+/** All sessions of a node: edges, the join attempt, and inbound sessions without a JOIN. */
 export function heldSessions(state: State): Neighbour[] {
   const { children, parent, attempt, inbound } = state
   const held: Neighbour[] = [...children]
@@ -28,7 +28,7 @@ export function heldSessions(state: State): Neighbour[] {
   return held
 }
 
-/** Hands a message to the rule it belongs to. A peer that says what it may not say now is cut off. */
+/** Passes a message to its handler. A peer that sends an illegal message is banned. */
 export function dispatch(state: State, now: number, session: SessionId, message: OverlayMessage): void {
   const { parent, attempt } = state
   const child = state.children.get(session)
@@ -41,15 +41,15 @@ export function dispatch(state: State, now: number, session: SessionId, message:
     return
   }
   let legal = false
-  if (child !== undefined) legal = fromChild(state, now, child, message)
-  else if (parent?.session === session) legal = fromParent(state, now, parent, message)
-  else if (attempt?.session === session) legal = fromAcceptor(state, now, attempt, message)
+  if (child !== undefined) legal = onChildMessage(state, now, child, message)
+  else if (parent?.session === session) legal = onParentMessage(state, now, parent, message)
+  else if (attempt?.session === session) legal = onAcceptorMessage(state, now, attempt, message)
   else if (waiting !== undefined) legal = message.kind === 'join' && onJoin(state, now, session, sender, message)
-  if (!legal) cutOff(state, now, sender, 'violation')
+  if (!legal) banPeer(state, now, sender, 'violation')
 }
 
-function fromChild(state: State, now: number, child: Child, message: OverlayMessage): boolean {
-  child.heard = now
+function onChildMessage(state: State, now: number, child: Child, message: OverlayMessage): boolean {
+  child.lastReceived = now
   if (message.kind === 'frozen') {
     onFrozen(state, child.session, message)
     return true
@@ -61,8 +61,8 @@ function fromChild(state: State, now: number, child: Child, message: OverlayMess
   return true
 }
 
-function fromParent(state: State, now: number, parent: Parent, message: OverlayMessage): boolean {
-  parent.heard = now
+function onParentMessage(state: State, now: number, parent: Parent, message: OverlayMessage): boolean {
+  parent.lastReceived = now
   switch (message.kind) {
     case 'label':
     case 'freeze':
@@ -75,7 +75,7 @@ function fromParent(state: State, now: number, parent: Parent, message: OverlayM
   }
 }
 
-function fromAcceptor(state: State, now: number, attempt: Attempt, message: OverlayMessage): boolean {
+function onAcceptorMessage(state: State, now: number, attempt: Attempt, message: OverlayMessage): boolean {
   switch (message.kind) {
     case 'accept':
       return onAccept(state, now, attempt, message)
@@ -90,24 +90,24 @@ function fromAcceptor(state: State, now: number, attempt: Attempt, message: Over
   }
 }
 
-/** Gives a session up, with a goodbye. */
-export function giveUp(state: State, now: number, session: SessionId, reason: ByeReason): void {
-  state.hangUp(session, reason)
+/** Ends a session with a BYE. */
+export function endSession(state: State, now: number, session: SessionId, reason: ByeReason): void {
+  state.closeWithBye(session, reason)
   release(state, now, session, reason)
 }
 
-/** Forgets a session that has ended, with all that follows. */
+/** Drops a session that has ended, and handles the consequences. */
 export function release(state: State, now: number, session: SessionId, reason: EdgeEnd): void {
   if (state.parent?.session === session) becomeRoot(state, now, reason)
   else if (state.attempt?.session === session) joinFailed(state, now)
   else if (!state.inbound.delete(session)) state.dropChild(now, session, reason)
 }
 
-/** Ends every session with a peer that broke the rules, and leaves it alone for a while. */
-export function cutOff(state: State, now: number, peer: PeerKey, reason: 'violation' | 'penalised'): void {
+/** Ends all sessions with a peer that violated the protocol, and bans it. */
+export function banPeer(state: State, now: number, peer: PeerKey, reason: 'violation' | 'banned'): void {
   for (const held of heldSessions(state)) {
     if (held.peer !== peer) continue
-    state.hangUp(held.session, 'violation')
+    state.closeWithBye(held.session, 'violation')
     release(state, now, held.session, reason)
   }
   state.book.ban(now, peer)

@@ -1,35 +1,34 @@
 /**
- * The state of one overlay node and the few elementary steps on it that every rule of the protocol needs. The rules
- * themselves are functions over this state: `relabelling` (freeze and labels), `joining` (as the newcomer), `accepting`
- * (as the acceptor), `balancing` (voluntary moves).
+ * State of an overlay node, and elementary operations on it. The rules of the protocol are functions over this state:
+ * `relabelling` (freeze and labels), `joining`, `accepting`, `balancing` (voluntary moves).
  */
 import { ChildTable } from './children.js'
 import type { EdgeEnd, Effect, SessionId } from './effects.js'
 import type { Contact, Label, PeerKey } from './label.js'
 import type { ByeReason, OverlayMessage } from './messages.js'
-import { applyDefaults, type OverlayOptions, type OverlaySettings, sendable } from './options.js'
+import { applyDefaults, encodableAddresses, type OverlayOptions, type OverlaySettings } from './options.js'
 import { PeerBook } from './peer-book.js'
 
 export interface Parent {
   readonly session: SessionId
   readonly peer: PeerKey
   readonly since: number
-  /** The label with which it accepted us. */
+  /** The label of its ACCEPT. */
   readonly accepted: Label
-  heard: number
+  lastReceived: number
 }
 
-/** A join under way, one step (dial, JOIN, answer) of it. */
+/** The current step (dial, JOIN, answer) of a join. */
 export interface Attempt {
   readonly session: SessionId
   readonly peer: PeerKey
-  /** Where the walk began; it shares the blame for a walk that leads nowhere. */
+  /** First peer of a chain of redirects; the backoff applies to it as well. */
   readonly origin: PeerKey
   readonly hops: number
   readonly until: number
 }
 
-/** Waiting for FROZEN from these children. */
+/** Children that have not answered FROZEN yet. */
 export interface FreezeWait {
   readonly waiting: Set<SessionId>
   readonly until: number
@@ -39,7 +38,7 @@ export class State {
   readonly settings: OverlaySettings
   readonly children: ChildTable
   readonly book: PeerBook
-  /** Inbound sessions whose JOIN has not come yet. */
+  /** Inbound sessions without a JOIN. */
   readonly inbound = new Map<SessionId, { readonly peer: PeerKey; readonly until: number }>()
   self: Contact
   label: Label
@@ -48,15 +47,15 @@ export class State {
   parent: Parent | undefined
   freeze: FreezeWait | undefined
   attempt: Attempt | undefined
-  /** Whom to ask first after the loss of the parent: nearest ancestor first. */
+  /** Peers to ask first after the loss of the parent, nearest ancestor first. */
   hints: Contact[] = []
-  left = false
-  /** Times at which things are due. */
+  hasLeft = false
+  /** When actions are due. */
   heartbeatAt: number
   summaryAt = Number.POSITIVE_INFINITY
   beaconAt: number
   offerAt: number
-  /** Times at which things were last done. */
+  /** When actions were last performed. */
   summarySentAt = Number.NEGATIVE_INFINITY
   beaconSentAt = Number.NEGATIVE_INFINITY
   movedAt = Number.NEGATIVE_INFINITY
@@ -68,7 +67,7 @@ export class State {
     const { self, degree, timers, limits, random } = this.settings
     this.children = new ChildTable(degree - 1)
     this.book = new PeerBook(timers, limits.knownPeers, random)
-    this.self = { peer: self, addresses: sendable(options.addresses ?? []) }
+    this.self = { peer: self, addresses: encodableAddresses(options.addresses ?? []) }
     this.label = { createdAt: Math.floor(options.now), root: self }
     this.heartbeatAt = options.now + this.jitter(timers.heartbeat, 0.1)
     this.beaconAt = options.now
@@ -103,8 +102,8 @@ export class State {
     this.push({ kind: 'send', session, message })
   }
 
-  /** Says goodbye and closes; forgetting the session is the caller's affair. */
-  hangUp(session: SessionId, reason: ByeReason): void {
+  /** Sends BYE and closes the session. The caller drops it from the state. */
+  closeWithBye(session: SessionId, reason: ByeReason): void {
     this.send(session, { kind: 'bye', reason })
     this.push({ kind: 'close', session, reason })
   }
@@ -113,7 +112,7 @@ export class State {
     this.push({ kind: 'edge-down', session, peer, reason })
   }
 
-  /** The session's child is gone; if we waited for it to freeze, its edge being gone is as good. */
+  /** Drops a child. If it has not answered FREEZE, the end of its edge counts as the answer. */
   dropChild(now: number, session: SessionId, reason: EdgeEnd): void {
     const child = this.children.get(session)
     if (child === undefined) return
@@ -123,7 +122,7 @@ export class State {
     this.summaryChanged(now)
   }
 
-  /** A changed summary travels up soon, though no oftener than four times a heartbeat. */
+  /** Schedules an UP soon, at most four per heartbeat. */
   summaryChanged(now: number): void {
     const soonest = Math.max(now, this.summarySentAt + this.settings.timers.heartbeat / 4)
     this.summaryAt = Math.min(this.summaryAt, soonest)
@@ -136,7 +135,7 @@ export class State {
     this.send(this.parent.session, { kind: 'up', summary: this.children.summary(this.self) })
   }
 
-  /** A beacon is wanted now; how soon it may follow the last one is limited. */
+  /** Schedules a beacon as soon as the rate limit allows. */
   beaconSoon(now: number): void {
     const soonest = Math.max(now, this.beaconSentAt + this.settings.timers.beacon / 8)
     this.beaconAt = Math.min(this.beaconAt, soonest)

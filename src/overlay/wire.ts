@@ -1,53 +1,48 @@
 /**
- * Bytes in and out for the codec: unsigned varints, short ASCII strings, labels and contacts. Reading is strict, so that
- * every accepted frame has exactly one encoding: no trailing bytes, no overlong varints, no length beyond its limit.
+ * Primitive types of the overlay codec: unsigned varints, short ASCII strings, labels and contacts. Reading is strict:
+ * every accepted message has exactly one encoding (no trailing bytes, no overlong varints, no length above its limit).
  */
-import { OverlayMessageError } from './errors.js'
+import { ByteReader, ByteWriter } from '../base/bytes.js'
+import { CodedError } from '../base/errors.js'
 import { type Contact, type Label, MAX_CREATED_AT, type PeerKey } from './label.js'
 
-/** Longest peer key, in characters. */
+/** A malformed overlay message or beacon. The driver ends the session and bans the sender (`OverlayNode.ban`). */
+export class OverlayMessageError extends CodedError {
+  static override readonly code = 'ERR_OVERLAY_MESSAGE'
+}
+
+/** Maximum length of a peer key, in characters. */
 export const MAX_KEY_LENGTH = 128
-/** Longest address, in characters. */
+/** Maximum length of an address, in characters. */
 export const MAX_ADDRESS_LENGTH = 255
-/** Most addresses of one peer in a message; a sender keeps the first ones. */
+/** Maximum number of addresses of one peer in a message; the sender keeps the first ones. */
 export const MAX_ADDRESSES = 8
-/** Most peers in a path, and so the greatest number of levels of a tree. */
+/** Maximum number of peers in a path, and therefore of levels of a tree. */
 export const MAX_PATH = 255
-/** Largest subtree size that can be reported. */
+/** Maximum subtree size that can be reported. */
 export const MAX_SUBTREE = 0xffffffff
 
 const isPrintable = (code: number): boolean => code >= 0x21 && code <= 0x7e
 
-/** Whether `text` is printable ASCII without spaces, of 1 to `longest` characters. */
-export function isPlainText(text: string, longest: number): boolean {
-  if (text.length === 0 || text.length > longest) return false
+/** Whether `text` consists of 1 to `maxLength` printable ASCII characters without spaces. */
+export function isPlainText(text: string, maxLength: number): boolean {
+  if (text.length === 0 || text.length > maxLength) return false
   for (let i = 0; i < text.length; i++) if (!isPrintable(text.charCodeAt(i))) return false
   return true
 }
 
-export class Writer {
-  readonly #bytes: number[] = []
-
-  byte(value: number): void {
-    this.#bytes.push(value)
+export class Writer extends ByteWriter {
+  override uint(value: number): void {
+    if (!Number.isSafeInteger(value) || value < 0) throw new OverlayMessageError(`${value} is not an integer ≥ 0`)
+    super.uint(value)
   }
 
-  uint(value: number): void {
-    if (!Number.isSafeInteger(value) || value < 0) throw new OverlayMessageError(`${value} is not a whole number ≥ 0`)
-    let rest = value
-    while (rest >= 0x80) {
-      this.#bytes.push((rest % 0x80) | 0x80)
-      rest = Math.floor(rest / 0x80)
+  text(value: string, maxLength: number): void {
+    if (!isPlainText(value, maxLength)) {
+      throw new OverlayMessageError(`"${value.slice(0, 40)}" is not 1 to ${maxLength} printable ASCII characters`)
     }
-    this.#bytes.push(rest)
-  }
-
-  text(value: string, longest: number): void {
-    if (!isPlainText(value, longest)) {
-      throw new OverlayMessageError(`"${value.slice(0, 40)}" is not 1 to ${longest} printable ASCII characters`)
-    }
-    this.#bytes.push(value.length)
-    for (let i = 0; i < value.length; i++) this.#bytes.push(value.charCodeAt(i))
+    this.byte(value.length)
+    this.ascii(value)
   }
 
   label(label: Label): void {
@@ -56,7 +51,9 @@ export class Writer {
   }
 
   addresses(addresses: readonly string[]): void {
-    if (addresses.length > MAX_ADDRESSES) throw new OverlayMessageError(`more than ${MAX_ADDRESSES} addresses`)
+    if (addresses.length > MAX_ADDRESSES) {
+      throw new OverlayMessageError(`${addresses.length} addresses; at most ${MAX_ADDRESSES} are allowed`)
+    }
     this.byte(addresses.length)
     for (const address of addresses) this.text(address, MAX_ADDRESS_LENGTH)
   }
@@ -67,58 +64,44 @@ export class Writer {
   }
 
   path(path: readonly Contact[]): void {
-    if (path.length === 0 || path.length > MAX_PATH) throw new OverlayMessageError(`path of ${path.length} peers`)
+    if (path.length === 0 || path.length > MAX_PATH) {
+      throw new OverlayMessageError(`path has ${path.length} peers; expected 1 to ${MAX_PATH}`)
+    }
     this.byte(path.length)
     for (const contact of path) this.contact(contact)
   }
 
   finish(): Uint8Array {
-    return Uint8Array.from(this.#bytes)
+    return this.result()
   }
 }
 
-export class Reader {
-  readonly #bytes: Uint8Array
-  #at = 0
-
+/** `what` names the field in error messages. */
+export class Reader extends ByteReader {
   constructor(bytes: Uint8Array) {
-    this.#bytes = bytes
+    super(bytes, bytes.length, OverlayMessageError)
   }
 
-  byte(what: string): number {
-    if (this.#at >= this.#bytes.length) throw new OverlayMessageError(`frame ends before ${what}`)
-    return this.#bytes[this.#at++]
-  }
-
-  uint(what: string, largest: number): number {
-    let value = 0
-    let scale = 1
-    for (let i = 0; i < 8; i++) {
-      const byte = this.byte(what)
-      value += (byte & 0x7f) * scale
-      if (value > largest) throw new OverlayMessageError(`${what} is larger than ${largest}`)
-      if (byte < 0x80) {
-        if (byte === 0 && i > 0) throw new OverlayMessageError(`${what} is not in its shortest form`)
-        return value
-      }
-      scale *= 0x80
+  override uint(max: number, what: string): number {
+    const start = this.at
+    const value = super.uint(max, what)
+    if (this.at > start + 1 && this.bytes[this.at - 1] === 0) {
+      throw new OverlayMessageError(`${what} is not in its shortest form`)
     }
-    throw new OverlayMessageError(`${what} takes more than 8 bytes`)
+    return value
   }
 
-  text(what: string, longest: number): string {
+  text(what: string, maxLength: number): string {
     const length = this.byte(what)
-    if (length === 0 || length > longest) {
-      throw new OverlayMessageError(`${what} has ${length} characters, allowed are 1 to ${longest}`)
+    if (length === 0 || length > maxLength) {
+      throw new OverlayMessageError(`${what} has ${length} characters; expected 1 to ${maxLength}`)
     }
-    if (this.#at + length > this.#bytes.length) throw new OverlayMessageError(`frame ends inside ${what}`)
-    const end = this.#at + length
-    for (let i = this.#at; i < end; i++) {
-      if (!isPrintable(this.#bytes[i])) throw new OverlayMessageError(`${what} holds byte ${this.#bytes[i]}`)
+    const start = this.take(length, what)
+    const end = start + length
+    for (let i = start; i < end; i++) {
+      if (!isPrintable(this.bytes[i])) throw new OverlayMessageError(`${what} contains byte ${this.bytes[i]}`)
     }
-    const text = String.fromCharCode(...this.#bytes.subarray(this.#at, end))
-    this.#at = end
-    return text
+    return String.fromCharCode(...this.bytes.subarray(start, end))
   }
 
   key(what: string): PeerKey {
@@ -126,13 +109,15 @@ export class Reader {
   }
 
   label(): Label {
-    const createdAt = this.uint('label time', MAX_CREATED_AT)
+    const createdAt = this.uint(MAX_CREATED_AT, 'label time')
     return { createdAt, root: this.key('label root') }
   }
 
   addresses(): string[] {
     const count = this.byte('address count')
-    if (count > MAX_ADDRESSES) throw new OverlayMessageError(`${count} addresses, allowed are ${MAX_ADDRESSES}`)
+    if (count > MAX_ADDRESSES) {
+      throw new OverlayMessageError(`${count} addresses; at most ${MAX_ADDRESSES} are allowed`)
+    }
     return Array.from({ length: count }, () => this.text('address', MAX_ADDRESS_LENGTH))
   }
 
@@ -147,15 +132,10 @@ export class Reader {
     return Array.from({ length: count }, () => this.contact())
   }
 
-  /** One of a list, by its position on the wire. */
-  choice<T>(what: string, from: readonly T[]): T {
+  /** An element of `values`, encoded as its index. */
+  choice<T>(what: string, values: readonly T[]): T {
     const index = this.byte(what)
-    if (index >= from.length) throw new OverlayMessageError(`${what} ${index} is unknown`)
-    return from[index]
-  }
-
-  end(): void {
-    const left = this.#bytes.length - this.#at
-    if (left > 0) throw new OverlayMessageError(`${left} bytes too many`)
+    if (index >= values.length) throw new OverlayMessageError(`unknown ${what} ${index}`)
+    return values[index]
   }
 }

@@ -94,7 +94,7 @@ export class Edges {
   /** Sends what goes ahead of the next frame. Rejects when the session ends before the transport has taken it. */
   sendPart(edge: number, bytes: Uint8Array): Promise<void> {
     const held = this.#sessions.get(edge)
-    return held ? held.session.sendPart(bytes) : Promise.reject(new Error('the edge is gone'))
+    return held ? held.session.sendFragment(bytes) : Promise.reject(new Error('the edge is gone'))
   }
 
   /** The other end sent something invalid: the session ends and the peer is left alone for a while. */
@@ -102,8 +102,8 @@ export class Edges {
     const held = this.#sessions.get(edge)
     if (held === undefined) return
     const { peer } = held.session
-    this.#options.network.penalise(peer, reason)
-    this.#overlay.penalise(this.#now(), peer)
+    this.#options.network.ban(peer, reason)
+    this.#overlay.ban(this.#now(), peer)
     this.#after()
   }
 
@@ -135,7 +135,7 @@ export class Edges {
         this.#overlay.receive(this.#now(), number, decodeMessage(bytes))
         this.#after()
       },
-      part: bytes => {
+      fragment: bytes => {
         if (held.up) this.#options.handlers.part(number, bytes)
       },
       // A frame may still arrive after this end has given the edge up.

@@ -66,7 +66,7 @@ export class LearnerLoop {
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
-    if (init.saved) this.#node.restoreParts(init.saved)
+    if (init.saved) this.#node.restoreBlocks(init.saved)
     this.#progress = new StreamProgress(init, learner.classifies)
     this.#heads = new HeadWatch(self)
     this.#warnings = new Warnings(reason => post({ kind: 'warning', reason }), now)
@@ -211,7 +211,7 @@ export class LearnerLoop {
     const { inputs } = this.#progress
     if (this.#stored?.inputs === inputs && this.#stored.updates === updates) return
     const start = this.#now()
-    const { head, blocks: encoded } = this.#node.savedParts()
+    const { head, blocks: encoded } = this.#node.saveBlocks()
     const blocks = [...encoded]
     this.#storing = true
     this.#stored = { inputs, updates }
@@ -260,7 +260,7 @@ export class LearnerLoop {
 
   #wants(id: PredictorId): boolean {
     try {
-      return this.#node.wants(id)
+      return this.#node.isBetter(id)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.warn(error.message)

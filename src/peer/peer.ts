@@ -288,7 +288,7 @@ export class Peer extends EventEmitter {
       else this.#publisher.receive(from, bytes)
     } catch (error) {
       const reason = `unreadable gossip on ${topic}: ${(error as Error).message}`
-      this.#network.penalise(from, reason)
+      this.#network.ban(from, reason)
     }
   }
 

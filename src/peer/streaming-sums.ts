@@ -26,15 +26,15 @@ export class StreamingSums implements GradientProgress {
   /** A gradient of so many inputs is going to be added. */
   begin(count: number): void {
     this.#begun = this.#now()
-    this.#node.begin(count, this.#writers.idle(), this.#lastMs >= this.#period)
+    this.#node.startStreaming(count, this.#writers.idle(), this.#lastMs >= this.#period)
   }
 
   ready(block: number): void {
-    for (const { edge, bytes } of this.#node.ready(block)) this.#writers.send(edge, bytes)
+    for (const { edge, bytes } of this.#node.blockReady(block)) this.#writers.send(edge, bytes)
   }
 
   revoked(): void {
-    this.#node.revoked()
+    this.#node.cancelStreaming()
   }
 
   /** It was added, to the end or to where it failed. */

@@ -131,7 +131,7 @@ export class TestThenTrain {
       case 'current':
         return this.#node.predictor.parameters
       case 'ahead':
-        return this.#node.ahead()
+        return this.#node.lookAhead()
       default:
         return this.#predictWith satisfies never
     }

@@ -1,38 +1,38 @@
-/** What can go wrong with a state directory, each as one line that says what to do. */
+/** Errors of the state directory. Each message states in one line what failed and what to do. */
 import { CodedError } from '../base/errors.js'
 
-/** Another process has the directory open. */
+/** Another process uses the directory. */
 export class StateInUseError extends CodedError {
   static override readonly code = 'ERR_STATE_IN_USE'
   constructor(directory: string) {
-    super(`${directory} is in use by another admb process: stop that one, or give this one its own --dir`)
+    super(`${directory} is in use by another admb process: stop it, or use another --dir`)
   }
 }
 
-/** There is no state where some was expected. */
+/** The directory contains no state. */
 export class MissingStateError extends CodedError {
   static override readonly code = 'ERR_STATE_MISSING'
   constructor(directory: string) {
-    super(`${directory} holds no admb state: check the path after --dir`)
+    super(`${directory} contains no admb state: check the --dir option`)
   }
 }
 
-/** The directory's content is not what this program left there. */
+/** The content of the directory is damaged or foreign. */
 export class DamagedStateError extends CodedError {
   static override readonly code = 'ERR_STATE_DAMAGED'
   constructor(directory: string, what: string) {
     super(
-      `the state in ${directory} is damaged or not admb's (${what}): restore it from a backup, or move it away to start as a new peer`
+      `the state in ${directory} is damaged or not from admb (${what}): restore it from a backup, or move it away to start as a new peer`
     )
   }
 }
 
-/** The directory belongs to another model. */
+/** The state belongs to another model. */
 export class ModelMismatchError extends CodedError {
   static override readonly code = 'ERR_STATE_MODEL'
   constructor(directory: string, stored: string, given: string) {
     super(
-      `${directory} holds a predictor of another model (${difference(stored, given)}): use another --dir or the same options`
+      `${directory} contains a predictor of another model (${difference(stored, given)}): use another --dir or the same options`
     )
   }
 }
@@ -42,13 +42,11 @@ export class StateWriteError extends CodedError {
   static override readonly code = 'ERR_STATE_WRITE'
   constructor(directory: string, cause: unknown) {
     const inner = cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : cause
-    super(
-      `cannot write the state in ${directory} (${inner}): free some space or mend its permissions, then start again`
-    )
+    super(`cannot write the state in ${directory} (${inner}): free some space or fix its permissions, then restart`)
   }
 }
 
-/** Names the fields in which two models differ, with both values. */
+/** Lists the fields in which two models differ, with both values. */
 function difference(stored: string, given: string): string {
   const a = JSON.parse(stored) as Record<string, unknown>
   const b = JSON.parse(given) as Record<string, unknown>

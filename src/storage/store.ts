@@ -1,8 +1,8 @@
 /**
- * What must survive a peer's death, in one level database: who it is, how often it has started, what it learned. Every
- * write is one synced batch, so that kill -9 at any instant leaves either the state before or the state after, and the
- * incarnation is on the disk before the first message of a run can leave. A marker file beside the database tells a fresh
- * directory from one whose database was lost. A predictor is stored block by block, which for a network is layer by layer.
+ * Durable state of a peer in one Level database: identity, incarnation, last checkpoint. Every write is one synced batch, so a
+ * crash at any instant leaves either the old or the new state, and the incarnation is on disk before the first message of a run
+ * is sent. A marker file next to the database distinguishes a new directory from one whose database was lost. A predictor is
+ * stored block by block (a network: layer by layer).
  */
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,36 +15,36 @@ const FORMAT = 1
 type Bytes = Uint8Array
 type Database = Level<string, Bytes>
 
-/** What a run found on the disk and may go on from. */
+/** State with which a run starts. */
 export interface StartedRun {
-  /** Number of this run, 1 at first; already durable. */
+  /** Number of this run: 1, 2, 3, … Already durable. */
   readonly incarnation: number
-  /** The last checkpoint, if there is one. */
+  /** The last checkpoint, if any. */
   readonly checkpoint: Checkpoint | undefined
 }
 
 export interface Checkpoint {
-  /** Name and lineage of the predictor, as `AdmbNode.parts` gave them. */
+  /** Predictor id and lineage, from `AdmbNode.saveBlocks`. */
   readonly head: Bytes
-  /** How many blocks it has: read them with `block`. */
+  /** Number of blocks, to be read with `Store.block`. */
   readonly blocks: number
-  /** Counters and whatever else the writer needs to go on, as JSON. */
+  /** Counters and other state of the writer, as JSON. */
   readonly progress: unknown
 }
 
-/** A checkpoint to be stored. */
+/** A checkpoint to store. */
 export interface NewCheckpoint extends Omit<Checkpoint, 'blocks'> {
-  /** One after the other, so that they need not be in memory together. */
+  /** Consumed one by one, so that they need not be in memory together. */
   readonly blocks: Iterable<Bytes>
 }
 
-/** Which blocks on the disk are those of the checkpoint. */
+/** Identifies the blocks of the checkpoint on disk. */
 interface Generation {
   readonly number: number
   readonly blocks: number
 }
 
-/** Blocks are written as soon as there are so many bytes of them. */
+/** Blocks are written in batches of at least this many bytes. */
 const BATCH_BYTES = 2 ** 26
 
 export class Store {
@@ -65,7 +65,7 @@ export class Store {
    */
   static async open(directory: string): Promise<Store> {
     const marker = await readMarker(directory)
-    if (marker === undefined) await requireFresh(directory)
+    if (marker === undefined) await assertNew(directory)
     const path = join(directory, 'db')
     const database: Database = new Level(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
     try {
@@ -73,54 +73,54 @@ export class Store {
     } catch (error) {
       throw openingError(directory, error)
     }
-    const identity = await guarded(directory, () => database.get('identity'))
+    const identity = await readOrDamaged(directory, () => database.get('identity'))
     if (marker !== undefined && identity === undefined) {
       await database.close()
-      throw new DamagedStateError(directory, 'its database has lost the identity')
+      throw new DamagedStateError(directory, 'its database contains no identity')
     }
-    // A start that died between the two writes of `create`.
+    // The process crashed between the two writes of `create`.
     if (marker === undefined && identity !== undefined) await writeMarker(directory)
     return new Store(directory, database, identity)
   }
 
   /**
-   * Opens a directory that was used before.
-   * @throws MissingStateError if there is none, and what `open` throws
+   * Opens an existing state directory.
+   * @throws MissingStateError, and the errors of `open`
    */
   static async openExisting(directory: string): Promise<Store> {
     if ((await readMarker(directory)) === undefined) throw new MissingStateError(directory)
     return Store.open(directory)
   }
 
-  /** The peer's private key, undefined in a fresh directory. */
+  /** The peer's private key, undefined in a new directory. */
   get identity(): Bytes | undefined {
     return this.#identity
   }
 
-  /** Makes a fresh directory this peer's for good. */
+  /** Stores the identity in a new directory. */
   async create(identity: Bytes): Promise<void> {
     await this.#write([['identity', identity]])
     this.#identity = identity
     await writeMarker(this.#directory)
   }
 
-  /** The model that the stored predictor belongs to, as JSON text; undefined before the first `begin`. */
+  /** The model of the stored predictor, as JSON text; undefined before the first `begin`. */
   async model(): Promise<string | undefined> {
-    return text(await guarded(this.#directory, () => this.#database.get('model')))
+    return text(await readOrDamaged(this.#directory, () => this.#database.get('model')))
   }
 
   /**
    * Starts a run: the next incarnation is durable when this resolves.
-   * @param model everything that the predictor's meaning depends on, as canonical JSON; must be what it was before
+   * @param model canonical JSON of everything that determines the meaning of the predictor; must equal the stored one
    * @throws ModelMismatchError, DamagedStateError, StateWriteError
    */
   async begin(model: string): Promise<StartedRun> {
     const before = await this.model()
     if (before !== undefined && before !== model) throw new ModelMismatchError(this.#directory, before, model)
-    const stored = text(await guarded(this.#directory, () => this.#database.get('incarnation')))
+    const stored = text(await readOrDamaged(this.#directory, () => this.#database.get('incarnation')))
     const last = stored === undefined ? 0 : Number(stored)
     if (!Number.isSafeInteger(last) || last < 0 || (before === undefined) !== (stored === undefined)) {
-      throw new DamagedStateError(this.#directory, `its incarnation reads ${stored}`)
+      throw new DamagedStateError(this.#directory, `its incarnation is ${stored}`)
     }
     const checkpoint = await this.checkpoint()
     await this.#dropUnfinished()
@@ -134,7 +134,7 @@ export class Store {
 
   /** The last checkpoint. */
   async checkpoint(): Promise<Checkpoint | undefined> {
-    const [head, generation, progress] = await guarded(this.#directory, () =>
+    const [head, generation, progress] = await readOrDamaged(this.#directory, () =>
       this.#database.getMany(['predictor', 'generation', 'progress'])
     )
     const found = [head, generation, progress].filter(record => record !== undefined).length
@@ -144,20 +144,22 @@ export class Store {
       this.#generation = JSON.parse(text(generation) as string) as Generation
       return { head: head as Bytes, blocks: this.#generation.blocks, progress: JSON.parse(text(progress) as string) }
     } catch {
-      throw new DamagedStateError(this.#directory, 'its progress record does not read as JSON')
+      throw new DamagedStateError(this.#directory, 'its progress record is not valid JSON')
     }
   }
 
-  /** A block of the last checkpoint, after `checkpoint` told how many there are. @throws DamagedStateError if it is lost */
+  /** A block of the last checkpoint; call `checkpoint` first. @throws DamagedStateError if it is missing */
   async block(index: number): Promise<Bytes> {
-    const block = await guarded(this.#directory, () => this.#database.get(blockKey(this.#generation.number, index)))
-    if (block === undefined) throw new DamagedStateError(this.#directory, `block ${index} of its predictor is lost`)
+    const block = await readOrDamaged(this.#directory, () =>
+      this.#database.get(blockKey(this.#generation.number, index))
+    )
+    if (block === undefined) throw new DamagedStateError(this.#directory, `block ${index} of its predictor is missing`)
     return block
   }
 
   /**
-   * Stores predictor and progress, synced. A large predictor's blocks are written in several batches beside the old ones,
-   * and the last batch says that they count; a crash before it leaves the checkpoint before.
+   * Stores predictor and progress durably. The blocks of a large predictor are written in several batches next to the old
+   * ones, and the last batch commits them; a crash before it leaves the previous checkpoint intact.
    */
   async save({ head, blocks, progress }: NewCheckpoint): Promise<void> {
     const before = this.#generation
@@ -187,9 +189,9 @@ export class Store {
     await this.#database.close()
   }
 
-  /** Blocks of a checkpoint that a crash kept from its end. */
+  /** Deletes the blocks of a checkpoint that was not committed. */
   async #dropUnfinished(): Promise<void> {
-    const keys = await guarded(this.#directory, () => this.#database.keys({ gt: 'block/', lt: 'block0' }).all())
+    const keys = await readOrDamaged(this.#directory, () => this.#database.keys({ gt: 'block/', lt: 'block0' }).all())
     const current = blockKey(this.#generation.number, 0).slice(0, -'00000000'.length)
     await this.#write(
       [],
@@ -225,10 +227,9 @@ async function readMarker(directory: string): Promise<object | undefined> {
   try {
     marker = JSON.parse(content)
   } catch {
-    throw new DamagedStateError(directory, `${MARKER} does not read as JSON`)
+    throw new DamagedStateError(directory, `${MARKER} is not valid JSON`)
   }
-  if (marker.format !== FORMAT)
-    throw new DamagedStateError(directory, `${MARKER} names the unknown format ${marker.format}`)
+  if (marker.format !== FORMAT) throw new DamagedStateError(directory, `${MARKER} has unknown format ${marker.format}`)
   return marker
 }
 
@@ -242,8 +243,8 @@ async function writeMarker(directory: string): Promise<void> {
   }
 }
 
-/** Without a marker the directory must be new, or what a start that died before `create` left. */
-async function requireFresh(directory: string): Promise<void> {
+/** Without a marker the directory must be new, or left by a process that crashed during `create`. */
+async function assertNew(directory: string): Promise<void> {
   let names: string[]
   try {
     await mkdir(directory, { recursive: true })
@@ -252,7 +253,7 @@ async function requireFresh(directory: string): Promise<void> {
     throw new StateWriteError(directory, error)
   }
   const foreign = names.find(name => name !== 'db' && name !== `${MARKER}.new`)
-  if (foreign !== undefined) throw new DamagedStateError(directory, `it holds ${foreign} but no ${MARKER}`)
+  if (foreign !== undefined) throw new DamagedStateError(directory, `it contains ${foreign} but no ${MARKER}`)
 }
 
 function openingError(directory: string, error: unknown): Error {
@@ -263,7 +264,7 @@ function openingError(directory: string, error: unknown): Error {
   return new DamagedStateError(directory, message)
 }
 
-async function guarded<T>(directory: string, read: () => Promise<T>): Promise<T> {
+async function readOrDamaged<T>(directory: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Connected components, by union-find: of the known tree, and of peers that have held predictors in common. */
+/** Connected components by union-find: of the tree, and of peers that have held a common predictor. */
 
 export class Components<T> {
   readonly #parent = new Map<T, T>()
@@ -13,7 +13,7 @@ export class Components<T> {
     this.#parent.set(this.root(a), this.root(b))
   }
 
-  /** Stands for the component of an item that was added. */
+  /** Representative of the component of an item. */
   root(item: T): T {
     let root = item
     for (
@@ -23,13 +23,13 @@ export class Components<T> {
     ) {
       root = parent
     }
-    // The way is short next time.
+    // Path compression.
     this.#parent.set(item, root)
     return root
   }
 }
 
-/** Splits items into components, in the order of their first items. */
+/** Splits items into components, ordered by their first items. */
 export function componentsOf<T>(items: readonly T[], components: Components<T>): T[][] {
   const byRoot = new Map<T, T[]>()
   for (const item of items) {
@@ -47,16 +47,16 @@ interface Linked {
   readonly neighbours: readonly string[]
 }
 
-/** The tree's edges: those that both ends tell of. */
+/** Edges of the tree that both ends report. */
 export function edgesOf(peers: readonly Linked[]): { readonly from: string; readonly to: string }[] {
-  const told = new Map(peers.map(({ id, neighbours }) => [id, new Set(neighbours)]))
-  return [...told].flatMap(([from, neighbours]) =>
-    [...neighbours].filter(to => from < to && told.get(to)?.has(from)).map(to => ({ from, to }))
+  const neighboursOf = new Map(peers.map(({ id, neighbours }) => [id, new Set(neighbours)]))
+  return [...neighboursOf].flatMap(([from, neighbours]) =>
+    [...neighbours].filter(to => from < to && neighboursOf.get(to)?.has(from)).map(to => ({ from, to }))
   )
 }
 
-/** The parts that the tree falls into. */
-export function treeParts(peers: readonly Linked[]): string[][] {
+/** Connected components of the tree. */
+export function treeComponents(peers: readonly Linked[]): string[][] {
   const components = new Components<string>()
   for (const { from, to } of edgesOf(peers)) components.join(from, to)
   return componentsOf(

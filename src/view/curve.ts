@@ -1,10 +1,10 @@
 /**
- * A progressive loss as it went, in a bounded number of points. The plots have a logarithmic axis of inputs and a linear one of
- * time, so the point that goes is the one that is missed least on both.
+ * Progressive loss over time in a bounded number of points. Plots have a logarithmic axis of inputs or a linear axis of time, so
+ * the point to drop is the one that matters least on both.
  */
 import type { CurvePoint } from './types.js'
 
-/** Points of a curve at most. */
+/** Maximum number of points. */
 export const MAX_POINTS = 160
 
 export class Curve {
@@ -14,26 +14,26 @@ export class Curve {
     return this.#points
   }
 
-  /** Where the inputs go back, after a crash or a restart without state, the curve goes on from there. */
+  /** If the inputs decrease (after a crash, or a restart without state), later points are dropped. */
   add(inputs: number, at: number, loss: number): void {
     const last = this.#points.at(-1)
     if (last && inputs < last[0]) this.#points = this.#points.filter(point => point[0] < inputs)
-    // While no input comes, the last point moves on in time.
+    // Without new inputs, only the time of the last point changes.
     if (last && inputs === last[0] && this.#points.at(-2)?.[0] === inputs) this.#points.pop()
     if (inputs > 0) this.#points.push([inputs, at, loss])
-    if (this.#points.length > MAX_POINTS) this.#points.splice(leastMissed(this.#points), 1)
+    if (this.#points.length > MAX_POINTS) this.#points.splice(leastSignificant(this.#points), 1)
   }
 }
 
-/** A curve that goes on from points that another had. */
+/** A curve that continues from existing points. */
 export function restoredCurve(points: readonly CurvePoint[]): Curve {
   const curve = new Curve()
   for (const [inputs, at, loss] of points) curve.add(inputs, at, loss)
   return curve
 }
 
-/** The inner point whose neighbours are closest to each other, in the larger of the shares of the two axes. */
-function leastMissed(points: readonly CurvePoint[]): number {
+/** Index of the inner point whose neighbours are closest to each other, by the larger relative distance of the two axes. */
+function leastSignificant(points: readonly CurvePoint[]): number {
   const [first, last] = [points[0], points[points.length - 1]]
   const inputs = Math.log(last[0] / first[0]) || 1
   const time = last[1] - first[1] || 1

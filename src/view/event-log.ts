@@ -1,24 +1,24 @@
-/** What happened in the network, as far as it is known here; bounded. */
+/** Bounded log of network events, as observed by one peer. */
 
 export type EventKind = 'joined' | 'left' | 'lost' | 'partitioned' | 'healed' | 'adopted' | 'restarted' | 'refused'
 
 export interface NetworkEvent {
-  /** One more than the event before. */
+  /** Consecutive sequence number. */
   readonly seq: number
   readonly at: number
   readonly kind: EventKind
-  /** Whom it happened to: the first `PEERS_NAMED` of them. */
+  /** Affected peers, at most `PEERS_NAMED`. */
   readonly peers: readonly string[]
-  /** How many they are. */
+  /** Number of affected peers. */
   readonly count: number
   /**
-   * Refused: why. Adopted: whose predictor, as a peer id. Restarted: the number of the run. Partitioned: `silent` where nothing
-   * is heard of the others any more; else both sides are heard of.
+   * Refused: the reason. Adopted: a peer of the group whose predictor was adopted. Restarted: the incarnation. Partitioned:
+   * `silent` if the peers' statuses no longer arrive; otherwise both sides are visible.
    */
   readonly detail?: string
 }
 
-/** Events kept at most. */
+/** Maximum number of events. */
 export const MAX_EVENTS = 200
 export const PEERS_NAMED = 12
 
@@ -37,10 +37,10 @@ export class EventLog {
     if (this.#events.length > MAX_EVENTS) this.#events.shift()
   }
 
-  /** Those added since the last call. */
+  /** Events added since the last call. */
   take(): NetworkEvent[] {
-    const news = this.#events.filter(({ seq }) => seq > this.#taken)
+    const added = this.#events.filter(({ seq }) => seq > this.#taken)
     this.#taken = this.#seq
-    return news
+    return added
   }
 }

@@ -1,29 +1,29 @@
 /**
- * Who has fallen silent, who is back, and whether the known tree is in one piece. Single observations deceive (an edge changes,
- * a machine hiccups, several peers fall silent one after another), so each is told when it has lasted a while, as one event.
+ * Detects lost and recovered peers, and partitions of the tree. Single observations are unreliable (an edge is replaced, a machine
+ * stalls, peers of a partition become silent one after another), so changes are aggregated and reported after a delay.
  */
-import { treeParts } from './components.js'
+import { treeComponents } from './components.js'
 import type { EventLog } from './event-log.js'
 import type { PeerRecord } from './peer-record.js'
 
-/** What begins within that time of each other is one event, in milliseconds. */
-const GATHER_MS = 2000
-/** How long the tree must be in pieces before that is told: the overlay mends what it can in less. */
-const APART_MS = 4000
+/** Changes within this time are reported as one event, in ms. */
+const AGGREGATION_MS = 2000
+/** The tree must be partitioned for this long before it is reported, in ms: the overlay repairs most partitions sooner. */
+const PARTITION_MS = 4000
 
-interface Gathering {
+interface PendingEvent {
   readonly since: number
   readonly ids: Set<string>
 }
 
 export class FailureDetector {
   readonly #log: EventLog
-  #silent: Gathering | undefined
-  #back: Gathering | undefined
-  /** Those of whom it was told that they are silent. */
-  readonly #missed = new Set<string>()
-  #apartSince: number | undefined
-  /** Of whom it was told that they are cut off, though heard of. */
+  #silent: PendingEvent | undefined
+  #back: PendingEvent | undefined
+  /** Peers reported as silent. */
+  readonly #reported = new Set<string>()
+  #partitionedSince: number | undefined
+  /** Peers reported as partitioned although their statuses arrive. */
   #cutOff: readonly string[] = []
 
   constructor(log: EventLog) {
@@ -35,59 +35,59 @@ export class FailureDetector {
     this.#silent.ids.add(id)
   }
 
-  /** Heard of again. */
+  /** A status of a silent peer arrived. */
   back(id: string, now: number): void {
     this.#silent?.ids.delete(id)
-    if (!this.#missed.delete(id)) return
+    if (!this.#reported.delete(id)) return
     this.#back ??= { since: now, ids: new Set() }
     this.#back.ids.add(id)
   }
 
-  /** Neither missed nor waited for any more. */
+  /** Stops tracking a peer. */
   forget(id: string): void {
     this.#silent?.ids.delete(id)
     this.#back?.ids.delete(id)
-    this.#missed.delete(id)
+    this.#reported.delete(id)
   }
 
-  /** @param fresh the peers heard of lately */
-  look(fresh: readonly PeerRecord[], now: number): void {
-    if (this.#silent && now - this.#silent.since >= GATHER_MS) {
+  /** @param alive peers whose statuses arrive regularly */
+  check(alive: readonly PeerRecord[], now: number): void {
+    if (this.#silent && now - this.#silent.since >= AGGREGATION_MS) {
       const ids = [...this.#silent.ids]
-      for (const id of ids) this.#missed.add(id)
-      // One that falls silent may have died; several at once are more likely behind the same broken link.
+      for (const id of ids) this.#reported.add(id)
+      // A single silent peer may have died; several at once are more likely behind a broken link.
       if (ids.length === 1) this.#log.add(now, 'lost', ids)
       else if (ids.length > 1) this.#log.add(now, 'partitioned', ids, 'silent')
       this.#silent = undefined
     }
-    if (this.#back && (now - this.#back.since >= GATHER_MS || this.#missed.size === 0)) {
+    if (this.#back && (now - this.#back.since >= AGGREGATION_MS || this.#reported.size === 0)) {
       if (this.#back.ids.size > 0) this.#log.add(now, 'healed', [...this.#back.ids])
       this.#back = undefined
     }
-    this.#lookAtTree(fresh, now)
+    this.#checkTree(alive, now)
   }
 
-  #lookAtTree(fresh: readonly PeerRecord[], now: number): void {
-    const parts = treeParts(fresh.map(({ id, status }) => ({ id, neighbours: status.neighbours })))
-    const sightings = new Map(fresh.map(record => [record.id, record]))
-    for (const part of parts) {
-      if (part.length > 1) for (const id of part) (sightings.get(id) as PeerRecord).linked = true
+  #checkTree(alive: readonly PeerRecord[], now: number): void {
+    const components = treeComponents(alive.map(({ id, status }) => ({ id, neighbours: status.neighbours })))
+    const records = new Map(alive.map(record => [record.id, record]))
+    for (const component of components) {
+      if (component.length > 1) for (const id of component) (records.get(id) as PeerRecord).linked = true
     }
-    // A newcomer that has found nobody yet is not cut off.
-    const known = parts.filter(part => part.some(id => sightings.get(id)?.linked))
+    // A new peer without any edge so far is not partitioned.
+    const known = components.filter(component => component.some(id => records.get(id)?.linked))
     if (known.length <= 1) {
-      const healed = this.#cutOff.filter(id => sightings.has(id))
+      const healed = this.#cutOff.filter(id => records.has(id))
       if (healed.length > 0) this.#log.add(now, 'healed', healed)
       this.#cutOff = []
-      this.#apartSince = undefined
+      this.#partitionedSince = undefined
       return
     }
-    this.#apartSince ??= now
-    if (this.#cutOff.length > 0 || now - this.#apartSince < APART_MS) return
+    this.#partitionedSince ??= now
+    if (this.#cutOff.length > 0 || now - this.#partitionedSince < PARTITION_MS) return
     const [, ...smaller] = known.sort((a, b) => b.length - a.length)
     const cutOff = new Set(smaller.flat())
-    // As they came, which is how people know them.
-    this.#cutOff = fresh.map(({ id }) => id).filter(id => cutOff.has(id))
+    // In order of appearance.
+    this.#cutOff = alive.map(({ id }) => id).filter(id => cutOff.has(id))
     this.#log.add(now, 'partitioned', this.#cutOff)
   }
 }

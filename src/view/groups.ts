@@ -1,29 +1,28 @@
 /**
- * Which peers follow one predictor: those that have held one in common within the last seconds, directly or through others; and
- * neighbours that did so before, since what one has the other has in a moment.
- * A group has a number, which the page makes a colour of; so numbers stay with the peers that had them: when a group falls
- * apart the larger part keeps its number, and when two become one it has the number of the one with more updates, whose
- * predictor the others take over. What counts is what the two had a while before: when the two are found to be one, the losers
- * may have told of the winners' updates already.
+ * Groups of peers that follow the same predictor: peers that have held a common predictor within the last seconds, directly or
+ * transitively, and tree neighbours that were in one group before.
+ * The page shows a group's number as a colour, so numbers are stable: when a group splits, the larger part keeps the number; when
+ * groups merge, the number of the group with more updates remains, because its predictor is adopted by the others. The update
+ * counts from before the merge are compared: afterwards the others may already have reported the adopted updates.
  */
 import { Components, componentsOf, edgesOf } from './components.js'
 
-/** So many calls before a merger, twice a second, the two groups were surely still two. */
-const REMEMBERED = 6
+/** Number of past calls (two per second) whose update counts are kept; so long before a merge, the groups were still separate. */
+const HISTORY = 6
 
 export interface Follower {
   readonly id: string
   readonly updates: number
-  /** Short digests of the predictors that it held lately. */
+  /** Short digests of the predictors held recently. */
   readonly held: Iterable<string>
-  /** Followers at the other ends of its tree edges. */
+  /** Ids of its tree neighbours. */
   readonly neighbours: readonly string[]
 }
 
-/** Peers that gave their group's predictor up for another's. */
+/** Peers that have adopted the predictor of another group. */
 export interface Adoption {
   readonly peers: readonly string[]
-  /** The group that they belong to now. */
+  /** Their new group. */
   readonly group: number
 }
 
@@ -34,10 +33,10 @@ interface Group {
 
 export class Groups {
   readonly #numbers = new Map<string, number>()
-  /** Most updates in each group the last times, oldest first. */
+  /** Maximum number of updates in each group at the last calls, oldest first. */
   #updates = new Map<number, readonly number[]>()
 
-  /** The number of the group that a peer belongs to, or did when it was last among the followers. */
+  /** Number of a peer's group; the last one if the peer is no longer among the followers. */
   of(id: string): number | undefined {
     return this.#numbers.get(id)
   }
@@ -46,9 +45,12 @@ export class Groups {
     this.#numbers.delete(id)
   }
 
-  /** Groups the peers anew; others keep the numbers that they had. */
+  /** Regroups the followers; other peers keep their numbers. */
   assign(followers: readonly Follower[]): Adoption[] {
-    const groups = grouped(followers, (a, b) => this.#numbers.has(a) && this.#numbers.get(a) === this.#numbers.get(b))
+    const groups = formGroups(
+      followers,
+      (a, b) => this.#numbers.has(a) && this.#numbers.get(a) === this.#numbers.get(b)
+    )
     const taken = new Set<number>()
     const numbers = new Map<string, number>()
     const updates = new Map<number, readonly number[]>()
@@ -56,13 +58,13 @@ export class Groups {
       const number = this.#number(group, taken)
       taken.add(number)
       for (const id of group.members) numbers.set(id, number)
-      updates.set(number, [...(this.#updates.get(number) ?? []), group.updates].slice(-REMEMBERED))
+      updates.set(number, [...(this.#updates.get(number) ?? []), group.updates].slice(-HISTORY))
     }
     const adoptions = groups.flatMap(({ members }) => {
       const group = numbers.get(members[0]) as number
       const changed = members.filter(id => {
         const before = this.#numbers.get(id)
-        // A number that goes on elsewhere was not given up.
+        // The old group still exists elsewhere: this is a split, not an adoption.
         return before !== undefined && before !== group && !taken.has(before)
       })
       return changed.length === 0 ? [] : [{ peers: changed, group }]
@@ -77,10 +79,10 @@ export class Groups {
       .map(id => this.#numbers.get(id))
       .filter(number => number !== undefined)
       .filter(number => !taken.has(number))
-    // A group that is younger than that has had no predictor to give to others.
+    // A younger group has no history to compare.
     const updates = (number: number) => {
       const past = this.#updates.get(number) ?? []
-      return past.length < REMEMBERED ? -1 : past[0]
+      return past.length < HISTORY ? -1 : past[0]
     }
     if (before.length > 0) return before.reduce((best, number) => (updates(number) > updates(best) ? number : best))
     const used = new Set([...taken, ...this.#numbers.values()])
@@ -91,7 +93,7 @@ export class Groups {
 }
 
 /** Largest first. */
-function grouped(followers: readonly Follower[], areTogether: (a: string, b: string) => boolean): Group[] {
+function formGroups(followers: readonly Follower[], areTogether: (a: string, b: string) => boolean): Group[] {
   const components = new Components<string>()
   const updates = new Map<string, number>()
   for (const follower of followers) {

@@ -1,4 +1,4 @@
-/** The network view: what a peer knows of all others. */
+/** The network view: the state of all peers as known to one of them. */
 export type { EventKind, NetworkEvent } from './event-log.js'
 export { NAME_PATTERN } from './name.js'
 export { type HeldPredictor, RecentDigests } from './recent-digests.js'

@@ -1,14 +1,14 @@
-/** One peer as it was last heard of: its status, when that came, and what it held lately. */
+/** The last status of a peer, when it arrived, and the predictors held recently. */
 import { Curve } from './curve.js'
 import type { NetworkStatus } from './status.js'
 import type { PeerRow } from './types.js'
 
-/** A peer is heard of again within so many of its intervals, and some time for a slow machine, or it is not alive. */
-const PATIENCE_INTERVALS = 3
-const PATIENCE_MS = 1500
-/** For so many intervals a predictor counts as held lately. */
+/** A peer counts as alive for this many status intervals after its last status, plus a slack for slow machines. */
+const ALIVE_INTERVALS = 3
+const ALIVE_SLACK_MS = 1500
+/** A predictor counts as held recently for this many status intervals. */
 const HELD_INTERVALS = 2.5
-/** What a peer held can be compared with what others held meanwhile while its last word is not older than so many intervals. */
+/** The predictors of a peer can be compared with those of others for this many intervals after its last status. */
 const CURRENT_INTERVALS = 1.75
 
 export class PeerRecord {
@@ -17,11 +17,11 @@ export class PeerRecord {
   readonly curve = new Curve()
   status: NetworkStatus
   lastSeen: number
-  /** As the last look found it. */
+  /** Result of the last liveness check. */
   alive = true
-  /** Whether it has ever had a neighbour that said so too. */
+  /** Whether it has ever had an edge that both ends reported. */
   linked = false
-  /** Short digests of predictors, and when they were last told of. */
+  /** Short digests of predictors, and when they were last reported. */
   readonly #held = new Map<string, number>()
 
   constructor(id: string, status: NetworkStatus, now: number) {
@@ -49,18 +49,18 @@ export class PeerRecord {
     return this.status.leaving === true
   }
 
-  /** Whether what it held can be compared with what the others hold. */
+  /** Whether its predictors can be compared with those of others. */
   isCurrent(now: number): boolean {
     return this.isAlive(now) && now - this.lastSeen <= CURRENT_INTERVALS * this.status.interval
   }
 
   isAlive(now: number): boolean {
-    return !this.left && now - this.lastSeen <= PATIENCE_INTERVALS * this.status.interval + PATIENCE_MS
+    return !this.left && now - this.lastSeen <= ALIVE_INTERVALS * this.status.interval + ALIVE_SLACK_MS
   }
 
   row(group: number): PeerRow {
-    const { version: _version, interval: _interval, trail: _trail, leaving: _leaving, ...told } = this.status
+    const { version: _version, interval: _interval, trail: _trail, leaving: _leaving, ...reported } = this.status
     const { id, firstSeen, lastSeen, alive, left } = this
-    return { id, ...told, firstSeen, lastSeen, alive: alive, left, group }
+    return { id, ...reported, firstSeen, lastSeen, alive, left, group }
   }
 }

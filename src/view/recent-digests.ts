@@ -1,44 +1,44 @@
 /**
- * The predictors that a peer held lately, thinned. Two statuses hardly ever name the same predictor, since there are many
- * updates a second; but peers of one predictor have held some in common. All peers thin alike (update numbers divisible by
- * higher powers of two stay), so that what is common stays as well.
+ * A sample of the predictors that a peer held recently. With many updates per second, two statuses rarely contain the same current
+ * predictor, but peers that follow one predictor have held common ones. All peers sample alike (update numbers divisible by
+ * higher powers of two are kept), so common predictors remain in the samples.
  */
 import { MAX_TRAIL } from './status.js'
 
 export interface HeldPredictor {
   readonly updates: number
-  /** Of the content, in hexadecimal digits. */
+  /** Digest of the content, hexadecimal. */
   readonly digest: string
 }
 
-/** Digits of a digest that are told: enough to tell predictors apart for a picture. */
-const DIGITS = 8
+/** Published digits of a digest, enough to distinguish predictors for display. */
+const DIGEST_DIGITS = 8
 
 export class RecentDigests {
   #held: HeldPredictor[] = []
 
   add(...held: readonly HeldPredictor[]): void {
     this.#held.push(...held)
-    if (this.#held.length > 4 * MAX_TRAIL) this.#held = thinned(this.#held, 2 * MAX_TRAIL)
+    if (this.#held.length > 4 * MAX_TRAIL) this.#held = thin(this.#held, 2 * MAX_TRAIL)
   }
 
-  /** What was added since the last call, thinned. */
+  /** Sample of the predictors added since the last call. */
   take(): readonly HeldPredictor[] {
-    const held = thinned(this.#held, MAX_TRAIL)
+    const held = thin(this.#held, MAX_TRAIL)
     this.#held = []
     return held
   }
 
-  /** The same as short digests, with the predictor held now. */
+  /** Short digests of the current predictor and of `take`. */
   publish(now: HeldPredictor): string[] {
     const digests = this.take().map(short)
     return [...new Set([short(now), ...digests])].slice(0, MAX_TRAIL)
   }
 }
 
-const short = ({ digest }: HeldPredictor) => digest.slice(0, DIGITS)
+const short = ({ digest }: HeldPredictor) => digest.slice(0, DIGEST_DIGITS)
 
-function thinned(held: readonly HeldPredictor[], count: number): HeldPredictor[] {
+function thin(held: readonly HeldPredictor[], count: number): HeldPredictor[] {
   if (held.length <= count) return [...held]
   return [...held].sort((a, b) => divisibility(b.updates) - divisibility(a.updates)).slice(0, count)
 }

@@ -1,17 +1,17 @@
 /**
- * What a peer tells all others of itself, about once a second. It names no peer: it is about whoever signed it, so nobody
- * can speak for another. What comes from outside is checked here, and nowhere else.
+ * Status that a peer publishes about itself about once a second. It contains no subject: it describes the peer that signed it, so
+ * it cannot be forged for another peer. Remote statuses are validated here.
  */
 
 import { z } from 'zod'
 import { CodedError } from '../base/errors.js'
 import { NAME_PATTERN } from './name.js'
 
-/** Neighbours told of at most; a peer with more tells of the first ones. */
+/** Maximum number of neighbours; a peer with more reports the first ones. */
 export const MAX_NEIGHBOURS = 64
-/** Names in a trail at most. */
+/** Maximum length of a trail. */
 export const MAX_TRAIL = 32
-/** Longest time between two statuses, in milliseconds. */
+/** Maximum interval between statuses, in ms. */
 export const MAX_INTERVAL_MS = 60_000
 
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
@@ -20,44 +20,44 @@ const id = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{1,64}$/)
 
 const schema = z.object({
   version: z.literal(1),
-  /** What its owner calls it. */
+  /** Name given by its owner. */
   name: z.string().regex(NAME_PATTERN).optional(),
-  /** Number of its run, where it keeps count. */
+  /** Number of its run. */
   incarnation: count,
-  /** When the run began, by its own clock, in milliseconds since the epoch: tells runs apart. */
+  /** Start of the run by its own clock, in ms since the epoch; distinguishes runs. */
   started: count,
-  /** Seconds since the run began. */
+  /** Seconds since the start of the run. */
   uptime: positive,
-  /** The next status comes after about so many milliseconds. */
+  /** Approximate time until the next status, in ms. */
   interval: z.number().int().min(100).max(MAX_INTERVAL_MS),
   inputs: count,
   inputsPerSecond: positive,
-  /** Progressive, in nats; none where it has grown beyond all numbers. */
+  /** Progressive, in nats; absent if it is not finite. */
   loss: positive.optional(),
-  /** Progressive, 0 to 1; none where there are no classes. */
+  /** Progressive, 0 to 1; absent without classes. */
   accuracy: z.number().min(0).max(1).optional(),
-  /** Bytes of frames over tree edges, in this run. */
+  /** Bytes of frames on tree edges in this run. */
   sent: count,
   received: count,
   neighbours: z.array(id).max(MAX_NEIGHBOURS),
-  /** The name of the predictor it holds. */
+  /** Id of the current predictor. */
   predictor: z.object({ updates: count, origin: z.union([id, z.literal('')]), incarnation: count }),
-  /** Beginnings of the digests of predictors that it held since the last status, the one it holds included. */
+  /** First digits of the digests of predictors held since the last status, including the current one. */
   trail: z
     .array(z.string().regex(/^[0-9a-f]{8}$/))
     .min(1)
     .max(MAX_TRAIL),
   adopted: count,
   discarded: count,
-  /** Whether its stream has come to its end. */
+  /** Whether its stream has ended. */
   ended: z.boolean(),
-  /** The last status of a peer that stops. */
+  /** True in the last status of a peer that stops. */
   leaving: z.boolean().optional()
 })
 
 export type NetworkStatus = z.infer<typeof schema>
 
-/** Bytes that are no status. */
+/** A malformed status. */
 export class StatusError extends CodedError {
   static override readonly code = 'ERR_STATUS'
 }
@@ -73,7 +73,7 @@ export function decodeStatus(bytes: Uint8Array): NetworkStatus {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
-    throw new StatusError('the status is no JSON')
+    throw new StatusError('the status is not JSON')
   }
   const { data, error } = schema.safeParse(value)
   if (data !== undefined) return data

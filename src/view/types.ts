@@ -1,4 +1,4 @@
-/** What is known of a network, as plain data: it goes to the page as JSON. Times are ms of the knower's clock since the epoch. */
+/** The network view as plain data, sent to the page as JSON. Times are ms since the epoch, by the clock of the viewing peer. */
 import type { NetworkEvent } from './event-log.js'
 import type { NetworkStatus } from './status.js'
 
@@ -7,43 +7,43 @@ export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 't
   readonly id: string
   readonly firstSeen: number
   readonly lastSeen: number
-  /** Whether its statuses come as regularly as it promised. */
+  /** Whether its statuses arrive regularly. */
   readonly alive: boolean
-  /** It said goodbye. */
+  /** Whether it has announced that it stops. */
   readonly left: boolean
-  /** Peers with one number follow one predictor; stable while the peers that have it last. */
+  /** Peers with the same number follow the same predictor; see `Groups`. */
   readonly group: number
 }
 
-/** Progressive loss (nats) after `inputs` inputs, at a time. */
+/** Progressive loss (nats) after `inputs` inputs, at time `at`. */
 export type CurvePoint = readonly [inputs: number, at: number, loss: number]
 
-/** What the same inputs come to without a network, where somebody knows it. */
+/** Loss of training on the same data without a network, for comparison. */
 export interface Reference {
   readonly name: 'serial' | 'isolated'
-  /** Inputs of the network per peer, and progressive loss in nats. */
+  /** Inputs per peer, and progressive loss in nats. */
   readonly points: readonly (readonly [inputs: number, loss: number])[]
 }
 
 export interface NetworkSnapshot {
   readonly at: number
-  /** Whose knowledge it is; undefined for an onlooker's. */
+  /** Id of the viewing peer; undefined for an observer that is not a peer. */
   readonly self?: string
   readonly peers: readonly PeerRow[]
   /** Oldest first. */
   readonly events: readonly NetworkEvent[]
-  /** By peer id, of the first `CURVES_SHOWN` peers. */
+  /** By peer id, for the first `CURVES_SHOWN` peers. */
   readonly curves: Readonly<Record<string, readonly CurvePoint[]>>
   readonly references: readonly Reference[]
 }
 
-/** What has changed since the last update or snapshot. */
+/** Changes since the last update or snapshot. */
 export interface NetworkUpdate {
   readonly at: number
   readonly peers: readonly PeerRow[]
-  /** Ids of peers that are forgotten. */
+  /** Ids of peers that were removed. */
   readonly gone: readonly string[]
   readonly events: readonly NetworkEvent[]
-  /** All of them, where they are new. */
+  /** Present if they have changed. */
   readonly references?: readonly Reference[]
 }

@@ -1,6 +1,6 @@
 /**
- * One peer's knowledge of the whole network, from the statuses that reach it: a table, an event line, curves. It is bounded
- * whatever the others send, and has no clock: whoever feeds it tells the time (ms since the epoch, never going back).
+ * View of the whole network, built from received statuses: a table of peers, an event log, loss curves. Its size is bounded
+ * whatever the peers send. It has no clock: callers pass the time (ms since the epoch, monotonic).
  */
 import { EventLog } from './event-log.js'
 import { FailureDetector } from './failure-detector.js'
@@ -9,50 +9,50 @@ import { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
 import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
 
-/** Peers known at most; further ones are not taken in until others are forgotten. */
+/** Maximum number of peers; further ones are ignored until others are removed. */
 export const MAX_PEERS = 1000
-/** A peer is forgotten so long after its last status, in milliseconds. */
+/** A peer is removed this long after its last status, in ms. */
 export const FORGET_MS = 5 * 60 * 1000
-/** Peers whose curves are part of a snapshot: more lines than that are no picture. */
+/** Number of peers whose curves are part of a snapshot; more lines would be unreadable. */
 export const CURVES_SHOWN = 32
 
 export class NetworkView {
   readonly self: string | undefined
-  readonly #sightings = new Map<string, PeerRecord>()
+  readonly #records = new Map<string, PeerRecord>()
   readonly #log = new EventLog()
   readonly #groups = new Groups()
   readonly #failures = new FailureDetector(this.#log)
   readonly #listeners = new Set<(update: NetworkUpdate) => void>()
-  /** Rows that the listeners have not got yet. */
+  /** Rows that have changed since the last update. */
   readonly #changed = new Set<string>()
   #gone: string[] = []
   #references: readonly Reference[] = []
   #referencesChanged = false
   #at = 0
 
-  /** @param self whose knowledge it is; undefined for an onlooker's */
+  /** @param self id of the viewing peer; undefined for an observer */
   constructor(self?: string) {
     this.self = self
   }
 
-  /** How many peers are known, the silent ones included. */
+  /** Number of peers, including silent ones. */
   get size(): number {
-    return this.#sightings.size
+    return this.#records.size
   }
 
-  /** A peer's status, which that peer has signed. */
+  /** Processes the status of a peer, signed by that peer. */
   receive(id: string, status: NetworkStatus, now: number): void {
     this.#at = Math.max(this.#at, now)
-    const known = this.#sightings.get(id)
+    const known = this.#records.get(id)
     if (known === undefined) {
-      if (this.#sightings.size >= MAX_PEERS || status.leaving) return
-      this.#sightings.set(id, new PeerRecord(id, status, now))
+      if (this.#records.size >= MAX_PEERS || status.leaving) return
+      this.#records.set(id, new PeerRecord(id, status, now))
       this.#log.add(now, 'joined', [id])
     } else {
       const before = known.status
       if (status.incarnation < before.incarnation) return
       const restarted = status.incarnation > before.incarnation || status.started !== before.started
-      // Gossip may bring what is older later.
+      // Gossip can deliver statuses out of order.
       if (!restarted && (known.left || status.uptime < before.uptime)) return
       known.receive(status, now)
       if (status.leaving) {
@@ -66,43 +66,43 @@ export class NetworkView {
     this.#changed.add(id)
   }
 
-  /** A peer that this one does not learn with, or that does not want to. */
+  /** Logs that a peer was refused. */
   refused(id: string, reason: string, now: number): void {
     this.#at = Math.max(this.#at, now)
     this.#log.add(now, 'refused', id === '' ? [] : [id], reason.slice(0, 300))
   }
 
-  /** What the inputs come to without a network, once somebody has found out. */
+  /** Sets the reference curves. */
   setReferences(references: readonly Reference[]): void {
     this.#references = references
     this.#referencesChanged = true
   }
 
-  /** Draws conclusions, and tells the listeners what is new. To be called a few times a second. */
+  /** Updates derived state and notifies the listeners. Call it a few times a second. */
   tick(now: number): void {
     this.#at = Math.max(this.#at, now)
-    this.#lookAtFreshness(now)
-    const fresh = [...this.#sightings.values()].filter(record => record.alive)
-    this.#failures.look(fresh, now)
+    this.#updateLiveness(now)
+    const alive = [...this.#records.values()].filter(record => record.alive)
+    this.#failures.check(alive, now)
     this.#regroup(now)
-    this.#tell()
+    this.#notify()
   }
 
   snapshot(): NetworkSnapshot {
-    const sightings = [...this.#sightings.values()]
-    const own = sightings.filter(({ id }) => id === this.self)
-    const shown = [...own, ...sightings.filter(({ id }) => id !== this.self)].slice(0, CURVES_SHOWN)
+    const records = [...this.#records.values()]
+    const own = records.filter(({ id }) => id === this.self)
+    const shown = [...own, ...records.filter(({ id }) => id !== this.self)].slice(0, CURVES_SHOWN)
     return {
       at: this.#at,
       ...(this.self === undefined ? {} : { self: this.self }),
-      peers: sightings.map(record => this.#row(record)),
+      peers: records.map(record => this.#row(record)),
       events: [...this.#log.events],
       curves: Object.fromEntries(shown.map(({ id, curve }) => [id, [...curve.points]])),
       references: this.#references
     }
   }
 
-  /** @returns ends the subscription */
+  /** @returns a function that ends the subscription */
   subscribe(listener: (update: NetworkUpdate) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -112,14 +112,14 @@ export class NetworkView {
     return record.row(this.#groups.of(record.id) ?? 0)
   }
 
-  #lookAtFreshness(now: number): void {
-    for (const record of this.#sightings.values()) {
-      const { id, alive: fresh, lastSeen } = record
+  #updateLiveness(now: number): void {
+    for (const record of this.#records.values()) {
+      const { id, alive: wasAlive, lastSeen } = record
       record.alive = record.isAlive(now)
-      if (record.alive !== fresh) this.#changed.add(id)
-      if (fresh && !record.alive && !record.left) this.#failures.silent(id, now)
+      if (record.alive !== wasAlive) this.#changed.add(id)
+      if (wasAlive && !record.alive && !record.left) this.#failures.silent(id, now)
       if (now - lastSeen <= FORGET_MS) continue
-      this.#sightings.delete(id)
+      this.#records.delete(id)
       this.#groups.forget(id)
       this.#failures.forget(id)
       this.#changed.delete(id)
@@ -128,7 +128,7 @@ export class NetworkView {
   }
 
   #regroup(now: number): void {
-    const current = [...this.#sightings.values()].filter(record => record.isCurrent(now))
+    const current = [...this.#records.values()].filter(record => record.isCurrent(now))
     const before = new Map(current.map(({ id }) => [id, this.#groups.of(id)]))
     const followers = current.map(({ id, status, held }) => {
       return { id, updates: status.predictor.updates, neighbours: status.neighbours, held }
@@ -141,9 +141,9 @@ export class NetworkView {
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     const events = this.#log.take()
-    const rows = [...this.#changed].map(id => this.#row(this.#sightings.get(id) as PeerRecord))
+    const rows = [...this.#changed].map(id => this.#row(this.#records.get(id) as PeerRecord))
     const gone = this.#gone
     const references = this.#referencesChanged ? { references: this.#references } : {}
     this.#changed.clear()

@@ -1,7 +1,7 @@
 /**
- * Real AdmbNodes on an in-memory network without time: links hold bags of frames, and a schedule of actions, which is plain
- * data, says who learns, ticks, sends, receives, crashes or is rewired next. Every property that must hold always is checked
- * after every action. Failures shrink, because the schedule does.
+ * Real AdmbNodes on an in-memory network without time. Links hold frames in flight; a schedule of actions, which is plain data and
+ * can be shrunk, decides which node learns, ticks, sends, receives, crashes or is rewired next. All safety properties are checked
+ * after every action.
  */
 import assert from 'node:assert/strict'
 import {
@@ -15,17 +15,17 @@ import {
   type Precedence,
   type Predictor
 } from '../../src/admb/index.js'
-import { addToyGradient, assertBelongTogether, toy, toyLayout, toyStart } from './toy.js'
+import { addToyGradient, assertConsistent, toy, toyLayout, toyStart } from './toy.js'
 
 export interface Link {
   readonly number: number
   readonly ends: readonly [number, number]
   /** Whether each end holds the session. */
   readonly up: [boolean, boolean]
-  /** Frames on their way to each end. */
-  readonly bags: [Uint8Array[], Uint8Array[]]
-  /** Parts sent to each end since the last frame. */
-  readonly ahead: [number, number]
+  /** Frames in flight to each end. */
+  readonly inFlight: [Uint8Array[], Uint8Array[]]
+  /** Number of fragments sent to each end since the last frame. */
+  readonly fragmentsAhead: [number, number]
 }
 
 interface Host {
@@ -34,7 +34,7 @@ interface Host {
   node: AdmbNode
   disk: Uint8Array
   period: number
-  /** Period in which the current predictor was taken up. */
+  /** Period in which the current predictor was adopted. */
   since: number
 }
 
@@ -42,22 +42,22 @@ export interface WorldOptions {
   readonly origins: readonly string[]
   readonly batch: number
   readonly carry: number
-  /** Size of the toy model: the greatest number of inputs in a run. */
+  /** Size of the toy model: maximum number of inputs in a run. */
   readonly inputs?: number
   readonly pushBytes?: number
   readonly precedence?: Precedence
-  /** Frames whose vectors are larger go in parts. */
+  /** Frames with larger vectors are fragmented. */
   readonly fragmentBytes?: number
 }
 
-/** How an input's gradient comes: all of it at once, block by block, or block by block and then otherwise after all. */
-export type Coming = 'whole' | 'blocks' | 'revoked'
+/** How an input's gradient is added: at once, streamed block by block, or streamed and then cancelled. */
+export type Delivery = 'whole' | 'blocks' | 'revoked'
 
 export class World {
   readonly hosts: Host[]
   readonly links = new Map<number, Link>()
-  /** Inputs so far: where, at which predictor, by whom. */
-  readonly taken: {
+  /** Inputs so far: host, incarnation, predictor, period. */
+  readonly inputs: {
     readonly host: number
     readonly incarnation: number
     readonly at: string
@@ -87,39 +87,39 @@ export class World {
     return new AdmbNode({ ...toy, self, incarnation, layout, initial: this.start, ...options })
   }
 
-  /** One own input at a host; nothing when the toy model is used up. */
-  input(h: number, coming: Coming = 'whole', isPeriodOver = true): void {
+  /** One input at a host; ignored if the toy model has no inputs left. */
+  input(h: number, coming: Delivery = 'whole', isPeriodOver = true): void {
     const host = this.hosts[h]
-    const i = this.taken.length
+    const i = this.inputs.length
     if (i >= this.#inputs) return
     const at = formatId(host.node.predictor.id)
-    this.taken.push({ host: h, incarnation: host.incarnation, at, period: host.period })
-    if (coming !== 'whole') host.node.begin(1, this.#linksOf(h).keys(), isPeriodOver)
-    if (coming === 'revoked') this.#revoke(h, i)
+    this.inputs.push({ host: h, incarnation: host.incarnation, at, period: host.period })
+    if (coming !== 'whole') host.node.startStreaming(1, this.#linksOf(h).keys(), isPeriodOver)
+    if (coming === 'revoked') this.#streamAndCancel(h, i)
     addToyGradient(host.node.accumulator, i)
-    if (coming === 'blocks') this.#leaveEarly(h)
+    if (coming === 'blocks') this.#streamBlocks(h)
     host.node.added(1)
     this.#observe(h)
   }
 
-  /** Blocks leave as they come, the last one first. */
-  #leaveEarly(h: number): void {
+  /** Streams the blocks, the last one first. */
+  #streamBlocks(h: number): void {
     const { node } = this.hosts[h]
     for (const block of [2, 1, 0]) {
-      for (const { edge, bytes } of node.ready(block)) {
+      for (const { edge, bytes } of node.blockReady(block)) {
         const link = this.links.get(edge) as Link
-        this.#sent(link, link.ends[0] === h ? 1 : 0, bytes)
+        this.#enqueue(link, link.ends[0] === h ? 1 : 0, bytes)
       }
     }
   }
 
-  /** Another gradient leaves than the one that counts in the end. */
-  #revoke(h: number, i: number): void {
+  /** Streams a gradient that differs from the final one, and cancels it. */
+  #streamAndCancel(h: number, i: number): void {
     const { node } = this.hosts[h]
     const before = node.accumulator.map(block => block.slice())
     addToyGradient(node.accumulator, (i + 1) % this.#inputs)
-    this.#leaveEarly(h)
-    node.revoked()
+    this.#streamBlocks(h)
+    node.cancelStreaming()
     for (const [k, block] of before.entries()) node.accumulator[k].set(block)
   }
 
@@ -137,7 +137,7 @@ export class World {
     this.hosts[h].disk = this.hosts[h].node.save()
   }
 
-  /** Memory is lost, links with it; the disk has the last checkpoint and the incarnation. */
+  /** The node loses memory and links; the disk has the last checkpoint and the incarnation. */
   crash(h: number): void {
     const host = this.hosts[h]
     for (const link of this.links.values()) for (const side of [0, 1]) if (link.ends[side] === h) link.up[side] = false
@@ -153,42 +153,42 @@ export class World {
 
   connect(a: number, b: number): Link {
     const number = ++this.#sessions
-    const link: Link = { number, ends: [a, b], up: [true, true], bags: [[], []], ahead: [0, 0] }
+    const link: Link = { number, ends: [a, b], up: [true, true], inFlight: [[], []], fragmentsAhead: [0, 0] }
     this.links.set(number, link)
-    this.#keepsOwn(a, () => this.hosts[a].node.connect(number, number, this.hosts[b].origin))
-    this.#keepsOwn(b, () => this.hosts[b].node.connect(number, number, this.hosts[a].origin))
+    this.#assertKeepsOwn(a, () => this.hosts[a].node.connect(number, number, this.hosts[b].origin))
+    this.#assertKeepsOwn(b, () => this.hosts[b].node.connect(number, number, this.hosts[a].origin))
     return link
   }
 
-  /** One end loses the session; the link is gone once both have. */
+  /** One end loses the session; the link is removed when both have. */
   cut(link: Link, side: 0 | 1): void {
     if (link.up[side]) {
       link.up[side] = false
       const h = link.ends[side]
-      this.#keepsOwn(h, () => this.hosts[h].node.disconnect(link.number))
+      this.#assertKeepsOwn(h, () => this.hosts[h].node.disconnect(link.number))
     }
     if (!link.up[0] && !link.up[1]) this.links.delete(link.number)
   }
 
-  /** Lets one end send its next frame, if it has one. */
+  /** Sends the next frame of one end, if any. */
   send(link: Link, side: 0 | 1): boolean {
     if (!link.up[side]) return false
     const frame = this.hosts[link.ends[side]].node.frame(link.number)
     if (frame === undefined) return false
-    this.#sent(link, (1 - side) as 0 | 1, frame)
+    this.#enqueue(link, (1 - side) as 0 | 1, frame)
     return true
   }
 
-  #sent(link: Link, to: 0 | 1, frame: Uint8Array): void {
-    link.bags[to].push(frame)
-    link.ahead[to] = isFragment(frame) ? link.ahead[to] + 1 : 0
-    // Of the three blocks of w, four times, and the one of the state: see maximumFrameBytes.
-    assert.ok(link.ahead[to] <= 13, `${link.ahead[to]} parts without a frame`)
+  #enqueue(link: Link, to: 0 | 1, frame: Uint8Array): void {
+    link.inFlight[to].push(frame)
+    link.fragmentsAhead[to] = isFragment(frame) ? link.fragmentsAhead[to] + 1 : 0
+    // Three blocks of w, four times, and one of the state: see maximumFrameBytes.
+    assert.ok(link.fragmentsAhead[to] <= 13, `${link.fragmentsAhead[to]} fragments without a frame`)
   }
 
-  /** Delivers one of the frames on the way to that end, perhaps twice. */
+  /** Delivers one of the frames in flight to an end, optionally twice. */
   deliver(link: Link, side: 0 | 1, which: number, twice: boolean): void {
-    const bag = link.bags[side]
+    const bag = link.inFlight[side]
     if (bag.length === 0) return
     const [frame] = bag.splice(which % bag.length, 1)
     if (!link.up[side]) return
@@ -203,13 +203,13 @@ export class World {
     assert.deepEqual(this.#fingerprint(h), before, 'a duplicated frame changes something')
   }
 
-  /** Everything ticks once and every frame arrives, in order. */
+  /** Every node ticks once, and all frames are delivered in order. */
   round(): void {
     for (let h = 0; h < this.hosts.length; h++) this.tick(h)
     this.flush()
   }
 
-  /** Frames leave and arrive until nobody has anything to say at this instant. */
+  /** Sends and delivers frames until no node has any. */
   flush(): void {
     for (let more = true; more; ) {
       more = false
@@ -217,17 +217,17 @@ export class World {
         for (const side of [0, 1] as const) more = this.send(link, side) || more
       }
       for (const link of this.links.values()) {
-        for (const side of [0, 1] as const) while (link.bags[side].length > 0) this.deliver(link, side, 0, false)
+        for (const side of [0, 1] as const) while (link.inFlight[side].length > 0) this.deliver(link, side, 0, false)
       }
     }
   }
 
-  /** The whole batch log of a predictor, oldest first, to the common start. */
+  /** The batches of a predictor's lineage, oldest first, from the common start. */
   ancestry(predictor: Predictor): { readonly header: Header; readonly batch: Batch }[] {
     const result = []
     for (let id = predictor.id; id.updates > 0; ) {
       const logged = this.batches.get(formatId(id))
-      assert.ok(logged, `nobody made ${formatId(id)}`)
+      assert.ok(logged, `${formatId(id)} has no recorded batch`)
       result.unshift(logged)
       id = logged.header.parent
     }
@@ -236,12 +236,12 @@ export class World {
 
   #fingerprint(h: number): unknown {
     const { node } = this.hosts[h]
-    const held = [...this.links.values()].map(link => node.held(link.number)?.count)
+    const held = [...this.links.values()].map(link => node.neighbourSum(link.number)?.count)
     return [formatId(node.predictor.id), node.gradients, node.ownGradients, held]
   }
 
-  /** Property 11: rewiring loses no own gradients; unless an update takes them, which a sum that is gone may have stood in the way of. */
-  #keepsOwn(h: number, action: () => void): void {
+  /** Property 11: rewiring loses no own gradients, unless it enables an update that uses them. */
+  #assertKeepsOwn(h: number, action: () => void): void {
     const { node } = this.hosts[h]
     const { ownGradients, predictor } = node
     action()
@@ -254,18 +254,18 @@ export class World {
     const host = this.hosts[h]
     for (const effect of host.node.takeEffects()) this.#check(h, effect)
     for (const link of this.links.values()) {
-      const held = host.node.held(link.number)
+      const held = host.node.neighbourSum(link.number)
       if (held === undefined) continue
-      // Nothing that was taken back, nor what nobody ever took.
+      // Neither cancelled nor unknown inputs.
       assert.ok(
-        held.sum[0].findLastIndex(uses => uses !== 0) < this.taken.length,
-        'a sum holds an input that nobody took'
+        held.sum[0].findLastIndex(uses => uses !== 0) < this.inputs.length,
+        'a sum contains an input that no node has learned'
       )
       // Property 5: no echo.
       const own = held.contributors.some(c => c.origin === host.origin && c.incarnation === host.incarnation)
       assert.ok(!own, 'a held sum contains own gradients')
       assert.equal(total(held.sum[0]), held.count, 'a held sum states another count')
-      assertBelongTogether(held.sum)
+      assertConsistent(held.sum)
     }
   }
 
@@ -278,9 +278,10 @@ export class World {
     const known = this.predictors.get(key)
     // Property 1: identity.
     if (known)
-      for (const part of ['parameters', 'average', 'state'] as const) assert.deepEqual(predictor[part], known[part])
+      for (const vector of ['parameters', 'average', 'state'] as const)
+        assert.deepEqual(predictor[vector], known[vector])
     this.predictors.set(key, predictor)
-    assertBelongTogether(predictor.parameters)
+    assertConsistent(predictor.parameters)
     if (effect.kind === 'updated') this.#checkBatch(h, effect.header, effect.batch)
     // Property 3: each input at most once on any lineage.
     for (const uses of predictor.parameters[0]) assert.ok(uses <= 1, `an input was used ${uses} times on one lineage`)
@@ -290,7 +291,7 @@ export class World {
   #checkBatch(h: number, header: Header, batch: Batch): void {
     const host = this.hosts[h]
     const key = formatId(header.id)
-    assert.ok(!this.batches.has(key), `${key} was made twice`)
+    assert.ok(!this.batches.has(key), `${key} was computed twice`)
     this.batches.set(key, { header, batch })
     assert.ok(compareIds(header.id, header.parent) > 0)
     // Property 4: size.
@@ -299,7 +300,7 @@ export class World {
     // Property 3: purity.
     batch.sum[0].forEach((uses, i) => {
       if (uses === 0) return
-      const { at } = this.taken[i]
+      const { at } = this.inputs[i]
       if (this.#options.carry === 0) assert.equal(at, formatId(header.parent), 'a gradient of another predictor')
     })
     assert.equal(header.id.origin, host.origin)

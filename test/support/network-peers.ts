@@ -1,4 +1,4 @@
-/** What the network's tests share: peers on loopback that are all stopped afterwards, and waits with a deadline. */
+/** Helpers of the network tests: peers on loopback that are stopped afterwards, and waits with a deadline. */
 import assert from 'node:assert/strict'
 import { generateIdentityKey } from '../../src/network/keys.js'
 import { createNetwork, type Network } from '../../src/network/network.js'
@@ -12,9 +12,9 @@ export const hello = {
     ['batch', '512']
   ] as [string, string][]
 }
-export const soon = () => AbortSignal.timeout(10_000)
+export const timeout = () => AbortSignal.timeout(10_000)
 
-/** Starts peers and stops them. `logs` holds the warnings of all. */
+/** Starts and stops peers. `logs` collects their warnings. */
 export class Peers {
   readonly logs: string[] = []
   #running: Network[] = []
@@ -43,16 +43,16 @@ export class Peers {
 
 export const targetOf = (network: Network) => ({ id: network.id, addresses: network.addresses })
 
-/** A session between two peers, not yet started at either end. */
+/** A session between two peers, not started at either end. */
 export async function openSession(from: Network, to: Network): Promise<[Session, Session]> {
   const inbound = new Promise<Session>(resolve => to.onSession(resolve))
-  return [await from.open(targetOf(to), soon()), await inbound]
+  return [await from.open(targetOf(to), timeout()), await inbound]
 }
 
-/** Handlers that record everything and wait for nothing. */
+/** Handlers that record everything. */
 export class Recorder implements SessionHandlers {
   readonly controls: Uint8Array[] = []
-  readonly parts: Uint8Array[] = []
+  readonly fragments: Uint8Array[] = []
   readonly frames: Uint8Array[] = []
   readonly closed: Promise<string>
   close!: (reason: string) => void
@@ -67,8 +67,8 @@ export class Recorder implements SessionHandlers {
     this.controls.push(message)
   }
 
-  part(part: Uint8Array): void {
-    this.parts.push(part)
+  fragment(fragment: Uint8Array): void {
+    this.fragments.push(fragment)
   }
 
   frame(frame: Uint8Array): void | Promise<void> {
@@ -80,12 +80,12 @@ export class Recorder implements SessionHandlers {
 export async function until(condition: () => boolean, ms = 5000): Promise<void> {
   const deadline = performance.now() + ms
   while (!condition()) {
-    assert.ok(performance.now() < deadline, `not so within ${ms} ms: ${condition}`)
+    assert.ok(performance.now() < deadline, `not true within ${ms} ms: ${condition}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }
 
-/** Bytes that differ everywhere, from a seed (xorshift32). */
+/** Pseudorandom bytes (xorshift32). */
 export function pattern(length: number, seed: number): Uint8Array {
   const bytes = new Uint8Array(length)
   let x = seed || 1

@@ -1,7 +1,7 @@
 /**
- * An in-memory network of real overlay nodes on a virtual clock: FIFO sessions with random delays, gossip with losses,
- * and faults given as data (so that fast-check can shrink them). After every event of any node the overlay's safety
- * properties are checked; the first violation is kept in `violation`. Same options and faults, same run.
+ * An in-memory network of real overlay nodes on a virtual clock: FIFO sessions with random delays, lossy gossip, and faults as plain
+ * data, which fast-check can shrink. The safety properties are checked after every event; `violation` holds the first violation.
+ * Runs are deterministic.
  */
 import { type Across, OverlayChecker, type OverlaySite, parentOf } from '../../sim/checkers/overlay.js'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../src/overlay/codec.js'
@@ -20,18 +20,18 @@ export interface NetworkOptions {
   readonly skew: number
   /** Nodes start within this time, ms. */
   readonly spread: number
-  /** How nodes find each other: by gossip, or only by candidates: each knows host 0 and the next host. */
+  /** Peer discovery: by gossip, or only by candidates (host 0 and the next host). */
   readonly discovery: 'gossip' | 'candidates'
-  /** Test of the tests: acknowledge every FREEZE at once, as if there were no freeze, and look for cycles only. */
+  /** Mutation: acknowledges every FREEZE at once, as if there were no freeze; only cycles are checked. */
   readonly withoutFreeze?: boolean
 }
 
 export type Fault =
   | { readonly kind: 'crash' | 'restart' | 'leave'; readonly after: number; readonly node: number }
-  /** Bit i of `sides` is node i's side; one-way: only messages from side 0 to side 1 are held up. */
+  /** Bit i of `sides` is node i's side; one-way: only messages from side 0 to side 1 are blocked. */
   | { readonly kind: 'partition'; readonly after: number; readonly sides: number; readonly oneWay: boolean }
   | { readonly kind: 'heal'; readonly after: number }
-  /** One session of the node is lost; each end hears of it, or not. */
+  /** One session of the node breaks; each end may or may not be notified. */
   | { readonly kind: 'reset'; readonly after: number; readonly node: number; readonly pick: number }
 
 interface Host extends OverlaySite {
@@ -50,7 +50,7 @@ interface End {
   readonly incarnation: number
   session: SessionId | undefined
   open: boolean
-  /** When the last item sent from this end arrives, and what is held up by a partition. */
+  /** Arrival time of the last item sent from this end, and items blocked by a partition. */
   lastArrival: number
   held: Item[]
 }
@@ -72,7 +72,7 @@ export class OverlayNetwork {
   readonly #checker: OverlayChecker
   #cut: (from: Host, to: Host) => boolean = () => false
   violation: string | undefined
-  /** Changes of the set of held edges so far, and when the last one was. */
+  /** Number of changes of the set of held edges, and time of the last one. */
   topologyChanges = 0
   lastChangeAt = 0
   messages = 0
@@ -106,7 +106,7 @@ export class OverlayNetwork {
     return this.hosts.filter(host => host.core !== undefined)
   }
 
-  /** Runs for `duration` ms, or until `done` (asked after each event) or a violation. Answers whether `done` was. */
+  /** Runs for `duration` ms, or until `done` (checked after each event) or a violation. Returns whether `done` was reached. */
   run(duration: number, done: () => boolean = () => false): boolean {
     const end = this.now + duration
     while (this.violation === undefined && this.#queue.step(end)) if (done()) return true
@@ -160,7 +160,7 @@ export class OverlayNetwork {
     this.#changed()
   }
 
-  /** Whether any two live hosts of one component (of `sides`, or all) hang together in one tree with one label. */
+  /** Whether the hosts form one tree with one label. */
   isOneTree(hosts: readonly Host[] = this.alive): boolean {
     let roots = 0
     const label = hosts[0]?.view?.label
@@ -235,7 +235,7 @@ export class OverlayNetwork {
     return 1 - Math.log(1 - this.#random()) * this.#options.latency
   }
 
-  /** One event at one host: run it, carry out the effects, check, and plan the next wake-up. */
+  /** Processes one event at a host: executes the effects, checks, and schedules the next wake-up. */
   #event(host: Host, event: (core: OverlayNode, now: number) => void): void {
     const { core, view: before } = host
     if (core === undefined || before === undefined) return
@@ -356,7 +356,7 @@ export class OverlayNetwork {
     else this.#event(to.host, (core, now) => core.receive(now, session, decodeMessage(item)))
   }
 
-  /** What was held up arrives before anything else of its session does. */
+  /** Delivers blocked items before any later item of their sessions. */
   #releaseHeld(): void {
     for (const link of this.#links) {
       if (!link.ends.some(end => end.open)) this.#links.delete(link)
@@ -367,12 +367,12 @@ export class OverlayNetwork {
     }
   }
 
-  /** The session breaks and carries nothing any more: with some luck each end hears of it, else only silence tells. */
+  /** Breaks a session. Each end is notified with probability 0.7; otherwise it detects the silence. */
   #reset(link: Link): void {
     for (const [i, end] of link.ends.entries()) {
       const other = link.ends[1 - i]
-      const hears = this.#random() < 0.7 && !this.#cut(other.host, end.host)
-      if (hears) this.#queue.push(this.now + this.#delay(), () => this.#notifyClosed(end))
+      const isNotified = this.#random() < 0.7 && !this.#cut(other.host, end.host)
+      if (isNotified) this.#queue.push(this.now + this.#delay(), () => this.#notifyClosed(end))
       end.lastArrival = Number.POSITIVE_INFINITY
       end.held = []
     }

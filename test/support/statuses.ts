@@ -1,4 +1,4 @@
-/** Statuses for tests of the network view: one says only what matters to it. */
+/** Statuses with defaults, for tests of the network view. */
 import type { NetworkStatus } from '../../src/view/index.js'
 
 export const PEERS = ['12D3KooWA', '12D3KooWB', '12D3KooWC', '12D3KooWD', '12D3KooWE'] as const

@@ -1,7 +1,7 @@
 /**
- * An exact learner for checking who used which gradient: input i's gradient is the unit vector e_i and the rule adds sums to
- * the parameters, so a predictor's parameters count how often each input was used on its lineage. Two more blocks hold the same
- * counts added up, by which blocks that do not belong together give themselves away.
+ * An exact learner for checking which gradients were used: the gradient of input i is the unit vector e_i and the rule adds sums to
+ * the parameters, so the parameters count how often each input was used on a lineage. Two more blocks contain totals of these
+ * counts, which reveals blocks of different sums.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -20,7 +20,7 @@ export function toyLayout(inputs: number): Layout {
   }
 }
 
-/** The starting predictor: nothing was used yet. */
+/** The starting predictor: no input was used. */
 export function toyStart(inputs: number): Predictor {
   return startingPredictor(
     toyLayout(inputs).blocks.map(({ length }) => new Float32Array(length)),
@@ -28,15 +28,15 @@ export function toyStart(inputs: number): Predictor {
   )
 }
 
-/** Adds input i's gradient. */
+/** Adds the gradient of input i. */
 export function addToyGradient(sum: Blocks, i: number): void {
   sum[0][i] += 1
   sum[1][i % SEVEN] += 1
   sum[2][0] += 1
 }
 
-/** Whether the blocks were made from the same gradients. */
-export function assertBelongTogether([uses, sevenths, all]: Blocks): void {
+/** Asserts that the blocks contain the same gradients. */
+export function assertConsistent([uses, sevenths, all]: Blocks): void {
   const counted = new Float32Array(SEVEN)
   for (const [i, used] of uses.entries()) counted[i % SEVEN] += used
   assert.deepEqual(sevenths, counted, 'the second block has other gradients than the first')

@@ -1,15 +1,15 @@
-/** A virtual clock with an event queue (a binary heap, first come first served at equal times), and seeded randomness. */
+/** A virtual clock with an event queue (binary heap; FIFO for equal times), and seeded randomness. */
 
-interface Planned {
+interface ScheduledEvent {
   readonly at: number
   readonly order: number
   readonly run: () => void
 }
 
-const before = (a: Planned, b: Planned): boolean => (a.at === b.at ? a.order < b.order : a.at < b.at)
+const before = (a: ScheduledEvent, b: ScheduledEvent): boolean => (a.at === b.at ? a.order < b.order : a.at < b.at)
 
 export class EventQueue {
-  readonly #heap: Planned[] = []
+  readonly #heap: ScheduledEvent[] = []
   #order = 0
   now = 0
 
@@ -27,7 +27,7 @@ export class EventQueue {
     heap[i] = item
   }
 
-  /** Runs the next event if it is due by `end`; otherwise moves the clock to `end` and answers false. */
+  /** Runs the next event if it is due by `end`; otherwise advances the clock to `end` and returns false. */
   step(end: number): boolean {
     const heap = this.#heap
     const first = heap[0]
@@ -35,7 +35,7 @@ export class EventQueue {
       this.now = end
       return false
     }
-    const last = heap.pop() as Planned
+    const last = heap.pop() as ScheduledEvent
     if (heap.length > 0) {
       let i = 0
       for (let child = 1; child < heap.length; child = 2 * i + 1) {
@@ -52,7 +52,7 @@ export class EventQueue {
   }
 }
 
-/** Uniform numbers in [0, 1) from a 32-bit seed (a Weyl sequence through a finaliser with good avalanche). */
+/** Uniform numbers in [0, 1) from a 32-bit seed (a Weyl sequence with an avalanche finaliser). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

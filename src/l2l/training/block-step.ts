@@ -1,4 +1,5 @@
 /** One layer's update, in place: what the param-server does for each layer, on whichever thread. */
+import { isFiniteBlock } from '../../base/floats.js'
 import { mixInto, type UpdateRule, type WeightedAveraging } from '../../learner/index.js'
 
 /** All that the host keeps of one layer. */
@@ -32,11 +33,4 @@ export function stepBlock(
   }
   if (average !== parameters) mixInto(average, parameters, averaging.weight(updates))
   return true
-}
-
-export function isFiniteBlock(block: Float32Array): boolean {
-  // x − x is 0 for finite x and NaN otherwise, so one sum tells for the whole block.
-  let bad = 0
-  for (let i = 0; i < block.length; i++) bad += block[i] - block[i]
-  return bad === 0
 }

@@ -108,7 +108,7 @@ describe('a command', function () {
     await refuses(['train', '--data', '-'], 1, /standard input has no name to tell its format/)
     await refuses(['train', '--data', await file('a.csv', 'x,y\n1,2\n')], 1, /no label column "label"/)
     await refuses(['train', '--data', await file('b.idx3-ubyte', 'nonsense'), '--labels', MAIN], 1, /magic number/)
-    await refuses(['eval', '--dir', join(dir, 'none'), '--data', 'digits'], 1, /holds no admb state/)
+    await refuses(['eval', '--dir', join(dir, 'none'), '--data', 'digits'], 1, /contains no admb state/)
     await refuses(['eval', '--data', 'digits'], 2, /no predictor: give --dir/)
     await refuses(['status', '--http', '127.0.0.1:1'], 1, /no peer at http:\/\/127\.0\.0\.1:1/)
     await refuses(['peer', '--data', '-', '--format', 'libsvm'], 2, /number of features must be known/)

@@ -1,11 +1,11 @@
-/** Peers that can be reached only through a relay, or only through WebSockets, on loopback. */
+/** Peers that are reachable only through a relay, or only through WebSockets, on loopback. */
 import assert from 'node:assert/strict'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { Network } from '../../../src/network/network.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
-import { openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
+import { openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
-/** Through which relay a peer listens. */
+/** Listen addresses through a relay. */
 const through = (relay: Network) => [`${relay.addresses[0]}/p2p-circuit`]
 
 describe('a relay', function () {
@@ -13,7 +13,7 @@ describe('a relay', function () {
   const peers = new Peers()
   afterEach(() => peers.stop())
 
-  it('leads to a peer that listens nowhere else, with sessions, frames and gossip', async () => {
+  it('connects a peer that listens nowhere else, with sessions, frames and gossip', async () => {
     for (const networkKey of [undefined, generateNetworkKey()]) {
       const relay = await peers.start({ relay: true, networkKey })
       const hidden = await peers.start({ listen: through(relay), networkKey })
@@ -21,38 +21,38 @@ describe('a relay', function () {
       for (const address of hidden.addresses)
         assert.ok(address.includes(`/p2p/${relay.id}/p2p-circuit/p2p/${hidden.id}`), address)
       const other = await peers.start({ listen: [], networkKey })
-      assert.equal(await other.connect({ addresses: [hidden.addresses[0]] }, soon()), hidden.id)
+      assert.equal(await other.connect({ addresses: [hidden.addresses[0]] }, timeout()), hidden.id)
       const [a, b] = await openSession(other, hidden)
       const [atA, atB] = [new Recorder(), new Recorder()]
       a.start(atA)
       b.start(atB)
-      // Beyond what libp2p's relays carry by default.
+      // Exceeds the default limit of libp2p's relays.
       const frame = pattern(3_000_000, 1)
       await a.sendFrame(frame)
       await until(() => atB.frames.length === 1, 20_000)
       assert.deepEqual(Buffer.from(atB.frames[0]), Buffer.from(frame))
-      const heard: string[] = []
-      hidden.onGossip((topic, from) => heard.push(`${topic} ${from}`))
+      const received: string[] = []
+      hidden.onGossip((topic, from) => received.push(`${topic} ${from}`))
       other.publish('head', Uint8Array.of(1))
-      await until(() => heard.includes(`head ${other.id}`))
+      await until(() => received.includes(`head ${other.id}`))
       await peers.stop()
     }
   })
 
-  it('is told of to others with the peer behind it, and not taken for that peer', async () => {
+  it('is part of the relayed peer’s address, and not mistaken for that peer', async () => {
     const relay = await peers.start({ relay: true })
     const hidden = await peers.start({ listen: through(relay) })
     const other = await peers.start()
-    await hidden.connect(targetOf(other), soon())
+    await hidden.connect(targetOf(other), timeout())
     await until(() => other.peers.length === 1)
     const [known] = other.peers
     assert.equal(known.id, hidden.id)
     assert.ok(known.addresses.length > 0)
     for (const address of known.addresses) assert.ok(address.endsWith(`/p2p-circuit/p2p/${hidden.id}`), address)
-    await assert.rejects(other.connect({ id: other.id, addresses: hidden.addresses }, soon()), /this peer itself/)
+    await assert.rejects(other.connect({ id: other.id, addresses: hidden.addresses }, timeout()), /this peer itself/)
   })
 
-  it('serves those on its allow-list only', async () => {
+  it('serves only peers on its allow-list', async () => {
     const keys = await Promise.all([generateIdentityKey(), generateIdentityKey()])
     const [listener, dialler] = keys.map(peerIdOf)
     const relay = await peers.start({ relay: true, allow: new Set([listener, dialler]) })
@@ -60,16 +60,16 @@ describe('a relay', function () {
     const other = await peers.start({ listen: [], privateKey: keys[1] })
     await openSession(other, hidden)
     const stranger = await peers.start({ listen: [] })
-    await assert.rejects(stranger.connect(targetOf(hidden), soon()))
+    await assert.rejects(stranger.connect(targetOf(hidden), timeout()))
     await assert.rejects(peers.start({ listen: through(relay) }), /cannot listen on/)
   })
 
-  it('says so where none is', async () => {
+  it('is reported if the address is not a relay', async () => {
     const plain = await peers.start()
     await assert.rejects(peers.start({ listen: through(plain) }), /cannot listen on .*p2p-circuit.*--relay/)
   })
 
-  it('takes a peer back once it runs again', async () => {
+  it('renews the reservation of a peer after a restart', async () => {
     const privateKey = await generateIdentityKey()
     const options: Partial<NetworkOptions> = { relay: true, privateKey }
     const before = await peers.start(options)

@@ -1,4 +1,4 @@
-// First, as wherever libp2p is imported: Node 20 needs it.
+// Must be imported before libp2p, for Node.js 20.
 import '../../../src/network/polyfill.js'
 import assert from 'node:assert/strict'
 import { noise } from '@libp2p/noise'
@@ -7,13 +7,13 @@ import { yamux } from '@libp2p/yamux'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { IncompatiblePeerError, SessionClosedError } from '../../../src/network/errors.js'
-import { hello, openSession, Peers, pattern, Recorder, soon, targetOf, until } from '../../support/network-peers.js'
+import { hello, openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 describe('a session between two peers', () => {
   const peers = new Peers()
   afterEach(() => peers.stop())
 
-  it('carries frames of all sizes both ways at once, bit by bit', async () => {
+  it('transfers frames of all sizes in both directions at once', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const [atA, atB] = [new Recorder(), new Recorder()]
     a.start(atA)
@@ -27,7 +27,7 @@ describe('a session between two peers', () => {
     }
   })
 
-  it('delivers control messages in order, past the rest of a big frame', async () => {
+  it('delivers control messages in order, ahead of the rest of a large frame', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()
     let controlsBeforeFrame = -1
@@ -46,7 +46,7 @@ describe('a session between two peers', () => {
     )
   })
 
-  it('holds frames back for a slow reader, but not its control messages', async () => {
+  it('delays frames for a slow reader, but not control messages', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()
     let done = () => {}
@@ -57,7 +57,7 @@ describe('a session between two peers', () => {
     const sent = a.sendFrame(pattern(3_000_000, 4)).then(() => {
       consumed = true
     })
-    await assert.rejects(a.sendFrame(new Uint8Array(1)), /a frame is on its way/)
+    await assert.rejects(a.sendFrame(new Uint8Array(1)), /the last frame has not been consumed/)
     a.sendControl(Uint8Array.of(1))
     await until(() => atB.controls.length === 1)
     await new Promise(resolve => setTimeout(resolve, 100))
@@ -68,7 +68,7 @@ describe('a session between two peers', () => {
     assert.equal(a.writable, true)
   })
 
-  it('takes parts ahead of a frame as they come, in order, under the grant of that frame', async () => {
+  it('delivers fragments before their frame, in order, under the grant of that frame', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()
     let done = () => {}
@@ -78,27 +78,28 @@ describe('a session between two peers', () => {
     }
     a.start(new Recorder())
     b.start(atB)
-    const parts = [1_500_000, 0, 1, 3_000_000].map((length, i) => pattern(length, i + 1))
-    await a.sendPart(parts[0])
-    await until(() => atB.parts.length === 1)
-    const rest = parts.slice(1).map(part => a.sendPart(part))
+    const fragments = [1_500_000, 0, 1, 3_000_000].map((length, i) => pattern(length, i + 1))
+    await a.sendFragment(fragments[0])
+    await until(() => atB.fragments.length === 1)
+    const rest = fragments.slice(1).map(fragment => a.sendFragment(fragment))
     let consumed = false
     const sent = a.sendFrame(Uint8Array.of(9)).then(() => {
       consumed = true
     })
     await Promise.all(rest)
     await until(() => atB.frames.length === 1)
-    for (const [i, part] of parts.entries()) assert.ok(Buffer.from(part).equals(atB.parts[i]), `part ${i}`)
+    for (const [i, fragment] of fragments.entries())
+      assert.ok(Buffer.from(fragment).equals(atB.fragments[i]), `fragment ${i}`)
     assert.equal(consumed, false)
-    await assert.rejects(a.sendPart(new Uint8Array(1)), /a frame is on its way/)
+    await assert.rejects(a.sendFragment(new Uint8Array(1)), /the last frame has not been consumed/)
     done()
     await sent
-    await a.sendPart(new Uint8Array(1))
+    await a.sendFragment(new Uint8Array(1))
     b.close('enough')
-    await assert.rejects(a.sendPart(pattern(40_000_000, 7)), SessionClosedError)
+    await assert.rejects(a.sendFragment(pattern(40_000_000, 7)), SessionClosedError)
   })
 
-  it('ends when parts and their frame come to more than a frame may have', async () => {
+  it('ends when fragments and their frame exceed the maximum frame size', async () => {
     for (const lengths of [
       [600, 401],
       [600, 400, 1]
@@ -108,23 +109,23 @@ describe('a session between two peers', () => {
       const atB = new Recorder()
       a.start(new Recorder())
       b.start(atB)
-      await a.sendPart(new Uint8Array(lengths[0]))
-      // That it was sent says nothing of whether it was taken.
-      for (const length of lengths.slice(1, -1)) await a.sendPart(new Uint8Array(length))
+      await a.sendFragment(new Uint8Array(lengths[0]))
+      // A resolved promise does not mean that the fragment was accepted.
+      for (const length of lengths.slice(1, -1)) await a.sendFragment(new Uint8Array(length))
       await assert.rejects(a.sendFrame(new Uint8Array(lengths.at(-1) as number)), SessionClosedError)
-      assert.match(await atB.closed, /bytes of parts and \d+ more, 1000 is the most/)
+      assert.match(await atB.closed, /bytes of fragments and \d+ more; the maximum is 1000/)
     }
     const [a, b] = await openSession(await peers.start(), await peers.start({ maxFrameBytes: 1000 }))
     a.start(new Recorder())
     b.start(new Recorder())
     for (let frame = 0; frame < 3; frame++) {
-      await a.sendPart(new Uint8Array(600))
+      await a.sendFragment(new Uint8Array(600))
       await a.sendFrame(new Uint8Array(400))
     }
     assert.equal(a.ended, undefined)
   })
 
-  it('holds everything back at the sender until it is started, and loses nothing', async () => {
+  it('blocks the sender until it is started, without loss', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     a.start(new Recorder())
     const frame = pattern(20_000_000, 5)
@@ -139,7 +140,7 @@ describe('a session between two peers', () => {
     assert.ok(Buffer.from(frame.buffer).equals(atB.frames[0]))
   })
 
-  it('tells both ends why it ended, once, and rejects the frame on its way', async () => {
+  it('reports the reason of its end once at both ends, and rejects the pending frame', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const [atA, atB] = [new Recorder(), new Recorder()]
     a.start(atA)
@@ -148,13 +149,13 @@ describe('a session between two peers', () => {
     b.close('moved to another parent')
     await assert.rejects(sent, SessionClosedError)
     assert.equal(await atB.closed, 'moved to another parent')
-    assert.equal(await atA.closed, 'the other end says: moved to another parent')
+    assert.equal(await atA.closed, 'closed by the other end: moved to another parent')
     assert.equal(a.writable, false)
     await assert.rejects(a.sendFrame(new Uint8Array(1)), SessionClosedError)
     a.sendControl(Uint8Array.of(1))
   })
 
-  it('ends when the other peer stops, also before it is started', async () => {
+  it('ends when the other peer stops, even before it is started', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     const [a, b] = await openSession(one, two)
     const [c] = await openSession(one, two)
@@ -169,19 +170,19 @@ describe('a session between two peers', () => {
     await atC.closed
   })
 
-  it('ends at both peers, with ban and log line, when a frame is larger than accepted', async () => {
+  it('ends at both peers, with a ban and a log line, when a frame is too large', async () => {
     const [one, two] = [await peers.start(), await peers.start({ maxFrameBytes: 1000 })]
     const [a, b] = await openSession(one, two)
     const [atA, atB] = [new Recorder(), new Recorder()]
     a.start(atA)
     b.start(atB)
     await assert.rejects(a.sendFrame(new Uint8Array(1001)), SessionClosedError)
-    assert.match(await atB.closed, /a frame of 1001 bytes is announced, 1000 is the most/)
+    assert.match(await atB.closed, /a frame of 1001 bytes is announced; the maximum is 1000/)
     assert.ok(peers.logs.some(line => line.includes(one.id) && line.includes('1001 bytes')))
-    await assert.rejects(two.open(targetOf(one), soon()), /banned for/)
+    await assert.rejects(two.open(targetOf(one), timeout()), /banned for/)
   })
 
-  it('ends when the reader finds a frame or a control message invalid', async () => {
+  it('ends when a handler rejects a frame or a control message', async () => {
     const [one, two] = [await peers.start(), await peers.start()]
     const [a, b] = await openSession(one, two)
     const atB = new Recorder()
@@ -202,7 +203,7 @@ describe('a session between two peers', () => {
     assert.equal(await atD.closed, 'invalid control message: unknown kind 9')
   })
 
-  it('ends when the other end talks too much', async () => {
+  it('ends when the other end exceeds the rate limit', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start({ limits: { controlPerSecond: 10 } }))
     const atB = new Recorder()
     a.start(new Recorder())
@@ -212,12 +213,12 @@ describe('a session between two peers', () => {
     assert.equal(atB.controls.length, 20)
   })
 
-  it('is refused by both ends when they differ, each naming the field and both values', async () => {
+  it('is refused by both ends if they are incompatible, each reporting the field and both values', async () => {
     const other = { ...hello, fields: [hello.fields[0], ['batch', '256'] as [string, string]] }
     const [one, two] = [await peers.start(), await peers.start({ hello: other })]
     let sessions = 0
     two.onSession(() => sessions++)
-    await assert.rejects(one.open(targetOf(two), soon()), (error: IncompatiblePeerError) => {
+    await assert.rejects(one.open(targetOf(two), timeout()), (error: IncompatiblePeerError) => {
       assert.ok(error instanceof IncompatiblePeerError)
       const line = `peer ${two.id} has batch 256, this peer 512: start both with the same --batch`
       assert.equal(error.message, line)
@@ -228,27 +229,27 @@ describe('a session between two peers', () => {
     assert.equal(sessions, 0)
   })
 
-  it('is not opened by a peer that says garbage, or nothing, instead of hello', async () => {
+  it('is not opened by a peer that sends garbage or no hello', async () => {
     const options = { transports: [tcp()], connectionEncrypters: [noise()], streamMuxers: [yamux()] }
     const stranger = await createLibp2p({ ...options, addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] } })
     try {
       const peer = await peers.start({ limits: { helloTimeoutMs: 300 } })
       await assert.rejects(
-        peer.open({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
-        /does not speak \/admb\/edge\/1/
+        peer.open({ addresses: stranger.getMultiaddrs().map(String) }, timeout()),
+        /does not support \/admb\/edge\/1/
       )
       const address = multiaddr(peer.addresses[0])
       const silent = await stranger.dialProtocol(address, '/admb/edge/1')
       await new Promise(resolve => silent.addEventListener('close', resolve))
-      assert.ok(peers.logs.some(line => line.includes('said no hello within 300 ms')))
+      assert.ok(peers.logs.some(line => line.includes('sent no hello within 300 ms')))
       const garbage = await stranger.dialProtocol(address, '/admb/edge/1')
       const ended = new Promise(resolve => garbage.addEventListener('close', resolve))
       garbage.send(pattern(1000, 7))
       await until(() => peers.logs.some(line => line.includes('unknown chunk header')))
       await ended
       await assert.rejects(
-        peer.connect({ addresses: stranger.getMultiaddrs().map(String) }, soon()),
-        /is not wanted here \(banned/
+        peer.connect({ addresses: stranger.getMultiaddrs().map(String) }, timeout()),
+        /is denied \(banned/
       )
     } finally {
       await stranger.stop()

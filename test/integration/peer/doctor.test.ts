@@ -51,6 +51,6 @@ describe('admb doctor --peer', function () {
   it('says what is no address', async () => {
     const { code, stderr } = await doctor('--peer', 'localhost:4280')
     assert.equal(code, 1)
-    assert.match(stderr, /^admb: "localhost:4280" is no TCP multiaddress: write it like/)
+    assert.match(stderr, /^admb: "localhost:4280" is not a TCP multiaddress: write it like/)
   })
 })

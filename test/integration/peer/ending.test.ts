@@ -140,7 +140,7 @@ describe('a peer ends', function () {
     clearTimeout(timer)
     assert.equal(code, 1, complaint)
     const lines = complaint.trim().split('\n')
-    assert.match(lines.at(-1) as string, /^admb: cannot write the state in .*: free some space or mend its permissions/)
+    assert.match(lines.at(-1) as string, /^admb: cannot write the state in .*: free some space or fix its permissions/)
   })
 
   it('at once where its state is in use, damaged, not its own, or another model’s', async () => {
@@ -158,10 +158,10 @@ describe('a peer ends', function () {
     await one.end()
     await refused(/batch 128 stored, 64 given/, '--dir', state, '--batch', '64')
     await writeFile(join(state, 'db', 'CURRENT'), 'nonsense')
-    await refused(/the state in .* is damaged or not admb's/, '--dir', state)
+    await refused(/the state in .* is damaged or not from admb/, '--dir', state)
     await mkdir(join(dir, 'home'))
     await writeFile(join(dir, 'home', 'thesis.txt'), '')
-    await refused(/holds thesis\.txt but no admb\.json/, '--dir', join(dir, 'home'))
+    await refused(/contains thesis\.txt but no admb\.json/, '--dir', join(dir, 'home'))
     await refused(/cannot write the state in/, '--dir', join(dir, 'home', 'thesis.txt', 'state'))
     await rm(state, { recursive: true })
     await refused(/no such file: check the path/, '--data', join(dir, 'missing.svm'), ...libsvm)

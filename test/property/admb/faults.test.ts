@@ -1,14 +1,14 @@
 /**
- * The properties of ADMB under loss, duplication, reordering, delay, crash, restart, rewiring (also through cycles), and
- * sessions that one end loses before the other: schedules of all of these are generated, run on real nodes, and shrunk.
+ * Properties of ADMB under loss, duplication, reordering, delay, crash, restart, rewiring (including cycles), and sessions that
+ * one end loses before the other. Schedules of these faults are generated, run on real nodes, and shrunk.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { compareIds, formatId, nextPredictor } from '../../../src/admb/index.js'
-import { type Coming, type Link, total, World } from '../../support/admb-network.js'
+import { type Delivery, type Link, total, World } from '../../support/admb-network.js'
 import { toy } from '../../support/toy.js'
 
-const COMING: readonly Coming[] = ['whole', 'blocks', 'blocks', 'revoked']
+const DELIVERIES: readonly Delivery[] = ['whole', 'blocks', 'blocks', 'revoked']
 const RUNS = Number(process.env.ADMB_RUNS ?? 6000)
 
 type Action = readonly [kind: Kind, x: number, y: number]
@@ -64,7 +64,7 @@ function perform(world: World, [kind, x, y]: Action): void {
   const side = (y % 2) as 0 | 1
   switch (kind) {
     case 'input':
-      world.input(x % n, COMING[y % COMING.length])
+      world.input(x % n, DELIVERIES[y % DELIVERIES.length])
       return
     case 'tick':
       world.tick(x % n)
@@ -94,7 +94,7 @@ function perform(world: World, [kind, x, y]: Action): void {
       if (link) world.deliver(link, side, y >> 1, true)
       return
     case 'drop':
-      if (link) link.bags[side].shift()
+      if (link) link.inFlight[side].shift()
       return
     case 'cut':
       if (link) world.cut(link, side)
@@ -104,44 +104,44 @@ function perform(world: World, [kind, x, y]: Action): void {
   }
 }
 
-/** One end ticks, says what it has to say, and the other end hears the newest of it; older frames stay on their way. */
+/** One end ticks and sends a frame, and the newest frame is delivered; older ones stay in flight. */
 function exchange(world: World, link: Link, side: 0 | 1): void {
   world.tick(link.ends[side])
   world.send(link, side)
   const other = (1 - side) as 0 | 1
-  world.deliver(link, other, link.bags[other].length - 1, false)
+  world.deliver(link, other, link.inFlight[other].length - 1, false)
 }
 
-/** One end says all that it has to say, and everything on its way arrives in order. */
+/** One end sends all its frames, and everything in flight is delivered in order. */
 function catchUp(world: World, link: Link, side: 0 | 1): void {
   while (world.send(link, side)) {}
   const other = (1 - side) as 0 | 1
-  while (link.bags[other].length > 0) world.deliver(link, other, 0, false)
+  while (link.inFlight[other].length > 0) world.deliver(link, other, 0, false)
 }
 
-/** Faults end: all links go, a tree in the order of the hosts comes up. */
+/** Ends the faults: removes all links and connects the hosts as a tree. */
 function heal(world: World): void {
   for (const link of [...world.links.values()]) for (const side of [0, 1] as const) world.cut(link, side)
-  for (let h = 1; h < world.hosts.length; h++) world.connect(h, world.taken.length % h)
+  for (let h = 1; h < world.hosts.length; h++) world.connect(h, world.inputs.length % h)
   for (let r = 0; r < 40; r++) world.round()
 }
 
 describe('ADMB under generated faults', () => {
-  it(`keeps its properties in ${RUNS} schedules and agrees once faults stop`, function () {
+  it(`keeps its properties in ${RUNS} schedules and converges once faults stop`, function () {
     this.timeout(300_000)
     fc.assert(
       fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, fragmentBytes, schedule }) => {
         const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, fragmentBytes })
-        const names = world.hosts.map(host => ({ incarnation: host.incarnation, name: host.node.predictor.id }))
+        const ids = world.hosts.map(host => ({ incarnation: host.incarnation, id: host.node.predictor.id }))
         for (const step of schedule) {
           perform(world, step)
           world.hosts.forEach((host, h) => {
-            // Property 2: within an incarnation names only improve.
+            // Property 2: within an incarnation, predictor ids only improve.
             const { id } = host.node.predictor
-            if (names[h].incarnation === host.incarnation) {
-              assert.ok(compareIds(id, names[h].name) >= 0, `${formatId(names[h].name)} became ${formatId(id)}`)
+            if (ids[h].incarnation === host.incarnation) {
+              assert.ok(compareIds(id, ids[h].id) >= 0, `${formatId(ids[h].id)} became ${formatId(id)}`)
             }
-            names[h] = { incarnation: host.incarnation, name: id }
+            ids[h] = { incarnation: host.incarnation, id }
           })
         }
         heal(world)
@@ -150,9 +150,9 @@ describe('ADMB under generated faults', () => {
         const live = world.hosts.reduce((sum, host) => sum + host.node.ownGradients, 0)
         for (const { node } of world.hosts) {
           assert.equal(formatId(node.predictor.id), formatId(best.id), 'no agreement')
-          assert.equal(node.gradients, live, 'not every live gradient is in every total')
+          assert.equal(node.gradients, live, 'some live gradients are missing in a total')
         }
-        assert.ok(live < batch, 'a full batch is left unused')
+        assert.ok(live < batch, 'a full batch was not used')
         // Property 10: lineage.
         const ancestry = world.ancestry(best)
         assert.equal(ancestry.length, best.id.updates)
@@ -175,21 +175,21 @@ describe('ADMB under generated faults', () => {
     )
   })
 
-  it('lets the count held for an edge never fall for one predictor while the tree stands', function () {
+  it('never decreases the count held for an edge and predictor while the tree is static', function () {
     this.timeout(300_000)
-    const standing: readonly Kind[] = ['connect', 'cut', 'crash']
+    const rewiring: readonly Kind[] = ['connect', 'cut', 'crash']
     fc.assert(
       fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, fragmentBytes, schedule }) => {
         const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, fragmentBytes })
         for (let h = 1; h < nodes; h++) world.connect(h, (h * labels[0].charCodeAt(0)) % h)
         const counts = new Map<string, number>()
         for (const step of schedule) {
-          if (standing.includes(step[0])) continue
+          if (rewiring.includes(step[0])) continue
           perform(world, step)
           world.hosts.forEach(({ node, origin }) => {
             for (const { number } of world.links.values()) {
               const key = `${origin} ${number} ${formatId(node.predictor.id)}`
-              const count = node.held(number)?.count ?? 0
+              const count = node.neighbourSum(number)?.count ?? 0
               assert.ok(count >= (counts.get(key) ?? 0), `${key}: ${counts.get(key)} became ${count}`)
               counts.set(key, count)
             }
@@ -200,7 +200,7 @@ describe('ADMB under generated faults', () => {
     )
   })
 
-  it('wastes no gradient with unlimited carry-over while nobody crashes', function () {
+  it('uses every gradient with unlimited carry-over if no node crashes', function () {
     this.timeout(300_000)
     fc.assert(
       fc.property(scenario, ({ nodes, labels, batch, pushBytes, fragmentBytes, schedule }) => {
@@ -208,7 +208,7 @@ describe('ADMB under generated faults', () => {
         for (const step of schedule) if (step[0] !== 'crash') perform(world, step)
         heal(world)
         const { node } = world.hosts[0]
-        assert.equal(total(node.predictor.parameters[0]) + node.gradients, world.taken.length)
+        assert.equal(total(node.predictor.parameters[0]) + node.gradients, world.inputs.length)
       }),
       { numRuns: Math.ceil(RUNS / 3) }
     )

@@ -1,6 +1,6 @@
 /**
- * Frames in parts: what large models do, here with small ones. Nothing that a frame in parts brings may differ from what the same
- * frame brings whole, and until the frame itself is there, its parts change nothing.
+ * Fragmented frames, which large models use, here with small models. A fragmented frame must have the same effect as a whole one,
+ * and its fragments must have no effect before the frame arrives.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -11,14 +11,14 @@ import { addToyGradient } from '../../support/toy.js'
 const state = ({ hosts }: World) =>
   hosts.map(({ node }) => [formatId(node.predictor.id), node.predictor.id.digest, node.gradients, node.ownGradients])
 
-describe('frames in parts', () => {
-  it('bring every node to what whole frames bring it to, whether gradients come block by block or not', function () {
+describe('fragmented frames', () => {
+  it('have the same effect as whole frames, whether gradients are streamed or not', function () {
     this.timeout(120_000)
     const inputs = fc.array(fc.tuple(fc.nat(4), fc.boolean()), { minLength: 10, maxLength: 120 })
     const tree = fc.tuple(fc.constant(0), fc.nat(1), fc.nat(2), fc.nat(3))
     const batches = fc.integer({ min: 2, max: 30 })
     const sizes = fc.constantFrom(0, 60, 1100)
-    let early = 0
+    let streamed = 0
     fc.assert(
       fc.property(
         inputs,
@@ -36,7 +36,7 @@ describe('frames in parts', () => {
           for (const [h, isRoundOver] of steps) {
             worlds[0].input(h)
             worlds[1].input(h, 'blocks', false)
-            for (const link of worlds[1].links.values()) for (const bag of link.bags) early += bag.length
+            for (const link of worlds[1].links.values()) for (const bag of link.inFlight) streamed += bag.length
             for (const world of worlds) {
               world.flush()
               if (isRoundOver) world.round()
@@ -47,10 +47,10 @@ describe('frames in parts', () => {
       ),
       { numRuns: 300 }
     )
-    assert.ok(early > 500, `only ${early} parts left early`)
+    assert.ok(streamed > 500, `only ${streamed} fragments were streamed`)
   })
 
-  it('leave while the gradient is still being added, and count when the frame itself has come', () => {
+  it('are streamed while the gradient is being added, and take effect when the frame arrives', () => {
     for (const [batch, fills] of [
       [10, false],
       [3, true]
@@ -61,12 +61,12 @@ describe('frames in parts', () => {
       for (let i = 0; i < 2; i++) world.input(0)
       world.round()
       const [a, b] = world.hosts.map(({ node }) => node)
-      a.begin(1, [link.number], true)
+      a.startStreaming(1, [link.number], true)
       addToyGradient(a.accumulator, 2)
-      const parts = [2, 1, 0].flatMap(block => a.ready(block))
-      assert.equal(parts.length, 3)
+      const fragments = [2, 1, 0].flatMap(block => a.blockReady(block))
+      assert.equal(fragments.length, 3)
       const before = formatId(b.predictor.id)
-      for (const { bytes } of parts) b.receive(link.number, bytes)
+      for (const { bytes } of fragments) b.receive(link.number, bytes)
       assert.equal(b.gradients, 2)
       a.added(1)
       const frame = a.frame(link.number)
@@ -79,29 +79,29 @@ describe('frames in parts', () => {
     }
   })
 
-  it('are as if they were lost where one of them is, and the predictor comes all the same', () => {
+  it('have no effect if a fragment is lost, and the predictor arrives nevertheless', () => {
     for (let lost = 0; lost < 8; lost++) {
       const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9, fragmentBytes: 0 })
       for (let i = 0; i < 9; i++) world.input(0)
       const link = world.connect(0, 1)
       for (let sent = 0; world.send(link, 1) || world.send(link, 0); ) {
-        while (link.bags[0].length > 0) world.deliver(link, 0, 0, false)
-        if (link.bags[1].length > 0 && sent++ === lost) link.bags[1].pop()
-        while (link.bags[1].length > 0) world.deliver(link, 1, 0, false)
+        while (link.inFlight[0].length > 0) world.deliver(link, 0, 0, false)
+        if (link.inFlight[1].length > 0 && sent++ === lost) link.inFlight[1].pop()
+        while (link.inFlight[1].length > 0) world.deliver(link, 1, 0, false)
       }
       for (let r = 0; r < 20; r++) world.round()
       assert.deepEqual(state(world)[0].slice(0, 3), state(world)[1].slice(0, 3), `frame ${lost} lost`)
     }
   })
 
-  it('of a session that ended go with it', () => {
+  it('are dropped with their session', () => {
     const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9, fragmentBytes: 0 })
     for (let i = 0; i < 9; i++) world.input(0)
     const first = world.connect(0, 1)
     for (let i = 0; i < 3; i++) {
       world.send(first, 1)
       world.send(first, 0)
-      for (const side of [0, 1] as const) while (first.bags[side].length > 0) world.deliver(first, side, 0, false)
+      for (const side of [0, 1] as const) while (first.inFlight[side].length > 0) world.deliver(first, side, 0, false)
     }
     assert.equal(world.hosts[1].node.predictor.id.updates, 0)
     for (const side of [0, 1] as const) world.cut(first, side)

@@ -1,13 +1,13 @@
 /**
- * What ADMB promises when nothing fails: updates come as fast as Theorem 2 says, on every tree and for every labelling; an
- * isolated node goes on alone; stale coverage leaves after rewiring; and of a neighbour's sums only the latest matters.
+ * ADMB without faults: updates within the bound of Theorem 2 on every tree and labelling; an isolated node learns alone; stale
+ * coverage disappears after rewiring; only the latest sum of a neighbour matters.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { formatId, type Precedence } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
 
-/** parents[i] < i + 1 is the tree neighbour of node i + 1. */
+/** A random tree: parents[i] < i + 1 is a neighbour of node i + 1. */
 const tree = fc
   .integer({ min: 1, max: 9 })
   .chain(n => fc.tuple(...Array.from({ length: n }, (_, i) => fc.integer({ min: 0, max: i }))))
@@ -23,8 +23,8 @@ function diameter(parents: readonly number[]): number {
 }
 
 /**
- * Every node makes a first predictor of its own, then the tree comes up.
- * @returns inputs of the whole network until every node holds a second update
+ * Every node makes one update alone, then the tree is connected.
+ * @returns number of inputs until every node holds two updates
  */
 function inputsUntilSecond(
   origins: string[],
@@ -35,15 +35,15 @@ function inputsUntilSecond(
   const world = new World({ origins, batch, carry: 0, precedence, inputs: 16 * batch * origins.length })
   for (let h = 0; h < origins.length; h++) for (let i = 0; i < batch; i++) world.input(h)
   for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
-  const before = world.taken.length
+  const before = world.inputs.length
   while (world.hosts.some(({ node }) => node.predictor.id.updates < 2)) {
     for (let h = 0; h < origins.length; h++) world.input(h)
     world.round()
   }
-  return world.taken.length - before
+  return world.inputs.length - before
 }
 
-/** ν of Theorem 2 with T = 1 round and M = nodes inputs a round. */
+/** ν of Theorem 2 with T = 1 round and M = nodes inputs per round. */
 const bound = (batch: number, nodes: number, d: number) => batch + 2 * 3 * d * nodes
 
 describe('ADMB without faults', () => {
@@ -61,7 +61,7 @@ describe('ADMB without faults', () => {
     )
   })
 
-  it('brings the best number of updates to every node within the diameter (Lemma 1)', () => {
+  it('propagates the highest number of updates within the diameter (Lemma 1)', () => {
     fc.assert(
       fc.property(tree, fc.integer({ min: 1, max: 9 }), fc.nat(), (parents, updates, ahead) => {
         const nodes = parents.length + 1
@@ -76,7 +76,7 @@ describe('ADMB without faults', () => {
     )
   })
 
-  it('shares on the path 1-5-2 by origin, while by sender every node learns alone', () => {
+  it('shares gradients on the path 1-5-2 with precedence by origin, but not by sender', () => {
     const origins = ['1', '5', '2']
     const byOrigin = inputsUntilSecond(origins, [0, 1], 200, 'origin')
     const bySender = inputsUntilSecond(origins, [0, 1], 200, 'sender')
@@ -84,7 +84,7 @@ describe('ADMB without faults', () => {
     assert.ok(bySender >= 2.8 * 200, `${bySender} inputs by sender`)
   })
 
-  it('lets an isolated node update at every b-th of its own inputs', () => {
+  it('updates an isolated node at every b-th input', () => {
     const world = new World({ origins: ['a'], batch: 7, carry: 5 })
     for (let i = 1; i <= 70; i++) {
       world.input(0)
@@ -93,7 +93,7 @@ describe('ADMB without faults', () => {
     }
   })
 
-  it('forgets the coverage of a lost neighbour within the diameter', () => {
+  it('drops the coverage of a lost neighbour within the diameter', () => {
     const world = new World({ origins: ['a', 'b', 'c', 'd', 'e'], batch: 100, carry: 0 })
     const links = [1, 2, 3, 4].map(h => world.connect(h, h - 1))
     for (let h = 0; h < 5; h++) world.input(h)
@@ -106,7 +106,7 @@ describe('ADMB without faults', () => {
     assert.equal(world.hosts[4].node.gradients, 1)
   })
 
-  it('falls silent when there is nothing new to say', () => {
+  it('sends nothing when nothing changes', () => {
     const world = new World({ origins: ['a', 'b', 'c'], batch: 10, carry: 5 })
     const links = [world.connect(1, 0), world.connect(2, 1)]
     for (let i = 0; i < 25; i++) world.input(i % 3)
@@ -117,12 +117,12 @@ describe('ADMB without faults', () => {
     }
   })
 
-  it('comes together where the first frames of both ends were lost, and falls silent', () => {
+  it('converges if the first frames of both ends are lost, and then sends nothing', () => {
     for (const survivor of [undefined, 0, 1]) {
       const world = new World({ origins: ['a', 'b'], batch: 10, carry: 5 })
       const link = world.connect(0, 1)
       for (const side of [0, 1] as const) world.send(link, side)
-      for (const side of [0, 1] as const) if (side !== survivor) link.bags[side].pop()
+      for (const side of [0, 1] as const) if (side !== survivor) link.inFlight[side].pop()
       for (let i = 0; i < 13; i++) world.input(i % 2)
       for (let r = 0; r < 20; r++) world.round()
       const [a, b] = world.hosts.map(({ node }) => node)
@@ -135,7 +135,7 @@ describe('ADMB without faults', () => {
     }
   })
 
-  it('needs only the latest of the sums on an edge', () => {
+  it('needs only the latest sum of an edge', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()), { maxLength: 20 }), steps => {
         const every = new World({ origins: ['a', 'b'], batch: 1000, carry: 0 })
@@ -148,7 +148,7 @@ describe('ADMB without faults', () => {
             world.tick(0)
             world.send(link, 0)
             const lost = world === latest && !delivered && s < steps.length - 1
-            if (lost) link.bags[1].pop()
+            if (lost) link.inFlight[1].pop()
             else world.deliver(link, 1, 0, false)
           })
         }

@@ -4,7 +4,7 @@ import { StreamCipher } from '../../../src/network/stream-cipher.js'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'))
 
-// The test vector `stream3` of NaCl.
+// Test vector `stream3` of NaCl.
 const key = hex('1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389')
 const nonce = hex('69696ee955b62b73cd62bda875fc73d68219e0036b7a0b37')
 const keyStream = 'eea6a7251c1e72916d11c2cb214d3c252539121d8e234e652d651fa4c8cff880'
@@ -15,7 +15,7 @@ describe('the cipher of a network key', () => {
     assert.equal(Buffer.from(output).toString('hex'), keyStream)
   })
 
-  it('gives the same bytes however they are divided', () => {
+  it('yields the same bytes however the input is divided', () => {
     const lengths = fc.array(fc.oneof(fc.nat(70), fc.nat(1000)), { maxLength: 20 })
     fc.assert(
       fc.property(lengths, lengths => {

@@ -1,6 +1,6 @@
 /**
- * The overlay's invariants under generated faults. Safety is checked by the network after every event; here the faults
- * stop, and one tree must form, come to rest, and be as shallow as can be. `OVERLAY_RUNS` sets the number of runs (default 1000).
+ * The overlay's invariants under generated faults. The network checks safety after every event; after the faults, one static tree
+ * of minimum height must form. `OVERLAY_RUNS` sets the number of runs (default 1000).
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -38,8 +38,8 @@ const options = fc.record({
   discovery: fc.constant('gossip' as const)
 })
 
-/** Runs until `formed` has held, and nothing changed, for 30 s; answers whether that came within ten minutes. */
-function comesToRest(network: OverlayNetwork, formed = () => network.isOneTree()): boolean {
+/** Runs until `formed` has been true without any change for 30 s. Returns false after ten minutes. */
+function stabilizes(network: OverlayNetwork, formed = () => network.isOneTree()): boolean {
   const begin = network.now
   while (network.now < begin + 600_000 && network.violation === undefined) {
     network.run(5000)
@@ -48,8 +48,8 @@ function comesToRest(network: OverlayNetwork, formed = () => network.isOneTree()
   return false
 }
 
-/** The least height of a tree of n nodes with at most `degree` − 1 children each. */
-function leastHeight(n: number, degree: number): number {
+/** Minimum height of a tree of n nodes with at most `degree` − 1 children each. */
+function minimumHeight(n: number, degree: number): number {
   let height = 0
   for (let level = 1, room = 1; room < n; height++) {
     level *= degree - 1
@@ -72,17 +72,17 @@ function start(setup: NetworkOptions, schedule: readonly Fault[]): OverlayNetwor
 describe('overlay under faults', function () {
   this.timeout(300_000)
 
-  it('is always a bounded-degree forest, and one shallow tree at rest once faults stop', () => {
+  it('is always a bounded-degree forest, and becomes one static tree of minimum height once faults stop', () => {
     let events = 0
     let accepts = 0
     const property = fc.property(options, faults, (setup, schedule) => {
       const network = start(setup, schedule)
       network.apply({ kind: 'heal', after: 0 })
       if (network.alive.length === 0) return
-      const settled = comesToRest(network)
+      const isStable = stabilizes(network)
       assert.equal(network.violation, undefined)
-      assert.ok(settled, `not one tree at rest after ${network.now} ms`)
-      assert.equal(network.height(), leastHeight(network.alive.length, setup.degree), 'height')
+      assert.ok(isStable, `no static tree after ${network.now} ms`)
+      assert.equal(network.height(), minimumHeight(network.alive.length, setup.degree), 'height')
       events += network.messages
       accepts += network.accepts
     })
@@ -90,7 +90,7 @@ describe('overlay under faults', function () {
     console.log(`      ${RUNS} runs, ${events} messages, ${accepts} joins`)
   })
 
-  it('brings 200 nodes to the least diameter possible', () => {
+  it('reaches the minimum diameter with 200 nodes', () => {
     const network = new OverlayNetwork({
       seed: 3,
       nodes: 200,
@@ -100,7 +100,7 @@ describe('overlay under faults', function () {
       spread: 5000,
       discovery: 'gossip'
     })
-    assert.ok(comesToRest(network))
+    assert.ok(stabilizes(network))
     assert.equal(network.violation, undefined)
     assert.equal(network.diameter(), 10)
   })
@@ -111,24 +111,24 @@ describe('overlay under faults', function () {
       network.apply({ kind: 'heal', after: 0 })
       network.apply({ kind: 'partition', after: 0, sides, oneWay: false })
       const halves = [network.side(sides, 0), network.side(sides, 1)].filter(half => half.length > 0)
-      const settled = comesToRest(network, () => halves.every(half => network.isOneTree(half)))
+      const isStable = stabilizes(network, () => halves.every(half => network.isOneTree(half)))
       assert.equal(network.violation, undefined)
-      assert.ok(settled, `no trees of ${halves.map(half => half.length).join(' and ')} nodes`)
+      assert.ok(isStable, `no trees of ${halves.map(half => half.length).join(' and ')} nodes`)
     })
     fc.assert(property, { numRuns: Math.ceil(RUNS / 4) })
   })
 
-  it('needs no gossip to join, only somebody to ask', () => {
+  it('joins without gossip if a candidate is known', () => {
     const property = fc.property(options, setup => {
       const network = new OverlayNetwork({ ...setup, discovery: 'candidates' })
-      assert.ok(comesToRest(network), 'no tree')
+      assert.ok(stabilizes(network), 'no tree')
       assert.equal(network.violation, undefined)
     })
     fc.assert(property, { numRuns: Math.ceil(RUNS / 8) })
   })
 
   it('finds the cycles that arise without the freeze', () => {
-    // A fixed seed: cycles are rare even then (1 in 100 such schedules), and the point is that they are seen.
+    // Fixed seed: cycles are rare even without the freeze (1 in 100 schedules), and the test must detect one.
     const mutant = fc.property(options, faults, (setup, schedule) => {
       start({ ...setup, nodes: MAX_NODES, degree: 3, latency: 400, withoutFreeze: true }, schedule)
     })

@@ -12,7 +12,11 @@ import { mutantOf, removeMutants } from '../../support/mutants.js'
 
 /** A node keeps on counting what came over a session that ended. */
 const NO_ECHO_CHECK = [
-  { file: 'src/admb/sums.js', from: '!this.#apart && segmentsOf(neighbourSum.coverage, this.#self) > 0', to: 'false' }
+  {
+    file: 'src/admb/neighbour-sums.js',
+    from: '!this.#areDisjoint && segmentsOf(neighbourSum.coverage, this.#self) > 0',
+    to: 'false'
+  }
 ]
 
 describe('fuzzing', function () {

@@ -1,16 +1,16 @@
 /**
- * Every repair that makes ADMB true on real networks, switched off: the fuzzer must find what goes wrong then. A checker that
- * cannot fail proves nothing, and a repair that nobody misses is not needed.
+ * Mutation test: each extension that ADMB needs on real networks is disabled in turn, and the fuzzer must find a violation. This
+ * shows that the checkers can fail, and that every extension is needed.
  */
 import assert from 'node:assert/strict'
 import { type Change, mutantOf, removeMutants } from '../../support/mutants.js'
 
-const MOST_RUNS = 5000
+const MAX_RUNS = 5000
 
 interface Mutant {
   readonly without: string
   readonly changes: readonly Change[]
-  /** Properties one of which must be seen to break. */
+  /** Properties, one of which must be violated. */
   readonly breaks: readonly string[]
 }
 
@@ -20,9 +20,9 @@ const REPLAY: Change = {
   to: 'nextPredictor(parent, { sum: batch.sum, count: batch.count + 1 }, id, this.#recipe)'
 }
 
-const REPAIRS: readonly Mutant[] = [
+const EXTENSIONS: readonly Mutant[] = [
   {
-    without: 'precedence by origin (the sender’s index decides)',
+    without: 'precedence by origin (the sender decides instead)',
     changes: [
       {
         file: 'src/admb/predictor-id.js',
@@ -33,7 +33,7 @@ const REPAIRS: readonly Mutant[] = [
     breaks: ['monotone', 'quiescence', 'progress']
   },
   {
-    without: 'identity by name (equally many updates are the same predictor)',
+    without: 'identity by predictor id (equally many updates are the same predictor)',
     changes: [
       {
         file: 'src/admb/predictor-id.js',
@@ -44,12 +44,12 @@ const REPAIRS: readonly Mutant[] = [
     breaks: ['purity']
   },
   {
-    without: 'replay of the very step that its maker took',
+    without: 'exact replay of a step',
     changes: [REPLAY],
     breaks: ['acceptance']
   },
   {
-    without: 'the digest of what a step is replayed to',
+    without: 'the digest check of replayed steps',
     changes: [
       REPLAY,
       { file: 'src/admb/current-predictor.js', from: 'if (predictor.id.digest !== id.digest)', to: 'if (false)' }
@@ -57,23 +57,23 @@ const REPAIRS: readonly Mutant[] = [
     breaks: ['identity']
   },
   {
-    without: 'incarnations (a restarted node is who it was)',
+    without: 'incarnations (a restarted node keeps its identity)',
     changes: [{ file: 'sim/algorithms/admb.js', from: 'site.incarnation++;', to: 'site.incarnation += 0;' }],
     breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size', 'conservation']
   },
   {
     without: 'disjoint coverages',
     changes: [
-      { file: 'src/admb/coverage.js', from: '!covered(b).some(contributor => theirs.has(contributor))', to: 'true' }
+      { file: 'src/admb/coverage.js', from: '!covered(b).some(contributor => coveredByA.has(contributor))', to: 'true' }
     ],
     breaks: ['purity', 'acceptance']
   },
   {
-    without: 'the look for own gradients in a sum',
+    without: 'the check for own gradients in a sum',
     changes: [
       {
-        file: 'src/admb/sums.js',
-        from: '!this.#apart && segmentsOf(neighbourSum.coverage, this.#self) > 0',
+        file: 'src/admb/neighbour-sums.js',
+        from: '!this.#areDisjoint && segmentsOf(neighbourSum.coverage, this.#self) > 0',
         to: 'false'
       }
     ],
@@ -90,39 +90,39 @@ const REPAIRS: readonly Mutant[] = [
     breaks: ['idempotence']
   },
   {
-    without: 'forwarding at once (predictors wait for the next tick)',
+    without: 'immediate forwarding (predictors wait for the next tick)',
     changes: [
       { file: 'src/admb/frame-sender.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
       {
         file: 'src/admb/node.js',
-        from: 'edge.ackDue = edge.owesAck;',
-        to: 'edge.ackDue = edge.owesAck || this.#outbox.mustPush(edge);'
+        from: 'edge.ackDue = edge.ackPending;',
+        to: 'edge.ackDue = edge.ackPending || this.#outbox.mustPush(edge);'
       }
     ],
     breaks: ['progress']
   },
   {
-    without: 'the prefix of segments that a lineage has used',
+    without: 'the prefix of segments used by a lineage',
     changes: [{ file: 'src/admb/ledger.js', from: 'i < used', to: 'i < 0' }],
     breaks: ['purity', 'conservation']
   },
   {
-    without: 'transfers (parts of one frame are taken for those of another)',
+    without: 'transfer numbers (fragments of different frames are mixed)',
     changes: [{ file: 'src/admb/fragments.js', from: 'if (transfer > this.#transfer)', to: 'if (false)' }],
     breaks: ['acceptance', 'purity']
   },
   {
-    without: 'the wait of a frame for its parts',
+    without: 'the wait of a frame for its fragments',
     changes: [{ file: 'src/admb/edge.js', from: 'this.deferred = frame;', to: '' }],
     breaks: ['quiescence', 'idempotence']
   }
 ]
 
-/** Defects for the properties that no repair above is for. */
+/** Defects that violate the remaining properties. */
 const DEFECTS: readonly Mutant[] = [
   {
-    without: 'a second greeting where the first was lost',
-    changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.greetBackoff.due(period))', to: 'if (false)' }],
+    without: 'repeated announcements',
+    changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
     breaks: ['quiescence']
   },
   {
@@ -148,12 +148,12 @@ const DEFECTS: readonly Mutant[] = [
     breaks: ['lineage']
   },
   {
-    without: 'some of the sums that it should pass on',
+    without: 'some of the sums that it must forward',
     changes: [
       {
-        file: 'src/admb/sums.js',
-        from: 'if (this.#apart) return held;',
-        to: 'if (this.#apart) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
+        file: 'src/admb/neighbour-sums.js',
+        from: 'if (this.#areDisjoint) return held;',
+        to: 'if (this.#areDisjoint) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
       }
     ],
     breaks: ['quiescence', 'edge monotone']
@@ -164,23 +164,23 @@ describe('the fuzzer', function () {
   this.timeout(300_000)
   after(removeMutants)
 
-  const all = [...REPAIRS, ...DEFECTS]
+  const all = [...EXTENSIONS, ...DEFECTS]
   all.forEach(({ without, changes, breaks }, number) => {
-    it(`misses ${without}`, async () => {
+    it(`finds a violation without ${without}`, async () => {
       const { fuzz } = await mutantOf(`${number}`, changes)
-      const seen: string[] = []
+      const found: string[] = []
       let total = 0
-      // Another property may break first: then the search goes on with another seed.
-      for (let seed = 1; total < MOST_RUNS; seed++) {
-        const { runs, violations } = fuzz(MOST_RUNS - total, seed, { shrink: false })
+      // If another property is violated first, the search continues with another seed.
+      for (let seed = 1; total < MAX_RUNS; seed++) {
+        const { runs, violations } = fuzz(MAX_RUNS - total, seed, { shrink: false })
         total += runs
-        seen.push(...violations.map(({ property }) => property))
-        if (breaks.includes(seen.at(-1)?.split(':')[0] ?? '')) {
-          console.log(`        after ${total} runs: ${seen.at(-1)}`)
+        found.push(...violations.map(({ property }) => property))
+        if (breaks.includes(found.at(-1)?.split(':')[0] ?? '')) {
+          console.log(`        after ${total} runs: ${found.at(-1)}`)
           return
         }
       }
-      assert.fail(seen.length === 0 ? `nothing found in ${total} runs` : `found only: ${seen.slice(0, 5).join('; ')}`)
+      assert.fail(found.length === 0 ? `no violation in ${total} runs` : `found only: ${found.slice(0, 5).join('; ')}`)
     })
   })
 })

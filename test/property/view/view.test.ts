@@ -1,14 +1,14 @@
-/** Whatever is heard and whenever, a view stays bounded and consistent. */
+/** A network view stays bounded and consistent for all statuses. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { Components, componentsOf, treeParts } from '../../../src/view/components.js'
+import { Components, componentsOf, treeComponents } from '../../../src/view/components.js'
 import { Curve, MAX_POINTS } from '../../../src/view/curve.js'
 import { Groups } from '../../../src/view/groups.js'
 import { NetworkView, RecentDigests } from '../../../src/view/index.js'
 import { PEERS, status } from '../../support/statuses.js'
 
 const peer = fc.constantFrom(...PEERS)
-const heard = fc.record({
+const statusOf = fc.record({
   id: peer,
   wait: fc.integer({ min: 0, max: 8000 }),
   started: fc.integer({ min: 1, max: 2 }),
@@ -19,10 +19,10 @@ const heard = fc.record({
   trail: fc.array(fc.constantFrom('0000000a', '0000000b', '0000000c'), { minLength: 1, maxLength: 2 })
 })
 
-describe('a network view, whatever it hears', () => {
-  it('can be followed: snapshot and updates come to the same table', () => {
+describe('a network view, for arbitrary statuses', () => {
+  it('yields the same table from a snapshot and updates as from a later snapshot', () => {
     fc.assert(
-      fc.property(fc.array(heard, { maxLength: 60 }), fc.nat(60), (statuses, join) => {
+      fc.property(fc.array(statusOf, { maxLength: 60 }), fc.nat(60), (statuses, join) => {
         const view = new NetworkView(PEERS[0])
         const rows = new Map<string, unknown>()
         const events = new Map<number, string>()
@@ -54,7 +54,7 @@ describe('a network view, whatever it hears', () => {
     )
   })
 
-  it('draws bounded curves that begin and end where the peer did, and never go back', () => {
+  it('keeps bounded, monotonic curves with the first and the last point', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(50), { minLength: 1, maxLength: 600 }), steps => {
         const curve = new Curve()
@@ -73,7 +73,7 @@ describe('a network view, whatever it hears', () => {
     )
   })
 
-  it('leaves what it can in common when it thins trails', () => {
+  it('samples trails of different peers alike', () => {
     fc.assert(
       fc.property(fc.integer({ min: 33, max: 120 }), fc.nat(100_000), (count, first) => {
         const trails = [new RecentDigests(), new RecentDigests()]
@@ -91,12 +91,12 @@ describe('a network view, whatever it hears', () => {
     )
   })
 
-  it('puts peers into one part exactly where a way of edges known at both ends leads', () => {
+  it('puts peers into one component exactly if a path of mutual edges connects them', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat(9)), { maxLength: 12 }), edges => {
         const peers = Array.from({ length: 10 }, (_, i) => ({ id: String(i), neighbours: [] as string[] }))
         for (const [a, b] of edges) peers[a].neighbours.push(String(b))
-        const parts = treeParts(peers)
+        const parts = treeComponents(peers)
         const reach = (from: number, seen = new Set([from])): Set<number> => {
           for (const to of peers[from].neighbours.map(Number)) {
             if (!seen.has(to) && peers[to].neighbours.includes(String(from))) reach(to, seen.add(to))
@@ -111,7 +111,7 @@ describe('a network view, whatever it hears', () => {
     )
   })
 
-  it('gives each group one number, and no number to two', () => {
+  it('assigns each group a unique number', () => {
     const follower = fc.record({
       held: fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 2 }),
       updates: fc.nat(9)

@@ -26,7 +26,7 @@ describe('errors', () => {
 
   it('are told in one line with their code', () => {
     const { line, exitCode } = explain(new MissingStateError('there'))
-    assert.match(line ?? '', /^there holds no admb state: .* \(ERR_STATE_MISSING\)$/)
+    assert.match(line ?? '', /^there contains no admb state: .* \(ERR_STATE_MISSING\)$/)
     assert.equal(exitCode, 1)
     const mistake = explain(
       new CommanderError(1, 'commander.unknownOption', "error: unknown option '--bacth'\n(--batch?)")

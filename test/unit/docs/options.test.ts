@@ -1,4 +1,4 @@
-/** Options in the documents: whatever `admb COMMAND --option` a page shows, the command has that option. */
+/** Every `admb COMMAND --option` in the documents exists. */
 import assert from 'node:assert/strict'
 import { Command } from 'commander'
 import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
@@ -9,7 +9,7 @@ before(async () => {
   for (const name of commandNames) await addCommand(program, name)
 })
 
-/** What is wrong with a command line; undefined for nothing. */
+/** The error in a command line, if any. */
 function fault(line: string): string | undefined {
   let command: Command = program
   let words = line.split(/\s+/)
@@ -17,7 +17,7 @@ function fault(line: string): string | undefined {
     command = found
     words = words.slice(1)
   }
-  // The completion of shells is made when it is asked for.
+  // Shell completion is registered on demand.
   if (words[0] === 'complete') return undefined
   if (command === program) return `admb ${line}: there is no such command`
   const options = new Set(command.options.map(({ long }) => long))
@@ -30,10 +30,10 @@ function subcommand(command: Command, name: string): Command | undefined {
 }
 
 describe('the documents', () => {
-  it('name commands and options that exist', () => {
-    const told = pages().flatMap(page => commandLines(page).map(line => [page, line] as const))
-    assert.ok(told.length > 60, `${told.length} commands`)
-    const faults = told.map(([page, line]) => [page, fault(line)]).filter(([, found]) => found !== undefined)
+  it('use commands and options that exist', () => {
+    const lines = pages().flatMap(page => commandLines(page).map(line => [page, line] as const))
+    assert.ok(lines.length > 60, `${lines.length} commands`)
+    const faults = lines.map(([page, line]) => [page, fault(line)]).filter(([, found]) => found !== undefined)
     assert.deepEqual(faults, [])
   })
 })

@@ -1,6 +1,6 @@
 /**
- * docs/protocol.md against the code: a reader and an update written from the page alone, sharing nothing with the codec, must
- * understand what a node writes and arrive at the same digest.
+ * docs/protocol.md against the code: a reader and an update implemented from the page alone, without the codec, must decode what a
+ * node writes and compute the same digest.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ import { createAveraging, createLearner, createRule, digest } from '../../../src
 const DIMENSION = 40
 const BATCH = 3
 
-/** The page's types. */
+/** The types of the page. */
 class Bytes {
   at = 0
   constructor(readonly bytes: Buffer) {}
@@ -43,15 +43,15 @@ class Bytes {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2
   }
 
-  /** Places and their segments, from 0 everywhere. */
+  /** Segments by dictionary index, from 0 everywhere. */
   runs(): Map<number, number> {
     const segments = new Map<number, number>()
-    let place = 0
+    let index = 0
     for (let count = this.uint(); count > 0; count--) {
-      place += this.uint()
+      index += this.uint()
       const length = this.uint()
       const change = this.step()
-      for (const end = place + length; place < end; place++) segments.set(place, change)
+      for (const end = index + length; index < end; index++) segments.set(index, change)
     }
     return segments
   }
@@ -68,34 +68,34 @@ class Bytes {
   }
 }
 
-interface Maker {
+interface Contributor {
   readonly origin: string
   readonly incarnation: number
 }
 
 class PageReader extends Bytes {
-  readonly contributors = new Map<number, Maker>()
+  readonly contributors = new Map<number, Contributor>()
 
   define(): void {
-    let place = this.uint()
+    let index = this.uint()
     for (let count = this.uint(); count > 0; count--) {
-      this.contributors.set(place++, { origin: this.text(), incarnation: this.uint() })
+      this.contributors.set(index++, { origin: this.text(), incarnation: this.uint() })
     }
   }
 
-  name() {
+  id() {
     const updates = this.uint()
-    const maker = updates > 0 ? (this.contributors.get(this.uint()) as Maker) : { origin: '', incarnation: 0 }
+    const maker = updates > 0 ? (this.contributors.get(this.uint()) as Contributor) : { origin: '', incarnation: 0 }
     return { updates, ...maker, digest: this.take(16).toString('hex') }
   }
 
   header() {
-    return { count: this.uint(), coverage: this.runs(), parent: this.name() }
+    return { count: this.uint(), coverage: this.runs(), parent: this.id() }
   }
 }
 
-/** Checks the last 4 bytes and cuts them off. */
-function unsealed(bytes: Uint8Array): Buffer {
+/** Checks and removes the checksum. */
+function withoutChecksum(bytes: Uint8Array): Buffer {
   const content = Buffer.from(bytes.subarray(0, bytes.length - 4))
   assert.equal(crc32(content), Buffer.from(bytes).readUInt32LE(content.length))
   return content
@@ -113,7 +113,7 @@ function pageDigest(parts: readonly (readonly number[])[]): string {
   return hash.digest('hex').slice(0, 32)
 }
 
-/** The page's update with its default rule and average. */
+/** The update of the page with default rule and average. */
 function pageUpdate(v: number, w: number[], average: number[], a: number[], sum: ArrayLike<number>, n: number): void {
   const gamma = (1 + 15) / (v + 1 + 15)
   for (let i = 0; i < w.length; i++) {
@@ -126,8 +126,8 @@ function pageUpdate(v: number, w: number[], average: number[], a: number[], sum:
   }
 }
 
-/** A node on its own that has made some updates, and the batches that it made them from. */
-function learned(updates: number): { node: AdmbNode; sums: Float32Array[] } {
+/** An isolated node after some updates, and their gradient sums. */
+function trained(updates: number): { node: AdmbNode; sums: Float32Array[] } {
   const learner = createLearner({ model: 'logistic', dimension: DIMENSION })
   const recipe = { rule: createRule(), averaging: createAveraging(), digest }
   const initial = startingPredictor(learner.initial(), recipe)
@@ -144,15 +144,15 @@ function learned(updates: number): { node: AdmbNode; sums: Float32Array[] } {
 }
 
 describe('docs/protocol.md', () => {
-  it('describes saved predictors, and how the next one comes about, to the last bit', () => {
-    const { node, sums } = learned(5)
-    const input = new PageReader(unsealed(node.save()))
+  it('specifies saved predictors and updates, bit by bit', () => {
+    const { node, sums } = trained(5)
+    const input = new PageReader(withoutChecksum(node.save()))
     assert.equal(input.byte(), 1)
     assert.equal(input.byte(), 2 | 16)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint()], [0, 1, 0, 0])
     input.define()
-    const name = input.name()
-    assert.deepEqual({ ...name }, node.predictor.id)
+    const id = input.id()
+    assert.deepEqual({ ...id }, node.predictor.id)
     const headers = Array.from({ length: input.uint() }, () => input.header())
     assert.deepEqual(
       headers.map(({ count, parent }) => [count, parent.updates]),
@@ -162,7 +162,7 @@ describe('docs/protocol.md', () => {
     for (const { coverage } of headers) assert.deepEqual([...coverage], [[self, 1]])
     const [w, average, state] = [input.block(), input.block(), input.block()]
     assert.equal(input.at, input.bytes.length)
-    assert.equal(pageDigest([w, average, state]), name.digest)
+    assert.equal(pageDigest([w, average, state]), id.digest)
 
     const [w2, average2, state2] = [w, average, state].map(block => block.map(() => 0))
     assert.equal(pageDigest([w2, average2, state2]), headers[4].parent.digest)
@@ -170,23 +170,23 @@ describe('docs/protocol.md', () => {
     assert.deepEqual([w2, average2, state2], [w, average, state])
   })
 
-  it('describes the frames of an edge', () => {
-    const { node } = learned(2)
+  it('specifies the frames of an edge', () => {
+    const { node } = trained(2)
     const read = () => {
-      const input = new PageReader(unsealed(node.frame(1) as Uint8Array))
+      const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
       assert.equal(input.byte(), 1)
       const flags = input.byte()
       const [session, sequence, received, heldSum] = [input.uint(), input.uint(), input.uint(), input.uint()]
       if (flags & 16) input.define()
-      return { input, flags, session, sequence, received, heldSum, name: input.name() }
+      return { input, flags, session, sequence, received, heldSum, name: input.id() }
     }
     node.connect(1, 9, 'other')
-    const greeting = read()
-    assert.deepEqual([greeting.flags, greeting.session, greeting.sequence], [16, 9, 1])
-    assert.deepEqual({ ...greeting.name }, node.predictor.id)
-    assert.equal(greeting.input.at, greeting.input.bytes.length)
+    const announcement = read()
+    assert.deepEqual([announcement.flags, announcement.session, announcement.sequence], [16, 9, 1])
+    assert.deepEqual({ ...announcement.name }, node.predictor.id)
+    assert.equal(announcement.input.at, announcement.input.bytes.length)
 
-    // The other end says that it holds the same predictor; then a sum follows at the next tick.
+    // The other end announces the same predictor; then a sum follows at the next tick.
     const other = new AdmbNode({
       ...{ rule: createRule(), averaging: createAveraging(), digest },
       ...{ self: 'other', incarnation: 1, layout: node.shapes.parameters, initial: node.predictor, batch: BATCH }
@@ -199,7 +199,7 @@ describe('docs/protocol.md', () => {
     const { input, flags, sequence, received } = read()
     assert.deepEqual([flags & 15, sequence, received], [8, 2, 1])
     assert.equal(input.uint(), 0)
-    const covered = [...input.runs()].map(([place, segments]) => [input.contributors.get(place)?.origin, segments])
+    const covered = [...input.runs()].map(([index, segments]) => [input.contributors.get(index)?.origin, segments])
     assert.deepEqual(covered, [['peer', 1]])
     assert.equal(input.uint(), 1)
     assert.deepEqual(
@@ -209,37 +209,37 @@ describe('docs/protocol.md', () => {
     assert.equal(input.at, input.bytes.length)
   })
 
-  it('describes parts', () => {
-    const { node } = learned(2)
+  it('specifies fragments', () => {
+    const { node } = trained(2)
     const recipe = { rule: createRule(), averaging: createAveraging(), digest }
     const options = { ...recipe, incarnation: 8, layout: node.shapes.parameters, batch: BATCH, fragmentBytes: 0 }
     const peer = new AdmbNode({ ...options, self: 'peer', initial: node.predictor })
-    const other = new AdmbNode({ ...options, self: 'other', initial: learned(0).node.predictor })
-    for (const end of [peer, other]) end.connect(1, 9, 'whoever')
+    const other = new AdmbNode({ ...options, self: 'other', initial: trained(0).node.predictor })
+    for (const end of [peer, other]) end.connect(1, 9, 'neighbour')
     other.receive(1, peer.frame(1) as Uint8Array)
     peer.receive(1, other.frame(1) as Uint8Array)
     const { parameters, average, state } = node.predictor
     for (const [vector, blocks] of [parameters, average, state].entries()) {
-      const part = new PageReader(unsealed(peer.frame(1) as Uint8Array))
-      assert.deepEqual([part.byte(), part.byte(), part.uint(), part.uint()], [1, 64, 9, 1])
-      assert.deepEqual([part.byte(), part.uint(), part.uint()], [vector, 0, 1])
-      assert.deepEqual(part.block(), [...blocks[0]])
-      assert.equal(part.at, part.bytes.length)
+      const fragment = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
+      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [1, 64, 9, 1])
+      assert.deepEqual([fragment.byte(), fragment.uint(), fragment.uint()], [vector, 0, 1])
+      assert.deepEqual(fragment.block(), [...blocks[0]])
+      assert.equal(fragment.at, fragment.bytes.length)
     }
-    const input = new PageReader(unsealed(peer.frame(1) as Uint8Array))
+    const input = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
     const [, flags] = [input.byte(), input.byte()]
     assert.equal(flags & ~16, 2 | 32)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint(), input.uint()], [9, 2, 1, 0, 1])
     if (flags & 16) input.define()
-    assert.equal(input.name().digest, node.predictor.id.digest)
+    assert.equal(input.id().digest, node.predictor.id.digest)
     assert.equal(input.uint(), 0)
     assert.equal(input.at, input.bytes.length)
   })
 
-  it('describes announcements', () => {
-    const { node } = learned(1)
+  it('specifies announcements', () => {
+    const { node } = trained(1)
     const { id } = node.predictor
-    const input = new Bytes(unsealed(encodeHead({ id, addresses: ['/ip4/127.0.0.1/tcp/1'] })))
+    const input = new Bytes(withoutChecksum(encodeHead({ id, addresses: ['/ip4/127.0.0.1/tcp/1'] })))
     assert.deepEqual([input.byte(), input.uint(), input.text(), input.uint()], [1, 1, 'peer', 7])
     assert.equal(input.take(16).toString('hex'), id.digest)
     assert.deepEqual([input.uint(), input.text()], [1, '/ip4/127.0.0.1/tcp/1'])

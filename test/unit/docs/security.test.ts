@@ -1,6 +1,6 @@
 /**
- * docs/security.md against the code, on what it says a malicious peer can do: whoever mends one of these has a page to mend. What such a peer
- * cannot do is the affair of the property tests.
+ * docs/security.md against the code: what a malicious peer can do. A fix for one of these must update the page. The property tests
+ * cover what such a peer cannot do.
  */
 import assert from 'node:assert/strict'
 import { ContributorTable } from '../../../src/admb/contributors.js'
@@ -17,23 +17,23 @@ function createNode(self: string): AdmbNode {
   return new AdmbNode({ ...RECIPE, self, incarnation: 1, layout: LEARNER.layout, initial, batch: BATCH, carry: 16 })
 }
 
-/** A predictor that nobody has learned, in somebody else's name. */
+/** A fabricated predictor with another peer as origin. */
 function forged(updates: number): Uint8Array {
   const parameters = [Float32Array.of(7, 7, 7, 7)]
   const state = SHAPES.state.blocks.map(({ length }) => new Float32Array(length))
-  const name = { updates, origin: 'honest', incarnation: 1, digest: digest([parameters, parameters, state]) }
-  const predictor = { id: name, parameters, average: parameters, state }
+  const id = { updates, origin: 'honest', incarnation: 1, digest: digest([parameters, parameters, state]) }
+  const predictor = { id, parameters, average: parameters, state }
   return encodeSaved({ predictor, lineage: [] }, SHAPES, new ContributorTable())
 }
 
-/** Learns an input whose gradient is 1 in its first place, or as large as said. */
+/** Learns an input whose gradient has the given first element. */
 function learn(node: AdmbNode, gradient = 1): void {
   node.accumulator[0][0] += gradient
   node.added(1)
 }
 
 describe('docs/security.md', () => {
-  it('is right that a predictor with more updates replaces any other, whoever made it up', () => {
+  it('is right that a fabricated predictor with more updates replaces any other', () => {
     const node = createNode('victim')
     for (let input = 0; input < 5 * BATCH; input++) learn(node)
     assert.equal(node.predictor.id.updates, 5)
@@ -42,14 +42,14 @@ describe('docs/security.md', () => {
     assert.equal(node.predictor.parameters[0][0], 7)
   })
 
-  it('is right that a number of updates near the largest ends learning', () => {
+  it('is right that a number of updates near the maximum ends learning', () => {
     const node = createNode('victim')
     node.offer(forged(Number.MAX_SAFE_INTEGER), 'mallory')
     for (let input = 0; input < BATCH; input++) learn(node)
     assert.throws(() => createNode('restarted').restore(node.save()), { code: 'ERR_BAD_FRAME' })
   })
 
-  it('is right that enormous gradients cost their sender the session and stop nobody', () => {
+  it('is right that enormous gradients close the session of their sender and stop no other peer', () => {
     const [mallory, victim, friend] = [createNode('mallory'), createNode('victim'), createNode('friend')]
     mallory.connect(1, 0, 'victim')
     victim.connect(1, 0, 'mallory')
@@ -64,20 +64,20 @@ describe('docs/security.md', () => {
       if (frames[2]) friend.receive(1, frames[2])
       if (frames[3]) victim.receive(2, frames[3])
     }
-    assert.ok(victim.held(1))
+    assert.ok(victim.neighbourSum(1))
     for (let input = 1; input < BATCH; input++) learn(victim)
     const refused = victim.takeEffects().filter(({ kind }) => kind === 'refused')
     assert.deepEqual(
       refused.map(effect => 'edge' in effect && effect.edge),
       [1]
     )
-    assert.equal(victim.held(1), undefined)
+    assert.equal(victim.neighbourSum(1), undefined)
     learn(victim)
     assert.equal(victim.predictor.id.updates, 1)
     assert.ok(Number.isFinite(victim.predictor.parameters[0][0]))
   })
 
-  it('is right that own gradients that are too large do stop a peer', () => {
+  it('is right that own gradients that overflow stop a peer', () => {
     const node = createNode('reckless')
     assert.throws(
       () => {

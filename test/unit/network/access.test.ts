@@ -3,33 +3,33 @@ import { AccessControl } from '../../../src/network/access.js'
 import { RateLimiter } from '../../../src/network/rate-limiter.js'
 
 describe('access control', () => {
-  it('doubles each ban, and forgets offences after a while', () => {
+  it('doubles each ban, and resets after a while', () => {
     let now = 0
     const access = new AccessControl(undefined, () => now)
-    assert.equal(access.denial('P'), undefined)
-    assert.equal(access.penalise('P', 'noise'), 1000)
-    assert.equal(access.denial('P'), 'banned for 1 s: noise')
-    assert.equal(access.denial('Q'), undefined)
+    assert.equal(access.denialReason('P'), undefined)
+    assert.equal(access.ban('P', 'noise'), 1000)
+    assert.equal(access.denialReason('P'), 'banned for 1 s: noise')
+    assert.equal(access.denialReason('Q'), undefined)
     now = 1000
-    assert.equal(access.denial('P'), undefined)
-    assert.equal(access.penalise('P', 'noise'), 2000)
-    for (let i = 0; i < 20; i++) access.penalise('P', 'noise')
-    assert.equal(access.penalise('P', 'noise'), 300_000)
+    assert.equal(access.denialReason('P'), undefined)
+    assert.equal(access.ban('P', 'noise'), 2000)
+    for (let i = 0; i < 20; i++) access.ban('P', 'noise')
+    assert.equal(access.ban('P', 'noise'), 300_000)
     now += 300_000 + 600_001
-    assert.equal(access.penalise('P', 'noise'), 1000)
+    assert.equal(access.ban('P', 'noise'), 1000)
   })
 
-  it('keeps out who is blocked or not on the list', () => {
+  it('denies peers that are blocked or not on the allow-list', () => {
     const access = new AccessControl(new Set(['P', 'Q']))
     access.block(new Set(['Q']))
-    assert.deepEqual(['P', 'Q', 'R'].map(access.denial.bind(access)), [
+    assert.deepEqual(['P', 'Q', 'R'].map(access.denialReason.bind(access)), [
       undefined,
       'it is blocked',
       'it is not on the allow-list'
     ])
     assert.deepEqual(['P', 'Q', 'R'].map(access.mayOriginate.bind(access)), [true, true, false])
     access.block(new Set())
-    assert.equal(access.denial('Q'), undefined)
+    assert.equal(access.denialReason('Q'), undefined)
   })
 })
 
@@ -46,7 +46,7 @@ describe('a rate limiter', () => {
     assert.equal(passed(), 20)
   })
 
-  it('keeps a bounded number of keys, and refuses new ones while all are in use', () => {
+  it('bounds the number of keys, and rejects new ones while all are in use', () => {
     let now = 0
     const limiter = new RateLimiter(1, () => now)
     for (let i = 0; i < 4096; i++) assert.equal(limiter.take(String(i)), true)

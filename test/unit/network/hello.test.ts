@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { IncompatiblePeerError, ProtocolViolationError } from '../../../src/network/errors.js'
-import { agree, decodeHello, encodeHello, type Hello } from '../../../src/network/hello.js'
+import { assertCompatible, decodeHello, encodeHello, type Hello } from '../../../src/network/hello.js'
 
 const hello = (fields: [string, string][], protocol = 1): Hello => ({ protocol, fields })
 
 describe('a hello', () => {
-  it('survives its encoding', () => {
+  it('survives encoding and decoding', () => {
     const value = hello([
       ['model', 'logistic'],
       ['rule', 'adagrad(η=0.5)']
@@ -14,7 +14,7 @@ describe('a hello', () => {
     assert.throws(() => encodeHello(hello([['model', 'x'.repeat(20_000)]])), RangeError)
   })
 
-  it('is refused when it is none', () => {
+  it('is rejected when malformed', () => {
     const no = ['', '[]', 'null', '{"protocol":1}', '{"protocol":1.5,"fields":[]}', '{"protocol":1,"fields":[["a"]]}']
     for (const text of [...no, '{"protocol":1,"fields":[["a",1]]}']) {
       assert.throws(() => decodeHello(new TextEncoder().encode(text)), ProtocolViolationError, text)
@@ -22,22 +22,22 @@ describe('a hello', () => {
     assert.throws(() => decodeHello(Uint8Array.of(0x22, 0xff, 0x22)), ProtocolViolationError)
   })
 
-  it('agrees when all fields are equal, in whatever order', () => {
+  it('is compatible if all fields are equal, in any order', () => {
     const [a, b]: [string, string][] = [
       ['model', 'logistic'],
       ['batch', '512']
     ]
-    agree('P', hello([a, b]), hello([b, a]))
+    assertCompatible('P', hello([a, b]), hello([b, a]))
   })
 
-  it('names the first field that differs, and what to do', () => {
+  it('reports the first field that differs, and what to do', () => {
     const ours = hello([
       ['model', 'logistic'],
       ['batch', '512']
     ])
     const message = (theirs: Hello) => {
       try {
-        agree('P', ours, theirs)
+        assertCompatible('P', ours, theirs)
       } catch (error) {
         assert.ok(error instanceof IncompatiblePeerError)
         return error.message

@@ -11,14 +11,14 @@ import {
 } from '../../../src/network/keys.js'
 
 describe('keys', () => {
-  it('keep their identity when stored and read back', async () => {
+  it('survive encoding and decoding', async () => {
     const key = await generateIdentityKey()
     assert.equal(peerIdOf(decodeIdentityKey(encodeIdentityKey(key))), peerIdOf(key))
     assert.match(peerIdOf(key), /^12D3Koo/)
     assert.equal(parsePeerId(` ${peerIdOf(key)}\n`), peerIdOf(key))
   })
 
-  it('are refused in one line when damaged', async () => {
+  it('are rejected with a one-line error when damaged', async () => {
     const bytes = encodeIdentityKey(await generateIdentityKey())
     for (const damaged of [new Uint8Array(0), bytes.slice(0, 40), new Uint8Array(68).fill(255)]) {
       assert.throws(
@@ -33,7 +33,7 @@ describe('keys', () => {
     assert.throws(() => parsePeerId('bob'), MalformedPeerIdError)
   })
 
-  it('of a network are read with any line ends, and refused when damaged', () => {
+  it('of a network are read with any line endings, and rejected when damaged', () => {
     const key = generateNetworkKey()
     assert.deepEqual(parseNetworkKey(key), key)
     const text = new TextDecoder().decode(key)

@@ -1,4 +1,4 @@
-/** The rules of the tree protocol one by one, on single nodes driven by hand. */
+/** The rules of the tree protocol, on single nodes. */
 import assert from 'node:assert/strict'
 import { type Contact, type Effect, type Label, type OverlayMessage, OverlayNode } from '../../../src/overlay/index.js'
 
@@ -12,7 +12,7 @@ const sent = (effects: Effect[]): OverlayMessage[] =>
 const kinds = (effects: Effect[]): string[] =>
   effects.map(effect => (effect.kind === 'send' ? effect.message.kind : effect.kind))
 
-/** A peer asks `node` to become its child; answers the session and what the node did. */
+/** `peer` sends JOIN to `node`. Returns the session and the effects. */
 function join(node: OverlayNode, now: number, peer: string, createdAt = T0 + 1): { session: number; did: Effect[] } {
   const session = node.inbound(now, peer)
   assert.ok(session !== undefined)
@@ -20,7 +20,7 @@ function join(node: OverlayNode, now: number, peer: string, createdAt = T0 + 1):
   return { session, did: node.takeEffects() }
 }
 
-/** Makes `node` a child of `parent` in the fragment of `root`; answers the session. */
+/** Makes `node` a child of `parent` in the tree of `root`. Returns the session. */
 function attach(node: OverlayNode, now: number, parent = 'dad', root = 'old', createdAt = 1): number {
   node.candidate(now, parent, [`/${parent}`])
   const open = node.takeEffects().find(effect => effect.kind === 'open')
@@ -34,7 +34,7 @@ function attach(node: OverlayNode, now: number, parent = 'dad', root = 'old', cr
 }
 
 describe('overlay node: joining', () => {
-  it('dials a candidate at once, asks with its label, and becomes a child', () => {
+  it('dials a candidate at once, sends JOIN with its label, and becomes a child', () => {
     const node = make()
     node.candidate(T0, 'dad', ['/dad'])
     const [open] = node.takeEffects()
@@ -47,7 +47,7 @@ describe('overlay node: joining', () => {
     assert.deepEqual(node.view().label, label(1, 'dad'))
   })
 
-  it('dials the oldest fragment it has heard of, and none that is younger', () => {
+  it('dials the oldest known tree fragment, and no younger one', () => {
     const node = make()
     node.beacon(T0, { label: label(T0 + 5, 'young'), addresses: [] })
     assert.deepEqual(kinds(node.takeEffects()), [])
@@ -60,7 +60,7 @@ describe('overlay node: joining', () => {
     assert.deepEqual(busy.takeEffects(), [{ kind: 'open', session: 2, peer: 'a', addresses: ['/a'] }])
   })
 
-  it('takes a younger acceptance, or one with a path from elsewhere, for a lie', () => {
+  it('treats an ACCEPT with a younger label or a wrong path as a violation', () => {
     for (const [by, path] of [
       [label(T0 + 9, 'dad'), [contact('dad')]],
       [label(1, 'old'), [contact('old'), contact('gran')]],
@@ -71,12 +71,12 @@ describe('overlay node: joining', () => {
       node.opened(T0, 1)
       node.receive(T0, 1, { kind: 'accept', label: by, path })
       assert.equal(node.view().parent, undefined)
-      assert.equal(node.inbound(T0 + 1, 'dad'), undefined, 'a liar is left alone')
-      assert.ok(node.inbound(T0 + 60_001, 'dad') !== undefined, 'though not for ever')
+      assert.equal(node.inbound(T0 + 1, 'dad'), undefined, 'the violator is banned')
+      assert.ok(node.inbound(T0 + 60_001, 'dad') !== undefined, 'the ban expires')
     }
   })
 
-  it('finds itself in the path of its new parent: a cycle if it has children, a ghost of its former life if not', () => {
+  it('detects itself on the path of its parent: a cycle if it has children, stale state after a restart otherwise', () => {
     for (const withChild of [false, true]) {
       const node = make()
       if (withChild) join(node, T0, 'kid')
@@ -90,11 +90,11 @@ describe('overlay node: joining', () => {
       if (!withChild) join(node, T0, 'kid')
       node.receive(T0, session, { kind: 'label', label: label(0, 'old'), path: next })
       assert.equal(node.view().parent, undefined)
-      assert.ok(node.inbound(T0 + 1, 'dad') !== undefined, 'nobody lied')
+      assert.ok(node.inbound(T0 + 1, 'dad') !== undefined, 'this is no violation')
     }
   })
 
-  it('follows redirects, but not to itself nor to its own child', () => {
+  it('follows redirects, except to itself and to its own child', () => {
     const node = make()
     join(node, T0, 'kid')
     node.candidate(T0, 'dad')
@@ -125,7 +125,7 @@ describe('overlay node: joining', () => {
     assert.deepEqual(waits, [200, 400, 800, 1600, 3200, 6400, 8000, 8000])
   })
 
-  it('tells a younger fragment of itself: whoever refuses names its root', () => {
+  it('asks the root of a younger tree fragment that refused it', () => {
     const node = make('me')
     node.candidate(T0, 'leaf')
     node.opened(T0, 1)
@@ -137,7 +137,7 @@ describe('overlay node: joining', () => {
 })
 
 describe('overlay node: accepting', () => {
-  it('accepts only younger fragments and names its root to others', () => {
+  it('accepts only younger tree fragments and refers others to its root', () => {
     const node = make()
     assert.deepEqual(kinds(join(node, T0, 'kid').did).slice(0, 2), ['accept', 'edge-up'])
     const older = join(node, T0, 'elder', 5)
@@ -146,7 +146,7 @@ describe('overlay node: accepting', () => {
     assert.equal(node.view().joining, 'elder', 'and joins the older one itself')
   })
 
-  it('redirects when D − 1 children are there, to each child in turn', () => {
+  it('redirects to its children in turn when it has D − 1 of them', () => {
     const node = make('me', { degree: 3 })
     join(node, T0, 'a')
     join(node, T0, 'b')
@@ -167,7 +167,7 @@ describe('overlay node: accepting', () => {
     assert.notEqual(first.session, second.session)
   })
 
-  it('takes a JOIN of its parent for a crossing one, unless the parent has restarted', () => {
+  it('treats a JOIN from its parent as simultaneous dialling, unless the parent has restarted', () => {
     const node = make()
     attach(node, T0, 'dad', 'dad', 1)
     join(node, T0, 'dad', 1)
@@ -177,7 +177,7 @@ describe('overlay node: accepting', () => {
     assert.ok(node.view().children.length <= 1)
   })
 
-  it('cuts off who asks in the name of another, and who speaks out of turn', () => {
+  it('bans peers that join under another key or send illegal messages', () => {
     const node = make()
     const session = node.inbound(T0, 'eve') as number
     node.receive(T0, session, { kind: 'join', label: label(T0 + 1, 'kid'), addresses: [] })
@@ -187,7 +187,7 @@ describe('overlay node: accepting', () => {
     assert.deepEqual(node.view().children, [])
   })
 
-  it('keeps no more than 32 silent inbound sessions, and none for longer than the join time', () => {
+  it('limits inbound sessions without a JOIN to 32, and to the join timeout', () => {
     const node = make()
     for (let i = 0; i < 32; i++) assert.ok(node.inbound(T0, `peer${i}`) !== undefined)
     assert.equal(node.inbound(T0, 'late'), undefined)
@@ -197,7 +197,7 @@ describe('overlay node: accepting', () => {
 })
 
 describe('overlay node: losing a parent', () => {
-  it('freezes its subtree under a younger label before it seeks, the grandparent first', () => {
+  it('freezes its subtree under a younger label before it joins, asking the grandparent first', () => {
     const node = make()
     const up = attach(node, T0)
     const kid = join(node, T0, 'kid').session
@@ -216,7 +216,7 @@ describe('overlay node: losing a parent', () => {
     assert.equal(node.view().joining, 'old')
   })
 
-  it('takes the end of a child, and patience, for an acknowledgement', () => {
+  it('ends the freeze when a child disconnects or times out', () => {
     const node = make()
     const up = attach(node, T0)
     const first = join(node, T0, 'a').session
@@ -234,7 +234,7 @@ describe('overlay node: losing a parent', () => {
     assert.deepEqual(node.view().children, [])
   })
 
-  it('takes a label younger than any it had, whatever the clock says', () => {
+  it('chooses a label younger than all earlier ones, whatever the clock says', () => {
     const node = make()
     const up = attach(node, T0)
     const future = label(T0 * 1000, 'old')
@@ -243,7 +243,7 @@ describe('overlay node: losing a parent', () => {
     assert.deepEqual(node.view().label, label(T0 * 1000 + 1, 'me'))
   })
 
-  it('lets its children go when no younger label exists', () => {
+  it('drops its children if no younger label exists', () => {
     const node = make()
     const up = attach(node, T0)
     const last = label(Number.MAX_SAFE_INTEGER, 'old')
@@ -254,7 +254,7 @@ describe('overlay node: losing a parent', () => {
     assert.deepEqual(node.view().children, [])
   })
 
-  it('counts a parent silent for 4 s as dead, and a parent that drops it soon as a bad one', () => {
+  it('considers a parent dead after 4 s of silence, and avoids a parent that was lost soon', () => {
     const node = make()
     attach(node, T0)
     node.tick(T0 + 3999)
@@ -265,7 +265,7 @@ describe('overlay node: losing a parent', () => {
     assert.notEqual(node.view().joining, 'dad')
   })
 
-  it('passes FREEZE on and answers FROZEN only when its own children have', () => {
+  it('forwards FREEZE and answers FROZEN only after its own children', () => {
     const node = make()
     const up = attach(node, T0)
     const kid = join(node, T0, 'kid').session
@@ -278,7 +278,7 @@ describe('overlay node: losing a parent', () => {
     assert.deepEqual(sent(node.takeEffects()), [{ kind: 'frozen', label: younger }])
   })
 
-  it('cuts off a parent whose labels run the wrong way', () => {
+  it('bans a parent that sends labels in the wrong order', () => {
     for (const message of [
       { kind: 'label', label: label(T0, 'old'), path: [contact('old'), contact('dad')] },
       { kind: 'freeze', label: label(0, 'old'), path: [contact('old'), contact('dad')] },
@@ -293,7 +293,7 @@ describe('overlay node: losing a parent', () => {
 })
 
 describe('overlay node: moving, leaving, options', () => {
-  it('takes an offer worth half of what is to be gained, and leaves a lesser one to its branch', () => {
+  it('accepts an offer worth at least half of the possible gain, and forwards others', () => {
     const node = make()
     attach(node, T0)
     const up = node.view().parent?.session as number
@@ -310,7 +310,7 @@ describe('overlay node: moving, leaving, options', () => {
     assert.equal(node.view().joining, 'slot')
   })
 
-  it('says goodbye to all when it leaves, and is silent afterwards', () => {
+  it('sends BYE to all neighbours when it leaves, and nothing afterwards', () => {
     const node = make()
     attach(node, T0)
     join(node, T0, 'kid')
@@ -323,12 +323,12 @@ describe('overlay node: moving, leaving, options', () => {
     assert.equal(node.inbound(T0, 'x'), undefined)
   })
 
-  it('penalises a peer for longer each time', () => {
+  it('bans a peer for longer each time', () => {
     const node = make()
     let now = T0
     const bans: number[] = []
     for (let i = 0; i < 5; i++) {
-      node.penalise(now, 'eve')
+      node.ban(now, 'eve')
       const from = now
       while (node.inbound(now, 'eve') === undefined) now += 100
       bans.push(now - from)
@@ -336,7 +336,7 @@ describe('overlay node: moving, leaving, options', () => {
     assert.deepEqual(bans, [800, 3200, 12_800, 51_200, 60_000])
   })
 
-  it('publishes beacons as a root only, soon after it learns of somebody', () => {
+  it('publishes beacons only as a root, soon after it discovers a peer', () => {
     const node = make()
     node.tick(T0)
     assert.deepEqual(node.takeEffects(), [{ kind: 'beacon', beacon: { label: label(T0, 'me'), addresses: ['/me'] } }])
@@ -347,11 +347,11 @@ describe('overlay node: moving, leaving, options', () => {
     assert.ok(!kinds(node.takeEffects()).includes('beacon'))
   })
 
-  it('names the option that is out of range', () => {
+  it('reports the option that is out of range', () => {
     const wrong = (more: object, what: RegExp): void => {
       assert.throws(() => make('me', more), { name: 'OverlayOptionError', message: what })
     }
-    wrong({ degree: 1 }, /degree must be a whole number from 2 to 255, not 1/)
+    wrong({ degree: 1 }, /degree must be an integer from 2 to 255, not 1/)
     wrong({ self: 'a b' }, /self must be/)
     wrong({ now: Number.NaN }, /now must be/)
     wrong({ timers: { dead: 500 } }, /timers.dead \(500\) must exceed timers.heartbeat/)

@@ -1,4 +1,4 @@
-/** The state directory gives back what was stored, counts its runs, and never passes off damage as a fresh start. */
+/** The state directory restores what was stored, counts runs, and never mistakes damage for a new directory. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, rm, truncate, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ describe('Store', () => {
     await store.close()
   }
 
-  it('counts its runs and brings back the last checkpoint', async () => {
+  it('counts runs and restores the last checkpoint', async () => {
     for (let run = 1; run <= 4; run++) {
       const store = await Store.open(directory)
       if (run === 1) {
@@ -60,7 +60,7 @@ describe('Store', () => {
     }
   })
 
-  it('keeps the checkpoint before when one is cut off between its blocks, and forgets what was written of it', async () => {
+  it('keeps the previous checkpoint if a crash interrupts the next one, and deletes its blocks', async () => {
     const block = (value: number) => new Uint8Array(2 ** 25).fill(value)
     const first = await Store.open(directory)
     await first.create(bytes(1))
@@ -89,14 +89,14 @@ describe('Store', () => {
     await raw.close()
   })
 
-  it('refuses a second process with the same directory', async () => {
+  it('rejects a second process with the same directory', async () => {
     const store = await Store.open(directory)
     await store.create(bytes(1))
     await assert.rejects(Store.open(directory), StateInUseError)
     await store.close()
   })
 
-  it('names the fields in which another model differs', async () => {
+  it('reports the fields in which another model differs', async () => {
     await filled()
     const store = await Store.open(directory)
     const other = JSON.stringify({ model: 'logistic', dimension: 4 })
@@ -109,7 +109,7 @@ describe('Store', () => {
     await store.close()
   })
 
-  it('reports a lost database, a lost file of it and a cut one as damage', async () => {
+  it('reports a missing database, a missing file and a truncated file as damage', async () => {
     const database = join(directory, 'db')
     const tables = async () => (await readdir(database)).filter(name => /\.(ldb|sst)$/.test(name)).sort()
     const damages: (() => Promise<unknown>)[] = [
@@ -143,14 +143,14 @@ describe('Store', () => {
     }
   })
 
-  it('leaves a directory alone that holds something else', async () => {
+  it('does not touch a directory with other content', async () => {
     await mkdir(directory)
     await writeFile(join(directory, 'thesis.txt'), 'precious')
     await assert.rejects(Store.open(directory), DamagedStateError)
     assert.deepEqual(await readdir(directory), ['thesis.txt'])
   })
 
-  it('says so when the directory cannot be made', async () => {
+  it('reports a directory that cannot be created', async () => {
     await writeFile(join(parent, 'file'), '')
     await assert.rejects(Store.open(join(parent, 'file', 'state')), StateWriteError)
   })

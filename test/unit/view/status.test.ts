@@ -5,7 +5,7 @@ import { A, status } from '../../support/statuses.js'
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
 describe('a status', () => {
-  it('survives its encoding, and is small', () => {
+  it('survives encoding and decoding, and is small', () => {
     const id = `12D3KooW${'x'.repeat(44)}`
     const told = status({
       name: 'the one in the cellar',
@@ -17,7 +17,7 @@ describe('a status', () => {
     assert.ok(encodeStatus(told).length < 1200, `${encodeStatus(told).length} bytes`)
   })
 
-  it('is refused when anything in it is not what it must be', () => {
+  it('is rejected if any field is invalid', () => {
     const wrong: object[] = [
       { version: 2 },
       { name: '' },
@@ -50,7 +50,7 @@ describe('a status', () => {
     assert.throws(() => decodeStatus(Uint8Array.of(0xff, 0xfe)), StatusError)
   })
 
-  it('may say more than is known here, which is left out', () => {
+  it('may contain unknown fields, which are dropped', () => {
     const { future, ...told } = decodeStatus(bytes({ ...status(), future: 1 })) as Record<string, unknown>
     assert.equal(future, undefined)
     assert.deepEqual(told, status())

@@ -1,12 +1,12 @@
-/** What a view concludes from the statuses that reach it, told in virtual time. */
+/** What a network view derives from statuses, in virtual time. */
 import assert from 'node:assert/strict'
 import { Groups } from '../../../src/view/groups.js'
 import { type NetworkStatus, type NetworkUpdate, NetworkView } from '../../../src/view/index.js'
 import { FORGET_MS, MAX_PEERS } from '../../../src/view/view.js'
 import { A, B, C, D, E, PEERS, status } from '../../support/statuses.js'
 
-/** Peers in a row, a second at a time: each tells of itself unless it is away, and links with those on its side. */
-class Row {
+/** Peers in a chain. Each publishes one status a second while it is listed, and is linked to its neighbours on its side. */
+class Chain {
   readonly view = new NetworkView(A)
   readonly updates: NetworkUpdate[] = []
   now = 1_000_000
@@ -41,7 +41,7 @@ class Row {
     return this
   }
 
-  /** Its next status is that of another run. */
+  /** The next status of the peer belongs to another run. */
   restart(id: string): this {
     const incarnation = (this.#runs.get(id)?.incarnation ?? 0) + 1
     this.#runs.set(id, { incarnation, started: this.now, seconds: 0 })
@@ -53,8 +53,8 @@ class Row {
     return this.view.snapshot().events.map(({ kind, peers }) => `${kind} ${peers.map(name).sort().join('')}`)
   }
 
-  /** What happened since the peers joined. */
-  get story(): string[] {
+  /** Events other than joins. */
+  get changes(): string[] {
     return this.events.filter(event => !event.startsWith('joined'))
   }
 
@@ -62,19 +62,19 @@ class Row {
     return this.view.snapshot().peers.map(({ group }) => group)
   }
 
-  get fresh(): string {
+  get alive(): string {
     return this.view
       .snapshot()
-      .peers.map(({ alive: fresh }) => (fresh ? 'y' : 'n'))
+      .peers.map(({ alive }) => (alive ? 'y' : 'n'))
       .join('')
   }
 }
 
 describe('a network view', () => {
-  it('knows who has spoken, and tells each change once', () => {
-    const row = new Row().pass(3, [[A, B, C]])
-    assert.deepEqual(row.events, ['joined A', 'joined B', 'joined C'])
-    const { self, peers, curves } = row.view.snapshot()
+  it('lists the peers that published a status, and reports each change once', () => {
+    const chain = new Chain().pass(3, [[A, B, C]])
+    assert.deepEqual(chain.events, ['joined A', 'joined B', 'joined C'])
+    const { self, peers, curves } = chain.view.snapshot()
     assert.equal(self, A)
     assert.deepEqual(
       peers.map(({ id, inputs, neighbours, alive: fresh }) => ({ id, inputs, neighbours, fresh })),
@@ -89,41 +89,41 @@ describe('a network view', () => {
       [10, 20, 30]
     )
     assert.deepEqual(
-      row.updates.flatMap(({ events }) => events.map(({ seq }) => seq)),
+      chain.updates.flatMap(({ events }) => events.map(({ seq }) => seq)),
       [1, 2, 3]
     )
-    assert.equal(row.updates.flatMap(update => update.peers).length, 9)
+    assert.equal(chain.updates.flatMap(update => update.peers).length, 9)
   })
 
-  it('misses one that falls silent, and several at once as a partition', () => {
-    const row = new Row().pass(4, [[A, B, C, D, E]])
-    row.pass(9, [[A, B, C, D]])
-    assert.deepEqual(row.story, ['lost E'])
-    assert.equal(row.fresh, 'yyyyn')
-    row.pass(9, [[A, B]])
-    assert.deepEqual(row.story, ['lost E', 'partitioned CD'])
-    row.pass(5, [[A, B, C, D]])
-    assert.deepEqual(row.story.slice(2), ['healed CD'])
-    row.pass(5, [[A, B, C, D, E]])
-    assert.deepEqual(row.story.slice(3), ['healed E'])
-    assert.equal(row.fresh, 'yyyyy')
+  it('reports one silent peer as lost, and several as a partition', () => {
+    const chain = new Chain().pass(4, [[A, B, C, D, E]])
+    chain.pass(9, [[A, B, C, D]])
+    assert.deepEqual(chain.changes, ['lost E'])
+    assert.equal(chain.alive, 'yyyyn')
+    chain.pass(9, [[A, B]])
+    assert.deepEqual(chain.changes, ['lost E', 'partitioned CD'])
+    chain.pass(5, [[A, B, C, D]])
+    assert.deepEqual(chain.changes.slice(2), ['healed CD'])
+    chain.pass(5, [[A, B, C, D, E]])
+    assert.deepEqual(chain.changes.slice(3), ['healed E'])
+    assert.equal(chain.alive, 'yyyyy')
   })
 
-  it('tells a partition that it sees both sides of, and its end', () => {
-    const row = new Row().pass(4, [[A, B, C, D, E]])
-    assert.deepEqual(row.groups, [0, 0, 0, 0, 0])
-    row.pass(8, [
+  it('reports a partition of which it receives both sides, and its end', () => {
+    const chain = new Chain().pass(4, [[A, B, C, D, E]])
+    assert.deepEqual(chain.groups, [0, 0, 0, 0, 0])
+    chain.pass(8, [
       [D, E],
       [A, B, C]
     ])
-    assert.deepEqual(row.groups, [0, 0, 0, 1, 1], 'the larger side keeps its colour')
-    assert.deepEqual(row.story, ['partitioned DE'])
-    row.pass(6, [[A, B, C, D, E]])
-    assert.deepEqual(row.groups, [0, 0, 0, 0, 0])
-    assert.deepEqual(row.story, ['partitioned DE', 'healed DE', 'adopted DE'])
+    assert.deepEqual(chain.groups, [0, 0, 0, 1, 1], 'the larger side keeps its group number')
+    assert.deepEqual(chain.changes, ['partitioned DE'])
+    chain.pass(6, [[A, B, C, D, E]])
+    assert.deepEqual(chain.groups, [0, 0, 0, 0, 0])
+    assert.deepEqual(chain.changes, ['partitioned DE', 'healed DE', 'adopted DE'])
   })
 
-  it('knows whose predictor stays when two sides become one', () => {
+  it('determines whose predictor remains when two groups merge', () => {
     const groups = new Groups()
     const follower = (id: string, updates: number, ...held: string[]) => ({ id, updates, held, neighbours: [] })
     for (let call = 0; call < 8; call++) groups.assign([A, B, C].map(id => follower(id, call, 'common')))
@@ -137,10 +137,10 @@ describe('a network view', () => {
       [A, B, C].map(id => groups.of(id)),
       [0, 0, 1]
     )
-    // One of the losers has made an update of the winners' predictor before the two are seen to be one.
+    // One of the adopting peers has updated the adopted predictor before the merge is detected.
     assert.deepEqual(groups.assign([follower(A, 60, 'x'), follower(B, 19, 'a9', 'x'), follower(C, 37, 'c9')]), [])
     assert.deepEqual(groups.assign([A, B, C].map(id => follower(id, 60, 'x'))), [{ peers: [A, B], group: 1 }])
-    // One that comes back alone, with the others' updates, is no winner.
+    // A peer that returns alone, with the others' updates, does not win.
     groups.assign([follower(A, 70, 'y'), follower(B, 70, 'y')])
     groups.assign([follower(A, 71, 'z'), follower(B, 71, 'z'), follower(C, 80, 'w')])
     assert.deepEqual(
@@ -150,53 +150,53 @@ describe('a network view', () => {
     assert.deepEqual(groups.assign([A, B, C].map(id => follower(id, 80, 'w'))), [{ peers: [C], group: 1 }])
   })
 
-  it('is not deceived by an edge that changes', () => {
-    const row = new Row().pass(4, [[A, B, C]])
-    row.pass(2, [[A], [B, C]], { trail: ['00000001'] }).pass(6, [[A, B, C]], { trail: ['00000001'] })
-    assert.deepEqual(row.story, [])
+  it('ignores an edge that is replaced', () => {
+    const chain = new Chain().pass(4, [[A, B, C]])
+    chain.pass(2, [[A], [B, C]], { trail: ['00000001'] }).pass(6, [[A, B, C]], { trail: ['00000001'] })
+    assert.deepEqual(chain.changes, [])
   })
 
-  it('does not call a newcomer cut off before it has found anybody', () => {
-    const row = new Row().pass(8, [[A, B], [C]])
-    assert.deepEqual(row.story, [])
+  it('does not report a new peer without edges as partitioned', () => {
+    const chain = new Chain().pass(8, [[A, B], [C]])
+    assert.deepEqual(chain.changes, [])
   })
 
-  it('tells another run from the same one', () => {
-    const row = new Row().pass(3, [[A, B, C]])
-    row.pass(9, [[A, B]])
-    assert.deepEqual(row.story, ['lost C'])
-    row.restart(C).pass(3, [[A, B, C]])
-    assert.deepEqual(row.story, ['lost C', 'restarted C'])
+  it('distinguishes a restart from a recovery', () => {
+    const chain = new Chain().pass(3, [[A, B, C]])
+    chain.pass(9, [[A, B]])
+    assert.deepEqual(chain.changes, ['lost C'])
+    chain.restart(C).pass(3, [[A, B, C]])
+    assert.deepEqual(chain.changes, ['lost C', 'restarted C'])
   })
 
-  it('takes a goodbye for one, whatever old word comes after it', () => {
-    const row = new Row().pass(3, [[A, B]])
+  it('treats a leaving peer as left, even if older statuses arrive later', () => {
+    const chain = new Chain().pass(3, [[A, B]])
     const last = status({ started: 1_000_000, uptime: 9, leaving: true })
-    row.view.receive(B, last, row.now)
-    row.view.receive(B, status({ started: 1_000_000, uptime: 8 }), row.now)
-    row.pass(12, [[A]])
-    assert.deepEqual(row.story, ['left B'])
-    assert.equal(row.fresh, 'yn')
+    chain.view.receive(B, last, chain.now)
+    chain.view.receive(B, status({ started: 1_000_000, uptime: 8 }), chain.now)
+    chain.pass(12, [[A]])
+    assert.deepEqual(chain.changes, ['left B'])
+    assert.equal(chain.alive, 'yn')
   })
 
-  it('takes no older word for news', () => {
-    const row = new Row().pass(3, [[A, B]])
-    row.view.receive(B, status({ started: 1_000_000, uptime: 2, inputs: 20 }), row.now)
-    assert.equal(row.view.snapshot().peers[1].inputs, 30)
-    assert.deepEqual(row.story, [])
+  it('ignores statuses that arrive out of order', () => {
+    const chain = new Chain().pass(3, [[A, B]])
+    chain.view.receive(B, status({ started: 1_000_000, uptime: 2, inputs: 20 }), chain.now)
+    assert.equal(chain.view.snapshot().peers[1].inputs, 30)
+    assert.deepEqual(chain.changes, [])
   })
 
-  it('tells who was refused, and why', () => {
-    const row = new Row().pass(1, [[A]])
-    row.view.refused(B, 'it has batch 64', row.now)
-    const [event] = row.view.snapshot().events.slice(-1)
+  it('reports refused peers with the reason', () => {
+    const chain = new Chain().pass(1, [[A]])
+    chain.view.refused(B, 'it has batch 64', chain.now)
+    const [event] = chain.view.snapshot().events.slice(-1)
     assert.deepEqual(
       { kind: event.kind, peers: event.peers, detail: event.detail },
       { kind: 'refused', peers: [B], detail: 'it has batch 64' }
     )
   })
 
-  it('is bounded, and forgets', () => {
+  it('is bounded, and removes silent peers', () => {
     const view = new NetworkView()
     const gone: string[] = []
     view.subscribe(update => gone.push(...update.gone))

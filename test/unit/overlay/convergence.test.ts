@@ -1,11 +1,11 @@
-/** How fast peers find each other on a quick network, in virtual time: start-up, and the return of a restarted peer. */
+/** Time until peers form edges on a fast network, in virtual time: at startup and after a restart. */
 import assert from 'node:assert/strict'
 import { type NetworkOptions, OverlayNetwork } from '../../support/overlay-network.js'
 
 const quick = (seed: number, more: Partial<NetworkOptions>): OverlayNetwork =>
   new OverlayNetwork({ seed, nodes: 5, degree: 4, latency: 2, skew: 50, spread: 0, discovery: 'gossip', ...more })
 
-describe('overlay on a quick network', () => {
+describe('overlay on a fast network', () => {
   for (const discovery of ['gossip', 'candidates'] as const) {
     it(`links two fresh peers within 0.5 s (${discovery})`, () => {
       for (let seed = 1; seed <= 50; seed++) {
@@ -18,7 +18,7 @@ describe('overlay on a quick network', () => {
     })
   }
 
-  it('gives a restarted peer that knows another one an edge within 1 s, also where its death went unnoticed', () => {
+  it('gives a restarted peer an edge within 1 s, even if its crash was not detected', () => {
     for (let seed = 1; seed <= 100; seed++) {
       const network = quick(seed, { discovery: 'candidates' })
       assert.ok(

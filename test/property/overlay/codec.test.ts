@@ -1,13 +1,13 @@
-/** The overlay codec: every message survives the round trip, and nothing malformed is accepted or does harm. */
+/** The overlay codec: messages survive the round trip, and malformed ones are rejected. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../../src/overlay/codec.js'
-import { OverlayMessageError } from '../../../src/overlay/errors.js'
 import { MAX_CREATED_AT } from '../../../src/overlay/label.js'
 import { BYE_REASONS, type OverlayMessage, REFUSE_REASONS } from '../../../src/overlay/messages.js'
+import { OverlayMessageError } from '../../../src/overlay/wire.js'
 import { seededRandom } from '../../support/virtual-time.js'
 
-/** Plain objects, as the codec makes them. */
+/** Plain objects, as returned by the codec. */
 const record = <T extends object>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
   fc.record(fields, { noNullPrototype: true }) as fc.Arbitrary<T>
 
@@ -58,22 +58,22 @@ describe('overlay codec', () => {
     assert.deepEqual([...encodeMessage({ kind: 'bye', reason: 'moving' })], [1, 10, 2])
   })
 
-  it('names what is wrong with a frame', () => {
+  it('reports the error in a message', () => {
     const cases: [number[], RegExp][] = [
-      [[], /ends before version/],
-      [[2, 8], /overlay version 2, this peer speaks 1/],
-      [[1, 11], /message kind 11 is unknown/],
-      [[1, 8, 0], /1 bytes too many/],
-      [[1, 10, 99], /goodbye reason 99 is unknown/],
-      [[1, 6, 5, 3, 97], /ends inside label root/],
+      [[], /truncated version/],
+      [[2, 8], /overlay version 2; expected 1/],
+      [[1, 11], /unknown message kind 11/],
+      [[1, 8, 0], /1 trailing bytes/],
+      [[1, 10, 99], /unknown goodbye reason 99/],
+      [[1, 6, 5, 3, 97], /truncated label root/],
       [[1, 6, 0x85, 0, 1, 97], /label time is not in its shortest form/],
-      [[1, 6, 255, 255, 255, 255, 255, 255, 255, 127, 1, 97], /label time is larger than/],
-      [[1, 6, 5, 1, 32], /label root holds byte 32/],
+      [[1, 6, 255, 255, 255, 255, 255, 255, 255, 127, 1, 97], /label time exceeds/],
+      [[1, 6, 5, 1, 32], /label root contains byte 32/],
       [[1, 6, 5, 0], /label root has 0 characters/],
       [[1, 4, 5, 1, 97, 0], /path is empty/],
       [[1, 2, 1, 97, 9], /9 addresses/],
       [[1, 7, 0, 0, 0], /subtree size is 0/],
-      [[1, 7, 1, 0, 2], /slot flag 2 is unknown/]
+      [[1, 7, 1, 0, 2], /unknown slot flag 2/]
     ]
     for (const [bytes, what] of cases) {
       assert.throws(() => decodeMessage(Uint8Array.from(bytes)), { name: 'OverlayMessageError', message: what })
@@ -83,7 +83,7 @@ describe('overlay codec', () => {
     assert.throws(() => encodeMessage({ kind: 'frozen', label: long }), OverlayMessageError)
   })
 
-  it('survives 200,000 mutated frames: each is refused by name or is exactly what its bytes say', () => {
+  it('rejects or round-trips each of 200,000 mutated messages', () => {
     const samples = fc.sample(message, { numRuns: 400, seed: 7 }).map(encodeMessage)
     const random = seededRandom(11)
     const pick = (n: number): number => Math.floor(random() * n)

@@ -4,7 +4,7 @@ import { ProtocolViolationError } from '../../../src/network/errors.js'
 import { FrameAssembler } from '../../../src/network/frame-assembler.js'
 
 describe('a frame assembler', () => {
-  it('puts any pieces together into one buffer of their own', () => {
+  it('joins buffers of any size into one new buffer', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 300 }), { minLength: 1 }), pieces => {
         const whole = Buffer.concat(pieces)
@@ -19,7 +19,7 @@ describe('a frame assembler', () => {
     )
   })
 
-  it('gives an empty frame at once, and is ready for the next', () => {
+  it('returns an empty frame at once, and accepts the next', () => {
     const assembler = new FrameAssembler(10)
     assert.equal(assembler.begin(0)?.length, 0)
     assert.equal(assembler.begin(1), undefined)
@@ -36,21 +36,21 @@ describe('a frame assembler', () => {
     assert.ok(Buffer.concat([piece, piece, piece, piece]).equals(frame))
   })
 
-  it('allocates by what has come, not by what is announced', () => {
+  it('allocates by the data received, not by the announced length', () => {
     const before = process.memoryUsage().arrayBuffers
     const assemblers = Array.from({ length: 4 }, () => new FrameAssembler(2 ** 30))
     for (const assembler of assemblers) assembler.begin(2 ** 30)
     const allocated = process.memoryUsage().arrayBuffers - before
     assert.ok(allocated <= 2 ** 26, `${allocated} bytes`)
-    assert.throws(() => assemblers[0].begin(1), /a frame begins inside another/)
+    assert.throws(() => assemblers[0].begin(1), /a frame starts inside another/)
   })
 
-  it('refuses what was not announced', () => {
+  it('rejects data that was not announced', () => {
     const assembler = new FrameAssembler(10)
     assert.throws(() => assembler.append(Uint8Array.of(1)), ProtocolViolationError)
-    assert.throws(() => assembler.begin(11), /a frame of 11 bytes is announced, 10 is the most/)
+    assert.throws(() => assembler.begin(11), /a frame of 11 bytes is announced; the maximum is 10/)
     assert.throws(() => assembler.begin(2 ** 70), ProtocolViolationError)
     assembler.begin(2)
-    assert.throws(() => assembler.append(new Uint8Array(3)), /a frame of 2 bytes holds more than that/)
+    assert.throws(() => assembler.append(new Uint8Array(3)), /more data than the announced 2 bytes/)
   })
 })

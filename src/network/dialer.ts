@@ -1,4 +1,4 @@
-/** Outgoing connections and streams, with checks before and explanations after. */
+/** Outgoing connections and streams, with access checks before and explained errors after dialling. */
 import './polyfill.js'
 import type { Connection, PeerId, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
@@ -12,7 +12,7 @@ import { explainDial, explainStream } from './libp2p-errors.js'
 import type { Limits } from './limits.js'
 import type { PeerTarget } from './options.js'
 
-export class Dialler {
+export class Dialer {
   readonly #host: Host
   readonly #self: string
   readonly #access: AccessControl
@@ -27,8 +27,8 @@ export class Dialler {
   }
 
   /**
-   * A connection to the peer, an existing one where there is one.
-   * @throws NetworkError telling why there is none, or the signal's reason
+   * Returns a connection to the peer, reusing an existing one.
+   * @throws NetworkError with the cause, or the signal's reason
    */
   async dial(target: PeerTarget, signal: AbortSignal): Promise<Connection> {
     const addresses = target.addresses.map(parseAddress)
@@ -36,15 +36,15 @@ export class Dialler {
     const name = target.addresses[0] ?? `peer ${id}`
     if (id === this.#self) throw new UnreachablePeerError(name, 'it is this peer itself')
     if (id === undefined) return this.#connect(addresses, name, signal)
-    const denial = this.#access.denial(id)
+    const denial = this.#access.denialReason(id)
     if (denial !== undefined) throw new PeerDeniedError(id, denial)
     const full = addresses.map(address => parseAddress(withPeer(address, id)))
     return this.#connect(full.length > 0 ? full : peerIdFromString(id), name, signal)
   }
 
   /**
-   * A stream on a connection.
-   * @throws NetworkError telling why there is none, or the signal's reason
+   * Opens a stream on a connection.
+   * @throws NetworkError with the cause, or the signal's reason
    */
   async openStream(connection: Connection, protocol: string, signal: AbortSignal): Promise<Stream> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.helloTimeoutMs)])
@@ -52,7 +52,7 @@ export class Dialler {
       return await connection.newStream(protocol, { signal: bounded })
     } catch (error) {
       signal.throwIfAborted()
-      // It may be dead without our knowing; the next dial shall not find it.
+      // The connection may be dead; abort it, so that the next dial creates a new one.
       if (bounded.aborted) connection.abort(error as Error)
       const target = `peer ${connection.remotePeer}`
       throw explainStream(error as Error, bounded.aborted, target, this.#self, protocol)
@@ -61,7 +61,7 @@ export class Dialler {
 
   async #connect(to: PeerId | Multiaddr[], name: string, signal: AbortSignal): Promise<Connection> {
     try {
-      // libp2p bounds each address' time by itself (see `createHost`), and then tells how far it came.
+      // libp2p limits the time per address (see `createHost`) and reports how far each attempt got.
       return await this.#host.dial(to, { signal })
     } catch (error) {
       signal.throwIfAborted()

@@ -1,4 +1,4 @@
-/** A node among peers that say anything at all: it stays within its bounds, and says only what others can decode. */
+/** A node with Byzantine peers stays within its bounds and sends only valid messages. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../../src/overlay/codec.js'
@@ -46,7 +46,7 @@ const message: fc.Arbitrary<OverlayMessage> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('bye' as const), reason: fc.constantFrom(...BYE_REASONS) }) }
 )
-/** With `honesty` above 1 the message is made to fit the state, or else hardly any edge would ever come about. */
+/** If `honesty` exceeds 1, the message is adapted to the state; otherwise there would be hardly any edges. */
 const step = fc.record({
   wait: fc.constantFrom(0, 0, 0, 0, 100, 100, 1000, 4000, 60_000),
   peer,
@@ -55,13 +55,13 @@ const step = fc.record({
   event: fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom('inbound', 'receive', 'receive') },
     { weight: 2, arbitrary: fc.constantFrom('candidate', 'beacon') },
-    { weight: 1, arbitrary: fc.constantFrom('closed', 'penalise') }
+    { weight: 1, arbitrary: fc.constantFrom('closed', 'ban') }
   )
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** What the sender could rightly say on this session, as near to `given` as possible. */
-function adapt(node: OverlayNode, session: number, sender: string, given: OverlayMessage): OverlayMessage {
+/** The legal message for this session that is closest to `given`. */
+function makePlausible(node: OverlayNode, session: number, sender: string, given: OverlayMessage): OverlayMessage {
   const { parent, children, joining, label: own } = node.view()
   const created = 'label' in given ? given.label.createdAt : 0
   const isEdge = parent?.session === session || children.some(child => child.session === session)
@@ -82,17 +82,17 @@ function adapt(node: OverlayNode, session: number, sender: string, given: Overla
   return given
 }
 
-describe('overlay among liars', () => {
-  it('keeps its bounds whatever it hears', () => {
+describe('overlay with Byzantine peers', () => {
+  it('keeps its bounds whatever it receives', () => {
     let edges = 0
     const property = fc.property(fc.array(step, { minLength: 40, maxLength: 80 }), (steps: Step[]) => {
       const node = new OverlayNode({ self: 'self', degree: DEGREE, random: seededRandom(1), now: T0 })
       const sessions = new Map<number, string>()
       let now = T0
-      const settle = (): void => {
+      const executeEffects = (): void => {
         for (const effect of node.takeEffects()) {
           if (effect.kind === 'send') {
-            assert.ok(sessions.has(effect.session), 'sends on a session it has given up')
+            assert.ok(sessions.has(effect.session), 'sends on a session that it has closed')
             decodeMessage(encodeMessage(effect.message))
           } else if (effect.kind === 'beacon') decodeBeacon(encodeBeacon(effect.beacon))
           else if (effect.kind === 'open') {
@@ -117,11 +117,11 @@ describe('overlay among liars', () => {
           for (const [session, sender] of [...sessions]) {
             if (sender !== who || !sessions.has(session)) continue
             node.opened(now, session)
-            node.receive(now, session, honesty > 1 ? adapt(node, session, sender, given) : given)
-            settle()
+            node.receive(now, session, honesty > 1 ? makePlausible(node, session, sender, given) : given)
+            executeEffects()
           }
         } else if (event === 'candidate') node.candidate(now, who)
-        else if (event === 'penalise') node.penalise(now, who)
+        else if (event === 'ban') node.ban(now, who)
         else if (event === 'beacon' && given.kind === 'join') node.beacon(now, given)
         else if (event === 'closed') {
           const session = [...sessions].find(([, sender]) => sender === who)?.[0]
@@ -130,13 +130,13 @@ describe('overlay among liars', () => {
             node.closed(now, session)
           }
         }
-        settle()
+        executeEffects()
         node.tick(now)
-        settle()
-        assert.ok(node.nextDeadline(now) > now, 'would spin')
+        executeEffects()
+        assert.ok(node.nextDeadline(now) > now, 'busy loop')
       }
     })
     fc.assert(property, { numRuns: 2000 })
-    assert.ok(edges > 1000, `only ${edges} edges came about: the liars are too clumsy`)
+    assert.ok(edges > 1000, `only ${edges} edges were created: too few messages are plausible`)
   })
 })

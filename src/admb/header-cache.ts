@@ -1,37 +1,37 @@
 /**
- * The headers that a node has held, of whatever branch. A neighbour sends headers back to the predictor that this node said it
- * holds; by the time they arrive it may have turned to another branch, and without memory of the first one the lineage
- * would break off there, and gradients that nobody used would count as used.
+ * Headers of recent predictors on any branch. A neighbour sends headers back to the predictor that this node has reported;
+ * when they arrive, the node may have switched to another branch. Without the headers of the first branch the lineage would
+ * end there, and unused gradients would count as used.
  */
 
 import type { Header } from './predictor.js'
 import { formatId, sameId } from './predictor-id.js'
 
-/** Branches of full length that find room. */
+/** Number of full-length branches that fit. */
 const BRANCHES = 4
 
-export class HeaderMemory {
+export class HeaderCache {
   readonly #limit: number
-  /** By name, oldest arrivals first. */
+  /** By formatted predictor id, in order of insertion. */
   readonly #headers = new Map<string, Header>()
-  /** The lineage given last: nearly always the next one goes on from it. */
+  /** The lineage returned last: the next one mostly extends it. */
   #last: readonly Header[] = []
 
-  /** @param limit the greatest number of headers of one lineage */
+  /** @param limit maximum number of headers of a lineage */
   constructor(limit: number) {
     this.#limit = limit
   }
 
   /**
-   * Joins received headers with what is known of their ancestors, and remembers them.
-   * @param chain newest first, each the parent of the one before
+   * Extends received headers with cached headers of their ancestors, and caches them.
+   * @param chain newest first, each the parent of the previous one
    * @returns the lineage, newest first
    */
   extend(chain: readonly Header[]): readonly Header[] {
     for (const header of chain) this.#headers.set(formatId(header.id), header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
-    const lineage = from < 0 ? this.#recalled(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
+    const lineage = from < 0 ? this.#extendFromCache(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
     if (lineage.length > this.#limit) lineage.length = this.#limit
     for (const key of this.#headers.keys()) {
       if (this.#headers.size <= BRANCHES * this.#limit) break
@@ -41,8 +41,8 @@ export class HeaderMemory {
     return lineage
   }
 
-  /** The chain and the ancestors that are remembered from other branches. */
-  #recalled(chain: readonly Header[]): Header[] {
+  /** The chain with all ancestors found in the cache. */
+  #extendFromCache(chain: readonly Header[]): Header[] {
     const lineage = chain.slice()
     while (lineage.length > 0 && lineage.length < this.#limit) {
       const parent = this.#headers.get(formatId(lineage[lineage.length - 1].parent))

@@ -1,4 +1,4 @@
-/** Frames survive the way over the wire unchanged, and whatever is not a frame changes nothing. */
+/** Frames survive encoding and decoding; malformed frames change nothing. */
 import assert from 'node:assert/strict'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
@@ -12,7 +12,7 @@ import { toy, toyLayout, toyStart } from '../../support/toy.js'
 const FUZZ = Number(process.env.ADMB_FUZZ ?? 100_000)
 
 describe('frames', () => {
-  it('keep integers, strings and the bits of every finite block', () => {
+  it('preserve integers, strings and the bits of every finite block', () => {
     const block = fc
       .float32Array({ noNaN: true, noDefaultInfinity: true, maxLength: 60 })
       .chain(values =>
@@ -27,11 +27,11 @@ describe('frames', () => {
         fc.array(block, { maxLength: 4 }),
         (n, text, blocks) => {
           const out = new Writer(8)
-          out.integer(n)
+          out.uint(n)
           out.string(text)
           out.blocks(blocks)
           const input = new Reader(out.finish())
-          assert.equal(input.integer(), n)
+          assert.equal(input.uint(), n)
           assert.equal(input.string(1 << 20), text)
           const layout = { blocks: blocks.map((b, i) => ({ name: `${i}`, length: b.length })) }
           const bits = (b: Float32Array) => [...new Int32Array(b.buffer, b.byteOffset, b.length)]
@@ -42,12 +42,12 @@ describe('frames', () => {
     )
   })
 
-  it('are summed as zlib sums them, short ones and long ones', () => {
+  it('have the CRC-32 of zlib, for short and long inputs', () => {
     const bytes = fc.uint8Array({ maxLength: 600 })
     fc.assert(fc.property(bytes, frame => assert.equal(checksum(frame, frame.length), crc32(frame) | 0)))
   })
 
-  it('refuse numbers that are not finite', () => {
+  it('reject non-finite numbers', () => {
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
       for (const length of [2, 40]) {
         const block = new Float32Array(length)
@@ -59,7 +59,7 @@ describe('frames', () => {
     }
   })
 
-  it('bring a saved predictor back with its lineage, and refuse damaged ones', () => {
+  it('restore a saved predictor with its lineage, and reject damaged bytes', () => {
     const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9 })
     world.connect(0, 1)
     for (let i = 0; i < 30; i++) {
@@ -79,7 +79,7 @@ describe('frames', () => {
     }
   })
 
-  it('bring one back from its parts, and refuse damaged, missing and surplus ones', () => {
+  it('restore a predictor from its blocks, and reject damaged, missing and surplus blocks', () => {
     const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9 })
     world.connect(0, 1)
     for (let i = 0; i < 30; i++) {
@@ -87,7 +87,7 @@ describe('frames', () => {
       if (i % 3 === 0) world.round()
     }
     const { node } = world.hosts[0]
-    const { head, blocks } = node.savedParts()
+    const { head, blocks } = node.saveBlocks()
     const parts = [...blocks]
     const assembled = (given: readonly Uint8Array[], count = given.length) => {
       const assembler = new Assembler(head, count, node.shapes)
@@ -128,7 +128,7 @@ describe('frames', () => {
   })
 
   for (const fragmentBytes of [undefined, 0])
-    it(`change nothing and raise no error in ${FUZZ} mutations, ${fragmentBytes === undefined ? 'whole' : 'in parts'}`, function () {
+    it(`change nothing and throw nothing in ${FUZZ} mutations, ${fragmentBytes === undefined ? 'whole' : 'in fragments'}`, function () {
       this.timeout(240_000)
       const world = new World({ origins: ['a', 'b', 'c'], batch: 40, carry: 9, inputs: 64, fragmentBytes })
       const links = [world.connect(0, 1), world.connect(1, 2)]
@@ -137,7 +137,7 @@ describe('frames', () => {
         for (let h = 0; h < 3; h++) world.input(h)
         for (let h = 0; h < 3; h++) world.tick(h)
         for (const side of [0, 1] as const) {
-          while (world.send(links[0], side)) frames.push(links[0].bags[1 - side].at(-1) as Uint8Array)
+          while (world.send(links[0], side)) frames.push(links[0].inFlight[1 - side].at(-1) as Uint8Array)
         }
         world.flush()
       }
@@ -145,8 +145,8 @@ describe('frames', () => {
       const state = () => [
         formatId(victim.predictor.id),
         victim.gradients,
-        victim.held(1)?.count,
-        victim.held(2)?.count
+        victim.neighbourSum(1)?.count,
+        victim.neighbourSum(2)?.count
       ]
       const before = state()
       let seed = 1
@@ -160,22 +160,22 @@ describe('frames', () => {
         const mutated = original.slice(0, run % 5 === 0 ? random(original.length + 1) : original.length)
         for (let m = random(4) + 1; m > 0 && mutated.length > 0; m--) mutated[random(mutated.length)] = random(256)
         if (Buffer.compare(mutated, original) === 0) continue
-        // Every other frame gets a fitting checksum, so that what lies behind it is reached.
+        // Every other frame gets a valid checksum, so that the checks behind it are reached.
         const sealed = run % 2 === 0 && mutated.length > 4 ? seal(mutated) : mutated
-        const stranger = run % 2 === 0
-        const target = stranger ? fresh() : victim
+        const useFreshNode = run % 2 === 0
+        const target = useFreshNode ? fresh() : victim
         target.receive(1, sealed)
         for (const effect of target.takeEffects()) if (effect.kind === 'refused') refused++
-        if (!stranger) assert.deepEqual(state(), before, `run ${run}`)
+        if (!useFreshNode) assert.deepEqual(state(), before, `run ${run}`)
       }
-      assert.ok(refused > FUZZ / 2, `only ${refused} were refused`)
+      assert.ok(refused > FUZZ / 2, `only ${refused} were rejected`)
     })
 })
 
 const layout = toyLayout(64)
 const initial = toyStart(64)
 
-/** A node that may be changed by a frame that happens to be valid. */
+/** A node for frames that may happen to be valid. */
 function fresh(): AdmbNode {
   const node = new AdmbNode({ ...toy, self: 'b', incarnation: 1, layout, initial, batch: 40, carry: 9 })
   node.connect(1, 1, 'a')

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { ProtocolViolationError } from '../../../src/network/errors.js'
 import { decodeCatchUp, encodeCatchUp } from '../../../src/network/gossip-catch-up.js'
-import type { Topic } from '../../../src/network/topics.js'
+import type { Topic } from '../../../src/network/protocols.js'
 
 const message = fc.uint8Array({ maxLength: 300 })
 
-describe('a greeting', () => {
-  it('survives its encoding', () => {
+describe('a gossip catch-up', () => {
+  it('survives encoding and decoding', () => {
     fc.assert(
       fc.property(message, message, (beacon, head) => {
         const latest = new Map<Topic, Uint8Array>([
@@ -20,7 +20,7 @@ describe('a greeting', () => {
     assert.equal(decodeCatchUp(encodeCatchUp(new Map())).size, 0)
   })
 
-  it('is refused when cut short, repeated, or arbitrary', () => {
+  it('is rejected when truncated, repeated, or malformed', () => {
     const bytes = encodeCatchUp(new Map([['head', Uint8Array.of(1, 2, 3)]]))
     assert.deepEqual([...bytes], [1, 3, 0, 1, 2, 3])
     for (let end = 1; end < bytes.length; end++) {

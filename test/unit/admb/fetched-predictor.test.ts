@@ -1,4 +1,4 @@
-/** What comes outside the tree (a fetched predictor), and what is looked at but never shared (look-ahead). */
+/** Predictors received outside the tree (fetches), and look-ahead. */
 import assert from 'node:assert/strict'
 import { AdmbNode, FrameError } from '../../../src/admb/index.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
@@ -16,12 +16,12 @@ function learn(learner: AdmbNode, from: number, to: number): void {
   }
 }
 
-describe('a predictor that was fetched', () => {
-  it('is adopted if it is better, told as adopted, and the own gradients go on', () => {
+describe('a fetched predictor', () => {
+  it('is adopted and reported if it is better, and own gradients are carried over', () => {
     const [ahead, behind] = [node('a'), node('b')]
     learn(ahead, 0, 9)
     learn(behind, 10, 12)
-    assert.ok(behind.wants(ahead.predictor.id))
+    assert.ok(behind.isBetter(ahead.predictor.id))
     behind.offer(ahead.save(), 'a')
     const [effect] = behind.takeEffects()
     assert.ok(effect.kind === 'adopted' && effect.from === 'a')
@@ -34,7 +34,7 @@ describe('a predictor that was fetched', () => {
     )
   })
 
-  it('changes nothing if it is worse, the same, or damaged', () => {
+  it('changes nothing if it is worse, identical, or damaged', () => {
     const [ahead, behind] = [node('a'), node('b')]
     learn(ahead, 0, 8)
     learn(behind, 10, 14)
@@ -51,11 +51,11 @@ describe('a predictor that was fetched', () => {
 })
 
 describe('look-ahead', () => {
-  it('is the average that an update with the gradients held would give, neighbours’ among them', () => {
+  it('is the average that an update with all available gradients would yield', () => {
     const [one, other] = [node('a', 100), node('b', 100)]
     one.connect(1, 1, 'b')
     other.connect(1, 1, 'a')
-    assert.equal(one.ahead(), one.predictor.average)
+    assert.equal(one.lookAhead(), one.predictor.average)
     learn(one, 0, 3)
     learn(other, 10, 12)
     for (let round = 0; round < 4; round++) {
@@ -69,16 +69,16 @@ describe('look-ahead', () => {
       }
     }
     const expected = Array.from({ length: INPUTS }, (_, i) => Number(i < 3 || i === 10 || i === 11))
-    assert.deepEqual([...one.ahead()[0]], expected)
-    assert.deepEqual([...other.ahead()[0]], expected)
+    assert.deepEqual([...one.lookAhead()[0]], expected)
+    assert.deepEqual([...other.lookAhead()[0]], expected)
   })
 
-  it('touches nothing that is shared', () => {
+  it('does not change shared state', () => {
     const learner = node('a')
     learn(learner, 0, 7)
     const { predictor, gradients } = learner
     const saved = learner.save()
-    assert.notDeepEqual(learner.ahead(), predictor.average)
+    assert.notDeepEqual(learner.lookAhead(), predictor.average)
     assert.equal(learner.predictor, predictor)
     assert.equal(learner.gradients, gradients)
     assert.deepEqual(learner.save(), saved)

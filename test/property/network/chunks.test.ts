@@ -11,7 +11,7 @@ import {
 import { ProtocolViolationError } from '../../../src/network/errors.js'
 import { maxControlBytes, maxDataBytes } from '../../../src/network/limits.js'
 
-/** Decodes pieces; neighbouring data is joined, so that the result does not depend on the cuts. */
+/** Decodes segments; adjacent data is joined, so that the result does not depend on the split. */
 function decode(pieces: readonly Uint8Array[]): string[] {
   const found: string[] = []
   const decoder = new ChunkDecoder()
@@ -40,7 +40,7 @@ const small = fc.record({ kind: fc.constant(ChunkKind.control), payload: fc.uint
 const data = fc.record({ kind: fc.constant(ChunkKind.data), payload: fc.uint8Array({ minLength: 1, maxLength: 40 }) })
 
 describe('chunk framing', () => {
-  it('gives the same chunks however the bytes are cut', () => {
+  it('decodes the same chunks however the bytes are split', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(small, data)), fc.array(fc.nat()), (chunks, cuts) => {
         const bytes = Buffer.concat(chunks.map(({ kind, payload }) => encodeChunk(kind, payload)))
@@ -56,7 +56,7 @@ describe('chunk framing', () => {
     )
   })
 
-  it('throws nothing but protocol violations at arbitrary bytes', () => {
+  it('throws only protocol violations for arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), bytes => {
         try {
@@ -68,7 +68,7 @@ describe('chunk framing', () => {
     )
   })
 
-  it('is laid out as documented', () => {
+  it('has the documented layout', () => {
     assert.deepEqual([...encodeChunk(ChunkKind.control, Uint8Array.of(7, 8))], [2, 0, 0, 0, 2, 0, 0, 0, 7, 8])
     assert.deepEqual(
       [...encodeFrameStart(ChunkKind.frame, 0x1_0203_0405)],
@@ -77,14 +77,14 @@ describe('chunk framing', () => {
     assert.equal(decodeFrameStart(Uint8Array.of(5, 4, 3, 2, 1, 0, 0, 0)), 0x1_0203_0405)
   })
 
-  it('refuses lengths over the limit before it takes a byte of them, at both ends', () => {
+  it('rejects lengths above the limit before reading the payload, at both ends', () => {
     const header = (kind: number, length: number) => {
       const bytes = new Uint8Array(8)
       new DataView(bytes.buffer).setUint32(0, kind, true)
       new DataView(bytes.buffer).setUint32(4, length, true)
       return bytes
     }
-    assert.throws(() => decode([header(ChunkKind.control, maxControlBytes + 1)]), /65537 bytes, 65536 is the most/)
+    assert.throws(() => decode([header(ChunkKind.control, maxControlBytes + 1)]), /65537 bytes; the maximum is 65536/)
     assert.throws(() => decode([header(ChunkKind.data, maxDataBytes + 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.consumed, 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.control | 0x100, 0)]), /unknown chunk header 0201/)
@@ -92,7 +92,7 @@ describe('chunk framing', () => {
     assert.throws(() => encodeChunk(ChunkKind.control, new Uint8Array(maxControlBytes + 1)), RangeError)
   })
 
-  it('stops between chunks when told, and goes on from there', () => {
+  it('stops between chunks on request, and continues from there', () => {
     const bytes = Buffer.concat([1, 2, 3].map(n => encodeChunk(ChunkKind.control, Uint8Array.of(n))))
     const decoder = new ChunkDecoder()
     const found: number[] = []

@@ -1,0 +1,153 @@
+/**
+ * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them in frames, and the
+ * coverages of the sums sent, which are the bases of later differences.
+ */
+import type { Coverage } from './coverage.js'
+
+/** Number of coverages kept as bases in each direction. */
+export const MAX_BASES = 64
+
+interface Base {
+  /** Sequence number of the sum, 0 for none. */
+  readonly sequence: number
+  /** By dictionary index. */
+  readonly segments: readonly number[]
+}
+
+const NO_BASE: Base = { sequence: 0, segments: [] }
+const NO_CONTRIBUTORS: readonly number[] = []
+
+export class CoverageEncoder {
+  /** Contributors by dictionary index. */
+  #dictionary: number[] = []
+  /** Dictionary indices by contributor. */
+  #indices: number[] = []
+  /** Number of entries that the neighbour has acknowledged. */
+  #acknowledged = 0
+  /** Frames that are not acknowledged, and the number of entries defined up to each of them. */
+  #unacknowledged: { readonly sequence: number; readonly size: number }[] = []
+  #acknowledgedSum = 0
+  #sent = this.#createWindow()
+  /** Arrays that are no longer needed as bases, for reuse. */
+  #spare: number[][] = []
+
+  /** Number of dictionary entries. */
+  get size(): number {
+    return this.#dictionary.length
+  }
+
+  /** Sequence number of the sum that the neighbour holds for the current predictor, 0 for none. */
+  get acknowledgedSum(): number {
+    return this.#acknowledgedSum
+  }
+
+  /** Dictionary index of a contributor, which is added if it is new. */
+  index(contributor: number): number {
+    const known = this.#indices[contributor]
+    if (known !== undefined) return known
+    const index = this.#dictionary.push(contributor) - 1
+    this.#indices[contributor] = index
+    return index
+  }
+
+  /** Union of pairwise disjoint coverages, as segments by dictionary index. */
+  segments(coverages: readonly Coverage[]): number[] {
+    const result = this.#spare.pop() ?? []
+    for (let i = 0; i < result.length; i++) result[i] = 0
+    while (result.length < this.#dictionary.length) result.push(0)
+    for (const { contributors, segments } of coverages) {
+      for (let i = 0; i < segments.length; i++) {
+        if (segments[i] === 0) continue
+        const index = this.index(contributors[i])
+        while (result.length <= index) result.push(0)
+        result[index] = segments[i]
+      }
+    }
+    return result
+  }
+
+  /** The entries that the frame with this sequence number must define. Records that they were sent with it. */
+  definitions(sequence: number): { readonly from: number; readonly contributors: readonly number[] } {
+    const { length } = this.#dictionary
+    const from = this.#acknowledged
+    if (from < length) this.#unacknowledged.push({ sequence, size: length })
+    return { from, contributors: from < length ? this.#dictionary.slice(from) : NO_CONTRIBUTORS }
+  }
+
+  /** The frame with this sequence number has arrived; earlier ones may have been lost. */
+  acknowledge(sequence: number): void {
+    while (this.#unacknowledged.length > 0 && this.#unacknowledged[0].sequence <= sequence) {
+      const { sequence: sent, size } = this.#unacknowledged[0]
+      if (sent === sequence) this.#acknowledged = size
+      this.#unacknowledged.shift()
+    }
+  }
+
+  /** Starts a new dictionary. */
+  reset(): void {
+    this.#dictionary = []
+    this.#indices = []
+    this.#acknowledged = 0
+    this.#unacknowledged = []
+    this.#sent = this.#createWindow()
+    this.#spare = []
+  }
+
+  /** The newest sum of this epoch that the neighbour has acknowledged. */
+  base(): Base {
+    const segments = this.#sent.get(this.#acknowledgedSum)
+    return segments === undefined ? NO_BASE : { sequence: this.#acknowledgedSum, segments }
+  }
+
+  /** @param segments segments of the sum sent; ownership passes to the encoder */
+  recordSent(sequence: number, segments: number[]): void {
+    this.#sent.add(sequence, segments)
+  }
+
+  acknowledgeSum(sequence: number): void {
+    if (sequence === this.#acknowledgedSum) return
+    this.#acknowledgedSum = sequence
+    this.#sent.evictBefore(sequence)
+  }
+
+  #createWindow(): SequenceWindow<number[]> {
+    return new SequenceWindow(MAX_BASES, segments => this.#spare.push(segments))
+  }
+}
+
+/** Values of the last few sequence numbers, in ascending order. It mostly holds two or three, so lookup is a linear search. */
+export class SequenceWindow<T> {
+  readonly #capacity: number
+  readonly #sequences: number[] = []
+  readonly #items: T[] = []
+  readonly #onEvict: (item: T) => void
+
+  /**
+   * @param capacity maximum number of values; the oldest are evicted
+   * @param onEvict called with each evicted value
+   */
+  constructor(capacity: number, onEvict: (item: T) => void = () => undefined) {
+    this.#capacity = capacity
+    this.#onEvict = onEvict
+  }
+
+  add(sequence: number, item: T): void {
+    this.#sequences.push(sequence)
+    this.#items.push(item)
+    if (this.#items.length > this.#capacity) this.#evictFirst()
+  }
+
+  get(sequence: number): T | undefined {
+    for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] === sequence) return this.#items[i]
+    return undefined
+  }
+
+  evictBefore(sequence: number): void {
+    while (this.#sequences.length > 0 && this.#sequences[0] < sequence) this.#evictFirst()
+  }
+
+  #evictFirst(): void {
+    this.#sequences.shift()
+    this.#onEvict(this.#items.shift() as T)
+  }
+}

@@ -1,0 +1,168 @@
+/** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
+import type { Blocks } from '../learner/types.js'
+import { type Coverage, covered, disjoint, segmentsOf } from './coverage.js'
+import type { Edge, NeighbourSum } from './edge.js'
+import { addInto, type BufferPool } from './vectors.js'
+
+/** Contributor lists up to this length are kept, whatever the share of contributors that have left. */
+const LONG_LIST = 256
+
+export class NeighbourSums {
+  readonly #self: number
+  readonly #edges: ReadonlyMap<number, Edge>
+  readonly #buffers: BufferPool
+  /** The edge whose contributor list contains a contributor. */
+  readonly #edgeByContributor = new Map<number, Edge>()
+  #areDisjoint = true
+  #count = 0
+
+  /** @param self index of this node in coverages */
+  constructor(self: number, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
+    this.#self = self
+    this.#edges = edges
+    this.#buffers = buffers
+  }
+
+  /** Total number of gradients in the selected sums. */
+  get count(): number {
+    return this.#count
+  }
+
+  /**
+   * Whether the contributor lists of all edges are pairwise disjoint and do not contain this node, as on a static tree. Then
+   * all held sums are selected.
+   */
+  get areDisjoint(): boolean {
+    return this.#areDisjoint
+  }
+
+  /** Stores a neighbour's newest sum, unless it contains own gradients, which came back on a cycle. */
+  store(edge: Edge, neighbourSum: NeighbourSum): void {
+    this.#indexContributors(edge)
+    const before = edge.neighbourSum
+    if (!this.#areDisjoint && segmentsOf(neighbourSum.coverage, this.#self) > 0) {
+      this.#buffers.give(neighbourSum.sum)
+      if (before === undefined) return
+      edge.neighbourSum = undefined
+    } else edge.neighbourSum = neighbourSum
+    if (before) this.#buffers.give(before.sum)
+    edge.sumChanges++
+    this.#recount()
+  }
+
+  /** Drops a neighbour's sum; the edge stays. */
+  drop(edge: Edge): void {
+    if (edge.neighbourSum === undefined) return
+    this.#buffers.give(edge.neighbourSum.sum)
+    edge.neighbourSum = undefined
+    edge.sumChanges++
+    this.#recount()
+  }
+
+  /** An edge was removed. */
+  edgeRemoved(edge: Edge): void {
+    if (edge.neighbourSum) this.#buffers.give(edge.neighbourSum.sum)
+    this.#reindex()
+    this.#recount()
+  }
+
+  /** Drops all sums. Contributor lists with many former contributors, or with overlaps, are reset. */
+  switchPredictor(): void {
+    const inUse = this.#maxListLength()
+    let isStale = !this.#areDisjoint
+    for (const edge of this.#edges.values()) {
+      if (edge.encoder.size > inUse) edge.encoder.reset()
+      if (edge.decoder.contributors.length > inUse) isStale = true
+      if (edge.neighbourSum === undefined) continue
+      this.#buffers.give(edge.neighbourSum.sum)
+      edge.neighbourSum = undefined
+      edge.sumChanges++
+    }
+    this.#count = 0
+    if (!isStale) return
+    for (const edge of this.#edges.values()) edge.decoder.resetContributors()
+    this.#reindex()
+  }
+
+  /** Maximum length of a contributor list, from the number of contributors in use. */
+  #maxListLength(): number {
+    const isLong = ({ encoder, decoder }: Edge) => Math.max(encoder.size, decoder.contributors.length) > LONG_LIST
+    let length = LONG_LIST
+    for (const edge of this.#edges.values()) {
+      if (!isLong(edge)) continue
+      for (const { neighbourSum } of this.#edges.values())
+        length += neighbourSum ? 2 * covered(neighbourSum.coverage).length : 0
+      break
+    }
+    return length
+  }
+
+  /**
+   * Held sums with pairwise disjoint coverages; of overlapping ones, the larger counts are preferred.
+   * @param except edge whose own sum is left out, because the total is sent there
+   */
+  selected(except?: Edge): NeighbourSum[] {
+    // Preallocated: a growing array reserves space for sixteen elements.
+    const held: NeighbourSum[] = new Array(this.#edges.size)
+    let count = 0
+    for (const edge of this.#edges.values()) if (edge !== except && edge.neighbourSum) held[count++] = edge.neighbourSum
+    held.length = count
+    if (this.#areDisjoint) return held
+    held.sort((a, b) => b.count - a.count)
+    const selected: NeighbourSum[] = []
+    for (const candidate of held) {
+      if (selected.every(other => disjoint(other.coverage, candidate.coverage))) selected.push(candidate)
+    }
+    return selected
+  }
+
+  /** Whether no gradients were received over other edges. */
+  isEmptyExcept(except: Edge): boolean {
+    for (const edge of this.#edges.values())
+      if (edge !== except && edge.neighbourSum && edge.neighbourSum.count > 0) return false
+    return true
+  }
+
+  #recount(): void {
+    this.#count = 0
+    if (this.#areDisjoint) for (const edge of this.#edges.values()) this.#count += edge.neighbourSum?.count ?? 0
+    else for (const { count } of this.selected()) this.#count += count
+  }
+
+  #reindex(): void {
+    this.#edgeByContributor.clear()
+    this.#areDisjoint = true
+    for (const edge of this.#edges.values()) {
+      edge.indexedContributors = 0
+      this.#indexContributors(edge)
+    }
+  }
+
+  /** Indexes contributors that were appended to an edge's list. */
+  #indexContributors(edge: Edge): void {
+    for (; edge.indexedContributors < edge.decoder.contributors.length; edge.indexedContributors++) {
+      const contributor = edge.decoder.contributors[edge.indexedContributors]
+      const other = this.#edgeByContributor.get(contributor)
+      if (other === undefined) this.#edgeByContributor.set(contributor, edge)
+      if (contributor === this.#self || (other !== undefined && other !== edge)) this.#areDisjoint = false
+    }
+  }
+}
+
+/** Writes the total of the own sum and the neighbours' sums to `sum`. @returns its count, and the coverages to unite */
+export function addUp(
+  sum: readonly Float32Array[],
+  own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },
+  neighbourSums: readonly NeighbourSum[]
+): { readonly count: number; readonly coverages: readonly Coverage[] } {
+  for (let b = 0; b < sum.length; b++) sum[b].set(own.sum[b])
+  let count = own.count
+  const coverages: Coverage[] = new Array(neighbourSums.length + 1)
+  coverages[0] = own.coverage
+  for (let i = 0; i < neighbourSums.length; i++) {
+    addInto(sum, neighbourSums[i].sum)
+    count += neighbourSums[i].count
+    coverages[i + 1] = neighbourSums[i].coverage
+  }
+  return { count, coverages }
+}
