@@ -3,7 +3,7 @@
  * the process holds. The optimizer's state is in eight bits, and no average is kept. Takes some 8 GB and a quarter of an hour.
  */
 import { openDevice } from '../../src/device/index.js'
-import { nextTokenRows, tokenizerOf } from '../../src/l2l/index.js'
+import { createTokenizer, nextTokenRows } from '../../src/l2l/index.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
 import type { Examples } from '../../src/learner/index.js'
 import { layoutOf } from '../../src/nn/blocks.js'
@@ -22,7 +22,7 @@ export async function* bench(): AsyncGenerator<Row> {
   const text = shakespeare()
   if (text === undefined) return
   const { name: backend } = await openDevice('auto')
-  const tokenizer = tokenizerOf({ length: LENGTH, alphabet: alphabetOf(text) })
+  const tokenizer = createTokenizer({ length: LENGTH, alphabet: alphabetOf(text) })
   const spec = parseModel({ model: 'gpt', width: 1280, layers: 52, heads: 20 }, 'bench')
   const sample = { kind: 'tokens', shape: [LENGTH], vocabulary: tokenizer.vocabulary } as const
   const model = createModel(spec, sample, { kind: 'next-token' })

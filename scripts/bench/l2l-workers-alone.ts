@@ -36,7 +36,7 @@ const engine = new L2LEngine({
   schedule: 'l2l',
   workers: Number(process.argv[2])
 })
-await engine.share(network, 'auto')
+await engine.startWorkers(network, 'auto')
 const examples = tokens()
 const [walls, cpus]: number[][] = [[], []]
 for (let step = -WARM_UP; step < STEPS; step++) {

@@ -21,7 +21,7 @@ export interface RowFunctions {
 }
 
 /** @param blas undefined for no such kernels */
-export function useAffineKernels(blas: Blas | undefined, functions: RowFunctions): void {
+export function registerAffineKernels(blas: Blas | undefined, functions: RowFunctions): void {
   for (const kernelName of AFFINE_KERNELS) {
     if (tf.getKernel(kernelName, 'wasm') !== undefined) tf.unregisterKernel(kernelName, 'wasm')
     if (blas === undefined) continue
@@ -49,7 +49,7 @@ const kernels: Readonly<Record<AffineKernel, Compute>> = {
     const [from, by, to] = addressesOf(blas, backend, [x, kernel, y])
     fillRows(offset(backend, y), offset(backend, bias), m, n)
     const form = { transposeA: false, transposeB: false, m, n, k, scale: 1, isSum: true }
-    blas.multiply(form, { at: from, stride: k }, { at: by, stride: n }, { at: to, stride: n })
+    blas.multiply(form, { address: from, stride: k }, { address: by, stride: n }, { address: to, stride: n })
     return y
   },
 
@@ -59,7 +59,7 @@ const kernels: Readonly<Record<AffineKernel, Compute>> = {
     const dx = backend.makeOutput([...dy.shape.slice(0, -1), n], 'float32')
     const [from, by, to] = addressesOf(blas, backend, [dy, kernel, dx])
     const form = { transposeA: false, transposeB: true, m: rowsOf(dy), n, k, scale: 1 }
-    blas.multiply(form, { at: from, stride: k }, { at: by, stride: k }, { at: to, stride: n })
+    blas.multiply(form, { address: from, stride: k }, { address: by, stride: k }, { address: to, stride: n })
     return dx
   },
 
@@ -70,7 +70,7 @@ const kernels: Readonly<Record<AffineKernel, Compute>> = {
     const made = [backend.makeOutput([m, n], 'float32'), backend.makeOutput([n], 'float32')]
     const [from, by, to] = addressesOf(blas, backend, [x, dy, made[0]])
     const form = { transposeA: true, transposeB: false, m, n, k, scale: 1 }
-    blas.multiply(form, { at: from, stride: m }, { at: by, stride: n }, { at: to, stride: n })
+    blas.multiply(form, { address: from, stride: m }, { address: by, stride: n }, { address: to, stride: n })
     clear(backend, made[1])
     sumRows(offset(backend, dy), offset(backend, made[1]), k, n)
     return made

@@ -6,14 +6,14 @@
  * Shapes: qkv [batch, length, 3·width], p (probabilities) and scores [batch·heads, length, length], mixed [batch, length, width].
  */
 import * as tf from '@tensorflow/tfjs-core'
-import type { Blas, Form, Matrix } from './blas.js'
+import type { Blas, Matrix, ProductForm } from './blas.js'
 import { addressesOf, type WasmBackend } from './wasm-tensors.js'
 
 export const HEAD_KERNELS = ['HeadScores', 'HeadMix', 'HeadMixBack', 'HeadGradients'] as const
 export type HeadKernel = (typeof HEAD_KERNELS)[number]
 
 /** @param blas undefined for no such kernels */
-export function useHeadKernels(blas: Blas | undefined): void {
+export function registerHeadKernels(blas: Blas | undefined): void {
   for (const kernelName of HEAD_KERNELS) {
     if (tf.getKernel(kernelName, 'wasm') !== undefined) tf.unregisterKernel(kernelName, 'wasm')
     if (blas === undefined) continue
@@ -40,7 +40,7 @@ const kernels: Readonly<Record<HeadKernel, Compute>> = {
     const scores = backend.makeOutput(squareShape(sizes), 'float32')
     const [all, to] = addressesOf(blas, backend, [qkv, scores])
     const form = { ...queryByKey(sizes), scale }
-    for (const at of placesOf(sizes)) blas.multiply(form, at.query(all), at.key(all), at.square(to))
+    for (const at of headMatrices(sizes)) blas.multiply(form, at.query(all), at.key(all), at.square(to))
     return scores
   },
 
@@ -50,7 +50,7 @@ const kernels: Readonly<Record<HeadKernel, Compute>> = {
     const mixed = backend.makeOutput([sizes.batch, sizes.length, sizes.width], 'float32')
     const [from, all, to] = addressesOf(blas, backend, [p, qkv, mixed])
     const form = { ...squareByRows(sizes), scale: 1 }
-    for (const at of placesOf(sizes)) blas.multiply(form, at.square(from), at.value(all), at.mixed(to))
+    for (const at of headMatrices(sizes)) blas.multiply(form, at.square(from), at.value(all), at.mixed(to))
     return mixed
   },
 
@@ -60,7 +60,7 @@ const kernels: Readonly<Record<HeadKernel, Compute>> = {
     const dp = backend.makeOutput(squareShape(sizes), 'float32')
     const [from, all, to] = addressesOf(blas, backend, [dMixed, qkv, dp])
     const form = { ...queryByKey(sizes), scale: 1 }
-    for (const at of placesOf(sizes)) blas.multiply(form, at.mixed(from), at.value(all), at.square(to))
+    for (const at of headMatrices(sizes)) blas.multiply(form, at.mixed(from), at.value(all), at.square(to))
     return dp
   },
 
@@ -72,7 +72,7 @@ const kernels: Readonly<Record<HeadKernel, Compute>> = {
     const straight = { ...squareByRows(sizes), scale }
     const turned = { ...straight, transposeA: true }
     const plain = { ...turned, scale: 1 }
-    for (const at of placesOf(sizes)) {
+    for (const at of headMatrices(sizes)) {
       blas.multiply(straight, at.square(scores), at.key(all), at.query(to))
       blas.multiply(turned, at.square(scores), at.query(all), at.key(to))
       blas.multiply(plain, at.square(shares), at.mixed(mixed), at.value(to))
@@ -98,19 +98,19 @@ function squareShape({ batch, heads, length }: Sizes): number[] {
   return [batch * heads, length, length]
 }
 
-function queryByKey({ length, perHead }: Sizes): Omit<Form, 'scale'> {
+function queryByKey({ length, perHead }: Sizes): Omit<ProductForm, 'scale'> {
   return { transposeA: false, transposeB: true, m: length, n: length, k: perHead }
 }
 
-function squareByRows({ length, perHead }: Sizes): Omit<Form, 'scale'> {
+function squareByRows({ length, perHead }: Sizes): Omit<ProductForm, 'scale'> {
   return { transposeA: false, transposeB: false, m: length, n: perHead, k: length }
 }
 
 /** Where one head of one sample has its matrices, given the address of a tensor. */
-type Place = Readonly<Record<'query' | 'key' | 'value' | 'mixed' | 'square', (tensor: number) => Matrix>>
+type HeadMatrices = Readonly<Record<'query' | 'key' | 'value' | 'mixed' | 'square', (tensor: number) => Matrix>>
 
-function* placesOf({ batch, length, width, heads, perHead }: Sizes): Generator<Place> {
-  const part = (offset: number, stride: number) => (tensor: number) => ({ at: tensor + 4 * offset, stride })
+function* headMatrices({ batch, length, width, heads, perHead }: Sizes): Generator<HeadMatrices> {
+  const part = (offset: number, stride: number) => (tensor: number) => ({ address: tensor + 4 * offset, stride })
   for (let sample = 0; sample < batch; sample++) {
     for (let head = 0; head < heads; head++) {
       const first = sample * length * 3 * width + head * perHead

@@ -15,7 +15,7 @@ const KERNEL = 'BatchMatMul'
 let original: tf.KernelConfig | undefined
 
 /** @param blas undefined to go back to the backend's own products */
-export function useProducts(blas: Blas | undefined): void {
+export function registerBlasProducts(blas: Blas | undefined): void {
   original ??= tf.getKernel(KERNEL, 'wasm')
   tf.unregisterKernel(KERNEL, 'wasm')
   tf.registerKernel(blas === undefined ? original : { ...original, kernelFunc: kernel(blas, original.kernelFunc) })
@@ -42,9 +42,9 @@ function kernel(blas: Blas, fallback: tf.KernelFunc): tf.KernelFunc {
     for (let i = 0; i < count; i++) {
       blas.multiply(
         form,
-        { at: atA + i * stepA, stride: Math.max(1, columnsA) },
-        { at: atB + i * stepB, stride: Math.max(1, columnsB) },
-        { at: atC + i * 4 * m * n, stride: n }
+        { address: atA + i * stepA, stride: Math.max(1, columnsA) },
+        { address: atB + i * stepB, stride: Math.max(1, columnsB) },
+        { address: atC + i * 4 * m * n, stride: n }
       )
     }
     return product

@@ -12,7 +12,7 @@ export interface BlasOptions {
 }
 
 /** What is multiplied how: whether factors are transposed first, and the product's sizes. */
-export interface Form {
+export interface ProductForm {
   readonly transposeA: boolean
   readonly transposeB: boolean
   readonly m: number
@@ -20,13 +20,13 @@ export interface Form {
   readonly k: number
   readonly scale: number
   /** Whether the product is added to what is there. Default: it takes its place. */
-  readonly isSum?: boolean
+  readonly accumulate?: boolean
 }
 
 /** A row-major float32 matrix in memory, perhaps a part of a larger one. */
 export interface Matrix {
   /** Address of the first element. */
-  readonly at: number
+  readonly address: number
   /** Elements from one row to the next. */
   readonly stride: number
 }
@@ -35,7 +35,7 @@ export interface Blas {
   /** What it calls itself, for people. */
   readonly description: string
   /** C = scale·op(A)·op(B), or C + that, where op(A) is m×k and op(B) k×n, both in the product's own form. */
-  multiply(form: Form, a: Matrix, b: Matrix, c: Matrix): void
+  multiply(form: ProductForm, a: Matrix, b: Matrix, c: Matrix): void
   /** Address of an array's first element; it holds until the memory below grows. */
   address(of: ArrayBufferView): number
 }
@@ -91,22 +91,48 @@ function bind(koffi: Koffi, library: Library, name: string, threads: number): Bl
   limitThreads(library, threads)
   return {
     description: describe(library, name),
-    multiply({ transposeA, transposeB, m, n, k, scale, isSum }, a, b, c) {
+    multiply({ transposeA, transposeB, m, n, k, scale, accumulate: isSum }, a, b, c) {
       const share = isSum ? 1 : 0
       // Products with one row or column are vectors, for which the general way is several times slower.
       if (n === 1) {
         const [transpose, rows, columns] = transposeA ? [TRANSPOSE, k, m] : [NO_TRANSPOSE, m, k]
         const step = transposeB ? 1 : b.stride
-        return gemv(ROW_MAJOR, transpose, rows, columns, scale, a.at, a.stride, b.at, step, share, c.at, c.stride)
+        return gemv(
+          ROW_MAJOR,
+          transpose,
+          rows,
+          columns,
+          scale,
+          a.address,
+          a.stride,
+          b.address,
+          step,
+          share,
+          c.address,
+          c.stride
+        )
       }
       if (m === 1) {
         const [transpose, rows, columns] = transposeB ? [NO_TRANSPOSE, n, k] : [TRANSPOSE, k, n]
         const step = transposeA ? a.stride : 1
-        return gemv(ROW_MAJOR, transpose, rows, columns, scale, b.at, b.stride, a.at, step, share, c.at, 1)
+        return gemv(
+          ROW_MAJOR,
+          transpose,
+          rows,
+          columns,
+          scale,
+          b.address,
+          b.stride,
+          a.address,
+          step,
+          share,
+          c.address,
+          1
+        )
       }
       const left = transposeA ? TRANSPOSE : NO_TRANSPOSE
       const right = transposeB ? TRANSPOSE : NO_TRANSPOSE
-      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.at, a.stride, b.at, b.stride, share, c.at, c.stride)
+      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.address, a.stride, b.address, b.stride, share, c.address, c.stride)
     },
     address: of => Number(koffi.address(of))
   }
@@ -150,7 +176,7 @@ function checked(blas: Blas): Blas {
   const b = Float32Array.of(1, 0, 2, 0, 1, 3)
   const c = new Float32Array(4)
   const form = { transposeA: false, transposeB: true, m: 2, n: 2, k: 3, scale: 2 }
-  const matrix = (of: Float32Array, stride: number) => ({ at: blas.address(of), stride })
+  const matrix = (of: Float32Array, stride: number) => ({ address: blas.address(of), stride })
   blas.multiply(form, matrix(a, 3), matrix(b, 3), matrix(c, 2))
   if (c.join() !== '14,22,32,46') throw new Error('its cblas_sgemm gives wrong products')
   return blas

@@ -31,13 +31,13 @@ export function runCommand(command: string, args: readonly string[], options: Co
       clearTimeout(timer)
       if (code === 0) resolve()
       else if (signal !== null) reject(new DeviceError(`${shown} was ended after ${Math.round(limitMs / 1000)} s`))
-      else reject(new DeviceError(`${shown} failed: ${telling(output)}`))
+      else reject(new DeviceError(`${shown} failed: ${errorLine(output)}`))
     })
   })
 }
 
 /** The last line that names an error, or else the last one. */
-function telling(output: string): string {
+function errorLine(output: string): string {
   const lines = output.split('\n').filter(line => line.trim() !== '')
   return (
     lines.findLast(line => /(^|\s)(\w*Error|error|fatal)\b.*:/.test(line)) ??

@@ -1,7 +1,7 @@
 /** TensorFlow.js in plain JavaScript: works everywhere, slowly. */
 import * as tf from '@tensorflow/tfjs-core'
 import { processPeak } from './process-peak.js'
-import { quietly } from './quiet.js'
+import { withoutWarnings } from './quiet.js'
 import type { Backend } from './types.js'
 
 export async function openCpu(): Promise<Backend> {
@@ -9,6 +9,6 @@ export async function openCpu(): Promise<Backend> {
   if (tf.findBackendFactory('cpu') === null) await import('@tensorflow/tfjs-backend-cpu')
   if (!(await tf.setBackend('cpu'))) throw new Error('it does not start')
   // At the first tensor it advises another backend.
-  quietly(() => tf.scalar(0).dispose())
+  withoutWarnings(() => tf.scalar(0).dispose())
   return { detail: 'in plain JavaScript', hasFastProducts: true, sharesHostMemory: true, peakBytes: processPeak() }
 }

@@ -33,31 +33,36 @@ const MINUTE = 60_000
 export async function installTensorflow({ kind = 'cpu', log }: InstallOptions): Promise<string> {
   const { name, wheel } = KINDS[kind]
   const folder = packageFolder('tensorflow')
-  const making = `${folder}.making`
-  await rm(making, { recursive: true, force: true })
-  await mkdir(making, { recursive: true })
+  const staging = `${folder}.making`
+  await rm(staging, { recursive: true, force: true })
+  await mkdir(staging, { recursive: true })
   try {
     log(`npm: ${name} ${VERSION}`)
-    await writeFile(join(making, 'package.json'), '{ "private": true }\n')
+    await writeFile(join(staging, 'package.json'), '{ "private": true }\n')
     const packages = [`${name}@${VERSION}`, 'node-api-headers@1']
     await runCommand('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], {
-      cwd: making,
+      cwd: staging,
       limitMs: 10 * MINUTE
     })
-    if (!(await ownInstaller(making, name, kind, log))) await build(making, name, wheel, log)
+    if (!(await runPackageInstaller(staging, name, kind, log))) await buildFromWheel(staging, name, wheel, log)
     log('a gradient, to see that it works')
-    await tryGradient(making, name)
+    await checkGradient(staging, name)
     await rm(folder, { recursive: true, force: true })
-    await rename(making, folder)
+    await rename(staging, folder)
     return folder
   } catch (error) {
-    await rm(making, { recursive: true, force: true })
+    await rm(staging, { recursive: true, force: true })
     throw error
   }
 }
 
 /** What the package would have done at its installation. @returns whether it worked */
-async function ownInstaller(home: string, name: string, kind: string, log: InstallOptions['log']): Promise<boolean> {
+async function runPackageInstaller(
+  home: string,
+  name: string,
+  kind: string,
+  log: InstallOptions['log']
+): Promise<boolean> {
   log('the package’s own installer')
   const path = [join(home, 'node_modules', '.bin'), process.env.PATH].join(delimiter)
   const cwd = join(home, 'node_modules', name)
@@ -67,7 +72,7 @@ async function ownInstaller(home: string, name: string, kind: string, log: Insta
       env: { PATH: path },
       limitMs: 5 * MINUTE
     })
-    await tryGradient(home, name)
+    await checkGradient(home, name)
     return true
   } catch (error) {
     log(`  it does not get along here: ${(error as Error).message}`)
@@ -76,7 +81,7 @@ async function ownInstaller(home: string, name: string, kind: string, log: Insta
 }
 
 /** Library and headers from pip's wheel, the binding by the C++ compiler. */
-async function build(home: string, name: string, wheel: string, log: InstallOptions['log']): Promise<void> {
+async function buildFromWheel(home: string, name: string, wheel: string, log: InstallOptions['log']): Promise<void> {
   if (process.platform !== 'linux') {
     throw new DeviceError(`${name} can be built from pip's wheel on Linux only: let its own installer reach its host`)
   }
@@ -140,7 +145,7 @@ if (tf.getBackend() !== 'tensorflow') throw new Error('its backend does not star
 if (gradient.dataSync().join() !== '7,11,9,13') throw new Error('its gradients are wrong')
 `
 
-async function tryGradient(home: string, name: string): Promise<void> {
+async function checkGradient(home: string, name: string): Promise<void> {
   const args = ['-e', GRADIENT, join(home, 'node_modules', name)]
   await runCommand(process.execPath, args, { cwd: home, limitMs: 2 * MINUTE })
 }

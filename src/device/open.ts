@@ -23,7 +23,7 @@ export async function openDevice(asked: DeviceName | 'auto', options: DeviceOpti
     try {
       const backend = await OPENERS[name](given, asked === name)
       const works = `${name} works, ${backend.detail}`
-      current = { ...backend, name, why: failed.length === 0 ? works : `${works}; ${failed.join('; ')}` }
+      current = { ...backend, name, reason: failed.length === 0 ? works : `${works}; ${failed.join('; ')}` }
       return current
     } catch (error) {
       // Something was asked for that is not there: another device would not be what was meant.

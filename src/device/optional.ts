@@ -12,13 +12,13 @@ export function packageFolder(device: 'tensorflow' | 'webgpu'): string {
 }
 
 /** @returns what requires the package from where it is. @throws Error saying that it is not installed */
-export function placeOf(name: string, folder: string): NodeJS.Require {
+export function requireFrom(name: string, folder: string): NodeJS.Require {
   const places = [import.meta.url, join(folder, 'package.json')]
-  const place = places.map(place => createRequire(place)).find(require => isThere(require, name))
+  const place = places.map(place => createRequire(place)).find(require => isInstalled(require, name))
   if (place === undefined) throw new Error(`the package ${name} is not installed`)
   return place
 }
 
-function isThere(require: NodeJS.Require, name: string): boolean {
+function isInstalled(require: NodeJS.Require, name: string): boolean {
   return (require.resolve.paths(name) ?? []).some(folder => existsSync(join(folder, name, 'package.json')))
 }

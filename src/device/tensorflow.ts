@@ -5,9 +5,9 @@
 import { createRequire } from 'node:module'
 import * as tf from '@tensorflow/tfjs-core'
 import { setLogLevel } from './native-log.js'
-import { packageFolder, placeOf } from './optional.js'
+import { packageFolder, requireFrom } from './optional.js'
 import { processPeak } from './process-peak.js'
-import { quietly } from './quiet.js'
+import { withoutWarnings } from './quiet.js'
 import type { Backend } from './types.js'
 
 export type TensorflowPackage = '@tensorflow/tfjs-node' | '@tensorflow/tfjs-node-gpu'
@@ -19,10 +19,10 @@ interface NodeBackend {
 }
 
 export async function openTensorflow(name: TensorflowPackage): Promise<Backend> {
-  const load = placeOf(name, packageFolder('tensorflow'))
+  const load = requireFrom(name, packageFolder('tensorflow'))
   const peakBytes = processPeak()
   await prepare()
-  quietly(() => load(name))
+  withoutWarnings(() => load(name))
   if (!(await tf.setBackend('tensorflow'))) throw new Error('it does not start')
   const { binding, isUsingGpuDevice } = tf.backend() as unknown as NodeBackend
   if (name === '@tensorflow/tfjs-node-gpu' && !isUsingGpuDevice) throw new Error('TensorFlow finds no GPU with CUDA')

@@ -29,5 +29,5 @@ export interface Backend {
 export interface Device extends Backend {
   readonly name: DeviceName
   /** Why this one: which others were tried and what kept them from working. One line. */
-  readonly why: string
+  readonly reason: string
 }

@@ -6,7 +6,7 @@ const KERNEL = 'GatherV2'
 let isReplaced = false
 
 /** From now on, for gathers along the first axis. Harmless to repeat. */
-export function useRowGather(): void {
+export function registerRowGather(): void {
   if (isReplaced) return
   isReplaced = true
   const original = tf.getKernel(KERNEL, 'wasm')

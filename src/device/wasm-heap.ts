@@ -12,7 +12,7 @@ export interface Heap {
 }
 
 /** WebAssembly ends at 4 GiB; from about 3.5 GiB on tensors were corrupted without a word. */
-const CAPACITY = 3.25 * 2 ** 30
+const MAX_HEAP_BYTES = 3.25 * 2 ** 30
 
 const guarded = new WeakSet<Heap>()
 
@@ -25,7 +25,7 @@ export function guardHeap(heap: Heap): void {
   const allocate = heap._malloc
   heap._malloc = bytes => {
     const address = allocate(bytes)
-    if (address !== 0 && heap.HEAPU8.length <= CAPACITY) return address
+    if (address !== 0 && heap.HEAPU8.length <= MAX_HEAP_BYTES) return address
     if (address !== 0) heap._free(address)
     const megabytes = Math.round(heap.HEAPU8.length / 2 ** 20)
     throw new DeviceError(

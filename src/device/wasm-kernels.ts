@@ -33,13 +33,13 @@ const SOURCES = [addRows, multiplyRows, fillRows, sumRows, gelu, geluWithSlope, 
 let functions: Functions | undefined
 
 /** From now on. Harmless to repeat. @returns the functions, which work on addresses in the backend's heap */
-export function useWasmKernels(backend: WasmBackend): Functions {
+export function registerWasmKernels(backend: WasmBackend): Functions {
   if (functions !== undefined) return functions
   const made = instantiate(SOURCES, (backend.wasm as unknown as Module).asm.memory)
   for (const kernelName of WASM_KERNELS) {
     const compute = kernels[kernelName]
     const kernelFunc: tf.KernelFunc = ({ inputs, attrs }) =>
-      compute(new Call(backend), made, inputs as Tensors, attrs as unknown as Attributes)
+      compute(new KernelCall(backend), made, inputs as Tensors, attrs as unknown as Attributes)
     tf.registerKernel({ kernelName, backendName: 'wasm', kernelFunc })
   }
   functions = made
@@ -54,14 +54,14 @@ interface Attributes {
 }
 
 type Compute = (
-  call: Call,
+  call: KernelCall,
   functions: Functions,
   inputs: Tensors,
   attributes: Attributes
 ) => tf.TensorInfo | tf.TensorInfo[]
 
 /** Outputs and addresses. */
-class Call {
+class KernelCall {
   constructor(private readonly backend: WasmBackend) {}
 
   output(shape: readonly number[]): tf.TensorInfo {
@@ -75,19 +75,19 @@ class Call {
     return { dataId, shape, dtype }
   }
 
-  at({ dataId }: tf.TensorInfo): number {
+  addressOf({ dataId }: tf.TensorInfo): number {
     return this.backend.dataIdMap.get(dataId).memoryOffset
   }
 
   clear(tensor: tf.TensorInfo): void {
-    const start = this.at(tensor)
+    const start = this.addressOf(tensor)
     this.backend.wasm.HEAPU8.fill(0, start, start + 4 * sizeOf(tensor))
   }
 
   copy(from: tf.TensorInfo, to: tf.TensorInfo): void {
     if (from.dataId === to.dataId) return
-    const start = this.at(from)
-    this.backend.wasm.HEAPU8.copyWithin(this.at(to), start, start + 4 * sizeOf(from))
+    const start = this.addressOf(from)
+    this.backend.wasm.HEAPU8.copyWithin(this.addressOf(to), start, start + 4 * sizeOf(from))
   }
 }
 
@@ -104,19 +104,19 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
   SumRows(call, { sumRows }, { x }) {
     const sum = call.output([widthOf(x)])
     call.clear(sum)
-    sumRows(call.at(x), call.at(sum), rowsOf(x), widthOf(x))
+    sumRows(call.addressOf(x), call.addressOf(sum), rowsOf(x), widthOf(x))
     return sum
   },
 
   GeluInPlace(call, { gelu }, { z }) {
     const y = call.inPlaceOf(z)
-    gelu(call.at(z), call.at(y), sizeOf(z))
+    gelu(call.addressOf(z), call.addressOf(y), sizeOf(z))
     return y
   },
 
   GeluWithSlopeInPlace(call, { geluWithSlope }, { z }) {
     const [y, slope] = [call.inPlaceOf(z), call.output(z.shape)]
-    geluWithSlope(call.at(z), call.at(y), call.at(slope), sizeOf(z))
+    geluWithSlope(call.addressOf(z), call.addressOf(y), call.addressOf(slope), sizeOf(z))
     return [y, slope]
   },
 
@@ -124,7 +124,7 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
   LayerNorm(call, { norm }, { x, scale, offset }, { epsilon }) {
     const statistic = [...x.shape.slice(0, -1), 1]
     const made = [call.output(x.shape), call.output(statistic), call.output(statistic)]
-    const addresses = [x, scale, offset, ...made].map(tensor => call.at(tensor))
+    const addresses = [x, scale, offset, ...made].map(tensor => call.addressOf(tensor))
     norm(...addresses, rowsOf(x), widthOf(x), 1 / widthOf(x), epsilon)
     return made
   },
@@ -132,7 +132,7 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
   /** [dx, dScale, dOffset], see `normBack` */
   LayerNormBack(call, { normBack }, { x, mean, inverse, scale, dy }) {
     const made = [call.output(x.shape), call.output(scale.shape), call.output(scale.shape)]
-    const addresses = [x, mean, inverse, scale, dy, ...made].map(tensor => call.at(tensor))
+    const addresses = [x, mean, inverse, scale, dy, ...made].map(tensor => call.addressOf(tensor))
     for (const sum of made.slice(1)) call.clear(sum)
     normBack(...addresses, rowsOf(x), widthOf(x), 1 / widthOf(x))
     return made
@@ -141,7 +141,7 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
   /** Along the last axis; if causal, row i of each matrix of the last two axes sees numbers 0 to i alone. */
   SoftmaxInPlace(call, { softmax }, { x }, { isCausal }) {
     const p = call.inPlaceOf(x)
-    softmax(call.at(x), call.at(p), rowsOf(x), widthOf(x), isCausal ? 1 : widthOf(x))
+    softmax(call.addressOf(x), call.addressOf(p), rowsOf(x), widthOf(x), isCausal ? 1 : widthOf(x))
     return p
   },
 
@@ -149,15 +149,15 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
   SoftmaxBackInPlace(call, { softmaxBack }, { dp, p }) {
     const back = call.inPlaceOf(dp)
     call.copy(dp, back)
-    softmaxBack(call.at(p), call.at(back), rowsOf(p), widthOf(p))
+    softmaxBack(call.addressOf(p), call.addressOf(back), rowsOf(p), widthOf(p))
     return back
   }
 }
 
-function rowwise(call: Call, compute: Functions[string], x: tf.TensorInfo, y: tf.TensorInfo): tf.TensorInfo {
+function rowwise(call: KernelCall, compute: Functions[string], x: tf.TensorInfo, y: tf.TensorInfo): tf.TensorInfo {
   const result = call.inPlaceOf(x)
   call.copy(x, result)
   const width = sizeOf(y)
-  compute(call.at(result), call.at(y), sizeOf(x) / width, width)
+  compute(call.addressOf(result), call.addressOf(y), sizeOf(x) / width, width)
   return result
 }

@@ -5,25 +5,25 @@
 import '@tensorflow/tfjs-backend-wasm'
 import * as tf from '@tensorflow/tfjs-core'
 import { loadBlas } from './blas.js'
-import { useAffineKernels } from './blas-affine.js'
-import { useHeadKernels } from './blas-heads.js'
-import { useProducts } from './blas-products.js'
+import { registerAffineKernels } from './blas-affine.js'
+import { registerHeadKernels } from './blas-heads.js'
+import { registerBlasProducts } from './blas-products.js'
 import type { Backend, DeviceOptions } from './types.js'
-import { useRowGather } from './wasm-gather.js'
+import { registerRowGather } from './wasm-gather.js'
 import { guardHeap, type Heap } from './wasm-heap.js'
-import { useWasmKernels } from './wasm-kernels.js'
+import { registerWasmKernels } from './wasm-kernels.js'
 import type { WasmBackend } from './wasm-tensors.js'
 
 export async function openWasm({ blas: library, blasThreads }: DeviceOptions): Promise<Backend> {
   if (!(await tf.setBackend('wasm'))) throw new Error('it does not start')
   const heap = (tf.backend() as unknown as { readonly wasm: Heap }).wasm
   guardHeap(heap)
-  useRowGather()
-  const { fillRows, sumRows } = useWasmKernels(tf.backend() as unknown as WasmBackend)
+  registerRowGather()
+  const { fillRows, sumRows } = registerWasmKernels(tf.backend() as unknown as WasmBackend)
   const blas = await loadBlas({ library, threads: blasThreads })
-  useProducts(blas)
-  useHeadKernels(blas)
-  useAffineKernels(blas, { fillRows, sumRows })
+  registerBlasProducts(blas)
+  registerHeadKernels(blas)
+  registerAffineKernels(blas, { fillRows, sumRows })
   return {
     detail: blas === undefined ? 'without a BLAS' : `with ${blas.description}`,
     hasFastProducts: blas !== undefined,

@@ -68,7 +68,7 @@ const READ = 0x1
  * Once for each backend.
  * @returns the most bytes of GPU memory that were allocated at once
  */
-export function adapt(backend: WebgpuBackend, events: DawnEvents): () => number {
+export function patchBackend(backend: WebgpuBackend, events: DawnEvents): () => number {
   const failures = new Failures(backend)
   backend.readSync = id => readTensor(backend, events, failures, id)
   backend.read = async id => backend.readSync(id)
@@ -132,10 +132,10 @@ function readTensor(backend: WebgpuBackend, events: DawnEvents, failures: Failur
   backend.endComputePassEncoder()
   backend.commandEncoder?.copyBufferToBuffer(resource, 0, staging, 0, resource.size)
   backend.submitQueue()
-  events.calling(() => staging.mapAsync(READ)).catch(() => undefined)
+  events.call(() => staging.mapAsync(READ)).catch(() => undefined)
   events.wait(() => staging.mapState === 'pending')
   if (staging.mapState !== 'mapped') {
-    events.settle()
+    events.drain()
     throw new BackendError(failures.take() ?? 'the GPU was lost')
   }
   const bytes = staging.getMappedRange().slice(0)
@@ -157,7 +157,7 @@ function meterBuffers(backend: WebgpuBackend, failures: Failures): () => number 
       manager.releaseBuffer(buffer, false)
       // What is recorded may still be using some of them.
       submit(backend)
-      giveBack(manager)
+      destroyFreeBuffers(manager)
       buffer = acquire(...asked)
       failures.check(() => manager.releaseBuffer(buffer, false))
     }
@@ -173,7 +173,7 @@ function submit(backend: WebgpuBackend): void {
   if (backend.commandEncoder !== null) backend.submitQueue()
 }
 
-function giveBack(manager: BufferManager): void {
+function destroyFreeBuffers(manager: BufferManager): void {
   for (const buffers of manager.freeBuffers.values()) {
     for (const buffer of buffers.splice(0)) {
       manager.numBytesAllocated -= buffer.size

@@ -9,17 +9,17 @@ import { BackendError } from './errors.js'
 type Callback = () => void
 
 /** Looked at so often before a pause is made between two looks. */
-const EAGER_LOOKS = 20
+const EAGER_POLLS = 20
 const PAUSE_MS = 0.05
 
 export class DawnEvents {
-  #planned: Callback[] = []
+  #callbacks: Callback[] = []
   readonly #never = new Int32Array(new SharedArrayBuffer(4))
 
   /** Calls Dawn. Whatever may leave something under way has to be called by this. */
-  calling<T>(call: () => T): T {
+  call<T>(call: () => T): T {
     const usual = globalThis.setImmediate
-    globalThis.setImmediate = ((callback: Callback) => this.#planned.push(callback)) as unknown as typeof setImmediate
+    globalThis.setImmediate = ((callback: Callback) => this.#callbacks.push(callback)) as unknown as typeof setImmediate
     try {
       return call()
     } finally {
@@ -28,16 +28,16 @@ export class DawnEvents {
   }
 
   /** The same for a promise, while the event loop goes on. */
-  async finished<T>(call: () => Promise<T>): Promise<T> {
-    const promise = this.calling(call)
+  async waitAsync<T>(call: () => Promise<T>): Promise<T> {
+    const promise = this.call(call)
     let isPending = true
-    const settle = () => {
+    const drain = () => {
       isPending = false
     }
-    promise.then(settle, settle)
+    promise.then(drain, drain)
     for (let looks = 0; isPending; looks++) {
-      this.#look()
-      await (looks < EAGER_LOOKS ? undefined : new Promise(resolve => setTimeout(resolve, 1)))
+      this.#poll()
+      await (looks < EAGER_POLLS ? undefined : new Promise(resolve => setTimeout(resolve, 1)))
     }
     return promise
   }
@@ -45,21 +45,21 @@ export class DawnEvents {
   /** Blocks the thread as long as it is pending. @throws BackendError if Dawn has nothing under way that could end it */
   wait(isPending: () => boolean): void {
     for (let looks = 0; isPending(); looks++) {
-      if (!this.#look()) throw new BackendError('this version of the package webgpu cannot be waited for')
-      if (looks >= EAGER_LOOKS && isPending()) Atomics.wait(this.#never, 0, 0, PAUSE_MS)
+      if (!this.#poll()) throw new BackendError('this version of the package webgpu cannot be waited for')
+      if (looks >= EAGER_POLLS && isPending()) Atomics.wait(this.#never, 0, 0, PAUSE_MS)
     }
   }
 
   /** Ends what was broken off: Dawn ends the whole process over a promise that is forgotten. */
-  settle(): void {
-    for (let looks = 0; looks < EAGER_LOOKS && this.#look(); looks++);
+  drain(): void {
+    for (let looks = 0; looks < EAGER_POLLS && this.#poll(); looks++);
   }
 
   /** @returns whether there was anything to look after */
-  #look(): boolean {
-    const planned = this.#planned
-    this.#planned = []
-    for (const callback of planned) this.calling(callback)
+  #poll(): boolean {
+    const planned = this.#callbacks
+    this.#callbacks = []
+    for (const callback of planned) this.call(callback)
     return planned.length > 0
   }
 }

@@ -9,7 +9,7 @@ import type { WebgpuBackend } from './webgpu-backend.js'
 type Given = Parameters<tf.KernelFunc>[0]
 
 /** Once for each thread. */
-export function useKernels(): void {
+export function registerWebgpuKernels(): void {
   replace('Cast', cast)
   replace('ScatterNd', scatter)
 }

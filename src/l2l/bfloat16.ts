@@ -20,6 +20,6 @@ export function fromBf16(halves: Uint16Array): Float32Array {
 }
 
 /** A copy, of numbers that brain floats can hold. */
-export function roundedToBf16(values: Float32Array): Float32Array {
+export function roundToBf16(values: Float32Array): Float32Array {
   return fromBf16(toBf16(values))
 }

@@ -5,7 +5,7 @@ import { sizeOf } from '../nn/shape.js'
 import type { Layer, Model } from '../nn/types.js'
 
 /** The number of each layer's block; undefined for layers without weights. */
-export function blockNumbers({ layers }: Model): readonly (number | undefined)[] {
+export function blockIndices({ layers }: Model): readonly (number | undefined)[] {
   let next = 0
   return layers.map(layer => (layer.weights.length > 0 ? next++ : undefined))
 }

@@ -43,7 +43,7 @@ export class DenseRows implements Batch {
     const start = this.size * width
     this.#values.fill(0, start, start + width)
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
-      if (indices[p] >>> 0 >= width) throw outside(indices[p], this.#model, width, row)
+      if (indices[p] >>> 0 >= width) throw outOfRange(indices[p], this.#model, width, row)
       this.#values[start + indices[p]] += values[p]
     }
     checkTokens(this.#model, this.#values.subarray(start, start + width), row)
@@ -51,7 +51,7 @@ export class DenseRows implements Batch {
   }
 
   /** Rows [from, to) as numbers, for `fill` elsewhere. */
-  copied(
+  copyRange(
     from: number,
     to: number
   ): { readonly size: number; readonly values: Float32Array<ArrayBuffer>; readonly labels: Float32Array<ArrayBuffer> } {
@@ -60,7 +60,7 @@ export class DenseRows implements Batch {
   }
 
   /** Takes rows over that were checked before, in place of those that are there. */
-  fill(values: Float32Array<ArrayBuffer>, labels: Float32Array<ArrayBuffer>, size: number): void {
+  load(values: Float32Array<ArrayBuffer>, labels: Float32Array<ArrayBuffer>, size: number): void {
     this.#values = values
     this.#labels = labels
     this.size = size
@@ -69,7 +69,7 @@ export class DenseRows implements Batch {
   inputs(from: number, to: number): tf.Tensor {
     const { kind, shape } = this.#model.sample
     const length = this.width - (this.#predictsNextToken ? 1 : 0)
-    const values = this.#cut(from, to, 0, length)
+    const values = this.#slice(from, to, 0, length)
     const full = [to - from, ...shape]
     return kind === 'tokens' ? tf.tensor(Int32Array.from(values), full, 'int32') : tf.tensor(values, full)
   }
@@ -77,7 +77,7 @@ export class DenseRows implements Batch {
   targets(from: number, to: number): tf.Tensor {
     if (this.#predictsNextToken) {
       const length = this.width - 1
-      return tf.tensor(Int32Array.from(this.#cut(from, to, 1, length)), [to - from, length], 'int32')
+      return tf.tensor(Int32Array.from(this.#slice(from, to, 1, length)), [to - from, length], 'int32')
     }
     const labels = this.#labels.slice(from, to)
     return this.#model.head.classifies
@@ -86,7 +86,7 @@ export class DenseRows implements Batch {
   }
 
   /** `length` values of each row in [from, to), from the `first` on, copied. */
-  #cut(from: number, to: number, first: number, length: number): Float32Array {
+  #slice(from: number, to: number, first: number, length: number): Float32Array {
     const width = this.width
     if (length === width) return this.#values.slice(from * width, to * width)
     const out = new Float32Array((to - from) * length)
@@ -110,7 +110,7 @@ export class DenseRows implements Batch {
 }
 
 /** Rows [first, end) as a batch of their own. */
-export function partOf(rows: Batch, first: number, end: number): Batch {
+export function sliceBatch(rows: Batch, first: number, end: number): Batch {
   return {
     size: end - first,
     inputs: (from, to) => rows.inputs(first + from, first + to),
@@ -128,7 +128,7 @@ function labelClasses({ head }: Model): number {
   return head.classifies ? (head.input.at(-1) as number) : 0
 }
 
-function outside(feature: number, { sample }: Model, width: number, row: number): ExampleError {
+function outOfRange(feature: number, { sample }: Model, width: number, row: number): ExampleError {
   const what = sample.kind === 'tokens' ? 'token position' : 'feature'
   return new ExampleError(
     row,

@@ -5,7 +5,7 @@ import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
 import type { Execution } from './execution-options.js'
 import { NetworkLearner } from './network-learner.js'
-import { planned } from './planning/planned.js'
+import { resolveExecution } from './planning/planned.js'
 
 /** @throws ModelError */
 export function networkModel({ layers, sample, target }: NetworkSpec): Model {
@@ -31,9 +31,9 @@ export async function networkLearner(
   const model = networkModel(spec)
   if (execution === undefined) return new NetworkLearner(model, {})
   await deviceFor(execution)
-  const { relay } = planned(model, execution, batch)
+  const { executorOptions: relay } = resolveExecution(model, execution, batch)
   const learner = new NetworkLearner(model, relay)
   const { workers = 1, backend } = execution
-  if (workers > 1) await learner.share(spec, backend, relay, workers)
+  if (workers > 1) await learner.startWorkers(spec, backend, relay, workers)
   return learner
 }

@@ -30,8 +30,8 @@ export const INITIAL_SEED = 20020564
 const SCORE_ROWS = 256
 
 /** What a network's learners have in common, whatever the number of updates. */
-interface Shared {
-  readonly relay: Executor
+interface SharedState {
+  readonly executor: Executor
   readonly rows: DenseRows
   /** What blocks of sums held before a gradient was added, to be taken back. */
   before?: Float32Array[]
@@ -41,7 +41,7 @@ interface Shared {
 export class NetworkLearner implements Learner {
   readonly layout: Layout
   readonly classifies: boolean
-  readonly #shared: Shared
+  readonly #shared: SharedState
   readonly #updates: number | undefined
 
   /**
@@ -51,12 +51,13 @@ export class NetworkLearner implements Learner {
    */
   constructor(
     readonly model: Model,
-    options: ExecutorOptions | Shared,
+    options: ExecutorOptions | SharedState,
     updates?: number
   ) {
     this.layout = layoutOf(model)
     this.classifies = model.head.classifies
-    this.#shared = 'relay' in options ? options : { relay: new Executor(model, options), rows: new DenseRows(model) }
+    this.#shared =
+      'executor' in options ? options : { executor: new Executor(model, options), rows: new DenseRows(model) }
     this.#updates = updates
   }
 
@@ -70,7 +71,7 @@ export class NetworkLearner implements Learner {
    * @param workers devices in all, ≥ 2
    * @throws DeviceError
    */
-  async share(
+  async startWorkers(
     network: NetworkSpec,
     backend: Execution['backend'],
     relay: ExecutorOptions,
@@ -78,7 +79,13 @@ export class NetworkLearner implements Learner {
   ): Promise<void> {
     const weights = this.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
     this.#shared.pool = {
-      devices: await DevicePool.open({ network, backend, relay, weights: { blocks: weights }, workers }),
+      devices: await DevicePool.open({
+        network,
+        backend,
+        executorOptions: relay,
+        weights: { blocks: weights },
+        workers
+      }),
       weights
     }
   }
@@ -89,7 +96,7 @@ export class NetworkLearner implements Learner {
 
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
     const store = new BlockStore(this.model, parameters, [])
-    const { relay: executor } = this.#shared
+    const { executor } = this.#shared
     for (let row = from; row < to; row += SCORE_ROWS) {
       const { loss, hits } = executor.score(
         store,
@@ -126,7 +133,7 @@ export class NetworkLearner implements Learner {
   /** Some hundred rows at once, for each of which the whole model goes to the device once. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
     const store = new BlockStore(this.model, parameters, [])
-    const { relay: executor, rows } = this.#shared
+    const { executor, rows } = this.#shared
     const predictions: Prediction[] = []
     for (let first = from; first < to; first += SCORE_ROWS) {
       const end = Math.min(to, first + SCORE_ROWS)
@@ -164,7 +171,7 @@ export class NetworkLearner implements Learner {
   }
 
   #train(store: ParameterStore, parameters: Blocks, batch: DenseRows): void {
-    const { relay: executor, pool } = this.#shared
+    const { executor, pool } = this.#shared
     if (pool === undefined) {
       executor.train(store, batch, { updates: this.#updates })
       return

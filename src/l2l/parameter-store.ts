@@ -1,7 +1,7 @@
 /** Keepers of weights and gradients that are plain blocks, owned by whoever asks for a gradient. */
 import { type Blocks, DivergenceError, type GradientProgress } from '../learner/index.js'
 import type { Model } from '../nn/types.js'
-import { addToBlock, blockNumbers, fillBlock } from './block-tensors.js'
+import { addToBlock, blockIndices, fillBlock } from './block-tensors.js'
 import type { ParameterStore } from './executor/types.js'
 import { isFiniteBlock } from './training/block-step.js'
 
@@ -15,14 +15,14 @@ export class BlockStore implements ParameterStore {
   constructor(model: Model, parameters: Blocks, gradients: Blocks) {
     this.#parameters = parameters
     this.gradients = gradients
-    this.#numbers = blockNumbers(model)
+    this.#numbers = blockIndices(model)
   }
 
   weights(layer: number): Float32Array {
     return this.#parameters[this.block(layer)]
   }
 
-  take(layer: number, gradients: readonly Float32Array[]): void {
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     fillBlock(this.gradients[this.block(layer)], gradients)
   }
 
@@ -50,7 +50,7 @@ export class TransactionalGradientStore extends BlockStore {
   }
 
   /** @throws DivergenceError if the gradient is not finite; it was not added then */
-  override take(layer: number, gradients: readonly Float32Array[]): void {
+  override pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     if (!gradients.every(isFiniteBlock)) throw new DivergenceError('the gradient is not a finite number')
     const block = this.block(layer)
     const sum = this.gradients[block]

@@ -20,5 +20,6 @@ export function initialBlocks(model: Model, seed: number): Float32Array[] {
 
 /** The same one after the other, for models of which two copies would not fit. */
 export function* eachInitialBlock(model: Model, seed: number): Generator<Float32Array> {
-  for (const [index, layer] of layersWithBlocks(model).entries()) yield layer.initial(uniforms(forkSeed(seed, index)))
+  for (const [index, layer] of layersWithBlocks(model).entries())
+    yield layer.initialWeights(uniforms(forkSeed(seed, index)))
 }

@@ -1,7 +1,7 @@
 /** Layers that come in later or change places: whether shapes fit without them, and wherever they are. */
 import { ModelError } from './errors.js'
-import { groupsOf, servingOrder } from './layer-order.js'
-import { sameShape, shownShape } from './shape.js'
+import { servingOrder, shuffleGroups } from './layer-order.js'
+import { formatShape, sameShape } from './shape.js'
 import type { Layer } from './types.js'
 
 /**
@@ -9,13 +9,13 @@ import type { Layer } from './types.js'
  * @param wanted what the head takes
  * @throws ModelError naming the layer and both shapes
  */
-export function checkOrders(layers: readonly Layer[], wanted: readonly number[]): void {
-  for (const updates of new Set([0, ...layers.map(({ from = 0 }) => from)])) checkWithout(layers, wanted, updates)
-  checkGroups(layers)
+export function checkLayerOrders(layers: readonly Layer[], wanted: readonly number[]): void {
+  for (const updates of new Set([0, ...layers.map(({ from = 0 }) => from)])) checkShapesAt(layers, wanted, updates)
+  checkShuffleGroups(layers)
 }
 
 /** Whether the layers fit that take part after so many updates. */
-function checkWithout(layers: readonly Layer[], wanted: readonly number[], updates: number): void {
+function checkShapesAt(layers: readonly Layer[], wanted: readonly number[], updates: number): void {
   const order = servingOrder({ layers }, updates)
   const [first] = layers
   // What comes in need not be numbers, and something has to be executed.
@@ -27,14 +27,14 @@ function checkWithout(layers: readonly Layer[], wanted: readonly number[], updat
     const { name, from } = layers[l + 1]
     const reader = layers[next] === undefined ? 'the head' : `layer ${layers[next].name}`
     throw new ModelError(
-      `layer ${name} cannot come in after ${from} updates: without it ${reader} would get ${shownShape(layers[l].output)} in place of ${shownShape(takes)}`
+      `layer ${name} cannot come in after ${from} updates: without it ${reader} would get ${formatShape(layers[l].output)} in place of ${formatShape(takes)}`
     )
   }
 }
 
-function checkGroups(layers: readonly Layer[]): void {
+function checkShuffleGroups(layers: readonly Layer[]): void {
   const names = new Set<string>()
-  for (const group of groupsOf(layers, [...layers.keys()])) {
+  for (const group of shuffleGroups(layers, [...layers.keys()])) {
     const { shuffle, name } = layers[group[0]]
     if (shuffle === undefined) continue
     if (names.has(shuffle))
@@ -45,7 +45,9 @@ function checkGroups(layers: readonly Layer[]): void {
     for (const l of group) {
       const { name, input, output } = layers[l]
       if (sameShape(input, output)) continue
-      throw new ModelError(`layer ${name} cannot change places: its ${shownShape(input)} becomes ${shownShape(output)}`)
+      throw new ModelError(
+        `layer ${name} cannot change places: its ${formatShape(input)} becomes ${formatShape(output)}`
+      )
     }
   }
 }

@@ -1,6 +1,6 @@
 /** From a model's description and what its data looks like to layers and a head. */
 
-import { checkOrders } from './check-order.js'
+import { checkLayerOrders } from './check-order.js'
 import { ModelError } from './errors.js'
 import { attentionLayer, perceptronLayer } from './layers/block.js'
 import { convolution } from './layers/convolution.js'
@@ -13,7 +13,7 @@ import { maxPool } from './layers/max-pool.js'
 import { flatten, meanPool } from './layers/reshaping.js'
 import { softmaxHead } from './losses/softmax.js'
 import { squaredHead } from './losses/squared.js'
-import { sameShape, shownShape } from './shape.js'
+import { formatShape, sameShape } from './shape.js'
 import { isCustomLayer, type LayerSpec, type ModelSpec } from './spec/model-spec.js'
 import type { Target } from './spec/network-spec.js'
 import { layersOf } from './spec/presets.js'
@@ -41,7 +41,7 @@ export function createModel(spec: ModelSpec, sample: Sample, target: Target): Mo
   const wanted = outputOf(target, sample)
   if (spec.model !== 'layers' || !sameShape(shape, wanted)) layers.push(outputLayer(shape, wanted))
   checkNames(layers)
-  checkOrders(layers, wanted)
+  checkLayerOrders(layers, wanted)
   const name = spec.model === 'layers' ? spec.name : spec.model
   return { name, sample, layers, head: headFor(target, wanted) }
 }
@@ -104,11 +104,11 @@ function build(spec: LayerSpec, place: Place): Layer {
 
 function axes({ name, shape }: Place, rank: number, meaning: string): readonly number[] {
   if (shape.length === rank) return shape
-  throw new ModelError(`layer ${name} needs samples of ${meaning}, not ${shownShape(shape)}`)
+  throw new ModelError(`layer ${name} needs samples of ${meaning}, not ${formatShape(shape)}`)
 }
 
 function tooLarge(name: string, size: number, shape: readonly number[]): ModelError {
-  return new ModelError(`layer ${name}: ${size}×${size} is larger than what comes in, ${shownShape(shape)}`)
+  return new ModelError(`layer ${name}: ${size}×${size} is larger than what comes in, ${formatShape(shape)}`)
 }
 
 function vocabularyOf(sample: Sample): number {
@@ -133,7 +133,7 @@ function outputOf(target: Target, sample: Sample): readonly number[] {
 function outputLayer(input: readonly number[], wanted: readonly number[]): Layer {
   if (!sameShape(input.slice(0, -1), wanted.slice(0, -1))) {
     const advice = wanted.length === 1 ? 'end in flatten or mean-pool' : 'keep a vector for each position'
-    throw new ModelError(`the layers end in ${shownShape(input)}, wanted is ${shownShape(wanted)}: ${advice}`)
+    throw new ModelError(`the layers end in ${formatShape(input)}, wanted is ${formatShape(wanted)}: ${advice}`)
   }
   return dense({ name: 'output', input, units: wanted[wanted.length - 1], activation: 'none' })
 }

@@ -7,7 +7,7 @@ import type { AffineKernel, HeadKernel, WasmKernel } from '../device/index.js'
 import { consume } from './scope.js'
 
 /** @returns undefined where the device has no such kernel */
-export function fused<Made extends tf.Tensor | tf.Tensor[] = tf.Tensor>(
+export function runFused<Made extends tf.Tensor | tf.Tensor[] = tf.Tensor>(
   kernel: AffineKernel | HeadKernel | WasmKernel,
   inputs: tf.NamedTensorMap,
   attributes: object = {}
@@ -21,7 +21,7 @@ export function fused<Made extends tf.Tensor | tf.Tensor[] = tf.Tensor>(
  * @param x disposed of
  */
 export function addTo(x: tf.Tensor, y: tf.Tensor): tf.Tensor {
-  return consume([x], () => fused('AddInPlace', { x, y }) ?? tf.add(x, y))
+  return consume([x], () => runFused('AddInPlace', { x, y }) ?? tf.add(x, y))
 }
 
 /**
@@ -29,5 +29,5 @@ export function addTo(x: tf.Tensor, y: tf.Tensor): tf.Tensor {
  * @param x disposed of
  */
 export function multiplyInto(x: tf.Tensor, y: tf.Tensor): tf.Tensor {
-  return consume([x], () => fused('MultiplyInPlace', { x, y }) ?? tf.mul(x, y))
+  return consume([x], () => runFused('MultiplyInPlace', { x, y }) ?? tf.mul(x, y))
 }

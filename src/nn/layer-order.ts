@@ -23,22 +23,22 @@ export function trainingOrder(model: Pick<Model, 'layers'>, step: number, update
     const { skipRate = 0 } = layers[l]
     return skipRate === 0 || randomBits(forkSeed(step, l), 0) >= skipRate * 2 ** 32
   })
-  return groupsOf(layers, present).flatMap(group => shuffled(group, forkSeed(step, group[0])))
+  return shuffleGroups(layers, present).flatMap(group => shuffled(group, forkSeed(step, group[0])))
 }
 
 /** Numbers of the layers with weights that an order leaves out. */
-export function leftOut({ layers }: Pick<Model, 'layers'>, order: readonly number[]): number[] {
+export function omittedLayers({ layers }: Pick<Model, 'layers'>, order: readonly number[]): number[] {
   const executed = new Set(order)
   return [...layers.keys()].filter(l => layers[l].weights.length > 0 && !executed.has(l))
 }
 
 /** Expected share of the training steps that execute the layer, once it takes part. */
-export function shareOf({ skipRate = 0 }: Layer): number {
+export function executionProbability({ skipRate = 0 }: Layer): number {
   return 1 - skipRate
 }
 
 /** Cut into those that may change places with each other; a layer that keeps its place is alone. */
-export function groupsOf(layers: readonly Pick<Layer, 'shuffle'>[], order: readonly number[]): number[][] {
+export function shuffleGroups(layers: readonly Pick<Layer, 'shuffle'>[], order: readonly number[]): number[][] {
   const groups: number[][] = []
   for (const l of order) {
     const last = groups.at(-1)

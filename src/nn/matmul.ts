@@ -5,18 +5,18 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { openedDevice } from '../device/index.js'
-import { addTo, fused } from './fused-kernels.js'
+import { addTo, runFused } from './fused-kernels.js'
 
 /** From so many multiplications a product on, a call of its own is cheaper than wasm's slow loop (measured). */
 const LARGE_PRODUCT = 40_000
 
-function onlyPlainIsFast(): boolean {
+function prefersPlainProducts(): boolean {
   return !openedDevice().hasFastProducts
 }
 
 /** Product of two matrices, each transposed if so asked. */
 export function multiply(a: tf.Tensor, b: tf.Tensor, transposeA = false, transposeB = false): tf.Tensor {
-  if (!onlyPlainIsFast()) return tf.matMul(a as tf.Tensor2D, b as tf.Tensor2D, transposeA, transposeB)
+  if (!prefersPlainProducts()) return tf.matMul(a as tf.Tensor2D, b as tf.Tensor2D, transposeA, transposeB)
   return tf.tidy(() =>
     tf.matMul((transposeA ? tf.transpose(a) : a) as tf.Tensor2D, (transposeB ? tf.transpose(b) : b) as tf.Tensor2D)
   )
@@ -26,7 +26,7 @@ export function multiply(a: tf.Tensor, b: tf.Tensor, transposeA = false, transpo
 export function multiplyBatch(a: tf.Tensor, b: tf.Tensor, transposeA = false, transposeB = false): tf.Tensor {
   const [batch, rows, columns] = a.shape as number[]
   const size = rows * columns * (b.shape as number[])[transposeB ? 1 : 2]
-  if (!onlyPlainIsFast() || size < LARGE_PRODUCT) {
+  if (!prefersPlainProducts() || size < LARGE_PRODUCT) {
     return tf.matMul(a as tf.Tensor3D, b as tf.Tensor3D, transposeA, transposeB)
   }
   return tf.tidy(() => {
@@ -55,9 +55,9 @@ export function project(x: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
 }
 
 /** dy·Wᵀ over the last axis of dy. */
-export function projectBack(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
+export function projectTransposed(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
   return (
-    fused('AffineBack', { dy, kernel }) ??
+    runFused('AffineBack', { dy, kernel }) ??
     tf.tidy(() =>
       tf.reshape(multiply(asRows(dy), kernel, false, true), [...dy.shape.slice(0, -1), kernel.shape[0] as number])
     )
@@ -66,14 +66,14 @@ export function projectBack(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
 
 /** Gradients of `project(x, kernel) + bias` at kernel and bias, summed over all axes but the last. */
 export function projectionGradients(x: tf.Tensor, dy: tf.Tensor): [kernel: tf.Tensor, bias: tf.Tensor] {
-  const known = fused<[tf.Tensor, tf.Tensor]>('AffineGradients', { x, dy })
+  const known = runFused<[tf.Tensor, tf.Tensor]>('AffineGradients', { x, dy })
   return known ?? [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
 }
 
 /** Sum over all axes but the last. Else by a product with ones, as a backend's own sum over a first axis may be many times slower. */
 export function sumOfRows(x: tf.Tensor): tf.Tensor {
   return (
-    fused('SumRows', { x }) ??
+    runFused('SumRows', { x }) ??
     tf.tidy(() => {
       const rows = asRows(x)
       return tf.reshape(multiply(tf.ones([1, rows.shape[0]]), rows), [rows.shape[1] as number])
@@ -82,7 +82,7 @@ export function sumOfRows(x: tf.Tensor): tf.Tensor {
 }
 
 /** Mean along the last axis, which stays with the length 1. Likewise by a product. */
-export function meanAlong(x: tf.Tensor): tf.Tensor {
+export function meanOfLastAxis(x: tf.Tensor): tf.Tensor {
   const width = x.shape[x.rank - 1] as number
   return tf.tidy(() => tf.reshape(multiply(asRows(x), tf.fill([width, 1], 1 / width)), [...x.shape.slice(0, -1), 1]))
 }
@@ -94,5 +94,5 @@ export function asRows(x: tf.Tensor): tf.Tensor {
 
 /** `project(x, kernel) + bias`. */
 export function affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor): tf.Tensor {
-  return fused('Affine', { x, kernel, bias }) ?? addTo(project(x, kernel), bias)
+  return runFused('Affine', { x, kernel, bias }) ?? addTo(project(x, kernel), bias)
 }

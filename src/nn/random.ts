@@ -7,7 +7,7 @@ const WEYL = 0x9e3779b9
 const LANE = 0x632be5ab
 
 /** The finaliser of MurmurHash3 (A. Appleby): a bijection of 32 bits in which each input bit moves about half of the output's. */
-function mixed(word: number): number {
+function mix32(word: number): number {
   let bits = word
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
@@ -16,8 +16,8 @@ function mixed(word: number): number {
 
 /** 32 bits, unsigned: number `counter` of a seed. */
 export function randomBits(seed: number, counter: number): number {
-  const key = mixed(seed ^ LANE)
-  return mixed(mixed(Math.imul(counter, WEYL) ^ key) + seed) >>> 0
+  const key = mix32(seed ^ LANE)
+  return mix32(mix32(Math.imul(counter, WEYL) ^ key) + seed) >>> 0
 }
 
 /** A seed of its own for part `index` of whatever has `seed`. */

@@ -3,7 +3,7 @@ import * as tf from '@tensorflow/tfjs-core'
 import type { Pullback, SavedForward } from './types.js'
 
 /** Runs a backward pass and disposes of all that it made but the gradients. */
-export function pullback(compute: () => Pullback): Pullback {
+export function tidyPullback(compute: () => Pullback): Pullback {
   let result: Pullback | undefined
   tf.tidy(() => {
     result = compute()
@@ -13,7 +13,7 @@ export function pullback(compute: () => Pullback): Pullback {
 }
 
 /** Runs a forward pass and disposes of all that it made but the output and what is kept. */
-export function saving(compute: () => SavedForward): SavedForward {
+export function tidySavedForward(compute: () => SavedForward): SavedForward {
   let result: SavedForward | undefined
   tf.tidy(() => {
     result = compute()
@@ -23,8 +23,8 @@ export function saving(compute: () => SavedForward): SavedForward {
 }
 
 /** Computes from tensors that nothing needs afterwards, and disposes of them at once. */
-export function consume(spent: readonly tf.Tensor[], compute: () => tf.Tensor): tf.Tensor {
+export function consume(inputs: readonly tf.Tensor[], compute: () => tf.Tensor): tf.Tensor {
   const result = tf.tidy(compute)
-  tf.dispose([...spent])
+  tf.dispose([...inputs])
   return result
 }

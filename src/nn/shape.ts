@@ -17,6 +17,6 @@ export function sameShape(a: readonly number[], b: readonly number[]): boolean {
 }
 
 /** As people write it: 4×28×28. */
-export function shownShape(shape: readonly number[]): string {
+export function formatShape(shape: readonly number[]): string {
   return shape.length === 0 ? 'a number' : shape.join('×')
 }

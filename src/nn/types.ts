@@ -51,7 +51,7 @@ export interface Layer {
   /** Layers that follow one another under the same name change places in training. Default: the layer keeps its place. */
   readonly shuffle?: string
   /** Fresh weights, as one block. @param random uniform in [0, 1) */
-  initial(random: () => number): Float32Array
+  initialWeights(random: () => number): Float32Array
   /** @param x [microbatch, …input] @returns [microbatch, …output] */
   forward(x: Tensor, weights: readonly Tensor[], pass: Pass): Tensor
   /** Like `forward`, and keeps the insides that `vjp` would otherwise compute again. */

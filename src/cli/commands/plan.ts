@@ -51,6 +51,6 @@ async function plan(model: string, flags: Flags): Promise<void> {
     printJson({ command: 'plan', device: device.name, profile, plan: chosen })
     return
   }
-  print(`device        ${device.why}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
+  print(`device        ${device.reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
   showPlan(profile.layers, chosen, flags.batch)
 }

@@ -9,8 +9,8 @@ import {
   type Precision,
   SCHEDULES,
   type Schedule,
-  STASH_PLACES,
-  type StashPlace
+  STASH_LOCATIONS,
+  type StashLocation
 } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import { modelNames } from '../../learner/index.js'
@@ -22,7 +22,7 @@ export interface NetworkFlags {
   readonly backend?: DeviceName | 'auto'
   readonly schedule?: Schedule | 'auto'
   readonly microbatch?: number
-  readonly stash?: StashPlace
+  readonly stash?: StashLocation
   readonly deviceMemory?: number
   readonly precision?: Precision
   readonly workers?: number
@@ -36,7 +36,7 @@ export const parseModelWord = modelWord(MODEL_WORDS)
 
 /** How networks are executed; what is computed does not depend on it, but for rounding. */
 export function withExecution(command: Command, isShown = true): Command {
-  const stashes = `${STASH_PLACES.join(', ')} for layer outputs (default: device)`
+  const stashes = `${STASH_LOCATIONS.join(', ')} for layer outputs (default: device)`
   return add(command, isShown, [
     option('--backend <name>', 'what executes layers')
       .choices(['auto', ...DEVICE_NAMES])
@@ -45,7 +45,7 @@ export function withExecution(command: Command, isShown = true): Command {
       choice([...SCHEDULES, 'auto'] as const)
     ),
     option('--microbatch <rows>', 'rows at once on the device (default: the whole batch)').argParser(whole(1)),
-    option('--stash <place>', stashes).argParser(choice(STASH_PLACES)),
+    option('--stash <place>', stashes).argParser(choice(STASH_LOCATIONS)),
     option('--device-memory <bytes>', 'most memory on the device, such as 256MB').argParser(bytes),
     option(
       '--precision <name>',

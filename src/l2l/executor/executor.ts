@@ -4,13 +4,13 @@ import { BackendError, DeviceError } from '../../device/index.js'
 import { OptionError } from '../../learner/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'
 import type { Model } from '../../nn/types.js'
-import { forwardLayers } from './forward.js'
+import { runForward } from './forward.js'
 import { runLayerwise } from './layerwise.js'
 import { type DeviceMeter, deviceMeter } from './meter.js'
-import { runResident } from './resident.js'
+import { runBaseline } from './resident.js'
 import { createStash } from './stash.js'
 import { addScore, type StepContext } from './step.js'
-import type { Batch, ParameterStore, Precision, Schedule, Stash, StashPlace, StepScore } from './types.js'
+import type { Batch, ParameterStore, Precision, Schedule, Stash, StashLocation, StepScore } from './types.js'
 
 export interface ExecutorOptions {
   /** Default `l2l`. */
@@ -18,7 +18,7 @@ export interface ExecutorOptions {
   /** Rows of a microbatch. Default: the whole minibatch. `baseline` takes no other. */
   readonly microbatch?: number
   /** Where layer outputs wait for the backward pass. Default `device`. On the host, or disk, device memory does not depend on depth. */
-  readonly stash?: StashPlace
+  readonly stash?: StashLocation
   /** Most bytes on the device. Default: what it has. */
   readonly deviceMemory?: number
   /** Numbers of layers that keep their insides instead of computing them again. For `l2l` and `l2l-p`. Default: none. */
@@ -30,7 +30,7 @@ export interface ExecutorOptions {
 }
 
 /** Which step it is, and a batch's place among those of one step, where several devices share it. */
-export interface Part {
+export interface TrainStep {
   /** Updates that made the weights: layers that come in later are left out. Default: all take part. */
   readonly updates?: number
   /** What dropout and the like are drawn from. Default: one more than in the step before. */
@@ -40,7 +40,7 @@ export interface Part {
 }
 
 /** After so many updates all layers take part. */
-const ALL = Number.POSITIVE_INFINITY
+const ALL_LAYERS = Number.POSITIVE_INFINITY
 
 export class Executor {
   readonly schedule: Schedule
@@ -79,8 +79,8 @@ export class Executor {
    * @returns summed loss and hits, of the pass with dropout on
    * @throws DeviceError, DivergenceError; nothing is left on the device, but upper layers' gradients may have been taken
    */
-  train(store: ParameterStore, batch: Batch, part: Part = {}): StepScore {
-    const { updates = ALL, step = this.#steps++, firstMicrobatch = 0 } = part
+  train(store: ParameterStore, batch: Batch, part: TrainStep = {}): StepScore {
+    const { updates = ALL_LAYERS, step = this.#steps++, firstMicrobatch = 0 } = part
     const score = { loss: 0, hits: 0 }
     const context: StepContext = {
       model: this.model,
@@ -88,7 +88,7 @@ export class Executor {
       batch,
       order: trainingOrder(this.model, step, updates),
       precision: this.#precision,
-      microbatch: this.#rows(batch),
+      microbatch: this.#microbatchRows(batch),
       step,
       firstMicrobatch,
       meter: this.meter,
@@ -98,19 +98,19 @@ export class Executor {
       outputs: this.#outputs,
       gradients: this.#gradients
     }
-    this.#clean(() => {
-      if (this.schedule.startsWith('baseline')) runResident(context)
+    this.#run(() => {
+      if (this.schedule.startsWith('baseline')) runBaseline(context)
       else runLayerwise(context, this.schedule === 'l2l-p')
     })
     return score
   }
 
   /** Summed loss and hits of a minibatch, without dropout. @param updates as for `train` */
-  score(store: ParameterStore, batch: Batch, updates: number = ALL): StepScore {
+  score(store: ParameterStore, batch: Batch, updates: number = ALL_LAYERS): StepScore {
     const score = { loss: 0, hits: 0 }
     const { head } = this.model
-    this.#clean(() =>
-      forwardLayers(this.#forwardRun(store, batch, updates), (y, from, to) => {
+    this.#run(() =>
+      runForward(this.#forwardContext(store, batch, updates), (y, from, to) => {
         const targets = batch.targets(from, to)
         const sums = head.score(y, targets)
         targets.dispose()
@@ -121,11 +121,11 @@ export class Executor {
   }
 
   /** What the head makes of each microbatch, one after the other, flat. @param updates as for `train` */
-  predict(store: ParameterStore, batch: Batch, updates: number = ALL): Float32Array {
+  predict(store: ParameterStore, batch: Batch, updates: number = ALL_LAYERS): Float32Array {
     const parts: Float32Array[] = []
     const { head } = this.model
-    this.#clean(() =>
-      forwardLayers(this.#forwardRun(store, batch, updates), y => {
+    this.#run(() =>
+      runForward(this.#forwardContext(store, batch, updates), y => {
         const predicted = head.predict(y)
         // A backend's own memory may be what is read.
         parts.push(Float32Array.from(predicted.dataSync()))
@@ -146,35 +146,35 @@ export class Executor {
     this.#gradients.close()
   }
 
-  #forwardRun(store: ParameterStore, batch: Batch, updates: number) {
+  #forwardContext(store: ParameterStore, batch: Batch, updates: number) {
     const { model, meter } = this
     const order = servingOrder(model, updates)
-    const microbatch = this.#rows(batch)
+    const microbatch = this.#microbatchRows(batch)
     return { model, store, batch, order, microbatch, meter, outputs: this.#outputs, precision: this.#precision }
   }
 
-  #rows({ size }: Batch): number {
+  #microbatchRows({ size }: Batch): number {
     return Math.min(size, this.options.microbatch ?? size)
   }
 
   /** What backends throw when their memory ends, or they do; the last is WebAssembly's. */
-  #isFailure(error: unknown): boolean {
+  #isBackendFailure(error: unknown): boolean {
     return error instanceof BackendError || error instanceof RangeError || (error as Error).name === 'RuntimeError'
   }
 
-  #failed({ message }: Error): DeviceError {
+  #deviceError({ message }: Error): DeviceError {
     const advice = 'use a smaller --microbatch, --stash host, or another --backend'
-    return new DeviceError(`the device failed at ${this.meter.busyWith} (${message.split('\n')[0]}): ${advice}`)
+    return new DeviceError(`the device failed at ${this.meter.currentOperation} (${message.split('\n')[0]}): ${advice}`)
   }
 
   /** Leaves nothing on the device or in the stash, whatever happens. */
-  #clean(work: () => void): void {
+  #run(work: () => void): void {
     try {
       tf.tidy(work)
     } catch (error) {
       this.#outputs.clear()
       this.#gradients.clear()
-      throw this.#isFailure(error) ? this.#failed(error as Error) : error
+      throw this.#isBackendFailure(error) ? this.#deviceError(error as Error) : error
     } finally {
       this.stashPeakBytes = Math.max(this.stashPeakBytes, this.#outputs.peakBytes + this.#gradients.peakBytes)
     }

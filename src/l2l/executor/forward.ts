@@ -2,10 +2,10 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { load, microbatches, type StepContext } from './step.js'
 
-const STILL = { training: false, seed: 0 }
+const INFERENCE = { training: false, seed: 0 }
 
 /** @param use is given each microbatch's outputs, which it must not dispose of, and its rows */
-export function forwardLayers(
+export function runForward(
   run: Pick<StepContext, 'model' | 'store' | 'batch' | 'order' | 'microbatch' | 'meter' | 'outputs' | 'precision'>,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {
@@ -15,7 +15,7 @@ export function forwardLayers(
     const weights = load(run, l)
     for (const [microbatch, [from, to]] of microbatches(run).entries()) {
       const x = at === 0 ? batch.inputs(from, to) : outputs.borrow(at, microbatch)
-      const y = model.layers[l].forward(x, weights, STILL)
+      const y = model.layers[l].forward(x, weights, INFERENCE)
       if (at === 0) x.dispose()
       else {
         outputs.release(x)

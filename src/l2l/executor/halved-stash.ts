@@ -4,7 +4,7 @@ import { sizeOf } from '../../nn/shape.js'
 import { fromBf16, toBf16 } from '../bfloat16.js'
 import type { Stash } from './types.js'
 
-export class HalvedStash implements Stash {
+export class Bfloat16Stash implements Stash {
   readonly #shapes = new Map<string, number[]>()
 
   constructor(private readonly inner: Stash) {}

@@ -12,7 +12,7 @@ import {
   lossAndGradient,
   microbatches,
   type StepContext,
-  skipLeftOutLayers,
+  skipOmittedLayers,
   trainingPass
 } from './step.js'
 
@@ -24,7 +24,7 @@ export function runLayerwise(context: StepContext, ahead: boolean): void {
   for (let at = 0; at < last; at++) {
     const weights = loader.take(order[at], order[at + 1])
     forward(context, at, weights, insides)
-    loader.giveBack(order[at], weights)
+    loader.release(order[at], weights)
   }
   for (let at = last; at >= 0; at--) {
     const weights = loader.take(order[at], order[at - 1])
@@ -33,7 +33,7 @@ export function runLayerwise(context: StepContext, ahead: boolean): void {
     else backward(context, at, weights, sum, insides)
     tf.dispose(weights)
     sum.flush(context, order[at])
-    if (at === last) skipLeftOutLayers(context)
+    if (at === last) skipOmittedLayers(context)
   }
 }
 
@@ -59,7 +59,7 @@ class Loader {
   }
 
   /** After the forward pass: they go, or stay for the backward pass, after which whoever took them disposes of them. */
-  giveBack(layer: number, weights: tf.Tensor[]): void {
+  release(layer: number, weights: tf.Tensor[]): void {
     if (this.context.resident.has(layer)) this.#resident.set(layer, weights)
     else tf.dispose(weights)
   }
@@ -74,7 +74,7 @@ function forward(
   insides: Map<string, readonly tf.Tensor[]>
 ): void {
   const { order, saves: keeps, outputs } = context
-  const layer = busyWith(context, at)
+  const layer = layerAt(context, at)
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const pass = trainingPass(context, order[at], microbatch)
     const x = input(context, at, microbatch, rows)
@@ -83,22 +83,22 @@ function forward(
       insides.set(`${at}/${microbatch}`, kept)
       outputs.put(at + 1, microbatch, y)
     } else outputs.put(at + 1, microbatch, layer.forward(x, weights, pass))
-    returned(context, at, x)
+    releaseInput(context, at, x)
   }
 }
 
 /** Forward, loss and backward of the last layer. */
 function lossAndBackward(context: StepContext, at: number, weights: tf.Tensor[], sum: GradientSum): void {
   const { model, order } = context
-  const layer = busyWith(context, at)
+  const layer = layerAt(context, at)
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const pass = trainingPass(context, order[at], microbatch)
     const x = input(context, at, microbatch, rows)
     const { y, saved: kept } = layer.forwardSaving(x, weights, pass)
     const dy = lossAndGradient(model.head, context, rows, y)
     y.dispose()
-    busyWith(context, at)
-    pulled(context, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
+    layerAt(context, at)
+    finishBackward(context, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
     tf.dispose([...kept])
   }
 }
@@ -111,21 +111,21 @@ function backward(
   insides: Map<string, readonly tf.Tensor[]>
 ): void {
   const { order, gradients } = context
-  const layer = busyWith(context, at)
+  const layer = layerAt(context, at)
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const kept = insides.get(`${at}/${microbatch}`)
     insides.delete(`${at}/${microbatch}`)
     const x = input(context, at, microbatch, rows)
     const dy = gradients.borrow(at, microbatch)
     const pass = trainingPass(context, order[at], microbatch)
-    pulled(context, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
+    finishBackward(context, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
     gradients.drop(at, microbatch)
     if (kept) tf.dispose([...kept])
   }
 }
 
 /** Passes on what came back through a layer, and lets go of what it was made from. */
-function pulled(
+function finishBackward(
   context: StepContext,
   at: number,
   microbatch: number,
@@ -135,7 +135,7 @@ function pulled(
   { dx, dWeights }: ReturnType<Layer['vjp']>
 ): void {
   const { outputs, gradients } = context
-  returned(context, at, x)
+  releaseInput(context, at, x)
   if (at > 0) outputs.drop(at, microbatch)
   if (at === context.order.length - 1) dy.dispose()
   else gradients.release(dy)
@@ -144,9 +144,9 @@ function pulled(
   sum.add(dWeights)
 }
 
-function busyWith({ model, order, meter }: StepContext, at: number): Layer {
+function layerAt({ model, order, meter }: StepContext, at: number): Layer {
   const layer = model.layers[order[at]]
-  meter.busyWith = `layer ${layer.name}`
+  meter.currentOperation = `layer ${layer.name}`
   return layer
 }
 
@@ -155,7 +155,7 @@ function input({ batch, outputs }: StepContext, at: number, microbatch: number, 
   return at === 0 ? batch.inputs(...rows) : outputs.borrow(at, microbatch)
 }
 
-function returned({ outputs }: StepContext, at: number, x: tf.Tensor): void {
+function releaseInput({ outputs }: StepContext, at: number, x: tf.Tensor): void {
   if (at === 0) x.dispose()
   else outputs.release(x)
 }

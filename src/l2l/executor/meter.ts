@@ -22,17 +22,17 @@ export class DeviceMeter {
   /** Most bytes that may be on the device. */
   limit: number = Number.POSITIVE_INFINITY
   /** What the device is busy with, for messages. */
-  busyWith = 'the minibatch'
+  currentOperation = 'the minibatch'
 
   /** Starts the peak anew. */
   resetPeak(): void {
     this.peakBytes = this.bytes
   }
 
-  grow(bytes: number): void {
+  allocate(bytes: number): void {
     this.bytes += bytes
     if (this.bytes > this.peakBytes) this.peakBytes = this.bytes
-    if (this.bytes > this.limit) throw new OverBudgetError(this.busyWith, this.bytes, this.limit)
+    if (this.bytes > this.limit) throw new OverBudgetError(this.currentOperation, this.bytes, this.limit)
   }
 }
 
@@ -63,7 +63,7 @@ export function deviceMeter(): DeviceMeter {
   engine.trackTensor = (tensor, backend) => {
     const isNew = !tensorInfo.has(tensor.dataId)
     track(tensor, backend)
-    if (isNew) counted.grow(tensorInfo.get(tensor.dataId)?.bytes ?? 0)
+    if (isNew) counted.allocate(tensorInfo.get(tensor.dataId)?.bytes ?? 0)
   }
   engine.removeDataId = (id, backend) => {
     const bytes = tensorInfo.get(id)?.bytes ?? 0

@@ -9,11 +9,11 @@ import {
   lossAndGradient,
   microbatches,
   type StepContext,
-  skipLeftOutLayers,
+  skipOmittedLayers,
   trainingPass
 } from './step.js'
 
-export function runResident(context: StepContext): void {
+export function runBaseline(context: StepContext): void {
   const { model, order, batch, meter } = context
   const layers = order.map(l => model.layers[l])
   const weights = order.map(l => load(context, l))
@@ -22,7 +22,7 @@ export function runResident(context: StepContext): void {
     const inputs = [batch.inputs(...rows)]
     const insides: (readonly tf.Tensor[])[] = []
     for (const [at, layer] of layers.entries()) {
-      meter.busyWith = `layer ${layer.name}`
+      meter.currentOperation = `layer ${layer.name}`
       const pass = trainingPass(context, order[at], microbatch)
       const { y, saved: kept } = layer.forwardSaving(inputs[at], weights[at], pass)
       inputs.push(y)
@@ -32,7 +32,7 @@ export function runResident(context: StepContext): void {
     let dy: tf.Tensor | undefined = lossAndGradient(model.head, context, rows, y)
     y.dispose()
     for (let at = layers.length - 1; at >= 0; at--) {
-      meter.busyWith = `layer ${layers[at].name}`
+      meter.currentOperation = `layer ${layers[at].name}`
       const pass = trainingPass(context, order[at], microbatch)
       const { dx, dWeights } = layers[at].vjp(inputs[at], weights[at], dy as tf.Tensor, pass, insides[at])
       tf.dispose([inputs[at], dy as tf.Tensor, ...insides[at]])
@@ -43,5 +43,5 @@ export function runResident(context: StepContext): void {
   }
   tf.dispose(weights)
   for (let at = layers.length - 1; at >= 0; at--) sums[at].flush(context, order[at])
-  skipLeftOutLayers(context)
+  skipOmittedLayers(context)
 }

@@ -6,15 +6,15 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as tf from '@tensorflow/tfjs-core'
-import { HalvedStash } from './halved-stash.js'
-import type { Precision, Stash, StashPlace } from './types.js'
+import { Bfloat16Stash } from './halved-stash.js'
+import type { Precision, Stash, StashLocation } from './types.js'
 
-export function createStash(place: StashPlace, precision: Precision): Stash {
+export function createStash(place: StashLocation, precision: Precision): Stash {
   const stash = stashAt(place)
-  return precision === 'bf16' ? new HalvedStash(stash) : stash
+  return precision === 'bf16' ? new Bfloat16Stash(stash) : stash
 }
 
-function stashAt(place: StashPlace): Stash {
+function stashAt(place: StashLocation): Stash {
   switch (place) {
     case 'device':
       return new DeviceStash()

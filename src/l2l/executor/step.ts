@@ -2,10 +2,10 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { DivergenceError } from '../../learner/index.js'
 import { addTo } from '../../nn/fused-kernels.js'
-import { leftOut } from '../../nn/layer-order.js'
+import { omittedLayers } from '../../nn/layer-order.js'
 import { forkSeed } from '../../nn/random.js'
 import type { Head, HeadScore, Model, Pass } from '../../nn/types.js'
-import { roundedToBf16 } from '../bfloat16.js'
+import { roundToBf16 } from '../bfloat16.js'
 import { upload } from '../block-tensors.js'
 import type { DeviceMeter } from './meter.js'
 import type { Batch, ParameterStore, Precision, Stash } from './types.js'
@@ -50,8 +50,8 @@ export function trainingPass({ step, firstMicrobatch }: StepContext, layer: numb
 }
 
 /** Tells the store of the layers that the step leaves out, the last one first, once there are gradients of others. */
-export function skipLeftOutLayers({ model, store, order }: StepContext): void {
-  for (const l of leftOut(model, order).reverse()) store.skip(l)
+export function skipOmittedLayers({ model, store, order }: StepContext): void {
+  for (const l of omittedLayers(model, order).reverse()) store.skip(l)
 }
 
 /** Uploads a layer's weights, and says so to the meter. */
@@ -60,10 +60,10 @@ export function load(
   layer: number
 ): tf.Tensor[] {
   const { name, weights } = model.layers[layer]
-  meter.busyWith = `layer ${name}`
+  meter.currentOperation = `layer ${name}`
   if (weights.length === 0) return []
   const block = store.weights(layer)
-  return upload(model.layers[layer], precision === 'bf16' ? roundedToBf16(block) : block)
+  return upload(model.layers[layer], precision === 'bf16' ? roundToBf16(block) : block)
 }
 
 /** Gradients of one layer's weights, summed on the device in the order of the microbatches. */
@@ -85,7 +85,7 @@ export class GradientSum {
     this.#sums = undefined
     if (sums.length === 0) return
     const values = sums.map(sum => sum.dataSync() as Float32Array)
-    store.take(layer, precision === 'bf16' ? values.map(roundedToBf16) : values)
+    store.pushGradients(layer, precision === 'bf16' ? values.map(roundToBf16) : values)
     tf.dispose(sums)
   }
 }
@@ -108,7 +108,7 @@ export function lossAndGradient(
   [from, to]: [number, number],
   y: tf.Tensor
 ): tf.Tensor {
-  meter.busyWith = `the ${head.kind} head`
+  meter.currentOperation = `the ${head.kind} head`
   const targets = batch.targets(from, to)
   const { dx, ...sums } = head.lossAndGradient(y, targets)
   targets.dispose()

@@ -14,8 +14,8 @@ export const SCHEDULES = ['baseline', 'baseline-ag', 'l2l', 'l2l-p'] as const
 export type Schedule = (typeof SCHEDULES)[number]
 
 /** Where layer outputs wait for the backward pass. */
-export const STASH_PLACES = ['device', 'host', 'disk'] as const
-export type StashPlace = (typeof STASH_PLACES)[number]
+export const STASH_LOCATIONS = ['device', 'host', 'disk'] as const
+export type StashLocation = (typeof STASH_LOCATIONS)[number]
 
 /** In what numbers layer outputs wait, and weights and gradients cross between host and device. Masters are float32. */
 export const PRECISIONS = ['float32', 'bf16'] as const
@@ -26,7 +26,7 @@ export interface ParameterStore {
   /** The layer's block. It must not change until the layer's gradient was taken, or the step was given up. */
   weights(layer: number): Float32Array
   /** The layer's gradients summed over the minibatch: flat arrays that are its block one after the other, valid during the call. */
-  take(layer: number, gradients: readonly Float32Array[]): void
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void
   /** The layer was left out of this step: its gradient is zero. */
   skip(layer: number): void
 }

@@ -2,7 +2,7 @@
  * Which layers may be executed right before or after which, where layers are left out, come in later or change places: what is on
  * the device together at worst follows from it.
  */
-import { groupsOf } from '../../nn/layer-order.js'
+import { shuffleGroups } from '../../nn/layer-order.js'
 
 export interface Variation {
   /** Expected share of the training steps that execute the layer, once it takes part. */
@@ -20,7 +20,7 @@ export interface Neighbours {
 }
 
 export function neighboursOf(layers: readonly Variation[]): Neighbours {
-  const groups = groupsOf(layers, [...layers.keys()])
+  const groups = shuffleGroups(layers, [...layers.keys()])
   const after = layers.map(() => new Set<number>())
   const before = layers.map(() => new Set<number>())
   const ends = new Set<number>()

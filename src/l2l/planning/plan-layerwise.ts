@@ -3,14 +3,14 @@
  * computing them again, and which their weights instead of being loaded again. What is live while layer l is executed, in either
  * direction: what the layers below keep, their stashed outputs, and l's own work.
  */
-import { groupsOf } from '../../nn/layer-order.js'
-import type { Schedule, StashPlace } from '../executor/types.js'
+import { shuffleGroups } from '../../nn/layer-order.js'
+import type { Schedule, StashLocation } from '../executor/types.js'
 import { neighboursOf } from './neighbours.js'
 import type { LayerProfile } from './profile.js'
-import { type Plan, type Task, times } from './task.js'
+import { type Plan, type PlanRequest, stepTimes } from './task.js'
 
 /** Kept bytes are counted in this many parts of the device's memory. */
-const PARTS = 256
+const BUCKETS = 256
 
 /**
  * One layer's backward pass of a microbatch beside its weights: input, gradient at the output, the VJP's own work and the sum of
@@ -24,24 +24,29 @@ export function backwardBytes(layer: LayerProfile, input: number, microbatch: nu
 
 interface State {
   readonly savedMs: number
-  readonly keptBytes: number
+  readonly savedBytes: number
   readonly keeps: readonly number[]
   readonly resident: readonly number[]
   readonly peak: number
 }
 
-const NOTHING_KEPT: State = { savedMs: 0, keptBytes: 0, keeps: [], resident: [], peak: 0 }
+const INITIAL_STATE: State = { savedMs: 0, savedBytes: 0, keeps: [], resident: [], peak: 0 }
 
 /** @returns undefined if nothing fits */
-export function planLayerwise(task: Task, schedule: Schedule, microbatch: number, stash: StashPlace): Plan | undefined {
+export function planLayerwise(
+  task: PlanRequest,
+  schedule: Schedule,
+  microbatch: number,
+  stash: StashLocation
+): Plan | undefined {
   const { profile, batch, deviceMemory, precision } = task
   const { layers, bytesPerMs, head } = profile
   // Samples whose outputs at float32 would take what the minibatch's take in the stash.
   const stashedBatch = precision === 'bf16' ? batch / 2 : batch
   const last = layers.length - 1
-  const part = Number.isFinite(deviceMemory) ? deviceMemory / PARTS : Number.POSITIVE_INFINITY
+  const part = Number.isFinite(deviceMemory) ? deviceMemory / BUCKETS : Number.POSITIVE_INFINITY
   // Best state by kept parts: the dynamic programme's row.
-  let states = new Map<number, State>([[0, NOTHING_KEPT]])
+  let states = new Map<number, State>([[0, INITIAL_STATE]])
   for (const { l, live } of liveBytes(task, schedule, microbatch, stash === 'device' ? stashedBatch : 0)) {
     const { weightBytes, activationBytes, vjpMs, savedVjpMs, share } = layers[l]
     states = extend(states, l, deviceMemory, part, {
@@ -74,7 +79,7 @@ export function planLayerwise(task: Task, schedule: Schedule, microbatch: number
     resident,
     deviceBytes: peak,
     stashBytes,
-    ...times(parts, head.ms * batch)
+    ...stepTimes(parts, head.ms * batch)
   }
 }
 
@@ -82,14 +87,19 @@ export function planLayerwise(task: Task, schedule: Schedule, microbatch: number
  * What is on the device at most while a layer is executed, beside what layers keep, whichever layers are executed before and after it.
  * @param stashed samples whose outputs wait on the device
  */
-function* liveBytes({ profile, inputBytes, batch }: Task, schedule: Schedule, microbatch: number, stashed: number) {
+function* liveBytes(
+  { profile, inputBytes, batch }: PlanRequest,
+  schedule: Schedule,
+  microbatch: number,
+  stashed: number
+) {
   const { layers, head } = profile
   const last = layers.length - 1
   const { after, before, ends } = neighboursOf(layers)
   const heaviest = (among: ReadonlySet<number>) =>
     schedule === 'l2l-p' ? Math.max(0, ...[...among].map(l => layers[l].weightBytes)) : 0
   let below = 0
-  for (const group of groupsOf(layers, [...layers.keys()])) {
+  for (const group of shuffleGroups(layers, [...layers.keys()])) {
     // With the stash on the device, outputs, and then the gradients there, wait there for all microbatches. Those of the group
     // have one size, and each of its layers may be the last of them.
     const waiting = group.reduce((sum, l) => sum + (l < last ? stashed * layers[l].outputBytes : 0), 0)
@@ -100,9 +110,9 @@ function* liveBytes({ profile, inputBytes, batch }: Task, schedule: Schedule, mi
       const isSplit = microbatch < batch
       const kept = layer.savingWork.fixed + microbatch * layer.savingWork.sample
       const judged = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
-      const turned = ends.has(l) ? input + Math.max(kept, judged) + (isSplit ? layer.weightBytes : 0) : 0
-      const backward = Math.max(turned, backwardBytes(layer, input, microbatch, isSplit))
-      // With what is loaded ahead; the layer below is not where it never left.
+      const lastLayer = ends.has(l) ? input + Math.max(kept, judged) + (isSplit ? layer.weightBytes : 0) : 0
+      const backward = Math.max(lastLayer, backwardBytes(layer, input, microbatch, isSplit))
+      // With what is loaded ahead; the layer below is not where it lastLayer left.
       const isSure = before[l].size === 1
       return (isBelowResident: boolean) => {
         const ahead = isBelowResident && isSure ? 0 : heaviest(before[l])
@@ -136,17 +146,17 @@ function extend(states: ReadonlyMap<number, State>, layer: number, limit: number
   for (const before of states.values()) {
     const live = step.live(before.resident.at(-1) === layer - 1)
     for (const keepsInsides of step.activationMs > 0 ? [false, true] : [false]) {
-      const during = before.keptBytes + (keepsInsides ? step.activationBytes : 0)
+      const during = before.savedBytes + (keepsInsides ? step.activationBytes : 0)
       if (during + live > limit) continue
       for (const isResident of step.weightMs > 0 ? [false, true] : [false]) {
         const state: State = {
           savedMs: before.savedMs + (keepsInsides ? step.activationMs : 0) + (isResident ? step.weightMs : 0),
-          keptBytes: during + (isResident ? step.weightBytes : 0),
+          savedBytes: during + (isResident ? step.weightBytes : 0),
           keeps: keepsInsides ? [...before.keeps, layer] : before.keeps,
           resident: isResident ? [...before.resident, layer] : before.resident,
           peak: Math.max(before.peak, during + live)
         }
-        const place = 2 * Math.ceil(state.keptBytes / part) + (isResident ? 1 : 0)
+        const place = 2 * Math.ceil(state.savedBytes / part) + (isResident ? 1 : 0)
         const other = next.get(place)
         if (other === undefined || other.savedMs < state.savedMs) next.set(place, state)
       }

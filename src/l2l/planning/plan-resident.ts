@@ -1,12 +1,12 @@
 /** What plain training takes: everything on the device at once. */
-import { groupsOf } from '../../nn/layer-order.js'
+import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Schedule } from '../executor/types.js'
 import type { LayerProfile } from './profile.js'
-import { type Plan, type Task, times } from './task.js'
+import { type Plan, type PlanRequest, stepTimes } from './task.js'
 
 /** @returns undefined if it does not fit */
-export function planResident(
-  { profile, inputBytes, batch, deviceMemory }: Task,
+export function planBaseline(
+  { profile, inputBytes, batch, deviceMemory }: PlanRequest,
   schedule: Schedule,
   microbatch: number
 ): Plan | undefined {
@@ -19,7 +19,7 @@ export function planResident(
   let deviceBytes = 0
   // What a layer leaves behind for those that come after it, and for those before.
   const leaves = ({ activationBytes, outputBytes }: LayerProfile) => microbatch * (activationBytes + outputBytes)
-  for (const group of groupsOf(layers, [...layers.keys()])) {
+  for (const group of shuffleGroups(layers, [...layers.keys()])) {
     const members = group.map(l => layers[l])
     for (const { weightBytes } of members) sums -= weightBytes
     for (const layer of members) {
@@ -49,7 +49,7 @@ export function planResident(
     resident: [],
     deviceBytes,
     stashBytes: 0,
-    ...times(parts, head.ms * batch)
+    ...stepTimes(parts, head.ms * batch)
   }
   return deviceBytes <= deviceMemory ? plan : undefined
 }

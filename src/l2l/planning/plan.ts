@@ -3,19 +3,19 @@
  * place of the stash is tried. (Times are added up: the backends at hand compute and copy on one thread.)
  */
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
-import { planResident } from './plan-resident.js'
-import type { Plan, Task } from './task.js'
+import { planBaseline } from './plan-resident.js'
+import type { Plan, PlanRequest } from './task.js'
 
 /**
  * @returns the fastest plan, or the layer that needs the most where nothing fits
  */
-export function makePlan(task: Task): Plan | { readonly tooLarge: string; readonly needsBytes: number } {
+export function makePlan(task: PlanRequest): Plan | { readonly tooLarge: string; readonly needsBytes: number } {
   const { batch, fixed, profile } = task
   const plans: Plan[] = []
   for (const microbatch of fixed.microbatch ? [Math.min(batch, fixed.microbatch)] : halves(batch)) {
     if (fixed.schedule === undefined || fixed.schedule.startsWith('baseline')) {
       const schedule = fixed.schedule ?? 'baseline-ag'
-      const plan = planResident(task, schedule, schedule === 'baseline' ? batch : microbatch)
+      const plan = planBaseline(task, schedule, schedule === 'baseline' ? batch : microbatch)
       if (plan && fixed.stash === undefined) plans.push(plan)
     }
     if (fixed.schedule?.startsWith('baseline')) continue

@@ -9,8 +9,8 @@ import { makePlan } from './plan.js'
 import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
 import type { Plan } from './task.js'
 
-export interface Planned {
-  readonly relay: ExecutorOptions
+export interface ResolvedExecution {
+  readonly executorOptions: ExecutorOptions
   /** Undefined if nothing was left to plan. */
   readonly plan: Plan | undefined
 }
@@ -19,13 +19,13 @@ export interface Planned {
  * @param batch samples a minibatch
  * @throws OverBudgetError naming the layer that needs the most, where nothing fits
  */
-export function planned(model: Model, execution: Execution, batch: number): Planned {
+export function resolveExecution(model: Model, execution: Execution, batch: number): ResolvedExecution {
   const { schedule, deviceMemory, microbatch, stash, precision } = execution
   if (schedule !== 'auto') {
-    return { relay: { schedule, deviceMemory, microbatch, stash, precision }, plan: undefined }
+    return { executorOptions: { schedule, deviceMemory, microbatch, stash, precision }, plan: undefined }
   }
   const plan = planFor(model, profileModel(model), execution, batch)
-  return { relay: { ...relayOptions(plan, deviceMemory), precision }, plan }
+  return { executorOptions: { ...executorOptionsOf(plan, deviceMemory), precision }, plan }
 }
 
 /** For one of the workers, each of which has its part of a minibatch. @throws OverBudgetError */
@@ -56,7 +56,7 @@ function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
   return `give --device-memory ${formatBytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
 }
 
-function relayOptions({ schedule, microbatch, ...plan }: Plan, deviceMemory: number | undefined): ExecutorOptions {
+function executorOptionsOf({ schedule, microbatch, ...plan }: Plan, deviceMemory: number | undefined): ExecutorOptions {
   const { stash, keeps, resident } = plan
   return {
     schedule,

@@ -4,7 +4,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { layerCosts } from '../../nn/costs.js'
-import { shareOf } from '../../nn/layer-order.js'
+import { executionProbability } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'
 import { FLOAT_BYTES, sizeOf } from '../../nn/shape.js'
 import type { Layer, Model } from '../../nn/types.js'
@@ -62,7 +62,7 @@ export function profileModel(model: Model): DeviceProfile {
   const costs = layerCosts(model)
   const layers = model.layers.map((layer, l) => {
     const { weights, input, output, activations: insides, kind, from = 0, shuffle } = layer
-    const share = shareOf(layer)
+    const share = executionProbability(layer)
     const alike = JSON.stringify([kind, weights, input, output, insides, share < 1])
     const measured = known.get(alike) ?? measure(layer, model)
     known.set(alike, measured)
@@ -82,17 +82,17 @@ const PASS = { training: true, seed: 1 }
 function measure(layer: Layer, model: Model): Measured {
   let measured: Measured | undefined
   tf.tidy(() => {
-    const weights = layer.weights.length === 0 ? [] : upload(layer, layer.initial(uniforms(1)))
+    const weights = layer.weights.length === 0 ? [] : upload(layer, layer.initialWeights(uniforms(1)))
     const x = inputOf(layer, model, TIMED_SAMPLES)
     const dy = tf.ones([TIMED_SAMPLES, ...layer.output])
     const { saved: kept } = layer.forwardSaving(x, weights, PASS)
-    const vjpMs = time(() => used(layer.vjp(x, weights, dy, PASS)))
+    const vjpMs = msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS)))
     measured = {
-      forwardMs: time(() => layer.forward(x, weights, PASS)),
+      forwardMs: msPerSample(() => layer.forward(x, weights, PASS)),
       vjpMs,
       savedVjpMs: Math.min(
         vjpMs,
-        time(() => used(layer.vjp(x, weights, dy, PASS, kept)))
+        msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS, kept)))
       ),
       forwardWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS))),
       savingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardSaving(x, weights, PASS))),
@@ -116,18 +116,18 @@ function measureHead({ head, sample }: Model): DeviceProfile['head'] {
     })
   )
   const y = outputs(TIMED_SAMPLES)
-  const ms = time(() => judge(TIMED_SAMPLES, y))
+  const ms = msPerSample(() => judge(TIMED_SAMPLES, y))
   y.dispose()
   return { ms, work }
 }
 
 /** Milliseconds a sample. */
-function time(work: () => tf.Tensor): number {
-  return leastMs(work) / TIMED_SAMPLES
+function msPerSample(work: () => tf.Tensor): number {
+  return minMs(work) / TIMED_SAMPLES
 }
 
 /** The least of a few, with reading the result, after one that warms up: others use the machine as well. */
-function leastMs(work: () => tf.Tensor): number {
+function minMs(work: () => tf.Tensor): number {
   let least = Number.POSITIVE_INFINITY
   for (let i = 0; i <= REPEATS; i++) {
     tf.tidy(() => {
@@ -140,7 +140,7 @@ function leastMs(work: () => tf.Tensor): number {
 }
 
 /** Something whose values are there only when all is computed. */
-function used({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
+function anyOutput({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
   return dx ?? dWeights[0]
 }
 
@@ -186,7 +186,7 @@ function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {
 
 function bandwidth(): number {
   const values = new Float32Array(PROBE_BYTES / FLOAT_BYTES)
-  return (2 * PROBE_BYTES) / leastMs(() => tf.tensor(values))
+  return (2 * PROBE_BYTES) / minMs(() => tf.tensor(values))
 }
 
 /** Bytes a sample of the model's input. */

@@ -1,8 +1,8 @@
 /** What the planner is asked, and what it answers. */
-import type { Precision, Schedule, StashPlace } from '../executor/types.js'
+import type { Precision, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
 
-export interface Task {
+export interface PlanRequest {
   readonly profile: DeviceProfile
   /** Bytes a sample of the model's input. */
   readonly inputBytes: number
@@ -12,13 +12,13 @@ export interface Task {
   readonly deviceMemory: number
   readonly precision: Precision
   /** What has been decided already. */
-  readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashPlace }
+  readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
 }
 
 export interface Plan {
   readonly schedule: Schedule
   readonly microbatch: number
-  readonly stash: StashPlace
+  readonly stash: StashLocation
   /** Numbers of the layers that keep their insides. */
   readonly keeps: readonly number[]
   /** Numbers of the layers whose weights stay on the device from the forward to the backward pass. */
@@ -38,7 +38,7 @@ export function meanStepMs({ parts }: Pick<Plan, 'parts'>, steps: number): numbe
 }
 
 /** The times of a plan, from those of its layers and that of the head. */
-export function times(layers: Plan['parts'], headMs: number): Pick<Plan, 'stepMs' | 'parts'> {
+export function stepTimes(layers: Plan['parts'], headMs: number): Pick<Plan, 'stepMs' | 'parts'> {
   const parts = [...layers, { ms: headMs, from: 0 }]
   return { stepMs: parts.reduce((sum, { ms }) => sum + ms, 0), parts }
 }

@@ -64,7 +64,7 @@ export class L2LEngine implements Engine {
   readonly #server: ParamServer
   readonly #rows: DenseRows
   #pool: DevicePool | undefined
-  #devices = 1
+  #workerCount = 1
   #lostSteps = 0
   #firstMs = 0
   #totalMs = 0
@@ -84,12 +84,18 @@ export class L2LEngine implements Engine {
   }
 
   /** Starts the workers that were asked for. @throws DeviceError */
-  async share(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
+  async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
     const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision } = this.#options
     const relay = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision }
-    this.#pool = await DevicePool.open({ network, backend, relay, weights: this.#server.shared, workers })
+    this.#pool = await DevicePool.open({
+      network,
+      backend,
+      executorOptions: relay,
+      weights: this.#server.shared,
+      workers
+    })
   }
 
   learn(examples: Examples): void {
@@ -109,7 +115,7 @@ export class L2LEngine implements Engine {
     const { parameters, average, state } = this.#server.collect()
     this.#server.close()
     this.#executor.close()
-    this.#devices = this.#pool?.size ?? 1
+    this.#workerCount = this.#pool?.size ?? 1
     this.#pool?.close()
     return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
   }
@@ -126,7 +132,7 @@ export class L2LEngine implements Engine {
       deviceTakenBytes: openedDevice().peakBytes(),
       hostPeakBytes: this.#server.bytes + stashPeakBytes,
       dropped: this.#server.dropped,
-      workers: this.#devices,
+      workers: this.#workerCount,
       lostSteps: this.#lostSteps
     }
   }

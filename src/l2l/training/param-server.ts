@@ -17,7 +17,7 @@ import {
 } from '../../learner/index.js'
 import { layoutOf } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
-import { blockNumbers, fillBlock } from '../block-tensors.js'
+import { blockIndices, fillBlock } from '../block-tensors.js'
 import type { ParameterStore } from '../executor/types.js'
 import type { SharedWeights } from '../workers/messages.js'
 import { type BlockMemory, stepBlock } from './block-step.js'
@@ -42,23 +42,23 @@ export class ParamServer implements ParameterStore {
   /** Milliseconds that the relay has waited for the server. */
   waitedMs = 0
   readonly #layout: Layout
-  readonly #numbers: readonly (number | undefined)[]
+  readonly #blockIndices: readonly (number | undefined)[]
   readonly #rule: UpdateRule
   readonly #averaging: WeightedAveraging
-  readonly #places: readonly (readonly number[])[]
+  readonly #statePositions: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
   readonly #slots: GradientSlots
-  readonly #control: SharedSignals
-  readonly #workers: readonly Worker[]
+  readonly #signals: SharedSignals
+  readonly #threads: readonly Worker[]
   #count = 0
   #updates = 0
 
   constructor({ model, initial, rule, averaging, threads, isShared = threads > 0 }: ParamServerOptions) {
     this.#layout = layoutOf(model)
-    this.#numbers = blockNumbers(model)
+    this.#blockIndices = blockIndices(model)
     this.#rule = createRule(rule)
     this.#averaging = createAveraging(averaging)
-    this.#places = statePlaces(this.#rule, this.#layout)
+    this.#statePositions = statePlaces(this.#rule, this.#layout)
     const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
     const make = (length: number) =>
       isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
@@ -71,18 +71,18 @@ export class ParamServer implements ParameterStore {
     for (const fresh of initial) {
       const parameters = filled(fresh)
       const average = averaging.name === 'none' ? parameters : filled(fresh)
-      const state = this.#places[blocks.length].map(place => make(stateBlocks[place].length))
+      const state = this.#statePositions[blocks.length].map(place => make(stateBlocks[place].length))
       blocks.push({ parameters, average, state })
     }
     this.#blocks = blocks
     const lengths = this.#layout.blocks.map(({ length }) => length)
     this.#slots = new GradientSlots(lengths, threads, make)
-    this.#control = new SharedSignals(Math.max(1, threads), this.#blocks.length)
-    this.#workers = Array.from({ length: threads }, (_, thread) => {
+    this.#signals = new SharedSignals(Math.max(1, threads), this.#blocks.length)
+    this.#threads = Array.from({ length: threads }, (_, thread) => {
       const data: ServerThreadData = {
         thread,
         threads,
-        control: this.#control.shared,
+        signals: this.#signals.shared,
         blocks: this.#blocks,
         gradients: this.#slots.memory,
         rule,
@@ -96,7 +96,7 @@ export class ParamServer implements ParameterStore {
 
   /** Gradients of a layer that were not finite, and were left out. */
   get dropped(): number {
-    return this.#control.dropped
+    return this.#signals.dropped
   }
 
   /** Bytes that the server keeps. */
@@ -110,18 +110,18 @@ export class ParamServer implements ParameterStore {
   /** For workers that read the weights themselves. */
   get shared(): SharedWeights {
     const blocks = this.#blocks.map(({ parameters }) => parameters)
-    const threads = this.#workers.length
-    return { blocks, control: threads === 0 ? undefined : { shared: this.#control.shared, threads } }
+    const threads = this.#threads.length
+    return { blocks, signals: threads === 0 ? undefined : { shared: this.#signals.shared, threads } }
   }
 
   weights(layer: number): Float32Array {
-    return this.#own(this.#numbers[layer] as number).parameters
+    return this.#acquire(this.#blockIndices[layer] as number).parameters
   }
 
   /** Lends running averages in place of weights. */
   readonly averages: ParameterStore = {
-    weights: layer => this.#own(this.#numbers[layer] as number).average,
-    take: () => {
+    weights: layer => this.#acquire(this.#blockIndices[layer] as number).average,
+    pushGradients: () => {
       throw new Error('no gradient is taken at the average')
     },
     skip: () => undefined
@@ -133,7 +133,7 @@ export class ParamServer implements ParameterStore {
     this.#updates = updates
   }
 
-  take(layer: number, gradients: readonly Float32Array[]): void {
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     this.#step(layer, gradient => fillBlock(gradient, gradients))
   }
 
@@ -143,38 +143,38 @@ export class ParamServer implements ParameterStore {
   }
 
   #step(layer: number, fill: (gradient: Float32Array) => unknown): void {
-    const block = this.#numbers[layer] as number
-    const memory = this.#own(block)
-    const slot = this.#slots.take(block, before => this.#own(before))
+    const block = this.#blockIndices[layer] as number
+    const memory = this.#acquire(block)
+    const slot = this.#slots.acquire(block, before => this.#acquire(before))
     const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
     fill(gradient)
     const count = this.#count
     const updates = this.#updates
-    if (this.#workers.length > 0) this.#control.post(block, { slot, count, updates })
-    else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#control.drop()
+    if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
+    else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#signals.countDropped()
   }
 
   /** Everything, when all updates are made; the server's own memory. */
   collect(): { readonly parameters: Blocks; readonly average: Blocks; readonly state: Blocks } {
-    const all = this.#blocks.map((_, block) => this.#own(block))
+    const all = this.#blocks.map((_, block) => this.#acquire(block))
     const state: Float32Array[] = []
-    for (const [k, places] of this.#places.entries()) {
+    for (const [k, places] of this.#statePositions.entries()) {
       for (const [i, place] of places.entries()) state[place] = all[k].state[i]
     }
     return { parameters: all.map(block => block.parameters), average: all.map(block => block.average), state }
   }
 
   close(): void {
-    if (this.#workers.length > 0) this.#control.stop()
+    if (this.#threads.length > 0) this.#signals.stop()
   }
 
   /** The block's memory, once it is the relay's. */
-  #own(block: number): BlockMemory {
-    if (this.#workers.length > 0) {
+  #acquire(block: number): BlockMemory {
+    if (this.#threads.length > 0) {
       const start = performance.now()
-      this.#control.wait(block)
+      this.#signals.wait(block)
       this.waitedMs += performance.now() - start
-      if (this.#control.hasFailed) throw new Error('a thread of the param-server failed: its error is above')
+      if (this.#signals.hasFailed) throw new Error('a thread of the param-server failed: its error is above')
     }
     return this.#blocks[block]
   }

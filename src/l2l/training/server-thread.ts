@@ -7,14 +7,14 @@ import { SharedSignals } from './shared-signals.js'
 export interface ServerThreadData {
   readonly thread: number
   readonly threads: number
-  readonly control: SharedArrayBuffer
+  readonly signals: SharedArrayBuffer
   readonly blocks: readonly BlockMemory[]
   readonly gradients: readonly Float32Array[]
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
 }
 
-const { thread, threads, control, blocks, gradients, ...specs } = workerData as ServerThreadData
+const { thread, threads, signals: control, blocks, gradients, ...specs } = workerData as ServerThreadData
 const rule = createRule(specs.rule)
 const averaging = createAveraging(specs.averaging)
 new SharedSignals(threads, blocks.length, control).serve(thread, (block, { slot, count, updates }) => {

@@ -48,20 +48,20 @@ export class SharedSignals {
 
   /** The relay: a layer's gradient is there in a slot, of so many inputs, to be stepped after so many updates. */
   post(block: number, { slot, count, updates }: Posted): void {
-    Atomics.store(this.#cells, this.#at(2, block), count)
-    Atomics.store(this.#cells, this.#at(3, block), updates)
-    Atomics.store(this.#cells, this.#at(4, block), slot)
-    Atomics.add(this.#cells, this.#at(0, block), 1)
+    Atomics.store(this.#cells, this.#cell(2, block), count)
+    Atomics.store(this.#cells, this.#cell(3, block), updates)
+    Atomics.store(this.#cells, this.#cell(4, block), slot)
+    Atomics.add(this.#cells, this.#cell(0, block), 1)
     this.#signal(block % this.#threads)
   }
 
   /** The relay: waits until the layer's memory is its own again. */
   wait(block: number): void {
-    const posted = Atomics.load(this.#cells, this.#at(0, block))
+    const posted = Atomics.load(this.#cells, this.#cell(0, block))
     for (;;) {
-      const done = Atomics.load(this.#cells, this.#at(1, block))
+      const done = Atomics.load(this.#cells, this.#cell(1, block))
       if (done === posted) return
-      Atomics.wait(this.#cells, this.#at(1, block), done)
+      Atomics.wait(this.#cells, this.#cell(1, block), done)
     }
   }
 
@@ -83,23 +83,23 @@ export class SharedSignals {
     }
   }
 
-  drop(): void {
+  countDropped(): void {
     Atomics.add(this.#cells, DROPPED, 1)
   }
 
   #serveOne(block: number, step: StepFunction): void {
     const cells = this.#cells
-    const posted = Atomics.load(cells, this.#at(0, block))
-    if (Atomics.load(cells, this.#at(1, block)) === posted) return
+    const posted = Atomics.load(cells, this.#cell(0, block))
+    if (Atomics.load(cells, this.#cell(1, block)) === posted) return
     try {
-      const [count, updates, slot] = [2, 3, 4].map(field => Atomics.load(cells, this.#at(field, block)))
-      if (!step(block, { slot, count, updates })) this.drop()
+      const [count, updates, slot] = [2, 3, 4].map(field => Atomics.load(cells, this.#cell(field, block)))
+      if (!step(block, { slot, count, updates })) this.countDropped()
     } catch (error) {
       Atomics.store(cells, FAILED, 1)
       throw error
     } finally {
-      Atomics.store(cells, this.#at(1, block), posted)
-      Atomics.notify(cells, this.#at(1, block))
+      Atomics.store(cells, this.#cell(1, block), posted)
+      Atomics.notify(cells, this.#cell(1, block))
     }
   }
 
@@ -108,7 +108,7 @@ export class SharedSignals {
     Atomics.notify(this.#cells, FIXED + thread)
   }
 
-  #at(field: number, block: number): number {
+  #cell(field: number, block: number): number {
     return FIXED + this.#threads + field * this.#blocks + block
   }
 }

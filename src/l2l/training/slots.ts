@@ -25,7 +25,7 @@ export class GradientSlots {
    * The slot that was taken longest ago.
    * @param wait until what was in it for that block is no longer needed
    */
-  take(block: number, wait: (block: number) => void): number {
+  acquire(block: number, wait: (block: number) => void): number {
     const slot = this.#next
     this.#next = (slot + 1) % this.memory.length
     const before = this.#takenFor[slot]

@@ -1,9 +1,9 @@
 /** Who takes how many microbatches: as many as its speed says, so that all are done at the same time (HetPipe's rule). */
 
 /** Weight of the newest measurement of a speed. */
-const NEWEST = 0.3
+const SMOOTHING = 0.3
 /** Shares stay as they are unless others would be that much faster: sums then keep their order. */
-const WORTH = 0.9
+const REBALANCE_THRESHOLD = 0.9
 
 export class LoadBalancer {
   /** Milliseconds a microbatch takes each worker; undefined before it was measured. */
@@ -15,30 +15,30 @@ export class LoadBalancer {
   }
 
   /** @returns microbatches for each worker; `count` in all */
-  of(count: number): readonly number[] {
-    const costs = this.#known()
+  assign(count: number): readonly number[] {
+    const costs = this.#estimates()
     const best = divide(count, costs)
     const isSame = this.#current.length === costs.length && sum(this.#current) === count
-    if (!isSame || longest(best, costs) < WORTH * longest(this.#current, costs)) this.#current = best
+    if (!isSame || makespan(best, costs) < REBALANCE_THRESHOLD * makespan(this.#current, costs)) this.#current = best
     return this.#current
   }
 
-  measured(worker: number, microbatches: number, ms: number): void {
+  record(worker: number, microbatches: number, ms: number): void {
     if (microbatches === 0) return
     const before = this.#costs[worker]
     const now = ms / microbatches
-    this.#costs[worker] = before === undefined ? now : before + NEWEST * (now - before)
+    this.#costs[worker] = before === undefined ? now : before + SMOOTHING * (now - before)
   }
 
-  without(worker: number): void {
+  remove(worker: number): void {
     this.#costs = this.#costs.filter((_, i) => i !== worker)
     this.#current = []
   }
 
   /** Those not measured yet are taken to be like the others. */
-  #known(): readonly number[] {
-    const measured = this.#costs.filter(cost => cost !== undefined)
-    const usual = measured.length === 0 ? 1 : sum(measured) / measured.length
+  #estimates(): readonly number[] {
+    const record = this.#costs.filter(cost => cost !== undefined)
+    const usual = record.length === 0 ? 1 : sum(record) / record.length
     return this.#costs.map(cost => cost ?? usual)
   }
 }
@@ -59,7 +59,7 @@ function divide(count: number, costs: readonly number[]): readonly number[] {
   return shares
 }
 
-function longest(shares: readonly number[], costs: readonly number[]): number {
+function makespan(shares: readonly number[], costs: readonly number[]): number {
   return Math.max(...shares.map((share, worker) => share * costs[worker]))
 }
 

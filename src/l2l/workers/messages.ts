@@ -8,7 +8,7 @@ import type { ExecutorOptions } from '../executor/executor.js'
 export interface WorkerInit {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
-  readonly relay: ExecutorOptions
+  readonly executorOptions: ExecutorOptions
   readonly weights: SharedWeights
   readonly cells: SharedArrayBuffer
   /** Shared memory for its gradients, MOST_AHEAD arrays for any layer each: see `Contributor`. */
@@ -23,11 +23,11 @@ export interface SharedWeights {
   /** In shared memory. */
   readonly blocks: readonly Float32Array[]
   /** Where threads of the param-server step them: how to wait until they have. */
-  readonly control?: { readonly shared: SharedArrayBuffer; readonly threads: number }
+  readonly signals?: { readonly shared: SharedArrayBuffer; readonly threads: number }
 }
 
 /** A worker's part of a minibatch. */
-export interface PartTask {
+export interface WorkerTask {
   readonly step: number
   readonly updates: number | undefined
   readonly firstMicrobatch: number
@@ -36,7 +36,7 @@ export interface PartTask {
   readonly labels: Float32Array<ArrayBuffer>
 }
 
-export type FromWorker =
+export type WorkerMessage =
   /** The part is done, in so many milliseconds without waiting. */
   | { readonly kind: 'done'; readonly loss: number; readonly hits: number; readonly ms: number }
   /** The part could not be done. */
@@ -47,11 +47,11 @@ export type FromWorker =
  * sent, a count that grows with everything that it has to say, and its gradients of this step.
  */
 export const REDUCED = 0
-export const GIVEN_UP = 1
+export const ABORTED = 1
 const FIXED = 2
-export const cellsFor = (workers: number) => FIXED + 3 * workers
+export const cellCount = (workers: number) => FIXED + 3 * workers
 export const tasksCell = (worker: number) => FIXED + 3 * worker
-export const answersCell = (worker: number) => FIXED + 3 * worker + 1
+export const messagesCell = (worker: number) => FIXED + 3 * worker + 1
 export const gradientsCell = (worker: number) => FIXED + 3 * worker + 2
 /** Gradients that a worker may be ahead of the reduction. */
-export const MOST_AHEAD = 4
+export const RING_SIZE = 4

@@ -6,20 +6,20 @@
 import { DeviceError } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
-import { type DenseRows, partOf } from '../dense-rows.js'
+import { type DenseRows, sliceBatch } from '../dense-rows.js'
 import type { Execution } from '../execution-options.js'
 import type { Executor, ExecutorOptions } from '../executor/executor.js'
 import type { ParameterStore, StepScore } from '../executor/types.js'
 import { LoadBalancer } from './load-balancer.js'
-import { cellsFor, type FromWorker, GIVEN_UP, REDUCED, type SharedWeights } from './messages.js'
+import { ABORTED, cellCount, REDUCED, type SharedWeights, type WorkerMessage } from './messages.js'
 import { type Contributor, Reduction } from './reduction.js'
-import { gradientsFor, WorkerHandle } from './worker-handle.js'
+import { allocateGradients, WorkerHandle } from './worker-handle.js'
 
 export interface PoolOptions {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
   /** Of each worker; device memory as well. */
-  readonly relay: ExecutorOptions
+  readonly executorOptions: ExecutorOptions
   readonly weights: SharedWeights
   /** Devices in all, this thread's one included, ≥ 2. */
   readonly workers: number
@@ -30,38 +30,49 @@ export class WorkerFailedError extends DeviceError {}
 
 export class DevicePool {
   readonly #cells: Int32Array
-  readonly #unit: number
-  readonly #own: readonly Float32Array[]
-  #helpers: readonly WorkerHandle[]
-  readonly #shares: LoadBalancer
+  readonly #microbatch: number
+  readonly #gradients: readonly Float32Array[]
+  #workers: readonly WorkerHandle[]
+  readonly #balancer: LoadBalancer
   #steps = 0
 
-  private constructor(cells: Int32Array, helpers: readonly WorkerHandle[], { relay, weights, workers }: PoolOptions) {
+  private constructor(
+    cells: Int32Array,
+    helpers: readonly WorkerHandle[],
+    { executorOptions: relay, weights, workers }: PoolOptions
+  ) {
     this.#cells = cells
-    this.#helpers = helpers
-    this.#unit = relay.microbatch ?? 1
-    this.#own = gradientsFor(weights)
-    this.#shares = new LoadBalancer(workers)
+    this.#workers = helpers
+    this.#microbatch = relay.microbatch ?? 1
+    this.#gradients = allocateGradients(weights)
+    this.#balancer = new LoadBalancer(workers)
   }
 
   /** @throws DeviceError if a worker does not start */
   static async open(options: PoolOptions): Promise<DevicePool> {
-    const { network, backend, relay, weights, workers } = options
-    const cells = new Int32Array(new SharedArrayBuffer(4 * cellsFor(workers - 1)))
-    cells[GIVEN_UP] = -1
+    const { network, backend, executorOptions: relay, weights, workers } = options
+    const cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(workers - 1)))
+    cells[ABORTED] = -1
     const helpers = await Promise.all(
       Array.from({ length: workers - 1 }, (_, worker) =>
-        WorkerHandle.start({ network, backend, relay, weights, cells: cells.buffer as SharedArrayBuffer, worker })
+        WorkerHandle.start({
+          network,
+          backend,
+          executorOptions: relay,
+          weights,
+          cells: cells.buffer as SharedArrayBuffer,
+          worker
+        })
       )
     )
     const pool = new DevicePool(cells, helpers, options)
-    for (const worker of helpers) worker.watch(() => pool.#remove(worker))
+    for (const worker of helpers) worker.onExit(() => pool.#remove(worker))
     return pool
   }
 
   /** Devices that are left, this thread's one included. */
   get size(): number {
-    return 1 + this.#helpers.length
+    return 1 + this.#workers.length
   }
 
   /**
@@ -72,50 +83,50 @@ export class DevicePool {
    */
   train(executor: Executor, store: ParameterStore, rows: DenseRows, updates?: number): StepScore {
     const step = this.#steps++
-    const count = Math.ceil(rows.size / this.#unit)
-    const shares = this.#shares.of(count)
+    const count = Math.ceil(rows.size / this.#microbatch)
+    const shares = this.#balancer.assign(count)
     Atomics.store(this.#cells, REDUCED, 0)
     let first = shares[0]
-    for (const [i, worker] of this.#helpers.entries()) {
+    for (const [i, worker] of this.#workers.entries()) {
       if (shares[i + 1] > 0)
-        worker.begin({ step, updates, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
+        worker.submit({ step, updates, firstMicrobatch: first, ...this.#rowsOf(rows, first, shares[i + 1]) })
       first += shares[i + 1]
     }
-    const busy = this.#helpers.filter(({ isBusy }) => isBusy)
+    const busy = this.#workers.filter(({ isBusy }) => isBusy)
     try {
       const start = performance.now()
       const others = busy.map(worker => this.#contributor(worker))
-      const reduction = new Reduction(store, this.#own, others, count => {
+      const reduction = new Reduction(store, this.#gradients, others, count => {
         Atomics.store(this.#cells, REDUCED, count)
         Atomics.notify(this.#cells, REDUCED)
       })
-      const own = partOf(rows, 0, Math.min(rows.size, shares[0] * this.#unit))
+      const own = sliceBatch(rows, 0, Math.min(rows.size, shares[0] * this.#microbatch))
       const score = { ...executor.train(reduction, own, { step, updates }) }
       reduction.finish()
-      this.#shares.measured(0, shares[0], performance.now() - start - reduction.waitedMs)
+      this.#balancer.record(0, shares[0], performance.now() - start - reduction.waitedMs)
       for (const worker of busy) {
         const done = worker.receive()
         if (done.kind !== 'done') throw this.#failure(worker, done)
         worker.isBusy = false
         score.loss += done.loss
         score.hits += done.hits
-        const place = this.#helpers.indexOf(worker) + 1
-        this.#shares.measured(place, shares[place], done.ms)
+        const place = this.#workers.indexOf(worker) + 1
+        this.#balancer.record(place, shares[place], done.ms)
       }
       return score
     } catch (error) {
-      this.#giveUp(step)
+      this.#abort(step)
       throw error
     }
   }
 
   close(): void {
-    for (const worker of this.#helpers) worker.stop()
-    this.#helpers = []
+    for (const worker of this.#workers) worker.stop()
+    this.#workers = []
   }
 
-  #cut(rows: DenseRows, first: number, count: number) {
-    return rows.copied(first * this.#unit, Math.min(rows.size, (first + count) * this.#unit))
+  #rowsOf(rows: DenseRows, first: number, count: number) {
+    return rows.copyRange(first * this.#microbatch, Math.min(rows.size, (first + count) * this.#microbatch))
   }
 
   #contributor(worker: WorkerHandle): Contributor {
@@ -126,7 +137,7 @@ export class DevicePool {
     return { gradients: worker.gradients, arrived: () => worker.arrived(), wait }
   }
 
-  #failure(worker: WorkerHandle, message: FromWorker): Error {
+  #failure(worker: WorkerHandle, message: WorkerMessage): Error {
     const { code, reason } = message.kind === 'failed' ? message : { code: undefined, reason: 'it lost its place' }
     worker.isBusy = false
     if (code === DivergenceError.code) return new DivergenceError(reason)
@@ -135,10 +146,10 @@ export class DevicePool {
   }
 
   /** Waits until nobody works for the step any more. */
-  #giveUp(step: number): void {
-    Atomics.store(this.#cells, GIVEN_UP, step)
+  #abort(step: number): void {
+    Atomics.store(this.#cells, ABORTED, step)
     Atomics.notify(this.#cells, REDUCED)
-    for (const worker of this.#helpers) {
+    for (const worker of this.#workers) {
       while (worker.isBusy) {
         const message = worker.receive()
         if (message.kind === 'failed' && message.code === DeviceError.code) this.#remove(worker)
@@ -148,10 +159,10 @@ export class DevicePool {
   }
 
   #remove(worker: WorkerHandle): void {
-    const place = this.#helpers.indexOf(worker)
+    const place = this.#workers.indexOf(worker)
     if (place < 0) return
-    this.#helpers = this.#helpers.filter(other => other !== worker)
-    this.#shares.without(place + 1)
+    this.#workers = this.#workers.filter(other => other !== worker)
+    this.#balancer.remove(place + 1)
     worker.terminate()
   }
 }

@@ -4,7 +4,7 @@
  */
 import { addToBlock, fillBlock } from '../block-tensors.js'
 import type { ParameterStore } from '../executor/types.js'
-import { MOST_AHEAD } from './messages.js'
+import { RING_SIZE } from './messages.js'
 
 /** Another worker's gradients, in the order of the step. */
 export interface Contributor {
@@ -16,7 +16,7 @@ export interface Contributor {
   wait(count: number): void
 }
 
-interface Own {
+interface PendingGradient {
   readonly layer: number
   readonly gradient: Float32Array
 }
@@ -25,7 +25,7 @@ export class Reduction implements ParameterStore {
   /** Milliseconds spent on waiting for others' gradients. */
   waitedMs = 0
   #reduced = 0
-  readonly #pending: Own[] = []
+  readonly #pending: PendingGradient[] = []
 
   /**
    * @param own memory for gradients that wait, MOST_AHEAD arrays for any layer each
@@ -42,13 +42,13 @@ export class Reduction implements ParameterStore {
     return this.store.weights(layer)
   }
 
-  take(layer: number, gradients: readonly Float32Array[]): void {
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     if (this.others.length === 0) {
-      this.store.take(layer, gradients)
+      this.store.pushGradients(layer, gradients)
       return
     }
-    if (this.#pending.length === MOST_AHEAD) this.#reduceNext()
-    this.#pending.push({ layer, gradient: this.#kept(gradients) })
+    if (this.#pending.length === RING_SIZE) this.#reduceNext()
+    this.#pending.push({ layer, gradient: this.#copy(gradients) })
     while (this.#pending.length > 0 && this.others.every(other => other.arrived() > this.#reduced)) this.#reduceNext()
   }
 
@@ -61,19 +61,19 @@ export class Reduction implements ParameterStore {
     while (this.#pending.length > 0) this.#reduceNext()
   }
 
-  #kept(gradients: readonly Float32Array[]): Float32Array {
-    const memory = this.own[(this.#reduced + this.#pending.length) % MOST_AHEAD]
+  #copy(gradients: readonly Float32Array[]): Float32Array {
+    const memory = this.own[(this.#reduced + this.#pending.length) % RING_SIZE]
     return memory.subarray(0, fillBlock(memory, gradients))
   }
 
   #reduceNext(): void {
-    const { layer, gradient } = this.#pending.shift() as Own
+    const { layer, gradient } = this.#pending.shift() as PendingGradient
     const start = performance.now()
     for (const other of this.others) other.wait(this.#reduced)
     this.waitedMs += performance.now() - start
-    const place = this.#reduced % MOST_AHEAD
+    const place = this.#reduced % RING_SIZE
     for (const { gradients } of this.others) addToBlock(gradient, gradients[place].subarray(0, gradient.length))
-    this.store.take(layer, [gradient])
+    this.store.pushGradients(layer, [gradient])
     this.reduced(++this.#reduced)
   }
 }

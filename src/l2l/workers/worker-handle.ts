@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { DeviceError } from '../../device/errors.js'
 import {
-  answersCell,
-  type FromWorker,
   gradientsCell,
-  MOST_AHEAD,
-  type PartTask,
+  messagesCell,
+  RING_SIZE,
   type SharedWeights,
   tasksCell,
-  type WorkerInit
+  type WorkerInit,
+  type WorkerMessage,
+  type WorkerTask
 } from './messages.js'
 
 /** After so many milliseconds without a sign a worker is taken for dead. */
-const SILENCE_MS = 120_000
+const TIMEOUT_MS = 120_000
 
 export class WorkerHandle {
   /** Whether it was given a part of which nobody has heard the end. */
@@ -32,7 +32,7 @@ export class WorkerHandle {
   /** @throws DeviceError if its device does not start */
   static async start(given: Omit<WorkerInit, 'gradients' | 'port'>): Promise<WorkerHandle> {
     const { port1, port2 } = new MessageChannel()
-    const gradients = gradientsFor(given.weights)
+    const gradients = allocateGradients(given.weights)
     const workerData: WorkerInit = { ...given, gradients, port: port2 }
     const worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData, transferList: [port2] })
     await once(worker, 'message')
@@ -41,19 +41,19 @@ export class WorkerHandle {
   }
 
   /** @param ended is called when the thread is gone */
-  watch(ended: () => void): void {
+  onExit(ended: () => void): void {
     this.worker.on('error', ended)
     this.worker.on('exit', ended)
   }
 
-  begin(task: PartTask): void {
+  submit(task: WorkerTask): void {
     this.isBusy = true
     Atomics.store(this.cells, gradientsCell(this.number), 0)
-    this.#tell(task)
+    this.#send(task)
   }
 
   stop(): void {
-    this.#tell('stop')
+    this.#send('stop')
   }
 
   terminate(): void {
@@ -66,29 +66,29 @@ export class WorkerHandle {
   }
 
   /** Waits until there are more gradients than so many. @returns the end of its part, if that came first */
-  waitFor(count: number): FromWorker | undefined {
-    return this.#await(() => this.arrived() > count)
+  waitFor(count: number): WorkerMessage | undefined {
+    return this.#waitUntil(() => this.arrived() > count)
   }
 
   /** Waits for the end of its part. */
-  receive(): FromWorker {
-    return this.#await(() => false) as FromWorker
+  receive(): WorkerMessage {
+    return this.#waitUntil(() => false) as WorkerMessage
   }
 
-  #await(isSo: () => boolean): FromWorker | undefined {
-    const cell = answersCell(this.number)
+  #waitUntil(isSo: () => boolean): WorkerMessage | undefined {
+    const cell = messagesCell(this.number)
     for (;;) {
       const seen = Atomics.load(this.cells, cell)
       if (isSo()) return undefined
       const received = receiveMessageOnPort(this.port)
-      if (received !== undefined) return received.message as FromWorker
-      if (Atomics.wait(this.cells, cell, seen, SILENCE_MS) === 'timed-out') {
-        return { kind: 'failed', code: DeviceError.code, reason: `nothing was heard of it for ${SILENCE_MS / 1000} s` }
+      if (received !== undefined) return received.message as WorkerMessage
+      if (Atomics.wait(this.cells, cell, seen, TIMEOUT_MS) === 'timed-out') {
+        return { kind: 'failed', code: DeviceError.code, reason: `nothing was heard of it for ${TIMEOUT_MS / 1000} s` }
       }
     }
   }
 
-  #tell(message: PartTask | 'stop'): void {
+  #send(message: WorkerTask | 'stop'): void {
     this.port.postMessage(message)
     Atomics.add(this.cells, tasksCell(this.number), 1)
     Atomics.notify(this.cells, tasksCell(this.number))
@@ -96,7 +96,7 @@ export class WorkerHandle {
 }
 
 /** Shared memory that fits any layer's gradients, as often as one may be ahead. The system gives it where it is written to. */
-export function gradientsFor({ blocks }: SharedWeights): readonly Float32Array[] {
+export function allocateGradients({ blocks }: SharedWeights): readonly Float32Array[] {
   const longest = blocks.reduce((most, { length }) => Math.max(most, length), 0)
-  return Array.from({ length: MOST_AHEAD }, () => new Float32Array(new SharedArrayBuffer(4 * longest)))
+  return Array.from({ length: RING_SIZE }, () => new Float32Array(new SharedArrayBuffer(4 * longest)))
 }

@@ -3,7 +3,7 @@
  * value, because both come from the same intermediate results.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { fused } from '../fused-kernels.js'
+import { runFused } from '../fused-kernels.js'
 import { consume } from '../scope.js'
 import type { Activation } from '../spec/model-spec.js'
 
@@ -20,13 +20,13 @@ export function activate(activation: Activation, z: tf.Tensor): tf.Tensor {
     case 'tanh':
       return consume([z], () => tf.tanh(z))
     case 'gelu': {
-      const known = fused('GeluInPlace', { z })
+      const known = runFused('GeluInPlace', { z })
       if (known !== undefined) {
         z.dispose()
         return known
       }
       const polynomial = geluPolynomial(z)
-      const share = geluShare(z, polynomial)
+      const share = geluGate(z, polynomial)
       return consume([z, polynomial, share], () => tf.mul(z, share))
     }
     default:
@@ -48,13 +48,13 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
       return { y, slope: tf.tidy(() => tf.sub(1, tf.square(y))) }
     }
     case 'gelu': {
-      const known = fused<tf.Tensor[]>('GeluWithSlopeInPlace', { z })
+      const known = runFused<tf.Tensor[]>('GeluWithSlopeInPlace', { z })
       if (known !== undefined) {
         z.dispose()
         return { y: known[0], slope: known[1] }
       }
       const polynomial = geluPolynomial(z)
-      const share = geluShare(z, polynomial)
+      const share = geluGate(z, polynomial)
       const y = consume([z], () => tf.mul(z, share))
       return { y, slope: geluSlope(polynomial, share, y) }
     }
@@ -67,19 +67,19 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
  * What gelu lets through of z: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³) = ½·z·polynomial. By the sigmoid, which
  * wasm has a vector kernel for, unlike tanh.
  */
-function geluShare(z: tf.Tensor, polynomial: tf.Tensor): tf.Tensor {
+function geluGate(z: tf.Tensor, polynomial: tf.Tensor): tf.Tensor {
   const inner = tf.mul(polynomial, z)
   return consume([inner], () => tf.sigmoid(inner))
 }
 
 /** 2u/z = a·z² + b */
 function geluPolynomial(z: tf.Tensor): tf.Tensor {
-  return affineOf(tf.square(z), 2 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
+  return scaleAndShift(tf.square(z), 2 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
 }
 
 /** σ + z·σ·(1 − σ)·2u′ with 2u′ = 3a·z² + b; disposes of the polynomial and σ. */
 function geluSlope(polynomial: tf.Tensor, share: tf.Tensor, y: tf.Tensor): tf.Tensor {
-  const steepness = affineOf(polynomial, 3, -4 * GELU_SCALE)
+  const steepness = scaleAndShift(polynomial, 3, -4 * GELU_SCALE)
   const rest = tf.sub(1, share)
   const bend = consume([steepness, rest], () => tf.mul(steepness, rest))
   const change = consume([bend], () => tf.mul(bend, y))
@@ -87,7 +87,7 @@ function geluSlope(polynomial: tf.Tensor, share: tf.Tensor, y: tf.Tensor): tf.Te
 }
 
 /** a·x + b; disposes of x. */
-function affineOf(x: tf.Tensor, a: number, b: number): tf.Tensor {
+function scaleAndShift(x: tf.Tensor, a: number, b: number): tf.Tensor {
   const product = consume([x], () => tf.mul(x, a))
   return consume([product], () => tf.add(product, b))
 }

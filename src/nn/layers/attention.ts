@@ -4,13 +4,13 @@
  * its last use is over.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { fused } from '../fused-kernels.js'
-import { affine, projectBack, projectionGradients } from '../matmul.js'
-import { consume, pullback, saving } from '../scope.js'
+import { runFused } from '../fused-kernels.js'
+import { affine, projectionGradients, projectTransposed } from '../matmul.js'
+import { consume, tidyPullback, tidySavedForward } from '../scope.js'
 import { totalSize } from '../shape.js'
 import type { Layer } from '../types.js'
-import { headGradients, headMix, headMixBack, headScores } from './attention-heads.js'
-import { glorot } from './initializers.js'
+import { headGradients, headMix, headMixGradient, headScores } from './attention-heads.js'
+import { glorotUniform } from './initializers.js'
 
 export interface AttentionOptions {
   readonly name: string
@@ -25,7 +25,7 @@ export interface AttentionOptions {
 }
 
 /** What a hidden position's score is lowered by: its probability is 0 in float32. */
-const HIDDEN = -1e9
+const MASKED_SCORE = -1e9
 
 export function attention({ name, length, width, heads, isCausal, gain }: AttentionOptions): Layer {
   const perHead = width / heads
@@ -43,7 +43,7 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
   ]
 
   /** qkv: [batch, length, 3·width]; p: [batch·heads, length, length]; mixed: [batch, length, width] */
-  const insideOf = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor[] => {
+  const computeActivations = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor[] => {
     const qkv = affine(x, kernel, bias)
     const scores = headScores(qkv, heads, scale)
     const p = consume([scores], () => probabilities(scores, isCausal))
@@ -64,52 +64,52 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     output: [length, width],
     activations: shapes,
     macs: length * width * (4 * width + 2 * length),
-    initial(random) {
+    initialWeights(random) {
       const block = new Float32Array(totalSize(weights))
       const projections = 3 * width * width
       // Queries, keys and values are three square matrices side by side.
-      glorot(block.subarray(0, projections), width, width, random)
+      glorotUniform(block.subarray(0, projections), width, width, random)
       const out = projections + 3 * width
-      glorot(block.subarray(out, out + width * width), width, width, random, gain)
+      glorotUniform(block.subarray(out, out + width * width), width, width, random, gain)
       return block
     },
     forward: (x, tensors) =>
       tf.tidy(() => {
-        const [qkv, p, mixed] = insideOf(x, tensors)
+        const [qkv, p, mixed] = computeActivations(x, tensors)
         tf.dispose([qkv, p])
         return affine(mixed, tensors[2], tensors[3])
       }),
     forwardSaving: (x, tensors) =>
-      saving(() => {
-        const insides = insideOf(x, tensors)
+      tidySavedForward(() => {
+        const insides = computeActivations(x, tensors)
         const y = affine(insides[2], tensors[2], tensors[3])
         return { y, saved: insides.map((tensor, i) => tf.reshape(tensor, [-1, ...shapes[i]])) }
       }),
     vjp: (x, [kernel, bias, outKernel], dy, _pass, kept) =>
-      pullback(() => {
-        const [qkv, p, mixed] = kept === undefined ? insideOf(x, [kernel, bias]) : flat(kept)
+      tidyPullback(() => {
+        const [qkv, p, mixed] = kept === undefined ? computeActivations(x, [kernel, bias]) : flat(kept)
         const outGradients = projectionGradients(mixed, dy)
         mixed.dispose()
-        const dMixed = projectBack(dy, outKernel)
-        const dp = headMixBack(dMixed, qkv, heads)
-        const dScores = softmaxBack(p, dp)
+        const dMixed = projectTransposed(dy, outKernel)
+        const dp = headMixGradient(dMixed, qkv, heads)
+        const dScores = softmaxGradient(p, dp)
         const dQkv = consume([dScores, p, dMixed, qkv], () => headGradients({ dScores, p, dMixed }, qkv, heads, scale))
         const gradients = projectionGradients(x, dQkv)
-        return { dx: consume([dQkv], () => projectBack(dQkv, kernel)), dWeights: [...gradients, ...outGradients] }
+        return { dx: consume([dQkv], () => projectTransposed(dQkv, kernel)), dWeights: [...gradients, ...outGradients] }
       })
   }
 }
 
 /** Of scores that nothing needs afterwards. */
 function probabilities(scores: tf.Tensor, isCausal: boolean): tf.Tensor {
-  const known = fused('SoftmaxInPlace', { x: scores }, { isCausal })
+  const known = runFused('SoftmaxInPlace', { x: scores }, { isCausal })
   if (known !== undefined) return known
   return tf.tidy(() => tf.softmax(isCausal ? tf.add(scores, causalMask(scores.shape[1] as number)) : scores))
 }
 
 /** p·dp − p·Σ p·dp along the last axis; disposes of dp. */
-function softmaxBack(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
-  const known = fused('SoftmaxBackInPlace', { dp, p })
+function softmaxGradient(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
+  const known = runFused('SoftmaxBackInPlace', { dp, p })
   if (known !== undefined) {
     dp.dispose()
     return known
@@ -123,6 +123,6 @@ function softmaxBack(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
 
 function causalMask(length: number): tf.Tensor {
   const mask = new Float32Array(length * length)
-  for (let row = 0; row < length; row++) mask.fill(HIDDEN, row * length + row + 1, (row + 1) * length)
+  for (let row = 0; row < length; row++) mask.fill(MASKED_SCORE, row * length + row + 1, (row + 1) * length)
   return tf.tensor2d(mask, [length, length])
 }

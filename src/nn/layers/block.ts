@@ -13,7 +13,7 @@ import { layerNorm } from './layer-norm.js'
 import { residual } from './residual.js'
 import { sequence } from './sequence.js'
 
-export interface SurroundOptions {
+export interface ResidualBlockOptions {
   readonly norm: 'before' | 'after' | 'none'
   /** ε of the norm. Default 1e-5. */
   readonly epsilon?: number
@@ -24,9 +24,9 @@ export interface SurroundOptions {
   readonly skip?: number
 }
 
-export interface AttentionLayerOptions extends SurroundOptions, AttentionOptions {}
+export interface AttentionLayerOptions extends ResidualBlockOptions, AttentionOptions {}
 
-export interface PerceptronLayerOptions extends SurroundOptions {
+export interface PerceptronLayerOptions extends ResidualBlockOptions {
   readonly name: string
   readonly length: number
   readonly width: number
@@ -38,7 +38,7 @@ export interface PerceptronLayerOptions extends SurroundOptions {
 
 /** Weights: norm.scale, norm.offset, qkv.kernel, qkv.bias, out.kernel, out.bias (norm last if it comes after). */
 export function attentionLayer(options: AttentionLayerOptions): Layer {
-  return surround('attention', options.name, [attention({ ...options, name: '' })], options)
+  return residualBlock('attention', options.name, [attention({ ...options, name: '' })], options)
 }
 
 /** Weights: norm.scale, norm.offset, up.kernel, up.bias, down.kernel, down.bias (norm last if it comes after). */
@@ -46,10 +46,10 @@ export function perceptronLayer(options: PerceptronLayerOptions): Layer {
   const { name, length, width, inner, activation, gain } = options
   const up = dense({ name: 'up', input: [length, width], units: inner, activation })
   const down = dense({ name: 'down', input: [length, inner], units: width, activation: 'none', gain })
-  return surround('mlp', name, [up, down], options)
+  return residualBlock('mlp', name, [up, down], options)
 }
 
-function surround(kind: string, name: string, core: readonly Layer[], options: SurroundOptions): Layer {
+function residualBlock(kind: string, name: string, core: readonly Layer[], options: ResidualBlockOptions): Layer {
   const { input } = core[0]
   const { norm: place, epsilon, hasShortcut } = options
   const norm = layerNorm({ name: 'norm', input, epsilon })

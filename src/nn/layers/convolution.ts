@@ -6,12 +6,12 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { addTo } from '../fused-kernels.js'
 import { asRows } from '../matmul.js'
-import { consume, pullback, saving } from '../scope.js'
+import { consume, tidyPullback, tidySavedForward } from '../scope.js'
 import { sizeOf } from '../shape.js'
 import type { Activation } from '../spec/model-spec.js'
 import type { Layer } from '../types.js'
 import { activate, activateWithSlope } from './activation.js'
-import { glorot } from './initializers.js'
+import { glorotUniform } from './initializers.js'
 
 export interface ConvolutionOptions {
   readonly name: string
@@ -36,8 +36,8 @@ export function convolution(options: ConvolutionOptions): Layer {
   const linear = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor => {
     return addTo(tf.conv2d(x as tf.Tensor4D, kernel as tf.Tensor4D, stride, padding), bias)
   }
-  const forwardKeeping: Layer['forwardSaving'] = (x, weights) =>
-    saving(() => {
+  const forwardSaving: Layer['forwardSaving'] = (x, weights) =>
+    tidySavedForward(() => {
       const { y, slope } = activateWithSlope(activation, linear(x, weights))
       return { y, saved: slope === undefined ? [] : [slope] }
     })
@@ -86,17 +86,17 @@ export function convolution(options: ConvolutionOptions): Layer {
     output,
     activations: activation === 'none' ? [] : [output],
     macs: sizeOf(output) * size * size * channels,
-    initial(random) {
+    initialWeights(random) {
       const cells = size * size
       const block = new Float32Array(cells * channels * filters + filters)
-      glorot(block.subarray(0, cells * channels * filters), cells * channels, cells * filters, random)
+      glorotUniform(block.subarray(0, cells * channels * filters), cells * channels, cells * filters, random)
       return block
     },
     forward: (x, weights) => tf.tidy(() => activate(activation, linear(x, weights))),
-    forwardSaving: forwardKeeping,
+    forwardSaving: forwardSaving,
     vjp: (x, weights, dy, pass, kept) =>
-      pullback(() => {
-        const slope = activation === 'none' ? undefined : (kept?.[0] ?? slopeAgain(x, weights, pass))
+      tidyPullback(() => {
+        const slope = activation === 'none' ? undefined : (kept?.[0] ?? recomputeSlope(x, weights, pass))
         const dz = slope === undefined ? tf.clone(dy) : tf.mul(dy, slope)
         if (kept === undefined) slope?.dispose()
         const dWeights = [kernelGradient(x, dz), tf.tidy(() => tf.sum(asRows(dz), 0))]
@@ -105,8 +105,8 @@ export function convolution(options: ConvolutionOptions): Layer {
       })
   }
 
-  function slopeAgain(...[x, weights, pass]: Parameters<Layer['forwardSaving']>): tf.Tensor {
-    const { y, saved: kept } = forwardKeeping(x, weights, pass)
+  function recomputeSlope(...[x, weights, pass]: Parameters<Layer['forwardSaving']>): tf.Tensor {
+    const { y, saved: kept } = forwardSaving(x, weights, pass)
     y.dispose()
     return kept[0]
   }

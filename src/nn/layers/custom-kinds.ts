@@ -51,12 +51,12 @@ export function isCustomKind(kind: string): kind is CustomKind {
   return kind.startsWith('custom:')
 }
 
-export function addLayer(kind: CustomKind, factory: CustomLayerFactory): void {
+export function registerCustomLayer(kind: CustomKind, factory: CustomLayerFactory): void {
   kinds.set(kind, factory)
 }
 
 /** @throws ModelError if no plug-in has it */
-export function ownFactory(kind: CustomKind): CustomLayerFactory {
+export function customFactory(kind: CustomKind): CustomLayerFactory {
   const factory = kinds.get(kind)
   if (factory !== undefined) return factory
   const names = [...kinds.keys()].join(', ') || 'none'

@@ -1,10 +1,10 @@
 /** A layer that a program brought along, made into one of ours: its shapes checked, its tensors disposed of. */
 import * as tf from '@tensorflow/tfjs-core'
 import { ModelError } from '../errors.js'
-import { pullback } from '../scope.js'
-import { sameShape, shownShape, sizeOf } from '../shape.js'
+import { tidyPullback } from '../scope.js'
+import { formatShape, sameShape, sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
-import { type CustomKind, type CustomLayer, ownFactory } from './custom-kinds.js'
+import { type CustomKind, type CustomLayer, customFactory } from './custom-kinds.js'
 
 export interface CustomLayerSpec {
   readonly kind: CustomKind
@@ -20,12 +20,12 @@ export function customLayer(
   name: string,
   input: readonly number[]
 ): Layer {
-  const own = ownFactory(kind)(options, { input, tf })
-  const { weights = [], output = input, macs: multiplyAdds = 0 } = own
+  const custom = customFactory(kind)(options, { input, tf })
+  const { weights = [], output = input, macs: multiplyAdds = 0 } = custom
   for (const shape of [output, ...weights.map(({ shape }) => shape)]) checkShape(name, shape)
   const size = weights.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
   const forward = (x: tf.Tensor, w: readonly tf.Tensor[]) => {
-    const y = tf.tidy(() => own.forward(x, w))
+    const y = tf.tidy(() => custom.forward(x, w))
     expectShape(`layer ${name}: its output`, y, output)
     return y
   }
@@ -37,14 +37,14 @@ export function customLayer(
     output,
     activations: [],
     macs: multiplyAdds,
-    initial(random) {
-      const block = own.initial?.(random) ?? new Float32Array(size)
+    initialWeights(random) {
+      const block = custom.initial?.(random) ?? new Float32Array(size)
       if (block.length === size) return block
       throw new ModelError(`layer ${name}: initial must return ${size} numbers, not ${block.length}`)
     },
     forward,
     forwardSaving: (x, w) => ({ y: forward(x, w), saved: [] }),
-    vjp: (x, w, dy) => pullback(() => checked(name, own.vjp(x, w, dy), { input, weights }))
+    vjp: (x, w, dy) => tidyPullback(() => checked(name, custom.vjp(x, w, dy), { input, weights }))
   }
 }
 
@@ -61,7 +61,7 @@ function checked(
     const { name: weight, shape } = weights[i]
     if (sameShape(gradient.shape, shape)) return
     throw new ModelError(
-      `layer ${name}: the gradient of ${weight} is ${shownShape(gradient.shape)}, not ${shownShape(shape)}`
+      `layer ${name}: the gradient of ${weight} is ${formatShape(gradient.shape)}, not ${formatShape(shape)}`
     )
   })
   return { dx, dWeights }
@@ -69,11 +69,11 @@ function checked(
 
 function checkShape(name: string, shape: readonly number[]): void {
   if (shape.every(axis => Number.isInteger(axis) && axis >= 1)) return
-  throw new ModelError(`layer ${name}: ${shownShape(shape)} is no shape: give whole numbers of at least 1`)
+  throw new ModelError(`layer ${name}: ${formatShape(shape)} is no shape: give whole numbers of at least 1`)
 }
 
 function expectShape(what: string, tensor: tf.Tensor, sample: readonly number[]): void {
   const shape = tensor.shape.slice(1)
   if (!sameShape(shape, sample))
-    throw new ModelError(`${what} is ${shownShape(shape)} a sample, not ${shownShape(sample)}`)
+    throw new ModelError(`${what} is ${formatShape(shape)} a sample, not ${formatShape(sample)}`)
 }

@@ -5,7 +5,7 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { multiplyInto } from '../fused-kernels.js'
 import { randomBits } from '../random.js'
-import { pullback, saving } from '../scope.js'
+import { tidyPullback, tidySavedForward } from '../scope.js'
 import type { Layer, Pass } from '../types.js'
 
 export interface DropoutOptions {
@@ -31,17 +31,17 @@ export function dropout({ name, input, rate }: DropoutOptions): Layer {
     output: input,
     activations: [input],
     macs: 0,
-    initial: () => new Float32Array(0),
+    initialWeights: () => new Float32Array(0),
     forward(x, _weights, pass) {
       if (!pass.training) return tf.clone(x)
       return multiplyInto(maskFor(x, pass), x)
     },
     forwardSaving: (x, _weights, pass) =>
-      saving(() => {
+      tidySavedForward(() => {
         const mask = maskFor(x, pass)
         return { y: tf.mul(x, mask), saved: [mask] }
       }),
     vjp: (_x, _weights, dy, pass, kept) =>
-      pullback(() => ({ dx: tf.mul(dy, kept?.[0] ?? maskFor(dy, pass)), dWeights: [] }))
+      tidyPullback(() => ({ dx: tf.mul(dy, kept?.[0] ?? maskFor(dy, pass)), dWeights: [] }))
   }
 }

@@ -4,9 +4,9 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { addTo } from '../fused-kernels.js'
-import { pullback } from '../scope.js'
+import { tidyPullback } from '../scope.js'
 import type { Layer } from '../types.js'
-import { spread } from './initializers.js'
+import { uniformWeights } from './initializers.js'
 
 export interface EmbeddingOptions {
   readonly name: string
@@ -36,11 +36,11 @@ export function embedding({ name, vocabulary, length, width }: EmbeddingOptions)
     output: [length, width],
     activations: [],
     macs: 0,
-    initial: random => spread(new Float32Array((vocabulary + length) * width), DEVIATION, random),
+    initialWeights: random => uniformWeights(new Float32Array((vocabulary + length) * width), DEVIATION, random),
     forward,
     forwardSaving: (x, weights, pass) => ({ y: forward(x, weights, pass), saved: [] }),
     vjp: (x, _weights, dy) =>
-      pullback(() => {
+      tidyPullback(() => {
         const places = tf.reshape(tf.cast(x, 'int32'), [-1, 1])
         const rows = tf.reshape(dy, [-1, width])
         return {

@@ -3,9 +3,9 @@
  * the two statistics of each position are kept; the rest is cheap to compute again.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { fused } from '../fused-kernels.js'
-import { meanAlong, sumOfRows } from '../matmul.js'
-import { consume, pullback, saving } from '../scope.js'
+import { runFused } from '../fused-kernels.js'
+import { meanOfLastAxis, sumOfRows } from '../matmul.js'
+import { consume, tidyPullback, tidySavedForward } from '../scope.js'
 import { sizeOf } from '../shape.js'
 import type { Layer, Pullback } from '../types.js'
 
@@ -19,11 +19,11 @@ export interface LayerNormOptions {
 export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): Layer {
   const width = input[input.length - 1]
   const statistic = [...input.slice(0, -1), 1]
-  const forwardKeeping: Layer['forwardSaving'] = (x, [scale, offset]) =>
-    saving(() => {
-      const known = fused<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon })
+  const forwardSaving: Layer['forwardSaving'] = (x, [scale, offset]) =>
+    tidySavedForward(() => {
+      const known = runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon })
       if (known !== undefined) return { y: known[0], saved: known.slice(1) }
-      const { centred, mean, inverse } = centredOf(x, epsilon)
+      const { centred, mean, inverse } = centre(x, epsilon)
       const normal = consume([centred], () => tf.mul(centred, inverse))
       const scaled = consume([normal], () => tf.mul(normal, scale))
       return { y: consume([scaled], () => tf.add(scaled, offset)), saved: [mean, inverse] }
@@ -39,50 +39,50 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
     output: input,
     activations: [statistic, statistic],
     macs: 4 * sizeOf(input),
-    initial: () => new Float32Array(2 * width).fill(1, 0, width),
+    initialWeights: () => new Float32Array(2 * width).fill(1, 0, width),
     forward(x, weights, pass) {
-      const { y, saved: kept } = forwardKeeping(x, weights, pass)
+      const { y, saved: kept } = forwardSaving(x, weights, pass)
       tf.dispose([...kept])
       return y
     },
-    forwardSaving: forwardKeeping,
+    forwardSaving: forwardSaving,
     vjp: (x, [scale], dy, _pass, kept) =>
-      pullback(() => {
-        const known = nativeBack(x, scale, dy, epsilon, kept)
+      tidyPullback(() => {
+        const known = fusedGradients(x, scale, dy, epsilon, kept)
         if (known !== undefined) return known
-        const { centred, inverse } = kept ? { centred: tf.sub(x, kept[0]), inverse: kept[1] } : centredOf(x, epsilon)
+        const { centred, inverse } = kept ? { centred: tf.sub(x, kept[0]), inverse: kept[1] } : centre(x, epsilon)
         const normal = consume([centred], () => tf.mul(centred, inverse))
         const dWeights = [tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)]
         const dNormal = tf.mul(dy, scale)
-        return { dx: normalizedBack(normal, dNormal, inverse), dWeights }
+        return { dx: normalizationGradient(normal, dNormal, inverse), dWeights }
       })
   }
 }
 
 /** By a kernel that makes all three gradients in one go, where the device has it. */
-function nativeBack(
+function fusedGradients(
   x: tf.Tensor,
   scale: tf.Tensor,
   dy: tf.Tensor,
   epsilon: number,
   kept?: readonly tf.Tensor[]
 ): Pullback | undefined {
-  const statistics = kept ?? fused<tf.Tensor[]>('LayerNorm', { x, scale, offset: scale }, { epsilon })?.slice(1)
+  const statistics = kept ?? runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset: scale }, { epsilon })?.slice(1)
   if (statistics === undefined) return undefined
   const [mean, inverse] = statistics
-  const back = fused<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
+  const back = runFused<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
   return back && { dx: back[0], dWeights: back.slice(1) }
 }
 
 /** x − mean, the mean, and 1/√(variance + ε), along the last axis. */
-function centredOf(x: tf.Tensor, epsilon: number) {
-  const mean = meanAlong(x)
+function centre(x: tf.Tensor, epsilon: number) {
+  const mean = meanOfLastAxis(x)
   const centred = tf.sub(x, mean)
   const inverse = tf.tidy(() => {
     const square = tf.square(centred)
     return tf.rsqrt(
       tf.add(
-        consume([square], () => meanAlong(square)),
+        consume([square], () => meanOfLastAxis(square)),
         epsilon
       )
     )
@@ -91,10 +91,10 @@ function centredOf(x: tf.Tensor, epsilon: number) {
 }
 
 /** inverse·(d − mean(d) − n·mean(d·n)) along the last axis; disposes of n and d. */
-function normalizedBack(n: tf.Tensor, d: tf.Tensor, inverse: tf.Tensor): tf.Tensor {
-  const along = tf.tidy(() => meanAlong(tf.mul(d, n)))
+function normalizationGradient(n: tf.Tensor, d: tf.Tensor, inverse: tf.Tensor): tf.Tensor {
+  const along = tf.tidy(() => meanOfLastAxis(tf.mul(d, n)))
   const radial = consume([n], () => tf.mul(n, along))
-  const level = meanAlong(d)
+  const level = meanOfLastAxis(d)
   const centred = consume([d], () => tf.sub(d, level))
   const tangent = consume([centred, radial], () => tf.sub(centred, radial))
   return consume([tangent], () => tf.mul(tangent, inverse))

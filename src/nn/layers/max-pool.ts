@@ -4,7 +4,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { oneHot } from '../one-hot.js'
-import { consume, pullback, saving } from '../scope.js'
+import { consume, tidyPullback, tidySavedForward } from '../scope.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
 
@@ -63,15 +63,15 @@ export function maxPool({ name, input, size }: MaxPoolOptions): Layer {
     output,
     activations: [output],
     macs: sizeOf(input),
-    initial: () => new Float32Array(0),
+    initialWeights: () => new Float32Array(0),
     forward,
     forwardSaving: x =>
-      saving(() => {
+      tidySavedForward(() => {
         const winners = winnersIn(x)
         return { y: forward(x), saved: [consume([winners], () => tf.reshape(winners, [-1, ...output]))] }
       }),
     vjp: (x, _weights, dy, _pass, kept) =>
-      pullback(() => {
+      tidyPullback(() => {
         const winners = kept === undefined ? winnersIn(x) : tf.reshape(kept[0], [-1, channels])
         return { dx: scatter(dy, winners), dWeights: [] }
       })

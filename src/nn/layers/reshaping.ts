@@ -30,7 +30,7 @@ export function meanPool({ name, input }: ReshapingOptions): Layer {
   })
 }
 
-interface Linear {
+interface LinearMap {
   forward(x: tf.Tensor): tf.Tensor
   back(dy: tf.Tensor): tf.Tensor
 }
@@ -40,8 +40,8 @@ function withoutWeights(
   name: string,
   input: readonly number[],
   output: readonly number[],
-  multiplyAdds: number,
-  { forward, back }: Linear
+  macs: number,
+  { forward, back }: LinearMap
 ): Layer {
   return {
     kind,
@@ -50,8 +50,8 @@ function withoutWeights(
     input,
     output,
     activations: [],
-    macs: multiplyAdds,
-    initial: () => new Float32Array(0),
+    macs: macs,
+    initialWeights: () => new Float32Array(0),
     forward: x => tf.tidy(() => forward(x)),
     forwardSaving: x => ({ y: tf.tidy(() => forward(x)), saved: [] }),
     vjp: (_x, _weights, dy) => ({ dx: tf.tidy(() => back(dy)), dWeights: [] })

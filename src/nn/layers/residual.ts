@@ -2,8 +2,8 @@
 import * as tf from '@tensorflow/tfjs-core'
 import { ModelError } from '../errors.js'
 import { addTo } from '../fused-kernels.js'
-import { pullback, saving } from '../scope.js'
-import { sameShape, shownShape } from '../shape.js'
+import { tidyPullback, tidySavedForward } from '../scope.js'
+import { formatShape, sameShape } from '../shape.js'
 import type { Layer, Pass } from '../types.js'
 
 /**
@@ -13,7 +13,7 @@ import type { Layer, Pass } from '../types.js'
  */
 export function residual(inner: Layer, skipRate = 0): Layer {
   if (!sameShape(inner.input, inner.output)) {
-    const shapes = `${shownShape(inner.input)} becomes ${shownShape(inner.output)}`
+    const shapes = `${formatShape(inner.input)} becomes ${formatShape(inner.output)}`
     throw new ModelError(`layer ${inner.name} cannot have a shortcut: its ${shapes}`)
   }
   const scaled = (y: tf.Tensor, { training }: Pass) => (training && skipRate > 0 ? tf.mul(y, 1 / (1 - skipRate)) : y)
@@ -27,12 +27,12 @@ export function residual(inner: Layer, skipRate = 0): Layer {
     skipRate,
     forward: (x, weights, pass) => tf.tidy(() => plus(x, inner.forward(x, weights, pass), pass)),
     forwardSaving: (x, weights, pass) =>
-      saving(() => {
+      tidySavedForward(() => {
         const { y, saved: kept } = inner.forwardSaving(x, weights, pass)
         return { y: plus(x, y, pass), saved: kept }
       }),
     vjp: (x, weights, dy, pass, kept) =>
-      pullback(() => {
+      tidyPullback(() => {
         const { dx, dWeights } = inner.vjp(x, weights, scaled(dy, pass), pass, kept)
         return { dx: addTo(dx as tf.Tensor, dy), dWeights }
       })

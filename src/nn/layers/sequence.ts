@@ -1,7 +1,7 @@
 /** Layers that are loaded, run and stepped back through as one: what lies between them never leaves the device. */
 import * as tf from '@tensorflow/tfjs-core'
 import { forkSeed } from '../random.js'
-import { pullback, saving } from '../scope.js'
+import { tidyPullback, tidySavedForward } from '../scope.js'
 import { totalSize } from '../shape.js'
 import type { Layer, Pass } from '../types.js'
 
@@ -34,11 +34,11 @@ export function sequence({ kind, name, layers }: SequenceOptions): Layer {
     output: layers[last].output,
     activations: insides,
     macs: layers.reduce((sum, layer) => sum + layer.macs, 0),
-    initial(random) {
+    initialWeights(random) {
       const block = new Float32Array(layers.reduce((sum, layer) => sum + totalSize(layer.weights), 0))
       let at = 0
       for (const layer of layers) {
-        const part = layer.initial(random)
+        const part = layer.initialWeights(random)
         block.set(part, at)
         at += part.length
       }
@@ -55,7 +55,7 @@ export function sequence({ kind, name, layers }: SequenceOptions): Layer {
         return y
       }),
     forwardSaving: (x, weights, pass) =>
-      saving(() => {
+      tidySavedForward(() => {
         const kept: tf.Tensor[] = []
         const between: tf.Tensor[] = []
         let y = x
@@ -68,7 +68,7 @@ export function sequence({ kind, name, layers }: SequenceOptions): Layer {
         return { y, saved: [...kept, ...between] }
       }),
     vjp: (x, weights, dy, pass, kept) =>
-      pullback(() => {
+      tidyPullback(() => {
         const between: tf.Tensor[] = [...(kept?.slice(betweenFrom) ?? [])]
         const insideOf: (readonly tf.Tensor[] | undefined)[] = layers.map((_, i) => kept && keptAt(kept, i))
         // The last layer's own VJP computes its insides again; its output is not needed.

@@ -14,14 +14,14 @@ export function softmaxHead(input: readonly number[]): Head {
   const classes = input[input.length - 1]
   const positions = sizeOf(input) / classes
 
-  const judged = (logProbabilities: tf.Tensor, wanted: tf.Tensor, x: tf.Tensor, targets: tf.Tensor): HeadScore => ({
+  const scoreOf = (logProbabilities: tf.Tensor, wanted: tf.Tensor, x: tf.Tensor, targets: tf.Tensor): HeadScore => ({
     loss: tf.tidy(() => tf.div(tf.neg(tf.sum(tf.mul(wanted, logProbabilities))), positions)),
     hits: tf.tidy(() => {
       const found = tf.equal(tf.argMax(asRows(x), -1), tf.reshape(targets, [-1]))
       return tf.div(tf.sum(tf.cast(found, 'float32')), positions)
     })
   })
-  const wantedOf = (targets: tf.Tensor): tf.Tensor => tf.tidy(() => oneHot(tf.reshape(targets, [-1]), classes))
+  const oneHotTargets = (targets: tf.Tensor): tf.Tensor => tf.tidy(() => oneHot(tf.reshape(targets, [-1]), classes))
 
   return {
     kind: 'softmax',
@@ -30,7 +30,7 @@ export function softmaxHead(input: readonly number[]): Head {
     score: (x, targets) => {
       let score: HeadScore | undefined
       tf.tidy(() => {
-        score = judged(tf.logSoftmax(asRows(x)), wantedOf(targets), x, targets)
+        score = scoreOf(tf.logSoftmax(asRows(x)), oneHotTargets(targets), x, targets)
         return [score.loss, score.hits as tf.Tensor]
       })
       return score as HeadScore
@@ -39,8 +39,8 @@ export function softmaxHead(input: readonly number[]): Head {
       let result: (HeadScore & { dx: tf.Tensor }) | undefined
       tf.tidy(() => {
         const logProbabilities = tf.logSoftmax(asRows(x))
-        const wanted = wantedOf(targets)
-        const score = judged(logProbabilities, wanted, x, targets)
+        const wanted = oneHotTargets(targets)
+        const score = scoreOf(logProbabilities, wanted, x, targets)
         const p = consume([logProbabilities], () => tf.exp(logProbabilities))
         const difference = consume([p, wanted], () => tf.sub(p, wanted))
         const dx = consume([difference], () => tf.reshape(tf.div(difference, positions), x.shape))

@@ -12,7 +12,7 @@ export function characterTokenizer(alphabet: string): Tokenizer {
     vocabulary: characters.length,
     padding: 0,
     encode,
-    encodeWhole: encode,
+    encodeWithSpecialTokens: encode,
     decode: numbers => numbers.map(token => characters[token] ?? UNKNOWN).join('')
   }
 }

@@ -19,8 +19,8 @@ export function nextTokenRows(text: string, tokenizer: Tokenizer, length: number
 }
 
 /** A text of its own, for a classifier: cut at `length` tokens, or filled up with padding. */
-export function wholeTextRow(text: string, tokenizer: Tokenizer, length: number): Int32Array {
-  const tokens = tokenizer.encodeWhole(text).slice(0, length)
+export function textRow(text: string, tokenizer: Tokenizer, length: number): Int32Array {
+  const tokens = tokenizer.encodeWithSpecialTokens(text).slice(0, length)
   const row = new Int32Array(length).fill(tokenizer.padding)
   row.set(tokens)
   return row

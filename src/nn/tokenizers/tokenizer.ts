@@ -8,6 +8,6 @@ export interface Tokenizer {
   /** A text as it is: nothing is put around it, so that pieces of a long text can be joined. */
   encode(text: string): number[]
   /** A text on its own, between the tokens that mark its ends if the tokenizer has any. */
-  encodeWhole(text: string): number[]
+  encodeWithSpecialTokens(text: string): number[]
   decode(tokens: readonly number[]): string
 }

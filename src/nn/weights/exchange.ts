@@ -1,9 +1,9 @@
 /** A model's blocks to named tensors and back. A tensor that does not fit is told by its name and both shapes. */
 import { layersWithBlocks } from '../blocks.js'
 import { ModelError } from '../errors.js'
-import { sameShape, shownShape, sizeOf } from '../shape.js'
+import { formatShape, sameShape, sizeOf } from '../shape.js'
 import type { Model, WeightSpec } from '../types.js'
-import { type LayoutName, type Place, placeOf, prefixesOf } from './layouts.js'
+import { type LayoutName, locateWeight, prefixesOf, type TensorLocation } from './layouts.js'
 import type { NamedTensor, TensorFile } from './safetensors.js'
 
 /** @throws ModelError if the layout has no name for one of the model's weights */
@@ -13,10 +13,10 @@ export function exportBlocks(model: Model, blocks: readonly Float32Array[], layo
     const columns = shape[shape.length - 1] / place.names.length
     const partShape = [...shape.slice(0, -1), columns]
     place.names.forEach((name, i) => {
-      const part = columnsOf(numbers, shape, i * columns, columns)
+      const part = sliceColumns(numbers, shape, i * columns, columns)
       tensors.push(
         place.isTransposed
-          ? { name, shape: [...partShape].reverse(), numbers: transposed(part, partShape) }
+          ? { name, shape: [...partShape].reverse(), numbers: transpose(part, partShape) }
           : { name, shape: partShape, numbers: part }
       )
     })
@@ -29,21 +29,21 @@ export function exportBlocks(model: Model, blocks: readonly Float32Array[], layo
 }
 
 /**
- * @param before blocks to begin with, which are left as they are: fresh ones for whatever the file may lack
+ * @param initial blocks to begin with, which are left as they are: fresh ones for whatever the file may lack
  * @throws ModelError naming the tensor that is missing or of another shape
  */
 export function importBlocks(
   model: Model,
   file: TensorFile,
   layout: LayoutName,
-  before: readonly Float32Array[]
+  initial: readonly Float32Array[]
 ): Float32Array[] {
-  const blocks = before.map(block => block.slice())
+  const blocks = initial.map(block => block.slice())
   const prefix = prefixesOf(layout).find(start => [...file.keys()].some(name => name.startsWith(start))) ?? ''
   const stored = (name: string) => file.get(prefix + name) ?? file.get(name)
   forEachWeight(model, blocks, layout, (place, weight, numbers) => {
     const isThere = (list: readonly string[]) => list.every(name => stored(name) !== undefined)
-    const names = [place.names, place.otherwise ?? []].find(list => list.length > 0 && isThere(list))
+    const names = [place.names, place.alternatives ?? []].find(list => list.length > 0 && isThere(list))
     if (names !== undefined) {
       const columns = weight.shape[weight.shape.length - 1] / names.length
       const partShape = [...weight.shape.slice(0, -1), columns]
@@ -55,13 +55,13 @@ export function importBlocks(
       numbers.fill(0)
     } else if (place.ifMissing === undefined) {
       const missing = place.names.find(name => stored(name) === undefined)
-      throw new ModelError(`the file has no tensor ${missing} (${shownShape(weight.shape)}): is it of this model?`)
+      throw new ModelError(`the file has no tensor ${missing} (${formatShape(weight.shape)}): is it of this model?`)
     }
   })
   return blocks
 
   /** A tensor of the file in our layout. */
-  function partOf(name: string, shape: readonly number[], place: Place): Float32Array {
+  function partOf(name: string, shape: readonly number[], place: TensorLocation): Float32Array {
     const tensor = stored(name)
     if (tensor === undefined) throw new ModelError(`the file has no tensor ${name}`)
     const isMatrix = place.isTransposed && shape.length === 2
@@ -72,11 +72,11 @@ export function importBlocks(
     if (!sameShape(comparable, wanted)) {
       const least = place.mayHaveMoreRows ? 'at least ' : ''
       throw new ModelError(
-        `tensor ${name} is ${shownShape(tensor.shape)}, the model needs ${least}${shownShape(wanted)}`
+        `tensor ${name} is ${formatShape(tensor.shape)}, the model needs ${least}${formatShape(wanted)}`
       )
     }
     const numbers = tensor.read()
-    return isMatrix ? transposed(numbers, wanted) : numbers.subarray(0, sizeOf(shape))
+    return isMatrix ? transpose(numbers, wanted) : numbers.subarray(0, sizeOf(shape))
   }
 }
 
@@ -84,12 +84,12 @@ function forEachWeight(
   model: Model,
   blocks: readonly Float32Array[],
   layout: LayoutName,
-  visit: (place: Place, weight: WeightSpec, numbers: Float32Array) => void
+  visit: (place: TensorLocation, weight: WeightSpec, numbers: Float32Array) => void
 ): void {
   layersWithBlocks(model).forEach((layer, i) => {
     let at = 0
     for (const weight of layer.weights) {
-      const place = placeOf(layout, layer.name, weight.name)
+      const place = locateWeight(layout, layer.name, weight.name)
       if (place === undefined) {
         throw new ModelError(`layout ${layout} has no name for ${layer.name}.${weight.name}: use layout admb`)
       }
@@ -100,14 +100,14 @@ function forEachWeight(
 }
 
 /** @param shape [rows, columns] @returns [columns, rows] */
-function transposed(numbers: Float32Array, [rows, columns]: readonly number[]): Float32Array {
+function transpose(numbers: Float32Array, [rows, columns]: readonly number[]): Float32Array {
   if (columns === undefined) return numbers
   const result = new Float32Array(numbers.length)
   for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) result[c * rows + r] = numbers[r * columns + c]
   return result
 }
 
-function columnsOf(numbers: Float32Array, shape: readonly number[], from: number, count: number): Float32Array {
+function sliceColumns(numbers: Float32Array, shape: readonly number[], from: number, count: number): Float32Array {
   const width = shape[shape.length - 1]
   const part = new Float32Array((numbers.length / width) * count)
   for (let row = 0; row * width < numbers.length; row++) {

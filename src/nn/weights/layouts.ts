@@ -7,7 +7,7 @@ export const LAYOUTS = ['admb', 'gpt2', 'bert'] as const
 export type LayoutName = (typeof LAYOUTS)[number]
 
 /** Where one of our tensors is found in a file. */
-export interface Place {
+export interface TensorLocation {
   /** Tensors of the file; several are put side by side along our last axis. */
   readonly names: readonly string[]
   /** Whether the file has matrices as [outputs, inputs], as PyTorch's linear layers do. */
@@ -17,13 +17,13 @@ export interface Place {
   /** A tensor whose first row is added to each of ours: what BERT adds to every token of a single text. */
   readonly firstRowOf?: string
   /** Tensors to be taken in place of those that the file does not have. */
-  readonly otherwise?: readonly string[]
+  readonly alternatives?: readonly string[]
   /** What to do where the file has none of them: an error, zeros, or what was there before. */
   readonly ifMissing?: 'zeros' | 'before'
 }
 
 /** @returns undefined for a weight that the layout knows nothing of */
-export function placeOf(layout: LayoutName, layer: string, weight: string): Place | undefined {
+export function locateWeight(layout: LayoutName, layer: string, weight: string): TensorLocation | undefined {
   switch (layout) {
     case 'admb':
       return { names: [`${layer}.${weight}`] }
@@ -44,14 +44,14 @@ export function prefixesOf(layout: LayoutName): readonly string[] {
 /** Their names for our kernel, bias, scale and offset. */
 const TERMS: Readonly<Record<string, string>> = { kernel: 'weight', bias: 'bias', scale: 'weight', offset: 'bias' }
 
-function gpt2(layer: string, weight: string): Place | undefined {
-  const fixed: Readonly<Record<string, Place>> = {
+function gpt2(layer: string, weight: string): TensorLocation | undefined {
+  const fixed: Readonly<Record<string, TensorLocation>> = {
     'embedding.tokens': { names: ['wte.weight'] },
     'embedding.positions': { names: ['wpe.weight'], mayHaveMoreRows: true },
     'norm.scale': { names: ['ln_f.weight'] },
     'norm.offset': { names: ['ln_f.bias'] },
     // Their output layer is the token matrix, unless it is stored on its own, and has no bias.
-    'output.kernel': { names: ['lm_head.weight'], isTransposed: true, otherwise: ['wte.weight'] },
+    'output.kernel': { names: ['lm_head.weight'], isTransposed: true, alternatives: ['wte.weight'] },
     'output.bias': { names: ['lm_head.bias'], ifMissing: 'zeros' }
   }
   const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
@@ -65,16 +65,16 @@ function gpt2(layer: string, weight: string): Place | undefined {
   return { names: [`h.${block}.${parts[part]}.${TERMS[term]}`] }
 }
 
-function bert(layer: string, weight: string): Place | undefined {
-  const fixed: Readonly<Record<string, Place>> = {
+function bert(layer: string, weight: string): TensorLocation | undefined {
+  const fixed: Readonly<Record<string, TensorLocation>> = {
     'embedding.tokens': { names: ['embeddings.word_embeddings.weight'] },
     'embedding.positions': {
       names: ['embeddings.position_embeddings.weight'],
       mayHaveMoreRows: true,
       firstRowOf: 'embeddings.token_type_embeddings.weight'
     },
-    'norm.scale': { names: ['embeddings.LayerNorm.weight'], otherwise: ['embeddings.LayerNorm.gamma'] },
-    'norm.offset': { names: ['embeddings.LayerNorm.bias'], otherwise: ['embeddings.LayerNorm.beta'] },
+    'norm.scale': { names: ['embeddings.LayerNorm.weight'], alternatives: ['embeddings.LayerNorm.gamma'] },
+    'norm.offset': { names: ['embeddings.LayerNorm.bias'], alternatives: ['embeddings.LayerNorm.beta'] },
     // A pretrained file has no classifier.
     'output.kernel': { names: ['classifier.weight'], isTransposed: true, ifMissing: 'before' },
     'output.bias': { names: ['classifier.bias'], ifMissing: 'before' }
@@ -85,7 +85,7 @@ function bert(layer: string, weight: string): Place | undefined {
   const at = `encoder.layer.${block}`
   if (part === 'norm') {
     const norm = `${at}.${half === 'attention' ? 'attention.output' : 'output'}.LayerNorm`
-    return { names: [`${norm}.${TERMS[term]}`], otherwise: [`${norm}.${term === 'scale' ? 'gamma' : 'beta'}`] }
+    return { names: [`${norm}.${TERMS[term]}`], alternatives: [`${norm}.${term === 'scale' ? 'gamma' : 'beta'}`] }
   }
   const parts: Readonly<Record<string, readonly string[]>> = {
     qkv: ['query', 'key', 'value'].map(name => `attention.self.${name}`),

@@ -24,7 +24,7 @@ export interface StoredTensor {
 
 const LENGTH_BYTES = 8
 /** As in the reference implementation: longer headers are refused before they are read. */
-const LONGEST_HEADER = 100_000_000
+const MAX_HEADER_BYTES = 100_000_000
 const METADATA = '__metadata__'
 
 const BYTES = { F32: 4, F16: 2, BF16: 2 } as const
@@ -42,11 +42,11 @@ export function readSafetensors(file: string): TensorFile {
   for (const [name, value] of Object.entries(header)) {
     if (name === METADATA) continue
     const parsed = entrySchema.safeParse(value)
-    if (!parsed.success) throw damaged(file, `tensor ${name}: ${parsed.error.issues[0].message}`)
+    if (!parsed.success) throw invalidFile(file, `tensor ${name}: ${parsed.error.issues[0].message}`)
     const { dtype, shape, data_offsets } = parsed.data
     const [from, to] = data_offsets
     if (to - from !== sizeOf(shape) * BYTES[dtype] || start + to > size) {
-      throw damaged(file, `tensor ${name} has ${to - from} bytes at ${from} of ${size - start}`)
+      throw invalidFile(file, `tensor ${name} has ${to - from} bytes at ${from} of ${size - start}`)
     }
     tensors.set(name, { shape, read: () => floatsOf(bytesAt(file, start + from, to - from), dtype) })
   }
@@ -91,14 +91,14 @@ function headerOf(file: string): { header: Record<string, unknown>; start: numbe
     readSync(handle, first, 0, LENGTH_BYTES, 0)
     return { length: Number(first.readBigUInt64LE()), size: fstatSync(handle).size }
   })
-  if (length > Math.min(LONGEST_HEADER, size - LENGTH_BYTES)) throw damaged(file, `a header of ${length} bytes`)
+  if (length > Math.min(MAX_HEADER_BYTES, size - LENGTH_BYTES)) throw invalidFile(file, `a header of ${length} bytes`)
   try {
     const header = JSON.parse(bytesAt(file, LENGTH_BYTES, length).toString('utf8'))
     if (typeof header === 'object' && header !== null) return { header, start: LENGTH_BYTES + length, size }
   } catch {
     // Told below.
   }
-  throw damaged(file, 'the header is no JSON object')
+  throw invalidFile(file, 'the header is no JSON object')
 }
 
 function bytesAt(file: string, position: number, length: number): Buffer {
@@ -106,7 +106,7 @@ function bytesAt(file: string, position: number, length: number): Buffer {
   withFile(file, 'r', handle => {
     for (let read = 0; read < length; ) {
       const more = readSync(handle, bytes, read, length - read, position + read)
-      if (more === 0) throw damaged(file, 'it ends early')
+      if (more === 0) throw invalidFile(file, 'it ends early')
       read += more
     }
   })
@@ -128,7 +128,7 @@ function withFile<T>(file: string, flags: 'r' | 'w', use: (handle: number) => T)
   }
 }
 
-function damaged(file: string, what: string): ModelError {
+function invalidFile(file: string, what: string): ModelError {
   return new ModelError(`${file} is no whole safetensors file: ${what}`)
 }
 

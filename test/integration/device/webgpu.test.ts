@@ -75,7 +75,7 @@ describe('the device webgpu', function () {
   it('is not taken by itself where it is the processor that computes', async function () {
     const { detail } = await openDevice('webgpu')
     if (!detail.endsWith(', which computes on the processor')) this.skip()
-    const { name, why } = await openDevice('auto')
+    const { name, reason: why } = await openDevice('auto')
     assert.notEqual(name, 'webgpu')
     assert.match(
       why,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
-import { STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
@@ -54,9 +54,9 @@ function stepOf(model: Model, options: ExecutorOptions, step: number, updates: n
       loaded.add(layer)
       return store.weights(layer)
     },
-    take(layer: number, gradients: readonly Float32Array[]) {
+    pushGradients(layer: number, gradients: readonly Float32Array[]) {
       taken.push(layer)
-      store.take(layer, gradients)
+      store.pushGradients(layer, gradients)
     },
     skip(layer: number) {
       skipped.push(layer)
@@ -100,7 +100,7 @@ const runs = fc.record({
   step: fc.integer({ min: 0, max: 1000 }),
   updates: fc.constantFrom(0, 2, 3, 5, 100),
   microbatch: fc.integer({ min: 1, max: ROWS }),
-  stash: fc.constantFrom(...STASH_PLACES),
+  stash: fc.constantFrom(...STASH_LOCATIONS),
   keeps: numbers,
   resident: numbers
 })
@@ -253,7 +253,7 @@ describe('a model that grows', () => {
       const options = { model, rule, averaging: defaultAveraging, batch: 8, schedule: 'l2l-p', microbatch: 2 } as const
       const run = async (rows: number) => {
         const engine = new L2LEngine({ ...options, predictWith: 'current', workers })
-        await engine.share(
+        await engine.startWorkers(
           specOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, shuffle: true, dropout: 0.1 }),
           'cpu'
         )

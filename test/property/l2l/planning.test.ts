@@ -3,15 +3,15 @@ import { equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
-import { Executor, type Part } from '../../../src/l2l/executor/executor.js'
+import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
 import { OverBudgetError } from '../../../src/l2l/executor/meter.js'
 import {
   PRECISIONS,
   type Precision,
   SCHEDULES,
   type Schedule,
-  STASH_PLACES,
-  type StashPlace
+  STASH_LOCATIONS,
+  type StashLocation
 } from '../../../src/l2l/executor/types.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { makePlan } from '../../../src/l2l/planning/plan.js'
@@ -252,18 +252,24 @@ describe('what is expected of the device', () => {
   })
 })
 
-function* ways(): Generator<[Schedule, StashPlace | undefined, number, Precision]> {
+function* ways(): Generator<[Schedule, StashLocation | undefined, number, Precision]> {
   for (const microbatch of [4, 16]) {
     for (const schedule of SCHEDULES) {
       if (schedule.startsWith('baseline')) yield [schedule, undefined, microbatch, 'float32']
       else
-        for (const stash of STASH_PLACES)
+        for (const stash of STASH_LOCATIONS)
           for (const precision of PRECISIONS) yield [schedule, stash, microbatch, precision]
     }
   }
 }
 
-function devicePeak(model: Model, plan: Plan, precision: Precision, deviceMemory?: number, part: Part = {}): number {
+function devicePeak(
+  model: Model,
+  plan: Plan,
+  precision: Precision,
+  deviceMemory?: number,
+  part: TrainStep = {}
+): number {
   const { schedule, microbatch, stash, keeps, resident } = plan
   const options = {
     schedule,

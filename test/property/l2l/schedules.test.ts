@@ -4,7 +4,7 @@ import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
-import { STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { zeros } from '../../../src/learner/index.js'
 import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
@@ -45,7 +45,7 @@ const cases = fc.record({
   hidden: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 0, maxLength: 4 }),
   rows: fc.integer({ min: 1, max: 13 }),
   microbatch: fc.integer({ min: 1, max: 13 }),
-  stash: fc.constantFrom(...STASH_PLACES),
+  stash: fc.constantFrom(...STASH_LOCATIONS),
   keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
   resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
 })

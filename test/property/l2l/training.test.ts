@@ -178,7 +178,7 @@ describe('predictions', () => {
         loads.push(layer)
         return store.weights(layer)
       },
-      take: () => undefined,
+      pushGradients: () => undefined,
       skip: () => undefined
     }
     equal(new Executor(model, { microbatch: 2 }).predict(counting, rows).length, 9 * 3)

@@ -5,7 +5,7 @@ import { openDevice } from '../../../src/device/index.js'
 import { fromBf16, toBf16 } from '../../../src/l2l/bfloat16.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
-import { PRECISIONS, STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { PRECISIONS, STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
@@ -55,7 +55,7 @@ function stepsOf(model: Model, options: ExecutorOptions, steps = 6): Told {
         loaded.add(layer)
         return store.weights(layer)
       },
-      take: (layer: number, gradients: readonly Float32Array[]) => store.take(layer, gradients),
+      pushGradients: (layer: number, gradients: readonly Float32Array[]) => store.pushGradients(layer, gradients),
       skip: (layer: number) => store.skip(layer)
     }
     told.losses.push(executor.train(spying, batch).loss)
@@ -75,7 +75,7 @@ for (const device of ['cpu', 'wasm'] as const) {
     it('leaves out the same layers under every schedule, which are then not loaded', () => {
       const expected = stepsOf(model, { schedule: 'baseline-ag', microbatch: 2 })
       for (const schedule of ['l2l', 'l2l-p'] as const) {
-        for (const stash of STASH_PLACES) {
+        for (const stash of STASH_LOCATIONS) {
           const told = stepsOf(model, { schedule, microbatch: 2, stash, keeps: [3] })
           deepEqual({ ...told, deviceBytes: 0 }, { ...expected, deviceBytes: 0 })
         }
@@ -189,7 +189,7 @@ describe('brain floats', () => {
     const model = gpt({ layers: 3, width: 32 })
     const way = { schedule: 'l2l-p', microbatch: 1, stash: 'device' } as const
     const [wide, narrow] = PRECISIONS.map(precision => stepsOf(model, { ...way, precision }, 1))
-    for (const stash of STASH_PLACES) {
+    for (const stash of STASH_LOCATIONS) {
       deepEqual(stepsOf(model, { ...way, stash, precision: 'bf16' }, 1).sums, narrow.sums)
     }
     const constant = stepsOf(model, { ...way, stash: 'host' }, 1).deviceBytes

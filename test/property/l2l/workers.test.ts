@@ -60,7 +60,7 @@ describe('several device workers', function () {
           serverThreads,
           workers: count
         })
-        await engine.share(gpt, 'cpu')
+        await engine.startWorkers(gpt, 'cpu')
         engine.learn(examples)
         const { parameters } = engine.finish()
         equal(engine.report().workers, count)
@@ -133,7 +133,13 @@ async function opened(relay: ExecutorOptions, size: number, backend: 'cpu' = 'cp
     shared.set(block)
     return shared
   })
-  const pool = await DevicePool.open({ network: mlp, backend, relay, weights: { blocks: weights }, workers: 2 })
+  const pool = await DevicePool.open({
+    network: mlp,
+    backend,
+    executorOptions: relay,
+    weights: { blocks: weights },
+    workers: 2
+  })
   const store = new BlockStore(model, weights, zeros(learner.layout))
   return { pool, host: store, device: new Executor(model, relay), rows: rowsOf(mlp, randomRows(model, size)) }
 }
@@ -145,8 +151,8 @@ describe('shares of a minibatch', () => {
     fc.assert(
       fc.property(counts, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 5 }), (count, costs) => {
         const shares = new LoadBalancer(costs.length)
-        for (const [worker, cost] of costs.entries()) shares.measured(worker, 10, 10 * cost)
-        const given = shares.of(count)
+        for (const [worker, cost] of costs.entries()) shares.record(worker, 10, 10 * cost)
+        const given = shares.assign(count)
         equal(
           given.reduce((a, b) => a + b, 0),
           count
@@ -163,13 +169,13 @@ describe('shares of a minibatch', () => {
 
   it('stay as they are for a small gain', () => {
     const shares = new LoadBalancer(2)
-    deepEqual(shares.of(10), [5, 5])
-    shares.measured(0, 5, 50)
-    shares.measured(1, 5, 52)
-    deepEqual(shares.of(10), [5, 5])
-    for (let i = 0; i < 20; i++) shares.measured(1, 5, 200)
-    ok(shares.of(10)[0] >= 7)
-    shares.without(1)
-    deepEqual(shares.of(10), [10])
+    deepEqual(shares.assign(10), [5, 5])
+    shares.record(0, 5, 50)
+    shares.record(1, 5, 52)
+    deepEqual(shares.assign(10), [5, 5])
+    for (let i = 0; i < 20; i++) shares.record(1, 5, 200)
+    ok(shares.assign(10)[0] >= 7)
+    shares.remove(1)
+    deepEqual(shares.assign(10), [10])
   })
 })

@@ -167,7 +167,7 @@ describe('layers', () => {
       it('begins with as many weights as it has', () =>
         fc.assert(
           fc.property(layer, layer => {
-            const block = layer.initial(() => 0.25)
+            const block = layer.initialWeights(() => 0.25)
             assert.equal(
               block.length,
               layer.weights.reduce((sum, { shape }) => sum + sizeOf(shape), 0)

@@ -8,11 +8,11 @@ describe('opening a device', () => {
   it('auto takes the first that works, and tells in one line why not the others', async () => {
     const device = await openDevice('auto')
     assert.equal(openedDevice(), device)
-    assert.match(device.why, new RegExp(`^${device.name} works, [^\n]+$`))
+    assert.match(device.reason, new RegExp(`^${device.name} works, [^\n]+$`))
     for (const name of DEVICE_NAMES.slice(0, DEVICE_NAMES.indexOf(device.name))) {
-      assert.match(device.why, new RegExp(`; ${name}: `))
+      assert.match(device.reason, new RegExp(`; ${name}: `))
       // Software is good enough where it is asked for.
-      if (/computes on the processor/.test(device.why) && name === 'webgpu') continue
+      if (/computes on the processor/.test(device.reason) && name === 'webgpu') continue
       await assert.rejects(openDevice(name), DeviceError)
     }
   })

@@ -1,7 +1,7 @@
 /** What is made of a GPU's errors, which WebGPU reports beside calls that seem to have worked: on a GPU of a hundred bytes. */
 import assert from 'node:assert/strict'
 import { BackendError } from '../../../src/device/index.js'
-import { adapt, type WebgpuBackend } from '../../../src/device/webgpu-backend.js'
+import { patchBackend, type WebgpuBackend } from '../../../src/device/webgpu-backend.js'
 import { DawnEvents } from '../../../src/device/webgpu-events.js'
 
 const CAPACITY = 100
@@ -76,7 +76,7 @@ function smallGpu() {
       return { dataId: { name } }
     }
   }
-  const peakBytes = adapt(backend as unknown as WebgpuBackend, new DawnEvents())
+  const peakBytes = patchBackend(backend as unknown as WebgpuBackend, new DawnEvents())
   return { backend, manager, peakBytes, done, taken: () => taken }
 }
 

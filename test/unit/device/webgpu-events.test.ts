@@ -23,7 +23,7 @@ describe('events of Dawn', () => {
     const events = new DawnEvents()
     for (const looks of [1, 3, 100]) {
       const job = new Job(looks)
-      events.calling(() => job.begin())
+      events.call(() => job.begin())
       assert.equal(job.isDone, false)
       events.wait(() => !job.isDone)
     }
@@ -32,7 +32,7 @@ describe('events of Dawn', () => {
   it('of promises come while the event loop goes on', async () => {
     const events = new DawnEvents()
     const job = new Job(30)
-    const done = await events.finished(
+    const done = await events.waitAsync(
       () =>
         new Promise<string>(resolve => {
           const look = () => {
@@ -45,7 +45,7 @@ describe('events of Dawn', () => {
     )
     assert.equal(done, 'done')
     await assert.rejects(
-      events.finished(() => Promise.reject(new Error('no adapter'))),
+      events.waitAsync(() => Promise.reject(new Error('no adapter'))),
       /no adapter/
     )
   })
@@ -58,7 +58,7 @@ describe('events of Dawn', () => {
     const events = new DawnEvents()
     const before = globalThis.setImmediate
     assert.throws(() =>
-      events.calling(() => {
+      events.call(() => {
         throw new Error('Dawn said no')
       })
     )

@@ -6,7 +6,7 @@ describe('slots for gradients', () => {
   const waitsOf = (slots: GradientSlots, blocks: readonly number[]) =>
     blocks.map(block => {
       const waited: number[] = []
-      const slot = slots.take(block, before => waited.push(before))
+      const slot = slots.acquire(block, before => waited.push(before))
       return [slot, ...waited]
     })
 

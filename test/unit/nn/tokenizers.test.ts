@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { alphabetOf, characterTokenizer } from '../../../src/nn/tokenizers/characters.js'
-import { nextTokenRows, wholeTextRow } from '../../../src/nn/tokenizers/rows.js'
-import { loadTokenizer, pieceTokenizer, wordPiecesOf } from '../../../src/nn/tokenizers/subwords.js'
+import { nextTokenRows, textRow } from '../../../src/nn/tokenizers/rows.js'
+import { buildWordPieces, loadTokenizer, subwordTokenizer } from '../../../src/nn/tokenizers/subwords.js'
 
 describe('text', () => {
   it('characters: any text of the alphabet comes back as it was', () =>
@@ -49,30 +49,30 @@ describe('text', () => {
 
   it('whole texts are cut or filled up', () => {
     const tokenizer = characterTokenizer('abc')
-    assert.deepEqual(wholeTextRow('cab', tokenizer, 5), Int32Array.of(3, 1, 2, 0, 0))
-    assert.deepEqual(wholeTextRow('cab', tokenizer, 2), Int32Array.of(3, 1))
+    assert.deepEqual(textRow('cab', tokenizer, 5), Int32Array.of(3, 1, 2, 0, 0))
+    assert.deepEqual(textRow('cab', tokenizer, 2), Int32Array.of(3, 1))
   })
 
   describe('word pieces', () => {
     const texts = ['The cat sat. The cat ate!', 'A cat, a mat: Catty']
-    const json = wordPiecesOf(texts, 50)
+    const json = buildWordPieces(texts, 50)
 
     it('cut words that the vocabulary lacks, and mark the ends of a text', () => {
-      const tokenizer = pieceTokenizer(json)
-      const [start, ...rest] = tokenizer.encodeWhole('the cat mat')
+      const tokenizer = subwordTokenizer(json)
+      const [start, ...rest] = tokenizer.encodeWithSpecialTokens('the cat mat')
       assert.equal(start, 2)
       assert.equal(rest[rest.length - 1], 3)
       assert.deepEqual(tokenizer.encode('the cat mat'), rest.slice(0, -1))
       assert.equal(tokenizer.encode('cat').length, 1)
       // Unknown as a word, known by its characters.
       assert.equal(tokenizer.encode('tac').length, 3)
-      assert.equal(tokenizer.decode(tokenizer.encodeWhole('The mat')), 'the mat')
+      assert.equal(tokenizer.decode(tokenizer.encodeWithSpecialTokens('The mat')), 'the mat')
       assert.deepEqual(tokenizer.encode('Ω'), [1])
       assert.ok(tokenizer.vocabulary <= 50)
     })
 
     it('the vocabulary does not depend on the order of the texts', () => {
-      assert.deepEqual(wordPiecesOf([...texts].reverse(), 50), json)
+      assert.deepEqual(buildWordPieces([...texts].reverse(), 50), json)
     })
   })
 
