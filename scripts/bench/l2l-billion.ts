@@ -9,7 +9,7 @@ import type { Examples } from '../../src/learner/index.js'
 import { layoutOf } from '../../src/nn/blocks.js'
 import { createModel } from '../../src/nn/create-model.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
-import { alphabetOf } from '../../src/nn/tokenizers/characters.js'
+import { alphabetOf } from '../../src/nn/tokenizers/tokenizer.js'
 import { shakespeare } from './data.js'
 import type { Row } from './row.js'
 

@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os'
 import * as tf from '@tensorflow/tfjs-core'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
-import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { Executor } from '../../src/l2l/executor/executor.js'
 import { deviceMeter } from '../../src/l2l/executor/meter.js'
 import { createStash } from '../../src/l2l/executor/stash.js'
 import {
@@ -16,6 +16,7 @@ import {
   type StepContext,
   trainingPass
 } from '../../src/l2l/executor/step.js'
+import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import { BlockStore } from '../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
 import { zeros } from '../../src/learner/index.js'

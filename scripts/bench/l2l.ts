@@ -5,7 +5,8 @@
  */
 import { openDevice } from '../../src/device/index.js'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
-import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { Executor } from '../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import { BlockStore } from '../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
 import { zeros } from '../../src/learner/index.js'

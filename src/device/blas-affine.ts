@@ -7,7 +7,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Blas } from './blas.js'
-import { addressesOf, type WasmBackend } from './wasm-tensors.js'
+import { addressesOf, type WasmBackend } from './wasm-memory.js'
 
 export const AFFINE_KERNELS = ['Affine', 'AffineBack', 'AffineGradients'] as const
 export type AffineKernel = (typeof AFFINE_KERNELS)[number]

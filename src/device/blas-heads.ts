@@ -7,7 +7,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Blas, Matrix, ProductForm } from './blas.js'
-import { addressesOf, type WasmBackend } from './wasm-tensors.js'
+import { addressesOf, type WasmBackend } from './wasm-memory.js'
 
 export const HEAD_KERNELS = ['HeadScores', 'HeadMix', 'HeadMixBack', 'HeadGradients'] as const
 export type HeadKernel = (typeof HEAD_KERNELS)[number]

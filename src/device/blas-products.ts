@@ -4,7 +4,7 @@
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Blas } from './blas.js'
-import { addressesOf, type WasmBackend } from './wasm-tensors.js'
+import { addressesOf, type WasmBackend } from './wasm-memory.js'
 
 interface Attributes {
   readonly transposeA: boolean

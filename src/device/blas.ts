@@ -2,7 +2,7 @@
  * The machine's own matrix product: `cblas_sgemm` of a BLAS library that is installed, called through the optional package
  * koffi. Which one and with how many threads is part of what `admb doctor` tells.
  */
-import { DeviceError } from './errors.js'
+import { DeviceError } from './types.js'
 
 export interface BlasOptions {
   /** A library's name or path; `none` for no BLAS. Default: the first known one that is found. */

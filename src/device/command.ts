@@ -1,6 +1,6 @@
 /** Running another program to its end, for installations. */
 import { spawn } from 'node:child_process'
-import { DeviceError } from './errors.js'
+import { DeviceError } from './types.js'
 
 export interface CommandOptions {
   readonly cwd: string

@@ -1,7 +1,6 @@
 /** TensorFlow.js in plain JavaScript: works everywhere, slowly. */
 import * as tf from '@tensorflow/tfjs-core'
-import { processPeak } from './process-peak.js'
-import { withoutWarnings } from './quiet.js'
+import { processPeak, withoutWarnings } from './backend-utils.js'
 import type { Backend } from './types.js'
 
 export async function openCpu(): Promise<Backend> {

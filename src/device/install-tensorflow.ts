@@ -6,9 +6,9 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { runCommand } from './command.js'
-import { DeviceError } from './errors.js'
-import { packageFolder } from './optional.js'
+import { packageFolder } from './optional-packages.js'
 import type { TensorflowPackage } from './tensorflow.js'
+import { DeviceError } from './types.js'
 
 export interface InstallOptions {
   /** `gpu` wants CUDA on the machine. Default `cpu`. */

@@ -1,6 +1,13 @@
 /** Opening a device: the one asked for, or the first that works. TensorFlow.js has one backend at a time, and so has a thread. */
-import { BackendError, DeviceError } from './errors.js'
-import { type Backend, DEVICE_NAMES, type Device, type DeviceName, type DeviceOptions } from './types.js'
+import {
+  type Backend,
+  BackendError,
+  DEVICE_NAMES,
+  type Device,
+  DeviceError,
+  type DeviceName,
+  type DeviceOptions
+} from './types.js'
 
 const OPENERS: Readonly<Record<DeviceName, (options: DeviceOptions, isAsked: boolean) => Promise<Backend>>> = {
   'tensorflow-gpu': async () => (await import('./tensorflow.js')).openTensorflow('@tensorflow/tfjs-node-gpu'),

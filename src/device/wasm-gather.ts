@@ -1,6 +1,6 @@
 /** Rows of a table by their numbers on the wasm backend, which looks for each element on its own; here rows are copied whole. */
 import * as tf from '@tensorflow/tfjs-core'
-import type { WasmBackend } from './wasm-tensors.js'
+import type { WasmBackend } from './wasm-memory.js'
 
 const KERNEL = 'GatherV2'
 let isReplaced = false

@@ -7,7 +7,7 @@ import * as tf from '@tensorflow/tfjs-core'
 import { instantiate } from './wasm-code/assembler.js'
 import { addRows, fillRows, gelu, geluWithSlope, multiplyRows, sumRows } from './wasm-code/elementwise.js'
 import { norm, normBack, softmax, softmaxBack } from './wasm-code/rows.js'
-import type { WasmBackend } from './wasm-tensors.js'
+import type { WasmBackend } from './wasm-memory.js'
 
 export const WASM_KERNELS = [
   'AddInPlace',

@@ -10,9 +10,9 @@ import { registerHeadKernels } from './blas-heads.js'
 import { registerBlasProducts } from './blas-products.js'
 import type { Backend, DeviceOptions } from './types.js'
 import { registerRowGather } from './wasm-gather.js'
-import { guardHeap, type Heap } from './wasm-heap.js'
 import { registerWasmKernels } from './wasm-kernels.js'
-import type { WasmBackend } from './wasm-tensors.js'
+import type { WasmBackend } from './wasm-memory.js'
+import { guardHeap, type Heap } from './wasm-memory.js'
 
 export async function openWasm({ blas: library, blasThreads }: DeviceOptions): Promise<Backend> {
   if (!(await tf.setBackend('wasm'))) throw new Error('it does not start')

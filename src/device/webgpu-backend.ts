@@ -4,7 +4,7 @@
  * zeros in the result.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { BackendError } from './errors.js'
+import { BackendError } from './types.js'
 import type { DawnEvents } from './webgpu-events.js'
 
 /** The parts of the backend that are used or replaced here. */

@@ -4,7 +4,7 @@
  * that waits for a buffer without returning to its event loop would wait forever; so wherever Dawn is called, it is given
  * another `setImmediate`, which keeps the callback for whoever waits.
  */
-import { BackendError } from './errors.js'
+import { BackendError } from './types.js'
 
 type Callback = () => void
 

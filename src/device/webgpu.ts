@@ -4,8 +4,8 @@
  */
 import { pathToFileURL } from 'node:url'
 import * as tf from '@tensorflow/tfjs-core'
-import { packageFolder, requireFrom } from './optional.js'
-import { withoutWarnings } from './quiet.js'
+import { withoutWarnings } from './backend-utils.js'
+import { packageFolder, requireFrom } from './optional-packages.js'
 import type { Backend } from './types.js'
 import { patchBackend, type WebgpuBackend } from './webgpu-backend.js'
 import { DawnEvents } from './webgpu-events.js'

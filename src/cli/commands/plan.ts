@@ -1,7 +1,7 @@
 /** `admb plan`: how a network would be executed within a device's memory, and what that is expected to take. */
 
 import type { Command } from 'commander'
-import { formatBytes } from '../../l2l/format-bytes.js'
+import { formatBytes } from '../../base/format-bytes.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'

@@ -1,7 +1,7 @@
 /** The planner's table, and what came of it. */
-import { formatBytes } from '../../l2l/format-bytes.js'
+import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
-import { meanStepMs } from '../../l2l/planning/task.js'
+import { meanStepMs } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
 /** One line a layer, then the plan as a whole. */

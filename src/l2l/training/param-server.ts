@@ -1,7 +1,7 @@
 /**
- * The eager param-server (Pudipeddi et al.): all weights, averages and optimizer state, in host memory. A layer is stepped as
- * soon as its gradient is there, by threads of the server while the relay goes on with the layers below, or at once where
- * there are none. Updating in place is safe: a step reads a layer for the last time before it hands in its gradient.
+ * The eager param-server (Pudipeddi et al.): weights, averages and optimizer state in host memory. A layer is updated as soon
+ * as its gradient is pushed: by server threads while the executor continues with the layers below, or synchronously if there are
+ * none. Updating in place is safe, because a step reads a layer for the last time before it pushes its gradient.
  */
 import { Worker } from 'node:worker_threads'
 import {
@@ -15,31 +15,30 @@ import {
   type UpdateRule,
   type WeightedAveraging
 } from '../../learner/index.js'
-import { layoutOf } from '../../nn/blocks.js'
+import { blockIndices, layoutOf } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
-import { blockIndices, fillBlock } from '../block-tensors.js'
 import type { ParameterStore } from '../executor/types.js'
+import { fillBlock } from '../parameter-store.js'
 import type { SharedWeights } from '../workers/messages.js'
-import { type BlockMemory, stepBlock } from './block-step.js'
+import { type BlockMemory, GradientSlots, stepBlock } from './block-memory.js'
 import type { ServerThreadData } from './server-thread.js'
 import { SharedSignals } from './shared-signals.js'
-import { GradientSlots } from './slots.js'
 
 export interface ParamServerOptions {
   readonly model: Model
-  /** Fresh weights of each block, which are copied one after the other. */
+  /** Initial weights of each block, copied one at a time. */
   readonly initial: Iterable<Float32Array>
-  /** A blockwise one. */
+  /** Must be blockwise. */
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
-  /** Server threads; 0: the relay's thread does it. */
+  /** Number of server threads; 0 to update in the executor's thread. */
   readonly threads: number
-  /** Whether other threads read the weights. Default: if there are server threads. */
+  /** Whether other threads read the weights. @default whether there are server threads */
   readonly isShared?: boolean
 }
 
 export class ParamServer implements ParameterStore {
-  /** Milliseconds that the relay has waited for the server. */
+  /** Milliseconds that the executor has waited for the server. */
   waitedMs = 0
   readonly #layout: Layout
   readonly #blockIndices: readonly (number | undefined)[]
@@ -60,23 +59,23 @@ export class ParamServer implements ParameterStore {
     this.#averaging = createAveraging(averaging)
     this.#statePositions = statePlaces(this.#rule, this.#layout)
     const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
-    const make = (length: number) =>
+    const allocate = (length: number) =>
       isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
-    const filled = (from: Float32Array) => {
-      const block = make(from.length)
+    const copyOf = (from: Float32Array) => {
+      const block = allocate(from.length)
       block.set(from)
       return block
     }
     const blocks: BlockMemory[] = []
-    for (const fresh of initial) {
-      const parameters = filled(fresh)
-      const average = averaging.name === 'none' ? parameters : filled(fresh)
-      const state = this.#statePositions[blocks.length].map(place => make(stateBlocks[place].length))
+    for (const weights of initial) {
+      const parameters = copyOf(weights)
+      const average = averaging.name === 'none' ? parameters : copyOf(weights)
+      const state = this.#statePositions[blocks.length].map(position => allocate(stateBlocks[position].length))
       blocks.push({ parameters, average, state })
     }
     this.#blocks = blocks
     const lengths = this.#layout.blocks.map(({ length }) => length)
-    this.#slots = new GradientSlots(lengths, threads, make)
+    this.#slots = new GradientSlots(lengths, threads, allocate)
     this.#signals = new SharedSignals(Math.max(1, threads), this.#blocks.length)
     this.#threads = Array.from({ length: threads }, (_, thread) => {
       const data: ServerThreadData = {
@@ -99,7 +98,7 @@ export class ParamServer implements ParameterStore {
     return this.#signals.dropped
   }
 
-  /** Bytes that the server keeps. */
+  /** Total bytes of the server's memory. */
   get bytes(): number {
     const arrays = this.#blocks.flatMap(({ parameters, average, state }) =>
       average === parameters ? [parameters, ...state] : [parameters, average, ...state]
@@ -107,7 +106,7 @@ export class ParamServer implements ParameterStore {
     return [...arrays, ...this.#slots.memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
   }
 
-  /** For workers that read the weights themselves. */
+  /** For workers that read the weights directly. */
   get shared(): SharedWeights {
     const blocks = this.#blocks.map(({ parameters }) => parameters)
     const threads = this.#threads.length
@@ -118,16 +117,16 @@ export class ParamServer implements ParameterStore {
     return this.#acquire(this.#blockIndices[layer] as number).parameters
   }
 
-  /** Lends running averages in place of weights. */
+  /** A store that returns running averages instead of weights. */
   readonly averages: ParameterStore = {
     weights: layer => this.#acquire(this.#blockIndices[layer] as number).average,
     pushGradients: () => {
-      throw new Error('no gradient is taken at the average')
+      throw new Error('gradients at the average are not supported')
     },
     skip: () => undefined
   }
 
-  /** A minibatch of so many inputs comes, after so many updates. */
+  /** Starts a minibatch of `count` inputs after `updates` updates. */
   begin(count: number, updates: number): void {
     this.#count = count
     this.#updates = updates
@@ -137,7 +136,7 @@ export class ParamServer implements ParameterStore {
     this.#step(layer, gradient => fillBlock(gradient, gradients))
   }
 
-  /** Steps it all the same, as a rule may move by what it remembers. */
+  /** Updates the layer with a zero gradient, because rules such as momentum still change it. */
   skip(layer: number): void {
     this.#step(layer, gradient => gradient.fill(0))
   }
@@ -154,12 +153,12 @@ export class ParamServer implements ParameterStore {
     else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#signals.countDropped()
   }
 
-  /** Everything, when all updates are made; the server's own memory. */
+  /** All parameters, averages and state after the last update. The arrays are the server's memory. */
   collect(): { readonly parameters: Blocks; readonly average: Blocks; readonly state: Blocks } {
     const all = this.#blocks.map((_, block) => this.#acquire(block))
     const state: Float32Array[] = []
-    for (const [k, places] of this.#statePositions.entries()) {
-      for (const [i, place] of places.entries()) state[place] = all[k].state[i]
+    for (const [k, positions] of this.#statePositions.entries()) {
+      for (const [i, position] of positions.entries()) state[position] = all[k].state[i]
     }
     return { parameters: all.map(block => block.parameters), average: all.map(block => block.average), state }
   }
@@ -168,13 +167,13 @@ export class ParamServer implements ParameterStore {
     if (this.#threads.length > 0) this.#signals.stop()
   }
 
-  /** The block's memory, once it is the relay's. */
+  /** The block's memory. Waits until the server threads have finished updating it. */
   #acquire(block: number): BlockMemory {
     if (this.#threads.length > 0) {
       const start = performance.now()
       this.#signals.wait(block)
       this.waitedMs += performance.now() - start
-      if (this.#signals.hasFailed) throw new Error('a thread of the param-server failed: its error is above')
+      if (this.#signals.hasFailed) throw new Error('a param-server thread failed; see the error above')
     }
     return this.#blocks[block]
   }

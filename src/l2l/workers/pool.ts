@@ -1,15 +1,14 @@
 /**
- * Several devices on one param-server: a minibatch's microbatches are shared among this thread and worker threads, each with
- * a TensorFlow.js of its own, and each layer's gradients are added up as soon as all are there, in the order of the workers. For
- * given shares the sums have the same bits every time; as shares follow the measured speeds, two runs may differ by rounding.
+ * Several devices with one param-server: the microbatches of a minibatch are divided among this thread and worker threads, each
+ * with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in the order of the workers.
+ * For the same shares the sums are bit-identical; because shares follow measured speeds, two runs may differ by rounding.
  */
 import { DeviceError } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { type DenseRows, sliceBatch } from '../dense-rows.js'
-import type { Execution } from '../execution-options.js'
-import type { Executor, ExecutorOptions } from '../executor/executor.js'
-import type { ParameterStore, StepScore } from '../executor/types.js'
+import type { Executor } from '../executor/executor.js'
+import type { Execution, ExecutorOptions, ParameterStore, StepScore } from '../executor/types.js'
 import { LoadBalancer } from './load-balancer.js'
 import { ABORTED, cellCount, REDUCED, type SharedWeights, type WorkerMessage } from './messages.js'
 import { type Contributor, Reduction } from './reduction.js'
@@ -18,14 +17,14 @@ import { allocateGradients, WorkerHandle } from './worker-handle.js'
 export interface PoolOptions {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
-  /** Of each worker; device memory as well. */
+  /** Options of each worker, including the memory limit. */
   readonly executorOptions: ExecutorOptions
   readonly weights: SharedWeights
-  /** Devices in all, this thread's one included, ≥ 2. */
+  /** Total number of devices including this thread's, ≥ 2. */
   readonly workers: number
 }
 
-/** A worker's device failed: the step is lost, and the pool goes on without it. */
+/** A worker's device failed. The step is lost, and the pool has removed the worker. */
 export class WorkerFailedError extends DeviceError {}
 
 export class DevicePool {
@@ -38,48 +37,48 @@ export class DevicePool {
 
   private constructor(
     cells: Int32Array,
-    helpers: readonly WorkerHandle[],
-    { executorOptions: relay, weights, workers }: PoolOptions
+    workerHandles: readonly WorkerHandle[],
+    { executorOptions, weights, workers }: PoolOptions
   ) {
     this.#cells = cells
-    this.#workers = helpers
-    this.#microbatch = relay.microbatch ?? 1
+    this.#workers = workerHandles
+    this.#microbatch = executorOptions.microbatch ?? 1
     this.#gradients = allocateGradients(weights)
     this.#balancer = new LoadBalancer(workers)
   }
 
   /** @throws DeviceError if a worker does not start */
   static async open(options: PoolOptions): Promise<DevicePool> {
-    const { network, backend, executorOptions: relay, weights, workers } = options
+    const { network, backend, executorOptions, weights, workers } = options
     const cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(workers - 1)))
     cells[ABORTED] = -1
-    const helpers = await Promise.all(
+    const workerHandles = await Promise.all(
       Array.from({ length: workers - 1 }, (_, worker) =>
         WorkerHandle.start({
           network,
           backend,
-          executorOptions: relay,
+          executorOptions,
           weights,
           cells: cells.buffer as SharedArrayBuffer,
           worker
         })
       )
     )
-    const pool = new DevicePool(cells, helpers, options)
-    for (const worker of helpers) worker.onExit(() => pool.#remove(worker))
+    const pool = new DevicePool(cells, workerHandles, options)
+    for (const worker of workerHandles) worker.onExit(() => pool.#remove(worker))
     return pool
   }
 
-  /** Devices that are left, this thread's one included. */
+  /** Number of remaining devices, including this thread's. */
   get size(): number {
     return 1 + this.#workers.length
   }
 
   /**
-   * One minibatch forward and back, like the relay's.
-   * @param executor this thread's
-   * @param updates as for the relay
-   * @throws WorkerFailedError, and what the relay throws; upper layers' gradients may have been taken then
+   * Forward and backward pass of one minibatch, as by `Executor.train`.
+   * @param executor of this thread
+   * @param updates as for `Executor.train`
+   * @throws WorkerFailedError, and the errors of `Executor.train`; gradients of upper layers may have been pushed then
    */
   train(executor: Executor, store: ParameterStore, rows: DenseRows, updates?: number): StepScore {
     const step = this.#steps++
@@ -95,13 +94,13 @@ export class DevicePool {
     const busy = this.#workers.filter(({ isBusy }) => isBusy)
     try {
       const start = performance.now()
-      const others = busy.map(worker => this.#contributor(worker))
-      const reduction = new Reduction(store, this.#gradients, others, count => {
+      const contributors = busy.map(worker => this.#contributor(worker))
+      const reduction = new Reduction(store, this.#gradients, contributors, count => {
         Atomics.store(this.#cells, REDUCED, count)
         Atomics.notify(this.#cells, REDUCED)
       })
-      const own = sliceBatch(rows, 0, Math.min(rows.size, shares[0] * this.#microbatch))
-      const score = { ...executor.train(reduction, own, { step, updates }) }
+      const ownRows = sliceBatch(rows, 0, Math.min(rows.size, shares[0] * this.#microbatch))
+      const score = { ...executor.train(reduction, ownRows, { step, updates }) }
       reduction.finish()
       this.#balancer.record(0, shares[0], performance.now() - start - reduction.waitedMs)
       for (const worker of busy) {
@@ -110,8 +109,8 @@ export class DevicePool {
         worker.isBusy = false
         score.loss += done.loss
         score.hits += done.hits
-        const place = this.#workers.indexOf(worker) + 1
-        this.#balancer.record(place, shares[place], done.ms)
+        const index = this.#workers.indexOf(worker) + 1
+        this.#balancer.record(index, shares[index], done.ms)
       }
       return score
     } catch (error) {
@@ -138,14 +137,15 @@ export class DevicePool {
   }
 
   #failure(worker: WorkerHandle, message: WorkerMessage): Error {
-    const { code, reason } = message.kind === 'failed' ? message : { code: undefined, reason: 'it lost its place' }
+    const { code, reason } =
+      message.kind === 'failed' ? message : { code: undefined, reason: 'unexpected end of its task' }
     worker.isBusy = false
     if (code === DivergenceError.code) return new DivergenceError(reason)
     this.#remove(worker)
     return new WorkerFailedError(`device worker ${worker.number + 1} failed: ${reason}`)
   }
 
-  /** Waits until nobody works for the step any more. */
+  /** Waits until no worker executes the step. */
   #abort(step: number): void {
     Atomics.store(this.#cells, ABORTED, step)
     Atomics.notify(this.#cells, REDUCED)
@@ -159,10 +159,10 @@ export class DevicePool {
   }
 
   #remove(worker: WorkerHandle): void {
-    const place = this.#workers.indexOf(worker)
-    if (place < 0) return
+    const index = this.#workers.indexOf(worker)
+    if (index < 0) return
     this.#workers = this.#workers.filter(other => other !== worker)
-    this.#balancer.remove(place + 1)
+    this.#balancer.remove(index + 1)
     worker.terminate()
   }
 }

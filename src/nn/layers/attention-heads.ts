@@ -1,13 +1,12 @@
 /**
- * The products of multi-head attention, on queries, keys and values that lie side by side: qkv [batch, length, 3·width]. Where
- * the device has kernels that take a head's parts as they lie, these are used; elsewhere the parts are split off and joined again.
+ * The matrix products of multi-head attention, on concatenated queries, keys and values: qkv [batch, length, 3·width]. Devices
+ * with strided kernels read each head in place; on other devices heads are split off and merged again.
  *
- * Other shapes: p, scores and gradients at them [batch·heads, length, length], mixed [batch, length, width].
+ * Other shapes: p, scores and their gradients [batch·heads, length, length], mixed [batch, length, width].
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { runFused } from '../fused-kernels.js'
 import { multiplyBatch } from '../matmul.js'
-import { consume } from '../scope.js'
+import { consume, runFused } from '../ops.js'
 
 /** scale·Q·Kᵀ of each head. */
 export function headScores(qkv: tf.Tensor, heads: number, scale: number): tf.Tensor {
@@ -20,7 +19,7 @@ export function headScores(qkv: tf.Tensor, heads: number, scale: number): tf.Ten
   )
 }
 
-/** P·V of each head, heads side by side. */
+/** P·V of each head, heads concatenated. */
 export function headMix(p: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
   return (
     runFused('HeadMix', { p, qkv }, { heads }) ??
@@ -31,7 +30,7 @@ export function headMix(p: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor 
   )
 }
 
-/** The gradient at p, given that at the mixed values. */
+/** The gradient with respect to p, given the gradient with respect to the mixed values. */
 export function headMixGradient(dMixed: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
   return (
     runFused('HeadMixBack', { dMixed, qkv }, { heads }) ??
@@ -40,13 +39,13 @@ export function headMixGradient(dMixed: tf.Tensor, qkv: tf.Tensor, heads: number
 }
 
 export interface HeadGradients {
-  /** Gradient at the scaled scores. */
+  /** Gradient with respect to the scaled scores. */
   readonly dScores: tf.Tensor
   readonly p: tf.Tensor
   readonly dMixed: tf.Tensor
 }
 
-/** Gradients at qkv, side by side as they are. */
+/** Gradient with respect to qkv, in the same layout. */
 export function headGradients({ dScores, p, dMixed }: HeadGradients, qkv: tf.Tensor, heads: number, scale: number) {
   return (
     runFused('HeadGradients', { dScores, p, dMixed, qkv }, { heads, scale }) ??
@@ -77,7 +76,7 @@ function splitHeads(x: tf.Tensor, heads: number): tf.Tensor {
   })
 }
 
-/** The way back from `split`. */
+/** The inverse of `splitHeads`. */
 function mergeHeads(x: tf.Tensor, heads: number): tf.Tensor {
   const [all, length, perHead] = x.shape as number[]
   return tf.tidy(() => {

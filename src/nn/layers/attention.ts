@@ -1,30 +1,28 @@
 /**
- * Multi-head scaled dot-product attention of a sequence to itself (Vaswani et al., 2017), without norm and shortcut: those are
- * put around it by `block.ts`. Its VJP needs queries, keys and values, probabilities and the mixed values; each goes as soon as
- * its last use is over.
+ * Multi-head scaled dot-product self-attention (Vaswani et al., 2017), without norm and residual connection, which `block.ts`
+ * adds. Its VJP needs queries, keys, values, probabilities and mixed values; each is disposed of after its last use.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { runFused } from '../fused-kernels.js'
 import { affine, projectionGradients, projectTransposed } from '../matmul.js'
-import { consume, tidyPullback, tidySavedForward } from '../scope.js'
+import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
+import { glorotUniform } from '../random.js'
 import { totalSize } from '../shape.js'
 import type { Layer } from '../types.js'
 import { headGradients, headMix, headMixGradient, headScores } from './attention-heads.js'
-import { glorotUniform } from './initializers.js'
 
 export interface AttentionOptions {
   readonly name: string
   readonly length: number
   readonly width: number
-  /** Divides the width. */
+  /** Must divide the width. */
   readonly heads: number
-  /** Whether a position sees only itself and those before it. */
+  /** Whether a position attends only to itself and earlier positions. */
   readonly isCausal: boolean
-  /** Factor of the fresh output kernel's numbers. Default 1. */
+  /** Factor of the initial output kernel. @default 1 */
   readonly gain?: number
 }
 
-/** What a hidden position's score is lowered by: its probability is 0 in float32. */
+/** Added to the score of a masked position, whose probability then is 0 in float32. */
 const MASKED_SCORE = -1e9
 
 export function attention({ name, length, width, heads, isCausal, gain }: AttentionOptions): Layer {
@@ -36,7 +34,7 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     { name: 'out.kernel', shape: [width, width] },
     { name: 'out.bias', shape: [width] }
   ]
-  const shapes = [
+  const activations = [
     [length, 3 * width],
     [heads, length, length],
     [length, width]
@@ -49,8 +47,8 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     const p = consume([scores], () => probabilities(scores, isCausal))
     return [qkv, p, headMix(p, qkv, heads)]
   }
-  /** From what callers keep, samples first; of the same memory. */
-  const flat = ([qkv, p, mixed]: readonly tf.Tensor[]): tf.Tensor[] => [
+  /** Saved activations reshaped for computation, sharing their memory. */
+  const reshapeSaved = ([qkv, p, mixed]: readonly tf.Tensor[]): tf.Tensor[] => [
     tf.reshape(qkv, qkv.shape),
     tf.reshape(p, [-1, length, length]),
     tf.reshape(mixed, mixed.shape)
@@ -62,12 +60,12 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     weights,
     input: [length, width],
     output: [length, width],
-    activations: shapes,
+    activations,
     macs: length * width * (4 * width + 2 * length),
     initialWeights(random) {
       const block = new Float32Array(totalSize(weights))
       const projections = 3 * width * width
-      // Queries, keys and values are three square matrices side by side.
+      // Queries, keys and values are three concatenated square matrices.
       glorotUniform(block.subarray(0, projections), width, width, random)
       const out = projections + 3 * width
       glorotUniform(block.subarray(out, out + width * width), width, width, random, gain)
@@ -81,13 +79,13 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
       }),
     forwardSaving: (x, tensors) =>
       tidySavedForward(() => {
-        const insides = computeActivations(x, tensors)
-        const y = affine(insides[2], tensors[2], tensors[3])
-        return { y, saved: insides.map((tensor, i) => tf.reshape(tensor, [-1, ...shapes[i]])) }
+        const computed = computeActivations(x, tensors)
+        const y = affine(computed[2], tensors[2], tensors[3])
+        return { y, saved: computed.map((tensor, i) => tf.reshape(tensor, [-1, ...activations[i]])) }
       }),
-    vjp: (x, [kernel, bias, outKernel], dy, _pass, kept) =>
+    vjp: (x, [kernel, bias, outKernel], dy, _pass, saved) =>
       tidyPullback(() => {
-        const [qkv, p, mixed] = kept === undefined ? computeActivations(x, [kernel, bias]) : flat(kept)
+        const [qkv, p, mixed] = saved === undefined ? computeActivations(x, [kernel, bias]) : reshapeSaved(saved)
         const outGradients = projectionGradients(mixed, dy)
         mixed.dispose()
         const dMixed = projectTransposed(dy, outKernel)
@@ -100,19 +98,19 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
   }
 }
 
-/** Of scores that nothing needs afterwards. */
+/** Softmax of the scores. May write into their memory. */
 function probabilities(scores: tf.Tensor, isCausal: boolean): tf.Tensor {
-  const known = runFused('SoftmaxInPlace', { x: scores }, { isCausal })
-  if (known !== undefined) return known
+  const result = runFused('SoftmaxInPlace', { x: scores }, { isCausal })
+  if (result !== undefined) return result
   return tf.tidy(() => tf.softmax(isCausal ? tf.add(scores, causalMask(scores.shape[1] as number)) : scores))
 }
 
-/** p·dp − p·Σ p·dp along the last axis; disposes of dp. */
+/** p·dp − p·Σ p·dp along the last axis. Disposes of dp. */
 function softmaxGradient(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
-  const known = runFused('SoftmaxBackInPlace', { dp, p })
-  if (known !== undefined) {
+  const result = runFused('SoftmaxBackInPlace', { dp, p })
+  if (result !== undefined) {
     dp.dispose()
-    return known
+    return result
   }
   const product = consume([dp], () => tf.mul(p, dp))
   const total = tf.sum(product, -1, true)

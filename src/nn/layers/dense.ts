@@ -1,21 +1,20 @@
 /** A fully connected layer over the last axis: y = f(xW + b). */
 import * as tf from '@tensorflow/tfjs-core'
-import { multiplyInto } from '../fused-kernels.js'
 import { affine, projectionGradients, projectTransposed } from '../matmul.js'
-import { consume, tidyPullback, tidySavedForward } from '../scope.js'
+import { consume, multiplyInto, tidyPullback, tidySavedForward } from '../ops.js'
+import { glorotUniform } from '../random.js'
 import { sizeOf } from '../shape.js'
-import type { Activation } from '../spec/model-spec.js'
+import type { Activation } from '../spec/layer-kinds.js'
 import type { Layer } from '../types.js'
 import { activate, activateWithSlope } from './activation.js'
-import { glorotUniform } from './initializers.js'
 
 export interface DenseOptions {
   readonly name: string
-  /** Shape of a sample; the last axis is what W is applied to. */
+  /** Shape of a sample; W is applied to the last axis. */
   readonly input: readonly number[]
   readonly units: number
   readonly activation: Activation
-  /** Factor of the fresh kernel's numbers. Default 1. */
+  /** Factor of the initial kernel. @default 1 */
   readonly gain?: number
 }
 
@@ -45,20 +44,20 @@ export function dense({ name, input, units, activation, gain }: DenseOptions): L
     },
     forward: (x, [kernel, bias]) => tf.tidy(() => activate(activation, affine(x, kernel, bias))),
     forwardSaving: forwardSaving,
-    vjp: (x, weights, dy, pass, kept) =>
+    vjp: (x, weights, dy, pass, saved) =>
       tidyPullback(() => {
-        const dz = activation === 'none' ? dy : activationGradient(x, weights, dy, pass, kept)
+        const dz = activation === 'none' ? dy : activationGradient(x, weights, dy, pass, saved)
         const dWeights = projectionGradients(x, dz)
-        const spent = dz === dy ? [] : [dz]
-        return { dx: consume(spent, () => projectTransposed(dz, weights[0])), dWeights }
+        const consumed = dz === dy ? [] : [dz]
+        return { dx: consume(consumed, () => projectTransposed(dz, weights[0])), dWeights }
       })
   }
 
-  function activationGradient(...[x, weights, dy, pass, kept]: Parameters<Layer['vjp']>): tf.Tensor {
-    if (kept !== undefined) return tf.mul(dy, kept[0])
-    const again = forwardSaving(x, weights, pass)
-    again.y.dispose()
-    const [slope] = again.saved
+  function activationGradient(...[x, weights, dy, pass, saved]: Parameters<Layer['vjp']>): tf.Tensor {
+    if (saved !== undefined) return tf.mul(dy, saved[0])
+    const recomputed = forwardSaving(x, weights, pass)
+    recomputed.y.dispose()
+    const [slope] = recomputed.saved
     return multiplyInto(slope, dy)
   }
 }

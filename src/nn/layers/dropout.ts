@@ -1,11 +1,10 @@
 /**
- * Dropout (Srivastava et al., 2014): in training each number is zeroed with probability `rate`, the others grow by
- * 1/(1 − rate). The mask is made on the host from the pass's seed, so that every backend and every recomputation sees the same.
+ * Dropout (Srivastava et al., 2014): in training each number is zeroed with probability `rate`, and the others are scaled by
+ * 1/(1 − rate). The mask is drawn on the host from the pass's seed, so it is the same on every backend and in recomputation.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { multiplyInto } from '../fused-kernels.js'
+import { multiplyInto, tidyPullback, tidySavedForward } from '../ops.js'
 import { randomBits } from '../random.js'
-import { tidyPullback, tidySavedForward } from '../scope.js'
 import type { Layer, Pass } from '../types.js'
 
 export interface DropoutOptions {
@@ -41,7 +40,7 @@ export function dropout({ name, input, rate }: DropoutOptions): Layer {
         const mask = maskFor(x, pass)
         return { y: tf.mul(x, mask), saved: [mask] }
       }),
-    vjp: (_x, _weights, dy, pass, kept) =>
-      tidyPullback(() => ({ dx: tf.mul(dy, kept?.[0] ?? maskFor(dy, pass)), dWeights: [] }))
+    vjp: (_x, _weights, dy, pass, saved) =>
+      tidyPullback(() => ({ dx: tf.mul(dy, saved?.[0] ?? maskFor(dy, pass)), dWeights: [] }))
   }
 }

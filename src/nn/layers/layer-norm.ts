@@ -1,18 +1,17 @@
 /**
  * Layer normalization over the last axis (Ba, Kiros and Hinton, 2016): y = scale·(x − mean)/√(variance + ε) + offset. Only
- * the two statistics of each position are kept; the rest is cheap to compute again.
+ * the two statistics of each position are saved; the rest is cheap to recompute.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { runFused } from '../fused-kernels.js'
 import { meanOfLastAxis, sumOfRows } from '../matmul.js'
-import { consume, tidyPullback, tidySavedForward } from '../scope.js'
+import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
 import { sizeOf } from '../shape.js'
 import type { Layer, Pullback } from '../types.js'
 
 export interface LayerNormOptions {
   readonly name: string
   readonly input: readonly number[]
-  /** ε. Default 1e-5. */
+  /** ε. @default 1e-5 */
   readonly epsilon?: number
 }
 
@@ -21,8 +20,8 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
   const statistic = [...input.slice(0, -1), 1]
   const forwardSaving: Layer['forwardSaving'] = (x, [scale, offset]) =>
     tidySavedForward(() => {
-      const known = runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon })
-      if (known !== undefined) return { y: known[0], saved: known.slice(1) }
+      const fused = runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon })
+      if (fused !== undefined) return { y: fused[0], saved: fused.slice(1) }
       const { centred, mean, inverse } = centre(x, epsilon)
       const normal = consume([centred], () => tf.mul(centred, inverse))
       const scaled = consume([normal], () => tf.mul(normal, scale))
@@ -41,16 +40,16 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
     macs: 4 * sizeOf(input),
     initialWeights: () => new Float32Array(2 * width).fill(1, 0, width),
     forward(x, weights, pass) {
-      const { y, saved: kept } = forwardSaving(x, weights, pass)
-      tf.dispose([...kept])
+      const { y, saved } = forwardSaving(x, weights, pass)
+      tf.dispose([...saved])
       return y
     },
     forwardSaving: forwardSaving,
-    vjp: (x, [scale], dy, _pass, kept) =>
+    vjp: (x, [scale], dy, _pass, saved) =>
       tidyPullback(() => {
-        const known = fusedGradients(x, scale, dy, epsilon, kept)
-        if (known !== undefined) return known
-        const { centred, inverse } = kept ? { centred: tf.sub(x, kept[0]), inverse: kept[1] } : centre(x, epsilon)
+        const fused = fusedGradients(x, scale, dy, epsilon, saved)
+        if (fused !== undefined) return fused
+        const { centred, inverse } = saved ? { centred: tf.sub(x, saved[0]), inverse: saved[1] } : centre(x, epsilon)
         const normal = consume([centred], () => tf.mul(centred, inverse))
         const dWeights = [tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)]
         const dNormal = tf.mul(dy, scale)
@@ -59,19 +58,19 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
   }
 }
 
-/** By a kernel that makes all three gradients in one go, where the device has it. */
+/** All three gradients by one fused kernel, if the device has it. */
 function fusedGradients(
   x: tf.Tensor,
   scale: tf.Tensor,
   dy: tf.Tensor,
   epsilon: number,
-  kept?: readonly tf.Tensor[]
+  saved?: readonly tf.Tensor[]
 ): Pullback | undefined {
-  const statistics = kept ?? runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset: scale }, { epsilon })?.slice(1)
+  const statistics = saved ?? runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset: scale }, { epsilon })?.slice(1)
   if (statistics === undefined) return undefined
   const [mean, inverse] = statistics
-  const back = runFused<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
-  return back && { dx: back[0], dWeights: back.slice(1) }
+  const gradients = runFused<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
+  return gradients && { dx: gradients[0], dWeights: gradients.slice(1) }
 }
 
 /** x − mean, the mean, and 1/√(variance + ε), along the last axis. */
@@ -90,12 +89,12 @@ function centre(x: tf.Tensor, epsilon: number) {
   return { centred, mean, inverse }
 }
 
-/** inverse·(d − mean(d) − n·mean(d·n)) along the last axis; disposes of n and d. */
+/** inverse·(d − mean(d) − n·mean(d·n)) along the last axis. Disposes of n and d. */
 function normalizationGradient(n: tf.Tensor, d: tf.Tensor, inverse: tf.Tensor): tf.Tensor {
-  const along = tf.tidy(() => meanOfLastAxis(tf.mul(d, n)))
-  const radial = consume([n], () => tf.mul(n, along))
-  const level = meanOfLastAxis(d)
-  const centred = consume([d], () => tf.sub(d, level))
+  const projection = tf.tidy(() => meanOfLastAxis(tf.mul(d, n)))
+  const radial = consume([n], () => tf.mul(n, projection))
+  const mean = meanOfLastAxis(d)
+  const centred = consume([d], () => tf.sub(d, mean))
   const tangent = consume([centred, radial], () => tf.sub(centred, radial))
   return consume([tangent], () => tf.mul(tangent, inverse))
 }

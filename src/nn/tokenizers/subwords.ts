@@ -1,36 +1,36 @@
 /**
- * Word pieces and byte pairs, by Hugging Face's tokenizer from its `tokenizer.json`; and a word-piece vocabulary made from texts
- * for those who have no such file.
+ * Word pieces and byte pairs by Hugging Face's tokenizers library from a `tokenizer.json`, and a word-piece vocabulary built from
+ * texts.
  */
 import { readFileSync } from 'node:fs'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
-import { ModelError } from '../errors.js'
+import { ModelError } from '../types.js'
 import type { Tokenizer } from './tokenizer.js'
 
-/** As in a `tokenizer.json`; the library reads what it needs of it. */
+/** The contents of a `tokenizer.json`, validated by the library. */
 export type TokenizerJson = object
 
-/** Of which the first that a vocabulary has is taken for padding. */
+/** Candidates for the padding token, in order of preference. */
 const PADDING_TOKENS = ['[PAD]', '<pad>', '<|endoftext|>']
 const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
-/** Longer words are not looked at by the library either. */
+/** The library's limit, too. */
 const MAX_WORD_CHARACTERS = 100
 
 /**
  * @param file a `tokenizer.json`
- * @throws ModelError if it cannot be read or is none
+ * @throws ModelError if it cannot be read or is not a tokenizer
  */
 export function loadTokenizer(file: string): Tokenizer {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new ModelError(`${file}: cannot be read (${(error as NodeJS.ErrnoException).code}): give a tokenizer.json`)
+    throw new ModelError(`cannot read ${file} (${(error as NodeJS.ErrnoException).code}); expected a tokenizer.json`)
   }
   try {
     return subwordTokenizer(JSON.parse(text))
   } catch (error) {
-    throw new ModelError(`${file} is no tokenizer.json: ${(error as Error).message.split('\n')[0]}`)
+    throw new ModelError(`${file} is not a valid tokenizer.json: ${(error as Error).message.split('\n')[0]}`)
   }
 }
 
@@ -39,20 +39,20 @@ export function subwordTokenizer(json: TokenizerJson): Tokenizer {
   const tokens = library.get_vocab(true)
   const padding = PADDING_TOKENS.map(name => tokens.get(name)).find(token => token !== undefined)
   return {
-    // Numbers may have gaps.
+    // Ids may have gaps.
     vocabulary: 1 + [...tokens.values()].reduce((most, token) => Math.max(most, token), 0),
     padding: padding ?? 0,
     encode: text => library.encode(text, { add_special_tokens: false }).ids,
     encodeWithSpecialTokens: text => library.encode(text).ids,
-    decode: numbers => library.decode([...numbers], { skip_special_tokens: true })
+    decode: ids => library.decode([...ids], { skip_special_tokens: true })
   }
 }
 
 /**
- * A word-piece vocabulary: special tokens, every character alone and within a word, then the commonest words as far as there is
- * room. Lower case, accents stripped, texts between [CLS] and [SEP], as in BERT.
+ * Builds a word-piece vocabulary: special tokens, every character at the start of and inside a word, then the most frequent
+ * words. Lower case, accents stripped, texts between [CLS] and [SEP], as in BERT.
  *
- * @param size most tokens; characters beyond it are unknown
+ * @param size maximum number of tokens; characters beyond it are unknown
  */
 export function buildWordPieces(texts: Iterable<string>, size: number): TokenizerJson {
   const shape = wordPieceJson({ ...Object.fromEntries(SPECIAL_TOKENS.map((name, token) => [name, token])) })
@@ -76,7 +76,7 @@ export function buildWordPieces(texts: Iterable<string>, size: number): Tokenize
   return wordPieceJson(Object.fromEntries(vocabulary.map((piece, token) => [piece, token])))
 }
 
-/** By falling count, equals in the order of their code units, so that every machine gets the same vocabulary. */
+/** By descending count, ties in code unit order, so that the vocabulary is the same on every machine. */
 function byFrequency(counts: ReadonlyMap<string, number>): string[] {
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([piece]) => piece)
 }

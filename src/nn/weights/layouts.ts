@@ -1,28 +1,28 @@
 /**
- * How other programs name and lay out the weights of models that have the structure of ours: `admb` for our own names, and
- * Hugging Face's for GPT-2 (model gpt) and BERT (model transformer with norm: after).
+ * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of GPT-2 (model gpt) and
+ * BERT (model transformer with norm: after).
  */
 
 export const LAYOUTS = ['admb', 'gpt2', 'bert'] as const
 export type LayoutName = (typeof LAYOUTS)[number]
 
-/** Where one of our tensors is found in a file. */
+/** Where a weight tensor is stored in a file. */
 export interface TensorLocation {
-  /** Tensors of the file; several are put side by side along our last axis. */
+  /** Tensors of the file; several are concatenated along the last axis of the weight. */
   readonly names: readonly string[]
-  /** Whether the file has matrices as [outputs, inputs], as PyTorch's linear layers do. */
+  /** Whether the file stores matrices as [outputs, inputs], as PyTorch's linear layers do. */
   readonly isTransposed?: boolean
-  /** Whether the file may have more rows than we take. */
+  /** Whether the file may have more rows than the weight. */
   readonly mayHaveMoreRows?: boolean
-  /** A tensor whose first row is added to each of ours: what BERT adds to every token of a single text. */
+  /** A tensor whose first row is added to each row: BERT's token type embedding of a single text. */
   readonly firstRowOf?: string
-  /** Tensors to be taken in place of those that the file does not have. */
+  /** Tensors to read if the file does not have `names`. */
   readonly alternatives?: readonly string[]
-  /** What to do where the file has none of them: an error, zeros, or what was there before. */
-  readonly ifMissing?: 'zeros' | 'before'
+  /** What to do if the file has none of them: use zeros or keep the initial weights. @default an error */
+  readonly ifMissing?: 'zeros' | 'initial'
 }
 
-/** @returns undefined for a weight that the layout knows nothing of */
+/** @returns undefined if the layout has no name for the weight */
 export function locateWeight(layout: LayoutName, layer: string, weight: string): TensorLocation | undefined {
   switch (layout) {
     case 'admb':
@@ -36,12 +36,12 @@ export function locateWeight(layout: LayoutName, layer: string, weight: string):
   }
 }
 
-/** What files of the layout may have in front of all names, the longest first. */
+/** Prefixes that files of the layout may have on all names, the longest first. */
 export function prefixesOf(layout: LayoutName): readonly string[] {
   return layout === 'gpt2' ? ['transformer.', ''] : layout === 'bert' ? ['bert.', ''] : ['']
 }
 
-/** Their names for our kernel, bias, scale and offset. */
+/** Hugging Face's names of kernel, bias, scale and offset. */
 const TERMS: Readonly<Record<string, string>> = { kernel: 'weight', bias: 'bias', scale: 'weight', offset: 'bias' }
 
 function gpt2(layer: string, weight: string): TensorLocation | undefined {
@@ -50,7 +50,7 @@ function gpt2(layer: string, weight: string): TensorLocation | undefined {
     'embedding.positions': { names: ['wpe.weight'], mayHaveMoreRows: true },
     'norm.scale': { names: ['ln_f.weight'] },
     'norm.offset': { names: ['ln_f.bias'] },
-    // Their output layer is the token matrix, unless it is stored on its own, and has no bias.
+    // Without a separate output layer the token matrix is used. It has no bias.
     'output.kernel': { names: ['lm_head.weight'], isTransposed: true, alternatives: ['wte.weight'] },
     'output.bias': { names: ['lm_head.bias'], ifMissing: 'zeros' }
   }
@@ -75,9 +75,9 @@ function bert(layer: string, weight: string): TensorLocation | undefined {
     },
     'norm.scale': { names: ['embeddings.LayerNorm.weight'], alternatives: ['embeddings.LayerNorm.gamma'] },
     'norm.offset': { names: ['embeddings.LayerNorm.bias'], alternatives: ['embeddings.LayerNorm.beta'] },
-    // A pretrained file has no classifier.
-    'output.kernel': { names: ['classifier.weight'], isTransposed: true, ifMissing: 'before' },
-    'output.bias': { names: ['classifier.bias'], ifMissing: 'before' }
+    // A pretrained model has no classifier.
+    'output.kernel': { names: ['classifier.weight'], isTransposed: true, ifMissing: 'initial' },
+    'output.bias': { names: ['classifier.bias'], ifMissing: 'initial' }
   }
   const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
   if (block === undefined) return fixed[`${layer}.${weight}`]

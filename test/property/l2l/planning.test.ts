@@ -14,10 +14,9 @@ import {
   type StashLocation
 } from '../../../src/l2l/executor/types.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
-import { makePlan } from '../../../src/l2l/planning/plan.js'
-import { planFor } from '../../../src/l2l/planning/planned.js'
+import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
-import { meanStepMs, type Plan } from '../../../src/l2l/planning/task.js'
+import { meanStepMs, type Plan } from '../../../src/l2l/planning/types.js'
 import { zeros } from '../../../src/learner/index.js'
 import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'

@@ -7,7 +7,7 @@ import { Executor } from '../../../src/l2l/executor/executor.js'
 import { SCHEDULES, type Schedule } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
-import { stepBlock } from '../../../src/l2l/training/block-step.js'
+import { stepBlock } from '../../../src/l2l/training/block-memory.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import {
   type AveragingSpec,

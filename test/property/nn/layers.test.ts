@@ -12,7 +12,7 @@ import { maxPool } from '../../../src/nn/layers/max-pool.js'
 import { flatten, meanPool } from '../../../src/nn/layers/reshaping.js'
 import { randomBits } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'
-import { ACTIVATIONS } from '../../../src/nn/spec/model-spec.js'
+import { ACTIVATIONS } from '../../../src/nn/spec/layer-kinds.js'
 import type { Layer } from '../../../src/nn/types.js'
 import {
   type Arrays,

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
-import { softmaxHead } from '../../../src/nn/losses/softmax.js'
-import { squaredHead } from '../../../src/nn/losses/squared.js'
+import { softmaxHead, squaredHead } from '../../../src/nn/losses.js'
 import type { Head } from '../../../src/nn/types.js'
 import { BACKENDS, difference, numbersOf, useBackend } from '../../support/l2l/layers.js'
 

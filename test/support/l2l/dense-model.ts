@@ -2,7 +2,7 @@
 
 import type { Examples } from '../../../src/learner/index.js'
 import { dense } from '../../../src/nn/layers/dense.js'
-import { softmaxHead } from '../../../src/nn/losses/softmax.js'
+import { softmaxHead } from '../../../src/nn/losses.js'
 import { uniforms } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'
 import type { Model } from '../../../src/nn/types.js'

@@ -1,12 +1,11 @@
 /** What layers promise beside their gradients. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
-import { attentionLayer, perceptronLayer } from '../../../src/nn/layers/block.js'
+import { attentionLayer, perceptronLayer, residual } from '../../../src/nn/layers/block.js'
 import { convolution } from '../../../src/nn/layers/convolution.js'
 import { dropout } from '../../../src/nn/layers/dropout.js'
 import { layerNorm } from '../../../src/nn/layers/layer-norm.js'
 import { maxPool } from '../../../src/nn/layers/max-pool.js'
-import { residual } from '../../../src/nn/layers/residual.js'
 import { sequence } from '../../../src/nn/layers/sequence.js'
 import { multiplyBatch } from '../../../src/nn/matmul.js'
 import type { Layer } from '../../../src/nn/types.js'

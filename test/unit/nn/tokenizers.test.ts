@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { alphabetOf, characterTokenizer } from '../../../src/nn/tokenizers/characters.js'
-import { nextTokenRows, textRow } from '../../../src/nn/tokenizers/rows.js'
 import { buildWordPieces, loadTokenizer, subwordTokenizer } from '../../../src/nn/tokenizers/subwords.js'
+import { alphabetOf, characterTokenizer, nextTokenRows, textRow } from '../../../src/nn/tokenizers/tokenizer.js'
 
 describe('text', () => {
   it('characters: any text of the alphabet comes back as it was', () =>

@@ -1,17 +1,17 @@
-/** What the planner is asked, and what it answers. */
+/** The planner's request and its plan. */
 import type { Precision, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
 
 export interface PlanRequest {
   readonly profile: DeviceProfile
-  /** Bytes a sample of the model's input. */
+  /** Bytes per sample of the model's input. */
   readonly inputBytes: number
-  /** Samples a minibatch. */
+  /** Samples per minibatch. */
   readonly batch: number
-  /** Most bytes on the device. */
+  /** Limit of the bytes on the device. */
   readonly deviceMemory: number
   readonly precision: Precision
-  /** What has been decided already. */
+  /** Options that the user has set. */
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
 }
 
@@ -19,25 +19,25 @@ export interface Plan {
   readonly schedule: Schedule
   readonly microbatch: number
   readonly stash: StashLocation
-  /** Numbers of the layers that keep their insides. */
+  /** Indices of the layers whose activations are saved. */
   readonly keeps: readonly number[]
-  /** Numbers of the layers whose weights stay on the device from the forward to the backward pass. */
+  /** Indices of the layers whose weights stay on the device from the forward to the backward pass. */
   readonly resident: readonly number[]
-  /** Expected: the most on the device, the most of stashed tensors on the host, and the time of a step once all layers take part. */
+  /** Expected peak bytes on the device and of stashed tensors on the host, and the time of a step once all layers take part. */
   readonly deviceBytes: number
   readonly stashBytes: number
   readonly stepMs: number
-  /** What each layer, and last the head, has of that time, steps that leave it out counted in, and the updates after which it takes part. */
+  /** The mean time of each layer and, last, of the head, including steps that skip it; and the updates after which it takes part. */
   readonly parts: readonly { readonly ms: number; readonly from: number }[]
 }
 
-/** Expected mean time of a run's steps, the first one left out, as the layers come in. */
+/** Expected mean time of a run's steps except the first, as layers are added. */
 export function meanStepMs({ parts }: Pick<Plan, 'parts'>, steps: number): number {
-  const counted = Math.max(1, steps - 1)
-  return parts.reduce((sum, { ms, from }) => sum + ms * Math.max(0, Math.min(1, (steps - from) / counted)), 0)
+  const measured = Math.max(1, steps - 1)
+  return parts.reduce((sum, { ms, from }) => sum + ms * Math.max(0, Math.min(1, (steps - from) / measured)), 0)
 }
 
-/** The times of a plan, from those of its layers and that of the head. */
+/** The time fields of a plan, from the times of its layers and its head. */
 export function stepTimes(layers: Plan['parts'], headMs: number): Pick<Plan, 'stepMs' | 'parts'> {
   const parts = [...layers, { ms: headMs, from: 0 }]
   return { stepMs: parts.reduce((sum, { ms }) => sum + ms, 0), parts }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 
-const MODULE = new URL('../../../src/device/native-log.js', import.meta.url).href
+const MODULE = new URL('../../../src/device/tensorflow.js', import.meta.url).href
 const KOFFI = import.meta.resolve('koffi')
 
 const ASK = `

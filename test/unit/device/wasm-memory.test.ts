@@ -1,7 +1,7 @@
 /** Allocations that fail on the wasm heap are errors. */
 import assert from 'node:assert/strict'
 import { DeviceError } from '../../../src/device/index.js'
-import { guardHeap, type Heap } from '../../../src/device/wasm-heap.js'
+import { guardHeap, type Heap } from '../../../src/device/wasm-memory.js'
 
 describe('the guard of the wasm heap', () => {
   /** A heap that replaces `_malloc` at its first call, as the real one does. */

@@ -1,6 +1,6 @@
 /** Slots for gradients: as many as help, and none is taken before what was in it is done. */
 import assert from 'node:assert/strict'
-import { GradientSlots } from '../../../src/l2l/training/slots.js'
+import { GradientSlots } from '../../../src/l2l/training/block-memory.js'
 
 describe('slots for gradients', () => {
   const waitsOf = (slots: GradientSlots, blocks: readonly number[]) =>
