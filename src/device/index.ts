@@ -1,4 +1,4 @@
-/** Where layers are executed: choosing a device and measuring it. */
+/** Devices that execute layers: the public interface of the module. */
 export type { AffineKernel } from './blas-affine.js'
 export type { HeadKernel } from './blas-heads.js'
 export { installTensorflow } from './install-tensorflow.js'

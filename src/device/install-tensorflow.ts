@@ -1,7 +1,7 @@
 /**
  * Installs TensorFlow's kernels for the device `tensorflow`. The package tfjs-node downloads its native library from a host that
- * a closed network does not reach; then the library is taken out of the wheel that pip gets, and the package's binding is
- * compiled against it. Everything is made in a folder beside the final one, tried there, and moved when it works.
+ * may be unreachable; in that case the library is extracted from pip's wheel, and the package's binding is compiled against it.
+ * The installation is built and tested in a staging folder, and moved to its final place on success.
  */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -11,9 +11,9 @@ import type { TensorflowPackage } from './tensorflow.js'
 import { DeviceError } from './types.js'
 
 export interface InstallOptions {
-  /** `gpu` wants CUDA on the machine. Default `cpu`. */
+  /** `gpu` requires CUDA. @default 'cpu' */
   readonly kind?: 'cpu' | 'gpu'
-  /** Is told each step. */
+  /** Called with a line for each step. */
   readonly log: (line: string) => void
 }
 
@@ -26,8 +26,8 @@ const KINDS = {
 const MINUTE = 60_000
 
 /**
- * Takes minutes, and about 1.3 GB of disk.
- * @returns the folder in which the device is found from now on
+ * Takes minutes, and about 1.3 GB of disk space.
+ * @returns the folder of the installation
  * @throws DeviceError naming the step that failed
  */
 export async function installTensorflow({ kind = 'cpu', log }: InstallOptions): Promise<string> {
@@ -45,7 +45,7 @@ export async function installTensorflow({ kind = 'cpu', log }: InstallOptions): 
       limitMs: 10 * MINUTE
     })
     if (!(await runPackageInstaller(staging, name, kind, log))) await buildFromWheel(staging, name, wheel, log)
-    log('a gradient, to see that it works')
+    log('test: a gradient')
     await checkGradient(staging, name)
     await rm(folder, { recursive: true, force: true })
     await rename(staging, folder)
@@ -56,14 +56,14 @@ export async function installTensorflow({ kind = 'cpu', log }: InstallOptions): 
   }
 }
 
-/** What the package would have done at its installation. @returns whether it worked */
+/** Runs the package's install script. @returns whether it succeeded */
 async function runPackageInstaller(
   home: string,
   name: string,
   kind: string,
   log: InstallOptions['log']
 ): Promise<boolean> {
-  log('the package’s own installer')
+  log('install script of the package')
   const path = [join(home, 'node_modules', '.bin'), process.env.PATH].join(delimiter)
   const cwd = join(home, 'node_modules', name)
   try {
@@ -75,15 +75,17 @@ async function runPackageInstaller(
     await checkGradient(home, name)
     return true
   } catch (error) {
-    log(`  it does not get along here: ${(error as Error).message}`)
+    log(`  failed: ${(error as Error).message}`)
     return false
   }
 }
 
-/** Library and headers from pip's wheel, the binding by the C++ compiler. */
+/** Extracts library and headers from pip's wheel and compiles the binding. */
 async function buildFromWheel(home: string, name: string, wheel: string, log: InstallOptions['log']): Promise<void> {
   if (process.platform !== 'linux') {
-    throw new DeviceError(`${name} can be built from pip's wheel on Linux only: let its own installer reach its host`)
+    throw new DeviceError(
+      `${name} can be built from pip's wheel on Linux only; allow its install script to download the library`
+    )
   }
   const cwd = join(home, 'node_modules', name)
   const deps = join(cwd, 'deps')
@@ -117,7 +119,7 @@ async function buildFromWheel(home: string, name: string, wheel: string, log: In
   )
 }
 
-/** Arguments: the wheel, the folder. Takes libraries and those headers that the binding includes. */
+/** Arguments: wheel, target folder. Extracts the libraries and the headers that the binding includes. */
 const UNPACK = `
 import os, shutil, sys, zipfile
 wheel, folder = sys.argv[1:]
@@ -136,13 +138,13 @@ with zipfile.ZipFile(wheel) as archive:
             shutil.copyfileobj(source, target)
 `
 
-/** Σ x·x has the gradient x·1 + 1·x, each as matrices. */
+/** The sum of the entries of x·x has the gradient 1·xᵀ + xᵀ·1. */
 const GRADIENT = `
 require('node:util').isNullOrUndefined ??= value => value === undefined || value === null
 const tf = require(process.argv[1])
 const gradient = tf.grad(x => tf.sum(tf.matMul(x, x)))(tf.tensor2d([[1, 2], [3, 4]]))
-if (tf.getBackend() !== 'tensorflow') throw new Error('its backend does not start')
-if (gradient.dataSync().join() !== '7,11,9,13') throw new Error('its gradients are wrong')
+if (tf.getBackend() !== 'tensorflow') throw new Error('the backend does not start')
+if (gradient.dataSync().join() !== '7,11,9,13') throw new Error('wrong gradients')
 `
 
 async function checkGradient(home: string, name: string): Promise<void> {

@@ -1,22 +1,22 @@
-/** Packages that the program can do without: they are looked for when a device needs them, beside the program or in a folder of the device's. */
+/** Optional packages of devices, loaded from this program's dependencies or from a folder per device. */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** The folder of a device's packages: what ADMB_TENSORFLOW or ADMB_WEBGPU says, or a place in the user's cache. */
+/** The folder of a device's packages: ADMB_TENSORFLOW or ADMB_WEBGPU, by default a folder in the user's cache. */
 export function packageFolder(device: 'tensorflow' | 'webgpu'): string {
   const { XDG_CACHE_HOME } = process.env
-  const named = process.env[`ADMB_${device.toUpperCase()}`]
-  return named ?? join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'admb', device)
+  const folder = process.env[`ADMB_${device.toUpperCase()}`]
+  return folder ?? join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'admb', device)
 }
 
-/** @returns what requires the package from where it is. @throws Error saying that it is not installed */
+/** @returns a `require` function that resolves the package. @throws Error if the package is not installed */
 export function requireFrom(name: string, folder: string): NodeJS.Require {
-  const places = [import.meta.url, join(folder, 'package.json')]
-  const place = places.map(place => createRequire(place)).find(require => isInstalled(require, name))
-  if (place === undefined) throw new Error(`the package ${name} is not installed`)
-  return place
+  const locations = [import.meta.url, join(folder, 'package.json')]
+  const found = locations.map(location => createRequire(location)).find(require => isInstalled(require, name))
+  if (found === undefined) throw new Error(`the package ${name} is not installed`)
+  return found
 }
 
 function isInstalled(require: NodeJS.Require, name: string): boolean {

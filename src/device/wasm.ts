@@ -1,6 +1,6 @@
 /**
- * TensorFlow.js on WebAssembly: one thread with SIMD, no download; matrix products by the machine's BLAS where there is one. Its
- * heap never shrinks, so its size is a high-water mark.
+ * TensorFlow.js on WebAssembly: one thread with SIMD, and matrix products by the machine's BLAS library if there is one. The heap
+ * never shrinks, so its size is the peak.
  */
 import '@tensorflow/tfjs-backend-wasm'
 import * as tf from '@tensorflow/tfjs-core'
@@ -15,7 +15,7 @@ import type { WasmBackend } from './wasm-memory.js'
 import { guardHeap, type Heap } from './wasm-memory.js'
 
 export async function openWasm({ blas: library, blasThreads }: DeviceOptions): Promise<Backend> {
-  if (!(await tf.setBackend('wasm'))) throw new Error('it does not start')
+  if (!(await tf.setBackend('wasm'))) throw new Error('the backend does not start')
   const heap = (tf.backend() as unknown as { readonly wasm: Heap }).wasm
   guardHeap(heap)
   registerRowGather()

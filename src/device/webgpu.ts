@@ -1,6 +1,6 @@
 /**
- * A GPU through WebGPU: the package webgpu (Dawn) gives Node.js what TensorFlow.js's backend expects of a browser. Both packages
- * are optional. Drivers that compute on the processor are there to test with: they are slower than WebAssembly.
+ * A GPU through WebGPU: the package webgpu (Dawn) provides the browser API that TensorFlow.js's backend requires. Both packages
+ * are optional. Software drivers are for tests only: they are slower than WebAssembly.
  */
 import { pathToFileURL } from 'node:url'
 import * as tf from '@tensorflow/tfjs-core'
@@ -19,7 +19,7 @@ interface Dawn {
 }
 
 interface Gpu {
-  requestAdapter(wanted: object): Promise<Adapter | null>
+  requestAdapter(options: object): Promise<Adapter | null>
 }
 
 interface Adapter {
@@ -31,24 +31,24 @@ interface Adapter {
   }
   readonly features: unknown
   readonly limits: unknown
-  requestDevice(wanted: object): Promise<object>
+  requestDevice(options: object): Promise<object>
 }
 
 const BACKEND = '@tensorflow/tfjs-backend-webgpu'
 
-/** Of this thread, for the next time that the device is opened. Dawn's own object has to outlive all that it makes. */
+/** State of this thread for reopening the device. The Dawn instance must outlive all objects that it creates. */
 let opened: { readonly gpu: Gpu; readonly adapter: Adapter; readonly peakBytes: () => number } | undefined
 
 /**
- * @param acceptsSoftware whether a driver that computes on the processor will do
+ * @param acceptsSoftware whether a software driver is acceptable
  * @throws Error, BackendError
  */
 export async function openWebgpu(acceptsSoftware: boolean): Promise<Backend> {
   opened ??= await start(acceptsSoftware)
   const { adapter, peakBytes } = opened
   if (!acceptsSoftware) refuseSoftware(adapter)
-  if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
-  const detail = `on ${adapterName(adapter)}${adapter.info.isFallbackAdapter ? ', which computes on the processor' : ''}`
+  if (!(await tf.setBackend('webgpu'))) throw new Error('the backend does not start')
+  const detail = `on ${adapterName(adapter)}${adapter.info.isFallbackAdapter ? ' (software)' : ''}`
   return { detail, hasFastProducts: true, sharesHostMemory: false, peakBytes }
 }
 
@@ -61,12 +61,12 @@ async function start(acceptsSoftware: boolean) {
   const events = new DawnEvents()
   const gpu = events.call(() => create([]))
   const adapter = await events.waitAsync(() => gpu.requestAdapter({ powerPreference: 'high-performance' }))
-  if (adapter === null) throw new Error('there is no GPU with a driver (Vulkan, Metal or Direct3D 12)')
+  if (adapter === null) throw new Error('no GPU with a driver (Vulkan, Metal or Direct3D 12) was found')
   if (!acceptsSoftware) refuseSoftware(adapter)
   Object.assign(globalThis, globals)
   await withNavigator(adapter, events, async () => {
     withoutWarnings(() => load(BACKEND))
-    if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
+    if (!(await tf.setBackend('webgpu'))) throw new Error('the backend does not start')
   })
   registerWebgpuKernels()
   const backend = tf.backend() as unknown as WebgpuBackend
@@ -77,10 +77,10 @@ async function start(acceptsSoftware: boolean) {
   return { gpu, adapter, peakBytes }
 }
 
-/** The backend looks for WebGPU in `navigator`, while it is loaded and started. */
+/** Provides `navigator.gpu`, which the backend reads while it is loaded and started. */
 async function withNavigator(adapter: Adapter, events: DawnEvents, work: () => Promise<void>): Promise<void> {
   const { info, features, limits } = adapter
-  const requestDevice = (wanted: object) => events.waitAsync(() => adapter.requestDevice(wanted))
+  const requestDevice = (options: object) => events.waitAsync(() => adapter.requestDevice(options))
   const gpu = { requestAdapter: async () => ({ info, features, limits, requestDevice }) }
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
   Object.defineProperty(globalThis, 'navigator', { value: { gpu, userAgent: 'Node.js' }, configurable: true })
@@ -94,7 +94,7 @@ async function withNavigator(adapter: Adapter, events: DawnEvents, work: () => P
 
 function refuseSoftware(adapter: Adapter): void {
   if (adapter.info.isFallbackAdapter) {
-    throw new Error(`there is no GPU, only ${adapterName(adapter)}, which computes on the processor`)
+    throw new Error(`no GPU was found, only the software driver ${adapterName(adapter)}`)
   }
 }
 
