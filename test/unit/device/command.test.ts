@@ -19,6 +19,6 @@ describe('running a program', () => {
 
   it('kills a program that takes too long, and reports a missing one', async () => {
     await assert.rejects(run('setInterval(() => {}, 1000)', 500), /timed out after/)
-    await assert.rejects(runCommand('no-such-program', [], { cwd: '.', limitMs: 1000 }), /cannot be started/)
+    await assert.rejects(runCommand('no-such-program', [], { cwd: '.', limitMs: 1000 }), /cannot start no-such-program/)
   })
 })
