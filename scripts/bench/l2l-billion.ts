@@ -1,6 +1,6 @@
 /**
- * A character model of more than a billion weights, trained for some steps within 512 MB of device memory: its loss, and what
- * the process holds. The optimizer's state is in eight bits, and no average is kept. Takes some 8 GB and a quarter of an hour.
+ * Trains a character model with more than a billion weights for a few steps within 512 MB of device memory, and reports loss and
+ * process memory. The optimizer state has eight bits, and there is no average. Takes about 8 GB and 15 minutes.
  */
 import { openDevice } from '../../src/device/index.js'
 import { createTokenizer, nextTokenRows } from '../../src/l2l/index.js'
@@ -38,7 +38,7 @@ export async function* bench(): AsyncGenerator<Row> {
     stash: 'host',
     deviceMemory: DEVICE_BYTES
   })
-  // The same rows in each step, so that the loss tells of learning and not of the rows.
+  // The same rows in each step, so that the loss depends only on training.
   const examples = examplesOf(
     nextTokenRows(text.slice(0, (BATCH + 1) * (LENGTH + 1)), tokenizer, LENGTH).slice(0, BATCH)
   )
@@ -55,14 +55,14 @@ export async function* bench(): AsyncGenerator<Row> {
       seconds: (performance.now() - start) / 1000,
       residentMB: process.memoryUsage.rss() / 2 ** 20
     }
-    yield { name: `loss before step ${step + 1}`, value: last, unit: 'nats a character', details }
+    yield { name: `loss before step ${step + 1}`, value: last, unit: 'nats per character', details }
   }
   engine.finish()
   const { devicePeakBytes, hostPeakBytes } = engine.report()
   const details = { hostPeakMB: hostPeakBytes / 2 ** 20, peakResidentMB: process.resourceUsage().maxRSS / 2 ** 10 }
   const megabytes = devicePeakBytes / 2 ** 20
-  yield { name: 'most on the device', value: megabytes, unit: 'MB', target: { most: 512 }, details }
-  yield { name: 'last loss over the first', value: last / first, unit: 'times', target: { most: 0.99 } }
+  yield { name: 'peak on the device', value: megabytes, unit: 'MB', target: { most: 512 }, details }
+  yield { name: 'last loss relative to the first', value: last / first, unit: 'times', target: { most: 0.99 } }
 }
 
 function examplesOf(rows: readonly Int32Array[]): Examples {

@@ -11,7 +11,7 @@ export interface WebgpuBackend {
   readonly device: {
     addEventListener(event: 'uncapturederror', listener: (event: GpuErrorEvent) => void): void
   }
-  readonly queue: { writeBuffer(to: GpuBuffer, at: number, values: Float32Array | Int32Array): void }
+  readonly queue: { writeBuffer(to: GpuBuffer, offset: number, values: Float32Array | Int32Array): void }
   readonly tensorMap: { get(id: object): TensorData }
   readonly bufferManager: BufferManager
   readonly commandEncoder: {
@@ -31,7 +31,7 @@ export interface WebgpuBackend {
 
 interface TensorData {
   readonly dtype: tf.DataType
-  /** On the host, until they are uploaded. */
+  /** On the host, before the upload. */
   values?: tf.TypedArray
   resource?: GpuBuffer
 }

@@ -10,7 +10,7 @@ import type { Backend } from './types.js'
 import { patchBackend, type WebgpuBackend } from './webgpu-backend.js'
 import { DawnEvents } from './webgpu-events.js'
 import { registerWebgpuKernels } from './webgpu-kernels.js'
-import { orderProducts } from './webgpu-products.js'
+import { makeProductsDeterministic } from './webgpu-products.js'
 import { uploadThroughQueue } from './webgpu-uploads.js'
 
 interface Dawn {
@@ -71,7 +71,7 @@ async function start(acceptsSoftware: boolean) {
   registerWebgpuKernels()
   const backend = tf.backend() as unknown as WebgpuBackend
   const peakBytes = patchBackend(backend, events)
-  orderProducts(backend)
+  makeProductsDeterministic(backend)
   uploadThroughQueue(backend)
   tf.tidy(() => tf.add(tf.tensor1d([1, 2]), 1).dataSync())
   return { gpu, adapter, peakBytes }
@@ -98,7 +98,7 @@ function refuseSoftware(adapter: Adapter): void {
   }
 }
 
-/** Vulkan describes the driver and not the GPU, so both are named. */
+/** With Vulkan, `description` is the driver and not the GPU, so both are named. */
 function adapterName({ info: { device, description, vendor } }: Adapter): string {
   const gpu = device || vendor || 'a GPU'
   return description && description !== gpu ? `${gpu} (${description})` : gpu

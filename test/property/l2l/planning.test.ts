@@ -246,7 +246,7 @@ describe('expected device memory', () => {
   it('names the layer that is too large, and the memory that it needs', () => {
     const model = denseModel(20, [200, 10], 5)
     const message =
-      /layer dense0 needs at least .* --device-memory allows [\d.]+ kB: give --device-memory [\d.]+kB or more/
+      /layer dense0 needs at least .* --device-memory allows [\d.]+ kB: use --device-memory [\d.]+kB or more/
     throws(() => planFor(model, profileModel(model), { schedule: 'auto', deviceMemory: 20_000 }, 16), message)
   })
 })
