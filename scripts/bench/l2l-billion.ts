@@ -1,6 +1,7 @@
 /**
- * Trains a character model with more than a billion weights for a few steps within 512 MB of device memory, and reports loss and
- * process memory. The optimizer state has eight bits, and there is no average. Takes about 8 GB and 15 minutes.
+ * Trains a character model with more than a billion weights for a few steps within 512 MB of device memory, and reports
+ * loss and process memory. The optimizer state has eight bits, and there is no average. Takes about 8 GB and 15
+ * minutes.
  */
 import { openDevice } from '../../src/device/index.js'
 import { createTokenizer, nextTokenRows } from '../../src/l2l/index.js'

@@ -1,6 +1,6 @@
 /**
- * Results of networks on public data, by the command line: an MLP on MNIST, trained by one process and by three peers; a
- * character model on tinyshakespeare under two schedules; small encoders on AG News and MRPC.
+ * Results of networks on public data, by the command line: an MLP on MNIST, trained by one process and by three peers;
+ * a character model on tinyshakespeare under two schedules; small encoders on AG News and MRPC.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Speed of layer-to-layer execution compared with conventional training with recomputation, conventional training in the same
- * device memory, and PyTorch on the same cores. CPU time, the minimum over interleaved turns.
+ * Speed of layer-to-layer execution compared with conventional training with recomputation, conventional training in
+ * the same device memory, and PyTorch on the same cores. CPU time, the minimum over interleaved turns.
  */
 import { availableParallelism } from 'node:os'
 import * as tf from '@tensorflow/tfjs-core'
@@ -43,7 +43,10 @@ function cpuMs(work: () => void): number {
   return process.cpuUsage(before).user / 1000
 }
 
-/** One minibatch forward and backward without an optimizer: by the executor, by a checkpointing baseline, and by PyTorch. */
+/**
+ * One minibatch forward and backward without an optimizer: by the executor, by a checkpointing baseline, and by
+ * PyTorch.
+ */
 async function* compareWithTorch(backend: string): AsyncGenerator<Row> {
   const shape = TORCH_SHAPE
   const model = gpt(LAYERS, shape)

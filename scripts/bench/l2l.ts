@@ -1,7 +1,7 @@
 /**
- * The executor's schedules on the same transformer: memory by depth, time per step, time spent waiting for the param-server, and
- * speed compared with other implementations. Ratios are of CPU time, the minimum over interleaved steps, because the machine may
- * be shared.
+ * The executor's schedules on the same transformer: memory by depth, time per step, time spent waiting for the
+ * param-server, and speed compared with other implementations. Ratios are of CPU time, the minimum over interleaved
+ * steps, because the machine may be shared.
  */
 import { openDevice } from '../../src/device/index.js'
 import { DenseRows } from '../../src/l2l/dense-rows.js'

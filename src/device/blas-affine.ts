@@ -1,6 +1,7 @@
 /**
- * Fused kernels of fully connected layers on the wasm backend, each one BLAS call: x·W + b over the last axis of x, and its
- * gradients. The product accumulates onto the bias, so the bias takes no separate pass. The kernels have custom names.
+ * Fused kernels of fully connected layers on the wasm backend, each one BLAS call: x·W + b over the last axis of x, and
+ * its gradients. The product accumulates onto the bias, so the bias takes no separate pass. The kernels have custom
+ * names.
  *
  * Shapes: x […, k], kernel W [k, n], bias b [n], y and dy […, n].
  */

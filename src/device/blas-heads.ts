@@ -1,8 +1,10 @@
 /**
- * The matrix products of attention on the wasm backend by a BLAS. Queries, keys and values are concatenated in one tensor, and
- * each head's matrices are strided views of it, so nothing is split, transposed or merged. The kernels have custom names.
+ * The matrix products of attention on the wasm backend by a BLAS. Queries, keys and values are concatenated in one
+ * tensor, and each head's matrices are strided views of it, so nothing is split, transposed or merged. The kernels have
+ * custom names.
  *
- * Shapes: qkv [batch, length, 3·width], p (probabilities) and scores [batch·heads, length, length], mixed [batch, length, width].
+ * Shapes: qkv [batch, length, 3·width], p (probabilities) and scores [batch·heads, length, length], mixed [batch,
+ * length, width].
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Blas, Matrix, ProductForm } from './blas.js'
@@ -63,7 +65,10 @@ const kernels: Readonly<Record<HeadKernel, Compute>> = {
     return dp
   },
 
-  /** The gradient with respect to qkv: scale·S·K, scale·Sᵀ·Q and Pᵀ·D, where S is the gradient with respect to the scores. */
+  /**
+   * The gradient with respect to qkv: scale·S·K, scale·Sᵀ·Q and Pᵀ·D, where S is the gradient with respect to the
+   * scores.
+   */
   HeadGradients({ dScores, p, dMixed, qkv }, { heads, scale }, backend, blas) {
     const sizes = sizesOf(qkv, heads)
     const gradients = backend.makeOutput(qkv.shape, 'float32')

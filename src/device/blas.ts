@@ -1,6 +1,6 @@
 /**
- * Matrix products by `cblas_sgemm` of an installed BLAS library, called through the optional package koffi. `admb doctor`
- * reports the library.
+ * Matrix products by `cblas_sgemm` of an installed BLAS library, called through the optional package koffi. `admb
+ * doctor` reports the library.
  */
 import { DeviceError } from './types.js'
 

@@ -1,7 +1,8 @@
 /**
- * Installs TensorFlow's kernels for the device `tensorflow`. The package tfjs-node downloads its native library from a host that
- * may be unreachable; in that case the library is extracted from pip's wheel, and the package's binding is compiled against it.
- * The installation is built and tested in a staging folder, and moved to its final place on success.
+ * Installs TensorFlow's kernels for the device `tensorflow`. The package tfjs-node downloads its native library from a
+ * host that may be unreachable; in that case the library is extracted from pip's wheel, and the package's binding is
+ * compiled against it. The installation is built and tested in a staging folder, and moved to its final place on
+ * success.
  */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Opens the requested device, or the first that works. A thread has one device, because TensorFlow.js has one active backend. */
+/**
+ * Opens the requested device, or the first that works. A thread has one device, because TensorFlow.js has one active
+ * backend.
+ */
 import {
   type Backend,
   BackendError,

@@ -1,6 +1,6 @@
 /**
- * TensorFlow's native kernels, by the packages tfjs-node and tfjs-node-gpu. They are loaded from this program's dependencies or
- * from the folder that `install-tensorflow.ts` fills.
+ * TensorFlow's native kernels, by the packages tfjs-node and tfjs-node-gpu. They are loaded from this program's
+ * dependencies or from the folder that `install-tensorflow.ts` fills.
  */
 import { createRequire } from 'node:module'
 import * as tf from '@tensorflow/tfjs-core'
@@ -45,8 +45,8 @@ const LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
 const ERRORS = '2'
 
 /**
- * Sets the log level of TensorFlow's library before it is loaded, unless the user has set it. The library reads it by `getenv`,
- * which does not see a worker thread's `process.env`, a copy.
+ * Sets the log level of TensorFlow's library before it is loaded, unless the user has set it. The library reads it by
+ * `getenv`, which does not see a worker thread's `process.env`, a copy.
  */
 export async function setLogLevel(): Promise<void> {
   if (process.env[LOG_LEVEL] !== undefined) return

@@ -1,6 +1,6 @@
 /**
- * Devices that execute layers. All arithmetic uses the TensorFlow.js API. The executor's meter enforces the limit on device
- * memory; a device only reports the memory that its backend has allocated.
+ * Devices that execute layers. All arithmetic uses the TensorFlow.js API. The executor's meter enforces the limit on
+ * device memory; a device only reports the memory that its backend has allocated.
  */
 import { CodedError } from '../base/errors.js'
 

@@ -1,4 +1,6 @@
-/** Replaces the wasm backend's gather along the first axis, which copies element by element, by a copy of whole rows. */
+/**
+ * Replaces the wasm backend's gather along the first axis, which copies element by element, by a copy of whole rows.
+ */
 import * as tf from '@tensorflow/tfjs-core'
 import type { WasmBackend } from './wasm-memory.js'
 

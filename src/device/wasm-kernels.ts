@@ -1,6 +1,7 @@
 /**
- * Custom fused kernels for the wasm backend: one pass over memory where TensorFlow.js takes one per operation. Kernels named
- * `InPlace` write to the memory of their first input, which must not be used afterwards, unless other tensors share it.
+ * Custom fused kernels for the wasm backend: one pass over memory where TensorFlow.js takes one per operation. Kernels
+ * named `InPlace` write to the memory of their first input, which must not be used afterwards, unless other tensors
+ * share it.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { instantiate } from './wasm-code/assembler.js'

@@ -1,6 +1,7 @@
 /**
- * The memory of the wasm backend: addresses of tensors, and a guard of its allocator. The backend uses the result of a failed
- * allocation as an address; the guard throws instead, also if the heap exceeds the size up to which the backend works.
+ * The memory of the wasm backend: addresses of tensors, and a guard of its allocator. The backend uses the result of a
+ * failed allocation as an address; the guard throws instead, also if the heap exceeds the size up to which the backend
+ * works.
  */
 import type { TensorInfo } from '@tensorflow/tfjs-core'
 import type { Blas } from './blas.js'

@@ -1,6 +1,6 @@
 /**
- * TensorFlow.js on WebAssembly: one thread with SIMD, and matrix products by the machine's BLAS library if there is one. The heap
- * never shrinks, so its size is the peak.
+ * TensorFlow.js on WebAssembly: one thread with SIMD, and matrix products by the machine's BLAS library if there is
+ * one. The heap never shrinks, so its size is the peak.
  */
 import '@tensorflow/tfjs-backend-wasm'
 import * as tf from '@tensorflow/tfjs-core'

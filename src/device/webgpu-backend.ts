@@ -1,6 +1,6 @@
 /**
- * Patches TensorFlow.js's WebGPU backend for the executor. Tensors are read synchronously without a canvas, which Node.js lacks.
- * GPU errors are thrown by the operation that failed, instead of being logged and returning zeros.
+ * Patches TensorFlow.js's WebGPU backend for the executor. Tensors are read synchronously without a canvas, which
+ * Node.js lacks. GPU errors are thrown by the operation that failed, instead of being logged and returning zeros.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { BackendError } from './types.js'
@@ -111,7 +111,9 @@ class Failures {
     return message
   }
 
-  /** @throws BackendError if an error was reported, after calling `undo` and discarding the commands recorded with it */
+  /**
+   * @throws BackendError if an error was reported, after calling `undo` and discarding the commands recorded with it
+   */
   check(undo?: () => void): void {
     const message = this.take()
     if (message === undefined) return

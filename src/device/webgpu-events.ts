@@ -1,8 +1,8 @@
 /**
- * Runs Dawn's event processing on demand. The package webgpu completes operations (adapter requests, buffer mappings) in
- * callbacks that it schedules with the global `setImmediate` while operations are pending. A thread that waits for a buffer
- * without returning to its event loop would block forever. Therefore calls to Dawn run with a `setImmediate` that stores the
- * callback for `wait`.
+ * Runs Dawn's event processing on demand. The package webgpu completes operations (adapter requests, buffer mappings)
+ * in callbacks that it schedules with the global `setImmediate` while operations are pending. A thread that waits for a
+ * buffer without returning to its event loop would block forever. Therefore calls to Dawn run with a `setImmediate`
+ * that stores the callback for `wait`.
  */
 import { BackendError } from './types.js'
 

@@ -1,7 +1,7 @@
 /**
- * Replacements of WebGPU kernels. The backend's cast to float32 leaves integers in the buffer and changes only the dtype, which
- * its transpose does not handle. The backend's scatter sums updates of a row in nondeterministic order; the replacement sums
- * them in order, so that results are bit-identical.
+ * Replacements of WebGPU kernels. The backend's cast to float32 leaves integers in the buffer and changes only the
+ * dtype, which its transpose does not handle. The backend's scatter sums updates of a row in nondeterministic order;
+ * the replacement sums them in order, so that results are bit-identical.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { WebgpuBackend } from './webgpu-backend.js'

@@ -1,7 +1,7 @@
 /**
- * Deterministic matrix products for the WebGPU backend. For a small output and a long inner dimension the backend splits the
- * inner dimension among workgroups, which accumulate their partial sums atomically in any order. After this patch one workgroup
- * covers the whole inner dimension of its tile.
+ * Deterministic matrix products for the WebGPU backend. For a small output and a long inner dimension the backend
+ * splits the inner dimension among workgroups, which accumulate their partial sums atomically in any order. After this
+ * patch one workgroup covers the whole inner dimension of its tile.
  */
 import type * as tf from '@tensorflow/tfjs-core'
 import type { WebgpuBackend } from './webgpu-backend.js'

@@ -1,6 +1,6 @@
 /**
- * Uploads through the WebGPU queue. By default the backend creates a mapped buffer per tensor, which the driver allocates and
- * clears, and records a copy from it. The queue copies values immediately into memory that it reuses.
+ * Uploads through the WebGPU queue. By default the backend creates a mapped buffer per tensor, which the driver
+ * allocates and clears, and records a copy from it. The queue copies values immediately into memory that it reuses.
  *
  * Ordering is preserved: the backend reuses a buffer only after it has submitted all commands that use it.
  */
@@ -35,7 +35,9 @@ class QueueWriter {
 
   constructor(private readonly backend: WebgpuBackend) {}
 
-  /** Copies values out of shared memory first, because the package webgpu exits the process when it reads shared memory. */
+  /**
+   * Copies values out of shared memory first, because the package webgpu exits the process when it reads shared memory.
+   */
   write(buffer: GpuBuffer, numbers: Numbers): void {
     const { queue } = this.backend
     if (!(numbers.buffer instanceof SharedArrayBuffer)) {

@@ -1,6 +1,6 @@
 /**
- * A GPU through WebGPU: the package webgpu (Dawn) provides the browser API that TensorFlow.js's backend requires. Both packages
- * are optional. Software drivers are for tests only: they are slower than WebAssembly.
+ * A GPU through WebGPU: the package webgpu (Dawn) provides the browser API that TensorFlow.js's backend requires. Both
+ * packages are optional. Software drivers are for tests only: they are slower than WebAssembly.
  */
 import { pathToFileURL } from 'node:url'
 import * as tf from '@tensorflow/tfjs-core'

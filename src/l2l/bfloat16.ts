@@ -1,6 +1,6 @@
 /**
- * bfloat16: the upper half of a float32, with the same exponent range and eight bits of precision. Stashed tensors take half
- * the memory; master weights stay float32.
+ * bfloat16: the upper half of a float32, with the same exponent range and eight bits of precision. Stashed tensors take
+ * half the memory; master weights stay float32.
  */
 
 /** Rounds to the nearest bfloat16, ties to even; NaN stays NaN. Returns the bits. */

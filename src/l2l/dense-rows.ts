@@ -1,7 +1,7 @@
 /**
- * A minibatch of dense rows in host memory. A sample of features holds a row's values by feature index; a sample of tokens holds
- * its values by position. Missing values are 0. A model that predicts the next token at every position takes rows with one
- * more token and ignores labels.
+ * A minibatch of dense rows in host memory. A sample of features holds a row's values by feature index; a sample of
+ * tokens holds its values by position. Missing values are 0. A model that predicts the next token at every position
+ * takes rows with one more token and ignores labels.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { checkLabel, ExampleError, type Examples } from '../learner/index.js'

@@ -1,6 +1,6 @@
 /**
- * A neural network as a `Learner`, interchangeable with linear models. The parameters are blocks, one per layer. The executor
- * runs the network; between calls nothing remains on the device.
+ * A neural network as a `Learner`, interchangeable with linear models. The parameters are blocks, one per layer. The
+ * executor runs the network; between calls nothing remains on the device.
  */
 import {
   type Blocks,
@@ -109,7 +109,8 @@ export class NetworkLearner implements Learner {
 
   /**
    * A non-finite gradient is never added: the rows are then processed one by one up to the one that causes it.
-   * @throws ExampleError naming the first row that does not fit or has a non-finite gradient; earlier rows have been added
+   * @throws ExampleError naming the first row that does not fit or has a non-finite gradient; earlier rows have been
+   *   added
    */
   addGradient(
     parameters: Blocks,

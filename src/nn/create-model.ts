@@ -10,8 +10,8 @@ import { layersOf } from './spec/presets.js'
 import { type Head, type Layer, type Model, ModelError, type Sample } from './types.js'
 
 /**
- * The model ends in a dense layer `output` with one number per class (or token), or one number for regression. It is not
- * added to a list of layers whose output already has this shape.
+ * The model ends in a dense layer `output` with one number per class (or token), or one number for regression. It is
+ * not added to a list of layers whose output already has this shape.
  *
  * @throws ModelError naming the layer whose input does not fit
  */

@@ -1,7 +1,7 @@
 /**
  * Which layers a step executes, and in which order. Because layers are independent of each other (Pudipeddi et al.), a
- * network can change between steps: layers are skipped (stochastic depth), added (progressive growing) and shuffled. This
- * module decides the order; the executor follows it.
+ * network can change between steps: layers are skipped (stochastic depth), added (progressive growing) and shuffled.
+ * This module decides the order; the executor follows it.
  */
 import { forkSeed, randomBits } from './random.js'
 import { formatShape, sameShape } from './shape.js'
@@ -13,8 +13,8 @@ export function servingOrder({ layers }: Pick<Model, 'layers'>, updates: number)
 }
 
 /**
- * The layers that a training step executes: without skipped layers, and with shuffled layers in a random order. It is drawn
- * once per minibatch, so that skipped layers are not loaded.
+ * The layers that a training step executes: without skipped layers, and with shuffled layers in a random order. It is
+ * drawn once per minibatch, so that skipped layers are not loaded.
  * @param step seed of the step, as for dropout
  * @param updates number of updates that made the weights
  */
@@ -38,7 +38,9 @@ export function executionProbability({ skipRate = 0 }: Layer): number {
   return 1 - skipRate
 }
 
-/** Splits an order into groups of layers that are shuffled together; a layer with a fixed position is a group of one. */
+/**
+ * Splits an order into groups of layers that are shuffled together; a layer with a fixed position is a group of one.
+ */
 export function shuffleGroups(layers: readonly Pick<Layer, 'shuffle'>[], order: readonly number[]): number[][] {
   const groups: number[][] = []
   for (const l of order) {

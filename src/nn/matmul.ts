@@ -1,7 +1,7 @@
 /**
- * Matrix products for layers. Without a BLAS the wasm backend is fast only at plain products of two matrices; transposed and
- * batched products run in a loop that takes ten times as long. There, transposes are explicit and large products of a batch are
- * computed one by one. Other devices compute the product directly.
+ * Matrix products for layers. Without a BLAS the wasm backend is fast only at plain products of two matrices;
+ * transposed and batched products run in a loop that takes ten times as long. There, transposes are explicit and large
+ * products of a batch are computed one by one. Other devices compute the product directly.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { openedDevice } from '../device/index.js'
@@ -39,7 +39,10 @@ export function multiplyBatch(a: tf.Tensor, b: tf.Tensor, transposeA = false, tr
   })
 }
 
-/** Returns the i-th matrix of a batch. Reads through the host, which is the same memory on wasm: `Slice` copies the whole batch each time. */
+/**
+ * Returns the i-th matrix of a batch. Reads through the host, which is the same memory on wasm: `Slice` copies the
+ * whole batch each time.
+ */
 function matricesOf(batch: tf.Tensor, isTransposed: boolean): (index: number) => tf.Tensor {
   const matrices = isTransposed ? tf.transpose(batch, [0, 2, 1]) : batch
   const [, rows, columns] = matrices.shape as number[]
@@ -70,7 +73,10 @@ export function projectionGradients(x: tf.Tensor, dy: tf.Tensor): [kernel: tf.Te
   return fused ?? [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
 }
 
-/** Sum over all axes but the last. By a product with ones if there is no kernel, because a backend's sum over the first axis can be many times slower. */
+/**
+ * Sum over all axes but the last. By a product with ones if there is no kernel, because a backend's sum over the first
+ * axis can be many times slower.
+ */
 export function sumOfRows(x: tf.Tensor): tf.Tensor {
   return (
     runFused('SumRows', { x }) ??

@@ -1,4 +1,6 @@
-/** Tensor operations that layers share: early disposal, fused kernels where the device has them, and one-hot vectors. */
+/**
+ * Tensor operations that layers share: early disposal, fused kernels where the device has them, and one-hot vectors.
+ */
 import * as tf from '@tensorflow/tfjs-core'
 import type { AffineKernel, HeadKernel, WasmKernel } from '../device/index.js'
 import type { Pullback, SavedForward } from './types.js'
@@ -60,7 +62,8 @@ export function multiplyInto(x: tf.Tensor, y: tf.Tensor): tf.Tensor {
 }
 
 /**
- * One-hot vectors of float32. They are made as integers and cast, because the wasm kernel writes integer bits for any type.
+ * One-hot vectors of float32. They are made as integers and cast, because the wasm kernel writes integer bits for any
+ * type.
  * @param indices int32
  * @param depth at least 2
  * @returns [...indices, depth]

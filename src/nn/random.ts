@@ -1,12 +1,14 @@
 /**
- * Counter-based random numbers and initial weights. The i-th number of a seed depends on nothing else, so a recomputed layer
- * draws the same numbers on any backend. Integer arithmetic only, so the numbers are equal on every machine.
+ * Counter-based random numbers and initial weights. The i-th number of a seed depends on nothing else, so a recomputed
+ * layer draws the same numbers on any backend. Integer arithmetic only, so the numbers are equal on every machine.
  */
 
 const WEYL = 0x9e3779b9
 const LANE = 0x632be5ab
 
-/** MurmurHash3's 32-bit finalizer (A. Appleby): a bijection in which each input bit flips about half of the output bits. */
+/**
+ * MurmurHash3's 32-bit finalizer (A. Appleby): a bijection in which each input bit flips about half of the output bits.
+ */
 function mix32(word: number): number {
   let bits = word
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
@@ -32,8 +34,9 @@ export function uniforms(seed: number): () => number {
 }
 
 /**
- * Fills a block with Glorot uniform weights (Glorot and Bengio, 2010): variance gain² · 2 / (inputs + outputs). Uniform rather
- * than normal, because logarithms and cosines differ in the last bit between machines and all peers must start equal.
+ * Fills a block with Glorot uniform weights (Glorot and Bengio, 2010): variance gain² · 2 / (inputs + outputs). Uniform
+ * rather than normal, because logarithms and cosines differ in the last bit between machines and all peers must start
+ * equal.
  * @param random uniform in [0, 1)
  */
 export function glorotUniform(

@@ -1,7 +1,7 @@
 /**
- * The parts of a network. Layers are stateless: weights are arguments, so that the host can store them and upload one layer at
- * a time. VJPs are hand-written, so that a layer's backward pass needs nothing but its input (Pudipeddi et al., "Training
- * Large Neural Networks with Constant Memory using a New Execution Algorithm").
+ * The parts of a network. Layers are stateless: weights are arguments, so that the host can store them and upload one
+ * layer at a time. VJPs are hand-written, so that a layer's backward pass needs nothing but its input (Pudipeddi et
+ * al., "Training Large Neural Networks with Constant Memory using a New Execution Algorithm").
  *
  * Ownership of tensors: a layer disposes of every tensor that it makes and does not return, and never disposes of its
  * arguments. The caller disposes of returned tensors.

@@ -1,6 +1,6 @@
 /**
- * A minimal WebAssembly assembler: the instructions that the custom kernels need, and a module that uses the memory of another
- * module. No compiler is required. Opcodes: WebAssembly Core Specification 2.0, section 5.4.
+ * A minimal WebAssembly assembler: the instructions that the custom kernels need, and a module that uses the memory of
+ * another module. No compiler is required. Opcodes: WebAssembly Core Specification 2.0, section 5.4.
  */
 
 /** Instruction bytes as nested arrays. Operands precede the instruction. */

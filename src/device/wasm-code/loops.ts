@@ -1,4 +1,6 @@
-/** Building blocks of the kernels: loops over float32 arrays, four numbers at a time and the remainder one at a time. */
+/**
+ * Building blocks of the kernels: loops over float32 arrays, four numbers at a time and the remainder one at a time.
+ */
 import { type Code, f32, get, i32, type Local, type Locals, repeat, set, vector } from './assembler.js'
 
 /** How a loop body reads and writes: full vectors, or single numbers with zeros in the other lanes. */
@@ -51,14 +53,18 @@ export function across(combine: (a: Code, b: Code) => Code, value: Local): Code 
 /** The sum of a vector's lanes, in all lanes. */
 export const total = (value: Local): Code => vector.same(across(f32.add, value))
 
-// e^x = 2^k·e^r with |r| ≤ ½ ln 2, and a polynomial for e^r: Cephes' expf (Moshier, 1992), with an error of at most 2 ulp.
+// e^x = 2^k·e^r with |r| ≤ ½ ln 2, and a polynomial for e^r: Cephes' expf (Moshier, 1992), with an error of at most 2
+// ulp.
 const LN_2_HIGH = 0.693359375
 const LN_2_LOW = -2.1219444e-4
 const POLYNOMIAL = [1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1]
 /** Beyond these bounds the result or its exponent is not representable in float32. */
 const MIN_EXPONENT = -87.33
 const MAX_EXPONENT = 88.37
-/** Adding a float32 of this size rounds to an integer; the low bits of the sum are those of k + 127, the biased exponent of 2^k. */
+/**
+ * Adding a float32 of this size rounds to an integer; the low bits of the sum are those of k + 127, the biased exponent
+ * of 2^k.
+ */
 const ROUNDING = 1.5 * 2 ** 23 + 127
 
 /** e^x, clamped to [e^−87.33, e^88.37]; NaN stays NaN. */

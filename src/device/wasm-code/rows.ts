@@ -8,8 +8,8 @@ const adding = (sum: Local, value: Code) => set(sum, add(get(sum), value))
 const next = (pointer: Local) => advance(pointer, 4)
 
 /**
- * (x, scale, offset, y, mean, inverse, rows, width, 1/width, ε): y = scale·(x − mean)·inverse + offset along each row, where
- * inverse is 1/√(variance + ε).
+ * (x, scale, offset, y, mean, inverse, rows, width, 1/width, ε): y = scale·(x − mean)·inverse + offset along each row,
+ * where inverse is 1/√(variance + ε).
  */
 export const norm = define(
   'norm',
@@ -38,8 +38,9 @@ export const norm = define(
 )
 
 /**
- * (x, mean, inverse, scale, dy, dx, dScale, dOffset, rows, width, 1/width), with n = (x − mean)·inverse and d = dy·scale:
- * dx = inverse·(d − mean(d) − n·mean(d·n)) along each row; Σ dy·n and Σ dy over rows are added to dScale and dOffset.
+ * (x, mean, inverse, scale, dy, dx, dScale, dOffset, rows, width, 1/width), with n = (x − mean)·inverse and d =
+ * dy·scale: dx = inverse·(d − mean(d) − n·mean(d·n)) along each row; Σ dy·n and Σ dy over rows are added to dScale and
+ * dOffset.
  */
 export const normBack = define(
   'normBack',
@@ -71,8 +72,8 @@ export const normBack = define(
 )
 
 /**
- * (x, p, rows, width, first): softmax along each row, where p may be x. It covers `first` numbers of the first row and one more
- * in each following row up to `width`, then starts again at `first`; the other numbers become 0.
+ * (x, p, rows, width, first): softmax along each row, where p may be x. It covers `first` numbers of the first row and
+ * one more in each following row up to `width`, then starts again at `first`; the other numbers become 0.
  */
 export const softmax = define('softmax', ['i32', 'i32', 'i32', 'i32', 'i32'], (locals, [x, p, rows, width, first]) => {
   const [from, to, visible, hidden] = Array.from({ length: 4 }, locals.integer)

@@ -1,6 +1,7 @@
 /**
- * Conventional training, for comparison and for models that fit: all weights, gradient sums and one microbatch's activations
- * are on the device position once. With one microbatch it is schedule `baseline`, with several `baseline-ag`.
+ * Conventional training, for comparison and for models that fit: all weights, gradient sums and one microbatch's
+ * activations are on the device at once. With one microbatch it is schedule `baseline`, with several
+ * `baseline-ag`.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import {

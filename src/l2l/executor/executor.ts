@@ -1,4 +1,7 @@
-/** The executor: runs minibatches through a model on the device, under one of four schedules, within the device's memory. */
+/**
+ * The executor: runs minibatches through a model on the device, under one of four schedules, within the device's
+ * memory.
+ */
 import * as tf from '@tensorflow/tfjs-core'
 import { BackendError, DeviceError } from '../../device/index.js'
 import { OptionError } from '../../learner/index.js'

@@ -1,8 +1,8 @@
 /**
- * Layer-to-layer execution (Pudipeddi et al., algorithms 3 and 4): all microbatches pass through one layer before the next is
- * loaded. Only layer outputs are stashed; activations are recomputed in the backward pass. The last layer's forward pass,
- * the loss and its backward pass are one, so its outputs are never stashed and its activations never recomputed. With
- * `prefetch` a second buffer holds the next layer.
+ * Layer-to-layer execution (Pudipeddi et al., algorithms 3 and 4): all microbatches pass through one layer before the
+ * next is loaded. Only layer outputs are stashed; activations are recomputed in the backward pass. The last layer's
+ * forward pass, the loss and its backward pass are one, so its outputs are never stashed and its activations never
+ * recomputed. With `prefetch` a second buffer holds the next layer.
  *
  * In this file `position` is the position of a layer in the step's order.
  */

@@ -1,6 +1,7 @@
 /**
- * Measures and limits the bytes on the device: every buffer of the TensorFlow.js engine from allocation to disposal, shared
- * buffers counted once. The engine's own count has no peak and no limit. Temporary memory of running kernels is not created.
+ * Measures and limits the bytes on the device: every buffer of the TensorFlow.js engine from allocation to disposal,
+ * shared buffers counted once. The engine's own count has no peak and no limit. Temporary memory of running kernels is
+ * not counted.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { formatBytes } from '../../base/format-bytes.js'

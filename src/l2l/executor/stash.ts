@@ -1,6 +1,6 @@
 /**
- * Storage of a pass's tensors until they are needed again: on the device, in host memory, or in a file. Values are restored bit
- * for bit, except that a bfloat16 stash rounds them once.
+ * Storage of a pass's tensors until they are needed again: on the device, in host memory, or in a file. Values are
+ * restored bit for bit, except that a bfloat16 stash rounds them once.
  */
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -50,7 +50,9 @@ export function trainingPass({ step, firstMicrobatch }: StepContext, layer: numb
   return { training: true, seed: forkSeed(forkSeed(step, layer), firstMicrobatch + microbatch) }
 }
 
-/** Reports the layers that the step omits to the store, the last one first. Called after the first gradients are pushed. */
+/**
+ * Reports the layers that the step omits to the store, the last one first. Called after the first gradients are pushed.
+ */
 export function skipOmittedLayers({ model, store, order }: StepContext): void {
   for (const l of omittedLayers(model, order).reverse()) store.skip(l)
 }

@@ -4,9 +4,9 @@ import type { DeviceName } from '../../device/types.js'
 import type { Score } from '../../learner/index.js'
 
 /**
- * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`: one pass
- * per microbatch with gradient accumulation. `l2l`: layer by layer, all microbatches through one layer before the next.
- * `l2l-p`: like `l2l`, with the next layer prefetched and reduction and optimizer in parallel with execution.
+ * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`:
+ * one pass per microbatch with gradient accumulation. `l2l`: layer by layer, all microbatches through one layer before
+ * the next. `l2l-p`: like `l2l`, with the next layer prefetched and reduction and optimizer in parallel with execution.
  */
 export const SCHEDULES = ['baseline', 'baseline-ag', 'l2l', 'l2l-p'] as const
 export type Schedule = (typeof SCHEDULES)[number]
@@ -24,13 +24,20 @@ export interface ExecutorOptions {
   readonly schedule?: Schedule
   /** Rows per microbatch. Not supported by `baseline`. @default the whole minibatch */
   readonly microbatch?: number
-  /** Where layer outputs are stored until the backward pass; off the device, device memory is constant in depth. @default 'device' */
+  /**
+   * Where layer outputs are stored until the backward pass; off the device, device memory is constant in depth.
+   * @default 'device'
+   */
   readonly stash?: StashLocation
   /** Limit of the bytes on the device. @default no limit */
   readonly deviceMemory?: number
   /** Indices of the layers whose activations are saved instead of recomputed. For `l2l` and `l2l-p`. @default none */
   readonly keeps?: readonly number[]
-  /** Indices of the layers whose weights stay on the device from the forward to the backward pass. For `l2l` and `l2l-p`. @default none */
+  /**
+   * Indices of the layers whose weights stay on the device from the forward to the backward pass. For `l2l` and
+   * `l2l-p`.
+   * @default none
+   */
   readonly resident?: readonly number[]
   /** @default 'float32' */
   readonly precision?: Precision
@@ -42,15 +49,24 @@ export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps'> {
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */
   readonly schedule?: Schedule | 'auto'
-  /** Number of devices that share each minibatch, each in its own thread; the other options apply to each of them. @default 1 */
+  /**
+   * Number of devices that share each minibatch, each in its own thread; the other options apply to each of them.
+   * @default 1
+   */
   readonly workers?: number
 }
 
-/** Holds the weights and receives the gradients of a model on the host. Layers are addressed by their index in the model. */
+/**
+ * Holds the weights and receives the gradients of a model on the host. Layers are addressed by their index in the
+ * model.
+ */
 export interface ParameterStore {
   /** The layer's block. It must not change until the layer's gradients were pushed, or the step was aborted. */
   weights(layer: number): Float32Array
-  /** Receives the layer's gradients, summed over the minibatch: flat arrays that concatenate to its block, valid during the call. */
+  /**
+   * Receives the layer's gradients, summed over the minibatch: flat arrays that concatenate to its block, valid during
+   * the call.
+   */
   pushGradients(layer: number, gradients: readonly Float32Array[]): void
   /** The step omits the layer: its gradient is zero. */
   skip(layer: number): void

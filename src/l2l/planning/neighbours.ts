@@ -1,6 +1,6 @@
 /**
- * Which layers may be executed directly before or after each other when layers are skipped, added later or shuffled. It bounds
- * what can be on the device at the same time.
+ * Which layers may be executed directly before or after each other when layers are skipped, added later or shuffled. It
+ * bounds what can be on the device at the same time.
  */
 import { shuffleGroups } from '../../nn/layer-order.js'
 

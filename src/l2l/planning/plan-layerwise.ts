@@ -1,7 +1,8 @@
 /**
- * Plans layer-to-layer execution within the device's memory: a dynamic program over the layers decides which layers save their
- * activations instead of recomputing them, and which weights stay resident instead of being loaded again. Live while layer l is
- * executed, in either direction: what the layers below have saved, their stashed outputs, and l's own working memory.
+ * Plans layer-to-layer execution within the device's memory: a dynamic program over the layers decides which layers
+ * save their activations instead of recomputing them, and which weights stay resident instead of being loaded again.
+ * Live while layer l is executed, in either direction: what the layers below have saved, their stashed outputs, and l's
+ * own working memory.
  */
 import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Schedule, StashLocation } from '../executor/types.js'
@@ -13,8 +14,8 @@ import { type Plan, type PlanRequest, stepTimes } from './types.js'
 const BUCKETS = 256
 
 /**
- * Bytes of one layer's backward pass of a microbatch, without its weights: input, output gradient, the VJP's working memory and
- * the sum of earlier gradients; or, if larger, the bytes while gradients are added to their sum.
+ * Bytes of one layer's backward pass of a microbatch, without its weights: input, output gradient, the VJP's working
+ * memory and the sum of earlier gradients; or, if larger, the bytes while gradients are added to their sum.
  */
 export function backwardBytes(layer: LayerProfile, input: number, microbatch: number, isSplit: boolean): number {
   const { weightBytes, outputBytes, work } = layer
@@ -52,7 +53,8 @@ export function planLayerwise(
     states = extend(states, l, deviceMemory, bucket, {
       live,
       activationBytes: batch * activationBytes,
-      // The last layer always saves its activations, one microbatch at a time, and keeps its weights until its backward pass.
+      // The last layer always saves its activations, one microbatch at a time, and keeps its weights until its backward
+      // pass.
       activationMs: l < last ? share * batch * (vjpMs - savedVjpMs) : 0,
       weightBytes,
       weightMs: l < last ? (share * weightBytes) / bytesPerMs : 0
@@ -84,8 +86,8 @@ export function planLayerwise(
 }
 
 /**
- * Upper bound of the bytes on the device while a layer is executed, without saved activations and resident weights, for any
- * layers executed before and after it.
+ * Upper bound of the bytes on the device while a layer is executed, without saved activations and resident weights, for
+ * any layers executed before and after it.
  * @param stashed samples whose outputs are stashed on the device
  */
 function* liveBytes(
@@ -101,8 +103,8 @@ function* liveBytes(
     schedule === 'l2l-p' ? Math.max(0, ...[...among].map(l => layers[l].weightBytes)) : 0
   let below = 0
   for (const group of shuffleGroups(layers, [...layers.keys()])) {
-    // With the stash on the device, the outputs and later the output gradients of all microbatches are on the device. All layers
-    // of a group have outputs of the same size, and any of them may be executed last.
+    // With the stash on the device, the outputs and later the output gradients of all microbatches are on the device.
+    // All layers of a group have outputs of the same size, and any of them may be executed last.
     const stashedBytes = group.reduce((sum, l) => sum + (l < last ? stashed * layers[l].outputBytes : 0), 0)
     const each = group.map(l => {
       const layer = layers[l]

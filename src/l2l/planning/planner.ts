@@ -1,6 +1,6 @@
 /**
- * The planner: finds the fastest way to execute a minibatch within the device's memory. It tries every microbatch size and stash
- * location. Times are summed, because the supported backends compute and copy on one thread.
+ * The planner: finds the fastest way to execute a minibatch within the device's memory. It tries every microbatch size
+ * and stash location. Times are summed, because the supported backends compute and copy on one thread.
  */
 import { formatBytes } from '../../base/format-bytes.js'
 import type { Model } from '../../nn/types.js'

@@ -1,6 +1,6 @@
 /**
- * Measures the time and memory of each layer on the opened device, on a few samples, because sizes and operation counts alone
- * do not predict a backend's speed. Layers of the same shape are measured once.
+ * Measures the time and memory of each layer on the opened device, on a few samples, because sizes and operation counts
+ * alone do not predict a backend's speed. Layers of the same shape are measured once.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { layerCosts } from '../../nn/blocks.js'
@@ -126,7 +126,10 @@ function msPerSample(work: () => tf.Tensor): number {
   return minMs(work) / TIMED_SAMPLES
 }
 
-/** Minimum over several runs after a warm-up, including reading the result. The minimum, because the machine may be shared. */
+/**
+ * Minimum over several runs after a warm-up, including reading the result. The minimum, because the machine may be
+ * shared.
+ */
 function minMs(work: () => tf.Tensor): number {
   let least = Number.POSITIVE_INFINITY
   for (let i = 0; i <= REPEATS; i++) {

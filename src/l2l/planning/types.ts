@@ -23,11 +23,17 @@ export interface Plan {
   readonly keeps: readonly number[]
   /** Indices of the layers whose weights stay on the device from the forward to the backward pass. */
   readonly resident: readonly number[]
-  /** Expected peak bytes on the device and of stashed tensors on the host, and the time of a step once all layers take part. */
+  /**
+   * Expected peak bytes on the device and of stashed tensors on the host, and the time of a step once all layers take
+   * part.
+   */
   readonly deviceBytes: number
   readonly stashBytes: number
   readonly stepMs: number
-  /** The mean time of each layer and, last, of the head, including steps that skip it; and the updates after which it takes part. */
+  /**
+   * The mean time of each layer and, last, of the head, including steps that skip it; and the updates after which it
+   * takes part.
+   */
   readonly parts: readonly { readonly ms: number; readonly from: number }[]
 }
 

@@ -1,4 +1,7 @@
-/** Memory of the param-server: each layer's parameters and optimizer state, and slots for gradients waiting to be applied. */
+/**
+ * Memory of the param-server: each layer's parameters and optimizer state, and slots for gradients waiting to be
+ * applied.
+ */
 import { mixInto, type UpdateRule, type WeightedAveraging } from '../../learner/index.js'
 
 /** The host's memory of one layer. */
@@ -46,8 +49,8 @@ export function isFiniteBlock(block: Float32Array): boolean {
 const SLOT_BYTES = 2 ** 28
 
 /**
- * A ring of gradient buffers, each large enough for any layer. Their number is bounded, so that a model of a billion weights
- * does not need the same memory again for gradients.
+ * A ring of gradient buffers, each large enough for any layer. Their number is bounded, so that a model of a billion
+ * weights does not need the same memory again for gradients.
  */
 export class GradientSlots {
   readonly memory: readonly Float32Array[]

@@ -44,7 +44,9 @@ export interface ExecutionReport {
   readonly exposedMs: number
   /** Peak bytes of all live buffers, which `deviceMemory` limits. */
   readonly devicePeakBytes: number
-  /** Peak bytes that the backend allocated, including temporary memory of kernels and memory that it does not release. */
+  /**
+   * Peak bytes that the backend allocated, including temporary memory of kernels and memory that it does not release.
+   */
   readonly deviceTakenBytes: number
   readonly hostPeakBytes: number
   /** Number of layer gradients that were not finite and were dropped. */

@@ -1,7 +1,8 @@
 /**
- * The eager param-server (Pudipeddi et al.): weights, averages and optimizer state in host memory. A layer is updated as soon
- * as its gradient is pushed: by server threads while the executor continues with the layers below, or synchronously if there are
- * none. Updating in place is safe, because a step reads a layer for the last time before it pushes its gradient.
+ * The eager param-server (Pudipeddi et al.): weights, averages and optimizer state in host memory. A layer is updated
+ * as soon as its gradient is pushed: by server threads while the executor continues with the layers below, or
+ * synchronously if there are none. Updating in place is safe, because a step reads a layer for the last time before it
+ * pushes its gradient.
  */
 import { Worker } from 'node:worker_threads'
 import {

@@ -1,4 +1,7 @@
-/** Entry point of a param-server thread: updates layers whose gradients were pushed, in memory shared with the executor's thread. */
+/**
+ * Entry point of a param-server thread: updates layers whose gradients were pushed, in memory shared with the
+ * executor's thread.
+ */
 import { workerData } from 'node:worker_threads'
 import { type AveragingSpec, createAveraging, createRule, type RuleSpec } from '../../learner/index.js'
 import { type BlockMemory, stepBlock } from './block-memory.js'

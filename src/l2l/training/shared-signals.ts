@@ -1,7 +1,7 @@
 /**
- * Synchronization of the executor's thread and the param-server's threads through shared integers, without an event loop, so
- * that all calls are synchronous. A layer's memory belongs to its server thread from `post` until the update is done, and to the
- * executor otherwise.
+ * Synchronization of the executor's thread and the param-server's threads through shared integers, without an event
+ * loop, so that all calls are synchronous. A layer's memory belongs to its server thread from `post` until the update
+ * is done, and to the executor otherwise.
  */
 
 /** Indices of the global cells. They are followed by one cell per thread and five per block. */

@@ -1,4 +1,6 @@
-/** Divides microbatches among workers in proportion to their speed, so that all finish at the same time (as in HetPipe). */
+/**
+ * Divides microbatches among workers in proportion to their speed, so that all finish at the same time (as in HetPipe).
+ */
 
 /** Weight of the latest measurement in the exponential moving average. */
 const SMOOTHING = 0.3
@@ -45,8 +47,8 @@ export class LoadBalancer {
 }
 
 /**
- * Assigns each microbatch to the worker that would finish it first; ties go to the last, because the first also does the
- * reduction. The first worker gets at least one.
+ * Assigns each microbatch to the worker that would finish it first; ties go to the last, because the first also does
+ * the reduction. The first worker gets at least one.
  */
 function divide(count: number, costs: readonly number[]): readonly number[] {
   const shares = costs.map((_, worker) => (worker === 0 ? 1 : 0))

@@ -1,4 +1,7 @@
-/** Messages between the pool and its workers. They are sent through ports that are read synchronously; shared integers wake the reader. */
+/**
+ * Messages between the pool and its workers. They are sent through ports that are read synchronously; shared integers
+ * wake the reader.
+ */
 import type { MessagePort } from 'node:worker_threads'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { Execution, ExecutorOptions } from '../executor/types.js'
@@ -42,8 +45,8 @@ export type WorkerMessage =
   | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }
 
 /**
- * Shared integers: the number of gradients reduced in this step, the aborted step, and for each worker the number of tasks sent
- * to it, a counter of its messages and gradients, and the number of its gradients in this step.
+ * Shared integers: the number of gradients reduced in this step, the aborted step, and for each worker the number of
+ * tasks sent to it, a counter of its messages and gradients, and the number of its gradients in this step.
  */
 export const REDUCED = 0
 export const ABORTED = 1

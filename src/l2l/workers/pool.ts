@@ -1,7 +1,8 @@
 /**
- * Several devices with one param-server: the microbatches of a minibatch are divided among this thread and worker threads, each
- * with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in the order of the workers.
- * For the same shares the sums are bit-identical; because shares follow measured speeds, two runs may differ by rounding.
+ * Several devices with one param-server: the microbatches of a minibatch are divided among this thread and worker
+ * threads, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
+ * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
+ * runs may differ by rounding.
  */
 import { DeviceError } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'

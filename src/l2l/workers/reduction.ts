@@ -1,6 +1,7 @@
 /**
- * Sums each layer's gradients of all workers as soon as they have arrived, in the order of the workers, and pushes the sum to the
- * store. This thread does not block on other workers until RING_SIZE of its own gradients are pending or the step ends.
+ * Sums each layer's gradients of all workers as soon as they have arrived, in the order of the workers, and pushes the
+ * sum to the store. This thread does not block on other workers until RING_SIZE of its own gradients are pending or the
+ * step ends.
  */
 import type { ParameterStore } from '../executor/types.js'
 import { addToBlock, fillBlock } from '../parameter-store.js'

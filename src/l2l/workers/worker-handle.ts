@@ -1,4 +1,7 @@
-/** The pool's handle of one worker thread: sends tasks, receives results, and gives access to its gradients in shared memory. */
+/**
+ * The pool's handle of one worker thread: sends tasks, receives results, and gives access to its gradients in shared
+ * memory.
+ */
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { DeviceError } from '../../device/types.js'
@@ -95,7 +98,10 @@ export class WorkerHandle {
   }
 }
 
-/** Allocates a shared ring of gradient buffers, each large enough for any layer. The system commits pages on first write. */
+/**
+ * Allocates a shared ring of gradient buffers, each large enough for any layer. The system commits pages on first
+ * write.
+ */
 export function allocateGradients({ blocks }: SharedWeights): readonly Float32Array[] {
   const longest = blocks.reduce((most, { length }) => Math.max(most, length), 0)
   return Array.from({ length: RING_SIZE }, () => new Float32Array(new SharedArrayBuffer(4 * longest)))

@@ -67,8 +67,8 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
 }
 
 /**
- * The gate of gelu(z) = z·gate: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³) = ½·z·polynomial. Computed by the
- * sigmoid, for which wasm has a vectorized kernel, unlike tanh.
+ * The gate of gelu(z) = z·gate: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³) = ½·z·polynomial. Computed by
+ * the sigmoid, for which wasm has a vectorized kernel, unlike tanh.
  */
 function geluGate(z: tf.Tensor, polynomial: tf.Tensor): tf.Tensor {
   const inner = tf.mul(polynomial, z)

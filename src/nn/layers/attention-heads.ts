@@ -1,6 +1,6 @@
 /**
- * The matrix products of multi-head attention, on concatenated queries, keys and values: qkv [batch, length, 3·width]. Devices
- * with strided kernels read each head in place; on other devices heads are split off and merged again.
+ * The matrix products of multi-head attention, on concatenated queries, keys and values: qkv [batch, length, 3·width].
+ * Devices with strided kernels read each head in place; on other devices heads are split off and merged again.
  *
  * Other shapes: p, scores and their gradients [batch·heads, length, length], mixed [batch, length, width].
  */

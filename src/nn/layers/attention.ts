@@ -1,6 +1,7 @@
 /**
- * Multi-head scaled dot-product self-attention (Vaswani et al., 2017), without norm and residual connection, which `block.ts`
- * adds. Its VJP needs queries, keys, values, probabilities and mixed values; each is disposed of after its last use.
+ * Multi-head scaled dot-product self-attention (Vaswani et al., 2017), without norm and residual connection, which
+ * `block.ts` adds. Its VJP needs queries, keys, values, probabilities and mixed values; each is disposed of after its
+ * last use.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { affine, projectionGradients, projectTransposed } from '../matmul.js'

@@ -1,7 +1,7 @@
 /**
  * The two halves of a transformer block as separate layers, which keeps the activations of each small: attention and a
- * two-layer perceptron, each with layer norm, dropout and a residual connection. With the norm before: y = x + drop(f(norm(x))),
- * as in GPT-2; with the norm after: y = norm(x + drop(f(x))), as in BERT.
+ * two-layer perceptron, each with layer norm, dropout and a residual connection. With the norm before: y = x +
+ * drop(f(norm(x))), as in GPT-2; with the norm after: y = norm(x + drop(f(x))), as in BERT.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { addTo, tidyPullback, tidySavedForward } from '../ops.js'
@@ -70,8 +70,8 @@ function residualBlock(kind: string, name: string, core: readonly Layer[], optio
 
 /**
  * A layer with a residual connection: y = x + f(x) (He et al., 2016).
- * @param skipRate fraction of the training steps that skip the layer (stochastic depth: Huang et al., ECCV 2016). In the other
- *   steps f is scaled by 1/(1 − skipRate), so that prediction matches the training average.
+ * @param skipRate fraction of the training steps that skip the layer (stochastic depth: Huang et al., ECCV 2016). In
+ *   the other steps f is scaled by 1/(1 − skipRate), so that prediction matches the training average.
  * @throws ModelError if the layer's output shape differs from its input shape
  */
 export function residual(inner: Layer, skipRate = 0): Layer {

@@ -1,6 +1,7 @@
 /**
- * Two-dimensional convolution with bias: y = f(x * K + b), samples as [height, width, channels]. The kernel gradient is computed
- * as a convolution of the inputs by the output gradient with samples as channels, because wasm has no kernel for it.
+ * Two-dimensional convolution with bias: y = f(x * K + b), samples as [height, width, channels]. The kernel gradient is
+ * computed as a convolution of the inputs by the output gradient with samples as channels, because wasm has no kernel
+ * for it.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { asRows } from '../matmul.js'

@@ -1,6 +1,6 @@
 /**
- * The registry of custom layer kinds. It does not import TensorFlow.js, so a program without networks can load a plug-in that
- * defines layers.
+ * The registry of custom layer kinds. It does not import TensorFlow.js, so a program without networks can load a
+ * plug-in that defines layers.
  */
 import type * as Tf from '@tensorflow/tfjs-core'
 import type { WeightSpec } from '../types.js'
@@ -49,7 +49,10 @@ export interface CustomLayer {
   ): { readonly dx: Tf.Tensor; readonly dWeights?: readonly Tf.Tensor[] }
 }
 
-/** @param options the layer's options in the model description, without the common ones (`kind`, `name`, `from`, `shuffle`) */
+/**
+ * @param options the layer's options in the model description, without the common ones (`kind`, `name`, `from`,
+ *   `shuffle`)
+ */
 export type CustomLayerFactory = (
   options: Readonly<Record<string, unknown>>,
   context: CustomLayerContext

@@ -1,6 +1,7 @@
 /**
- * Dropout (Srivastava et al., 2014): in training each number is zeroed with probability `rate`, and the others are scaled by
- * 1/(1 − rate). The mask is drawn on the host from the pass's seed, so it is the same on every backend and in recomputation.
+ * Dropout (Srivastava et al., 2014): in training each number is zeroed with probability `rate`, and the others are
+ * scaled by 1/(1 − rate). The mask is drawn on the host from the pass's seed, so it is the same on every backend and in
+ * recomputation.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { multiplyInto, tidyPullback, tidySavedForward } from '../ops.js'

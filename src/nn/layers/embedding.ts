@@ -1,6 +1,6 @@
 /**
- * Token and position embeddings: y[i] = tokens[x[i]] + positions[i]. The gradient is computed by `ScatterNd`, which sums updates
- * of the same token and exists on every backend (wasm has no `UnsortedSegmentSum`).
+ * Token and position embeddings: y[i] = tokens[x[i]] + positions[i]. The gradient is computed by `ScatterNd`, which
+ * sums updates of the same token and exists on every backend (wasm has no `UnsortedSegmentSum`).
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { addTo, tidyPullback } from '../ops.js'

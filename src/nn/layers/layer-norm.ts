@@ -1,6 +1,6 @@
 /**
- * Layer normalization over the last axis (Ba, Kiros and Hinton, 2016): y = scale·(x − mean)/√(variance + ε) + offset. Only
- * the two statistics of each position are saved; the rest is cheap to recompute.
+ * Layer normalization over the last axis (Ba, Kiros and Hinton, 2016): y = scale·(x − mean)/√(variance + ε) + offset.
+ * Only the two statistics of each position are saved; the rest is cheap to recompute.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { meanOfLastAxis, sumOfRows } from '../matmul.js'

@@ -1,6 +1,6 @@
 /**
- * Max pooling over non-overlapping squares of size × size, per channel. Incomplete squares at the lower and right edges are
- * ignored. Among equal maxima the first one receives the gradient.
+ * Max pooling over non-overlapping squares of size × size, per channel. Incomplete squares at the lower and right edges
+ * are ignored. Among equal maxima the first one receives the gradient.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { consume, oneHot, tidyPullback, tidySavedForward } from '../ops.js'

@@ -1,6 +1,6 @@
 /**
- * Word pieces and byte pairs by Hugging Face's tokenizers library from a `tokenizer.json`, and a word-piece vocabulary built from
- * texts.
+ * Word pieces and byte pairs by Hugging Face's tokenizers library from a `tokenizer.json`, and a word-piece vocabulary
+ * built from texts.
  */
 import { readFileSync } from 'node:fs'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
@@ -49,8 +49,8 @@ export function subwordTokenizer(json: TokenizerJson): Tokenizer {
 }
 
 /**
- * Builds a word-piece vocabulary: special tokens, every character at the start of and inside a word, then the most frequent
- * words. Lower case, accents stripped, texts between [CLS] and [SEP], as in BERT.
+ * Builds a word-piece vocabulary: special tokens, every character at the start of and inside a word, then the most
+ * frequent words. Lower case, accents stripped, texts between [CLS] and [SEP], as in BERT.
  *
  * @param size maximum number of tokens; characters beyond it are unknown
  */

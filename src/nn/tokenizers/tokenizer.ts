@@ -39,8 +39,8 @@ export function alphabetOf(text: string): string {
 }
 
 /**
- * Rows for next-token models: row r holds tokens r·length … (r + 1)·length of the text, both inclusive. Its first `length`
- * tokens are the input and its last `length` the targets. A remainder at the end of the text is dropped.
+ * Rows for next-token models: row r holds tokens r·length … (r + 1)·length of the text, both inclusive. Its first
+ * `length` tokens are the input and its last `length` the targets. A remainder at the end of the text is dropped.
  *
  * @returns rows of length + 1 tokens
  * @throws ModelError if the text is too short for one row

@@ -1,6 +1,6 @@
 /**
- * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of GPT-2 (model gpt) and
- * BERT (model transformer with norm: after).
+ * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of GPT-2 (model
+ * gpt) and BERT (model transformer with norm: after).
  */
 
 export const LAYOUTS = ['admb', 'gpt2', 'bert'] as const

@@ -1,6 +1,6 @@
 /**
- * The safetensors format: an eight-byte length, a JSON header of names, types, shapes and offsets, then the numbers. Tensors
- * are read one at a time, so that a model larger than the free memory can be imported layer by layer.
+ * The safetensors format: an eight-byte length, a JSON header of names, types, shapes and offsets, then the numbers.
+ * Tensors are read one at a time, so that a model larger than the free memory can be imported layer by layer.
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { z } from 'zod'

@@ -122,7 +122,10 @@ describe('the planner', () => {
   })
 })
 
-/** Time of a step of four samples in which only the last layer saves activations, at one byte per millisecond, with the stash on the host. */
+/**
+ * Time of a step of four samples in which only the last layer saves activations, at one byte per millisecond, with the
+ * stash on the host.
+ */
 function plainMs(layers: readonly LayerProfile[]): number {
   return layers.reduce((sum, { weightBytes, outputBytes, forwardMs, vjpMs, savedVjpMs }, l) => {
     const isLast = l === layers.length - 1

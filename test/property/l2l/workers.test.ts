@@ -158,7 +158,8 @@ describe('load balancing', () => {
           given.reduce((a, b) => a + b, 0),
           count
         )
-        // No worker with more than one microbatch finishes more than a microbatch later than another would with one more.
+        // No worker with more than one microbatch finishes more than a microbatch later than another would with one
+        // more.
         for (const [a, share] of given.entries()) {
           for (const [b, other] of given.entries()) {
             if (share > 1) ok(share * costs[a] <= (other + 1) * costs[b] + 1e-9, `${given} at ${costs}`)

@@ -1,4 +1,6 @@
-/** Every layer's hand-written VJP on every backend, compared with the cpu backend's tape and with finite differences. */
+/**
+ * Every layer's hand-written VJP on every backend, compared with the cpu backend's tape and with finite differences.
+ */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'

@@ -1,6 +1,6 @@
 /**
- * Gradients by TensorFlow.js's tape, as a reference for hand-written VJPs. tfjs-core imports its gradient functions without file
- * extensions, which Node.js resolves only with a hook. They register themselves in the global engine.
+ * Gradients by TensorFlow.js's tape, as a reference for hand-written VJPs. tfjs-core imports its gradient functions
+ * without file extensions, which Node.js resolves only with a hook. They register themselves in the global engine.
  */
 import { register } from 'node:module'
 import * as tf from '@tensorflow/tfjs-core'
