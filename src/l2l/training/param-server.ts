@@ -94,7 +94,7 @@ export class ParamServer implements ParameterStore {
     })
   }
 
-  /** Gradients of a layer that were not finite, and were left out. */
+  /** Number of layer gradients that were not finite and were dropped. */
   get dropped(): number {
     return this.#signals.dropped
   }

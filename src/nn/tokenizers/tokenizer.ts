@@ -2,7 +2,7 @@
 import { ModelError } from '../types.js'
 
 export interface Tokenizer {
-  /** Upper bound of the token ids. */
+  /** All token ids are below this number. */
   readonly vocabulary: number
   /** The token that pads short rows. */
   readonly padding: number

@@ -168,8 +168,8 @@ describe('the device webgpu', function () {
       })`,
       { eval: true }
     )
-    const [told] = await once(worker, 'message')
-    assert.deepEqual(told, { name: 'DeviceError', message: 'the GPU was lost' })
+    const [error] = await once(worker, 'message')
+    assert.deepEqual(error, { name: 'DeviceError', message: 'the GPU was lost' })
     await once(worker, 'exit')
   })
 

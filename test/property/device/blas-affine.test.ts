@@ -20,7 +20,7 @@ describe('BLAS kernels of affine maps', () => {
   before(async function () {
     const { detail, hasFastProducts } = await openDevice('wasm')
     if (hasFastProducts) return
-    console.log(`      skipped: no BLAS was found (${detail}); admb doctor says how to get one`)
+    console.log(`      skipped: no BLAS was found (${detail}); run admb doctor for instructions`)
     this.skip()
   })
 

@@ -44,7 +44,7 @@ describe('BLAS matrix products', () => {
   before(async function () {
     const { detail, hasFastProducts } = await openDevice('wasm')
     if (hasFastProducts) return
-    console.log(`      skipped: no BLAS was found (${detail}); admb doctor says how to get one`)
+    console.log(`      skipped: no BLAS was found (${detail}); run admb doctor for instructions`)
     this.skip()
   })
   after(() => openDevice('wasm'))

@@ -78,8 +78,8 @@ describe('kernels on webgpu', function () {
 
   it('scatter single numbers and blocks unchanged', () => {
     tf.tidy(() => {
-      const places = tf.tensor2d([3, 0, 3], [3, 1], 'int32')
-      assert.deepEqual([...tf.scatterND(places, tf.tensor1d([1, 2, 4]), [4]).dataSync()], [2, 0, 0, 5])
+      const ids = tf.tensor2d([3, 0, 3], [3, 1], 'int32')
+      assert.deepEqual([...tf.scatterND(ids, tf.tensor1d([1, 2, 4]), [4]).dataSync()], [2, 0, 0, 5])
       const corners = tf.tensor2d([0, 1, 1, 0], [2, 2], 'int32')
       assert.deepEqual([...tf.scatterND(corners, tf.tensor1d([7, 8]), [2, 2]).dataSync()], [0, 7, 8, 0])
     })

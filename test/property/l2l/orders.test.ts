@@ -178,7 +178,7 @@ describe('layer orders', () => {
       deepEqual([order[0], ...order.slice(-2)], [0, 7, 8])
       for (const l of middle) counts[l - 1][order.indexOf(l) - 1]++
     }
-    for (const places of counts) for (const n of places) ok(Math.abs(n / steps - 1 / 6) < 0.03, `${counts}`)
+    for (const positions of counts) for (const n of positions) ok(Math.abs(n / steps - 1 / 6) < 0.03, `${counts}`)
   })
 
   it('for prediction are as declared, without layers added later', () => {
@@ -269,7 +269,7 @@ describe('a model that grows', () => {
         return { parameters, average, losses }
       }
       const early = await run(8 * 12)
-      ok(same(early.parameters, first) && same(early.average, first), 'what has not come in is as it was made')
+      ok(same(early.parameters, first) && same(early.average, first), 'layers not yet added are unchanged')
       const grown = await run(8 * 40)
       ok(!same(grown.parameters, first) && !same(grown.average, first))
       const mean = (losses: readonly number[]) => losses.reduce((sum, loss) => sum + loss, 0) / losses.length

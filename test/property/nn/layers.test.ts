@@ -202,7 +202,7 @@ function checkSlope(at: Case, arrays: Arrays): void {
     const expected = gradients.reduce((sum, part, i) => sum + part.reduce((s, g, j) => s + g * direction[i][j], 0), 0)
     // Halving the step changes the estimate by three times the remaining error.
     const tolerance = Math.abs(wide - narrow) + 0.005 * length + 2e-3
-    assert.ok(Math.abs(narrow - expected) <= tolerance, `slope ${narrow}, the gradient says ${expected}`)
+    assert.ok(Math.abs(narrow - expected) <= tolerance, `slope ${narrow}, expected ${expected}`)
     return
   }
   fc.pre(false)
