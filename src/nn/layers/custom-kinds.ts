@@ -73,5 +73,5 @@ export function customFactory(kind: CustomKind): CustomLayerFactory {
   const factory = kinds.get(kind)
   if (factory !== undefined) return factory
   const names = [...kinds.keys()].join(', ') || 'none'
-  throw new ModelError(`unknown layer ${kind}; load the plug-in that defines it with --plugin (loaded: ${names})`)
+  throw new ModelError(`unknown layer ${kind}; load the plug-in that defines it with the option plugins (loaded: ${names})`)
 }

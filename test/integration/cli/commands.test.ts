@@ -215,7 +215,7 @@ describe('a command', function () {
     await refuses(
       ['plan', 'mlp', ...small],
       1,
-      /layer hidden0 needs at least .*give --device-memory [\d.]+[kM]B or more/
+      /layer hidden0 needs at least .*use --device-memory [\d.]+[kM]B or more/
     )
     await refuses(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
     await refuses(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
