@@ -73,5 +73,7 @@ export function customFactory(kind: CustomKind): CustomLayerFactory {
   const factory = kinds.get(kind)
   if (factory !== undefined) return factory
   const names = [...kinds.keys()].join(', ') || 'none'
-  throw new ModelError(`unknown layer ${kind}; load the plug-in that defines it with the option plugins (loaded: ${names})`)
+  throw new ModelError(
+    `unknown layer ${kind}; load the plug-in that defines it with the option plugins (loaded: ${names})`
+  )
 }
