@@ -1,9 +1,9 @@
-/** `npm run install-tensorflow [-- gpu]`: native kernels for the device `tensorflow`, in the user's cache. */
+/** `npm run install-tensorflow [-- gpu]`: installs native kernels for the device `tensorflow` into the user's cache. */
 import { installTensorflow } from '../src/device/index.js'
 
 const [kind = 'cpu'] = process.argv.slice(2)
 if (kind !== 'cpu' && kind !== 'gpu') {
-  process.stderr.write(`install-tensorflow: ${kind} is neither cpu nor gpu\n`)
+  process.stderr.write(`install-tensorflow: unknown kind '${kind}'; expected cpu or gpu\n`)
   process.exitCode = 2
 } else {
   try {

@@ -1,15 +1,16 @@
 /**
- * A character model of more than a billion weights, trained for some steps within 512 MB of device memory: its loss, and what
- * the process holds. The optimizer's state is in eight bits, and no average is kept. Takes some 8 GB and a quarter of an hour.
+ * Trains a character model with more than a billion weights for a few steps within 512 MB of device memory, and reports
+ * loss and process memory. The optimizer state has eight bits, and there is no average. Takes about 8 GB and 15
+ * minutes.
  */
 import { openDevice } from '../../src/device/index.js'
-import { nextTokenRows, tokenizerOf } from '../../src/l2l/index.js'
+import { createTokenizer, nextTokenRows } from '../../src/l2l/index.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
 import type { Examples } from '../../src/learner/index.js'
 import { layoutOf } from '../../src/nn/blocks.js'
 import { createModel } from '../../src/nn/create-model.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
-import { alphabetOf } from '../../src/nn/tokenizers/characters.js'
+import { alphabetOf } from '../../src/nn/tokenizers/tokenizer.js'
 import { shakespeare } from './data.js'
 import type { Row } from './row.js'
 
@@ -22,7 +23,7 @@ export async function* bench(): AsyncGenerator<Row> {
   const text = shakespeare()
   if (text === undefined) return
   const { name: backend } = await openDevice('auto')
-  const tokenizer = tokenizerOf({ length: LENGTH, alphabet: alphabetOf(text) })
+  const tokenizer = createTokenizer({ length: LENGTH, alphabet: alphabetOf(text) })
   const spec = parseModel({ model: 'gpt', width: 1280, layers: 52, heads: 20 }, 'bench')
   const sample = { kind: 'tokens', shape: [LENGTH], vocabulary: tokenizer.vocabulary } as const
   const model = createModel(spec, sample, { kind: 'next-token' })
@@ -38,7 +39,7 @@ export async function* bench(): AsyncGenerator<Row> {
     stash: 'host',
     deviceMemory: DEVICE_BYTES
   })
-  // The same rows in each step, so that the loss tells of learning and not of the rows.
+  // The same rows in each step, so that the loss depends only on training.
   const examples = examplesOf(
     nextTokenRows(text.slice(0, (BATCH + 1) * (LENGTH + 1)), tokenizer, LENGTH).slice(0, BATCH)
   )
@@ -55,14 +56,14 @@ export async function* bench(): AsyncGenerator<Row> {
       seconds: (performance.now() - start) / 1000,
       residentMB: process.memoryUsage.rss() / 2 ** 20
     }
-    yield { name: `loss before step ${step + 1}`, value: last, unit: 'nats a character', details }
+    yield { name: `loss before step ${step + 1}`, value: last, unit: 'nats per character', details }
   }
   engine.finish()
   const { devicePeakBytes, hostPeakBytes } = engine.report()
   const details = { hostPeakMB: hostPeakBytes / 2 ** 20, peakResidentMB: process.resourceUsage().maxRSS / 2 ** 10 }
   const megabytes = devicePeakBytes / 2 ** 20
-  yield { name: 'most on the device', value: megabytes, unit: 'MB', target: { most: 512 }, details }
-  yield { name: 'last loss over the first', value: last / first, unit: 'times', target: { most: 0.99 } }
+  yield { name: 'peak on the device', value: megabytes, unit: 'MB', target: { most: 512 }, details }
+  yield { name: 'last loss relative to the first', value: last / first, unit: 'times', target: { most: 0.99 } }
 }
 
 function examplesOf(rows: readonly Int32Array[]): Examples {

@@ -1,13 +1,13 @@
 /**
- * What networks learn on public data, by the commands a user would give: an MLP on MNIST, alone and as three peers; a character
- * model on tinyshakespeare under two schedules; small encoders on AG News and MRPC.
+ * Results of networks on public data, by the command line: an MLP on MNIST, trained by one process and by three peers;
+ * a character model on tinyshakespeare under two schedules; small encoders on AG News and MRPC.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
-import { wordPiecesOf } from '../../src/nn/tokenizers/subwords.js'
+import { buildWordPieces } from '../../src/nn/tokenizers/subwords.js'
 import type { PeerStatus } from '../../src/peer/index.js'
 import { publicData, shakespeare } from './data.js'
 import { PeerProcess, runAdmb } from './processes.js'
@@ -25,7 +25,7 @@ interface Scored {
 }
 
 const PEERS = 3
-/** Inputs a second and peer: what two cores can bear beside each other. */
+/** Inputs per second and peer that two cores can process. */
 const RATE = 250
 const PIECES = 8000
 
@@ -42,8 +42,12 @@ export async function* bench(): AsyncGenerator<Row> {
   }
 }
 
-/** Trains into a fresh folder, and scores what is there on other data. */
-async function learned(folder: string, train: readonly string[], test: string): Promise<Trained & { scored: Scored }> {
+/** Trains into a new folder and evaluates the model on the test data. */
+async function trainAndEval(
+  folder: string,
+  train: readonly string[],
+  test: string
+): Promise<Trained & { scored: Scored }> {
   const dir = mkdtempSync(join(folder, 'model-'))
   const trained = await runAdmb<Trained>(['train', '--predict-with', 'current', '--dir', dir, ...train])
   return { ...trained, scored: await runAdmb<Scored>(['eval', '--dir', dir, '--data', test]) }
@@ -54,7 +58,7 @@ async function* mnist(folder: string): AsyncGenerator<Row> {
   const test = publicData('mnist/t10k-images-idx3-ubyte.gz')
   if (train === undefined || test === undefined) return
   const args = ['--model', 'mlp', '--data', train, '--passes', '3', '--batch', '32', '--shuffle-window', '10000']
-  const { scored, seconds } = await learned(folder, args, test)
+  const { scored, seconds } = await trainAndEval(folder, args, test)
   const details = { loss: scored.loss, seconds }
   yield { name: 'MNIST, mlp, three passes', value: 100 * scored.accuracy, unit: '%', target: { least: 97.5 }, details }
 }
@@ -68,13 +72,17 @@ async function* characters(folder: string): AsyncGenerator<Row> {
   writeFileSync(test, text.slice(cut, cut + 40_000))
   const model = modelFile(folder, 'characters', { model: 'gpt', width: 64, layers: 2, heads: 4 })
   const args = ['--model', model, '--data', train, '--rule', 'adam,step=0.003', '--batch', '16', '--limit', '6400']
-  const baseline = await learned(folder, [...args, '--schedule', 'baseline'], test)
-  const relayed = await learned(folder, [...args, '--schedule', 'l2l-p', '--microbatch', '4', '--stash', 'host'], test)
+  const baseline = await trainAndEval(folder, [...args, '--schedule', 'baseline'], test)
+  const layerwise = await trainAndEval(
+    folder,
+    [...args, '--schedule', 'l2l-p', '--microbatch', '4', '--stash', 'host'],
+    test
+  )
   const bytes = (of: Trained) => of.relay.devicePeakBytes / 2 ** 20
-  const details = { baseline: baseline.scored.loss, baselineMB: bytes(baseline), relayedMB: bytes(relayed) }
-  yield { name: 'tinyshakespeare, gpt: validation loss', value: relayed.scored.loss, unit: 'nats', details }
-  const off = 100 * Math.abs(relayed.scored.loss / baseline.scored.loss - 1)
-  yield { name: 'tinyshakespeare, gpt: l2l-p against baseline', value: off, unit: '% off', target: { most: 1 } }
+  const details = { baseline: baseline.scored.loss, baselineMB: bytes(baseline), layerwiseMB: bytes(layerwise) }
+  yield { name: 'tinyshakespeare, gpt: validation loss', value: layerwise.scored.loss, unit: 'nats', details }
+  const off = 100 * Math.abs(layerwise.scored.loss / baseline.scored.loss - 1)
+  yield { name: 'tinyshakespeare, gpt: l2l-p compared with baseline', value: off, unit: '% off', target: { most: 1 } }
 }
 
 interface Text {
@@ -89,7 +97,7 @@ async function* news(folder: string): AsyncGenerator<Row> {
     const [label, title, description] = line.slice(1, -1).split('","')
     return { label, text: `${title} . ${description}` }
   })
-  // Every 7.6th row is left for testing.
+  // Every 7.6th row is a test row.
   const isTest = (_: unknown, i: number) => Math.floor((i + 1) / 7.6) > Math.floor(i / 7.6)
   const [train, test] = [rows.filter((row, i) => !isTest(row, i)), rows.filter(isTest)]
   const { scored, seconds } = await encoder(folder, 'news', train, test, { length: 48, passes: 4 })
@@ -128,34 +136,34 @@ function encoder(
   })
   const tokenizer = join(folder, `${name}-tokenizer.json`)
   const texts = train.map(({ text }) => text)
-  writeFileSync(tokenizer, JSON.stringify(wordPiecesOf(texts, PIECES)))
+  writeFileSync(tokenizer, JSON.stringify(buildWordPieces(texts, PIECES)))
   const model = modelFile(folder, name, { model: 'transformer', width: 64, layers: 1, heads: 4, dropout: 0.1 })
   const args = ['--model', model, '--data', trainFile, '--tokenizer', tokenizer, '--length', `${length}`]
   args.push('--batch', '32', '--passes', `${passes}`, '--shuffle-window', '10000')
-  return learned(folder, args, testFile)
+  return trainAndEval(folder, args, testFile)
 }
 
-/** The same inputs, two passes: by one learner, and by three peers that share them. */
+/** Two passes over the same inputs, by one learner and by three peers that share them. */
 async function* peers(folder: string): AsyncGenerator<Row> {
   const train = publicData('mnist/train-images-idx3-ubyte.gz')
   const test = publicData('mnist/t10k-images-idx3-ubyte.gz')
   if (train === undefined || test === undefined) return
   const task = ['--model', 'mlp', '--data', train, '--passes', '2', '--batch', '256']
   task.push('--rule', 'adam,step=0.003')
-  const { scored } = await learned(folder, task, test)
+  const { scored } = await trainAndEval(folder, task, test)
   const dirs = Array.from({ length: PEERS }, () => mkdtempSync(join(folder, 'peer-')))
-  const args = (place: number) => {
-    const own = [
+  const args = (index: number) => {
+    const peerArgs = [
       '--shard',
-      `${place + 1}/${PEERS}`,
+      `${index + 1}/${PEERS}`,
       '--rate',
       `${RATE}`,
       '--period',
       '50',
       '--dir',
-      join(dirs[place], 'state')
+      join(dirs[index], 'state')
     ]
-    return [...task, '--predict-with', 'current', ...own]
+    return [...task, '--predict-with', 'current', ...peerArgs]
   }
   const first = await PeerProcess.start(args(0))
   const rest = dirs.slice(1).map((_, i) => PeerProcess.start([...args(i + 1), '--peer', first.address]))

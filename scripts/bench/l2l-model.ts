@@ -1,4 +1,4 @@
-/** The transformers that are measured, and rows for them. */
+/** The transformers of the benchmarks, and random rows for them. */
 
 import type { Examples } from '../../src/learner/index.js'
 import { createModel } from '../../src/nn/create-model.js'

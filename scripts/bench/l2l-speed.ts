@@ -1,11 +1,11 @@
 /**
- * How fast layer-to-layer execution is beside others: plain training that computes insides again, plain training in the same
- * device memory, and PyTorch on the same cores. All by processor time, the least of some turns taken by each in succession.
+ * Speed of layer-to-layer execution compared with conventional training with recomputation, conventional training in
+ * the same device memory, and PyTorch on the same cores. CPU time, the minimum over interleaved turns.
  */
 import { availableParallelism } from 'node:os'
 import * as tf from '@tensorflow/tfjs-core'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
-import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { Executor } from '../../src/l2l/executor/executor.js'
 import { deviceMeter } from '../../src/l2l/executor/meter.js'
 import { createStash } from '../../src/l2l/executor/stash.js'
 import {
@@ -16,6 +16,7 @@ import {
   type StepContext,
   trainingPass
 } from '../../src/l2l/executor/step.js'
+import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import { BlockStore } from '../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
 import { zeros } from '../../src/learner/index.js'
@@ -26,25 +27,28 @@ import { startTorch } from './l2l-torch.js'
 import type { Row } from './row.js'
 
 const LAYERS = 8
-const BESIDE_TORCH: Shape = { width: 256, length: 64, batch: 32, microbatch: 32 }
-const IN_BUDGET: Shape = { width: 128, length: 64, batch: 32, microbatch: 16 }
+const TORCH_SHAPE: Shape = { width: 256, length: 64, batch: 32, microbatch: 32 }
+const BUDGET_SHAPE: Shape = { width: 128, length: 64, batch: 32, microbatch: 16 }
 const TURNS = 8
 
 export async function* speed(backend: string): AsyncGenerator<Row> {
-  yield* besideTorch(backend)
-  yield* inOneBudget(backend)
+  yield* compareWithTorch(backend)
+  yield* compareInOneBudget(backend)
 }
 
-/** Processor milliseconds of one call. */
+/** CPU milliseconds of one call. */
 function cpuMs(work: () => void): number {
   const before = process.cpuUsage()
   work()
   return process.cpuUsage(before).user / 1000
 }
 
-/** One minibatch forward and back, without an optimizer, in the relay, by hand with checkpoints, and in PyTorch. */
-async function* besideTorch(backend: string): AsyncGenerator<Row> {
-  const shape = BESIDE_TORCH
+/**
+ * One minibatch forward and backward without an optimizer: by the executor, by a checkpointing baseline, and by
+ * PyTorch.
+ */
+async function* compareWithTorch(backend: string): AsyncGenerator<Row> {
+  const shape = TORCH_SHAPE
   const model = gpt(LAYERS, shape)
   const parameters = initialBlocks(model, 1)
   const gradient = zeros(layoutOf(model))
@@ -55,10 +59,10 @@ async function* besideTorch(backend: string): AsyncGenerator<Row> {
   const executor = new Executor(model, { schedule: 'l2l-p', microbatch: shape.microbatch })
   const threads = backend === 'tensorflow' ? availableParallelism() : 1
   const torch = await startTorch({ ...shape, layers: LAYERS, heads: HEADS, vocabulary: VOCABULARY, threads })
-  let [relayed, checkpointed, inTorch] = [1, 1, 1].map(() => Number.POSITIVE_INFINITY)
+  let [layerwise, checkpointed, inTorch] = [1, 1, 1].map(() => Number.POSITIVE_INFINITY)
   for (let turn = 0; turn < TURNS; turn++) {
-    relayed = Math.min(
-      relayed,
+    layerwise = Math.min(
+      layerwise,
       cpuMs(() => executor.train(store, batch))
     )
     checkpointed = Math.min(
@@ -69,29 +73,28 @@ async function* besideTorch(backend: string): AsyncGenerator<Row> {
   }
   torch?.stop()
   executor.close()
-  const details = { backend, layers: LAYERS, ...shape, stepCpuMs: relayed, checkpointed }
-  const again = 'l2l-p over a baseline that computes insides again'
-  yield { name: again, value: relayed / checkpointed, unit: 'times', target: { most: 1.05 }, details }
+  const details = { backend, layers: LAYERS, ...shape, stepCpuMs: layerwise, checkpointed }
+  const recomputation = 'l2l-p relative to a baseline with recomputation'
+  yield { name: recomputation, value: layerwise / checkpointed, unit: 'times', target: { most: 1.05 }, details }
   if (torch === undefined) {
-    process.stderr.write('bench: beside PyTorch: skipped, python3 (or ADMB_PYTHON) has no torch\n')
+    process.stderr.write('bench: comparison with PyTorch skipped: python3 (or ADMB_PYTHON) has no torch\n')
     return
   }
-  const name = 'PyTorch with checkpoints over l2l-p: speed'
+  const name = 'speed of l2l-p relative to PyTorch with checkpointing'
   yield {
     name,
-    value: inTorch / relayed,
+    value: inTorch / layerwise,
     unit: 'times',
     target: { least: 1 },
     details: { ...details, torch: inTorch, threads }
   }
 }
 
-/** Plain training that keeps only each layer's input: everything is on the device, insides are computed again. */
+/** Conventional training with checkpointing: everything is on the device, only layer inputs are saved. */
 function trainWithCheckpoints(model: Model, store: BlockStore, batch: DenseRows): void {
   const stash = createStash('device', 'float32')
   const meter = deviceMeter()
   const score = { loss: 0, hits: 0 }
-  const keeps = new Set<number>()
   const context: StepContext = {
     model,
     store,
@@ -104,7 +107,7 @@ function trainWithCheckpoints(model: Model, store: BlockStore, batch: DenseRows)
     resident: new Set(),
     meter,
     score,
-    saves: keeps,
+    saves: new Set(),
     outputs: stash,
     gradients: stash
   }
@@ -128,34 +131,34 @@ function trainWithCheckpoints(model: Model, store: BlockStore, batch: DenseRows)
   })
 }
 
-/** Training with Adam in the memory in which the plain baseline's batch must shrink to an eighth. */
-function* inOneBudget(backend: string): Generator<Row> {
-  const model = gpt(LAYERS, IN_BUDGET)
+/** Training with Adam in a memory limit in which the baseline's batch must shrink to an eighth or less. */
+function* compareInOneBudget(backend: string): Generator<Row> {
+  const model = gpt(LAYERS, BUDGET_SHAPE)
   for (const small of [4, 2]) {
-    const baseline = new Trainer(model, { ...IN_BUDGET, batch: small }, { schedule: 'baseline' })
+    const baseline = new Trainer(model, { ...BUDGET_SHAPE, batch: small }, { schedule: 'baseline' })
     baseline.step()
     const deviceMemory = baseline.deviceBytes
-    const { microbatch } = IN_BUDGET
-    const relayed = new Trainer(model, IN_BUDGET, { schedule: 'l2l-p', microbatch, stash: 'host', deviceMemory })
+    const { microbatch } = BUDGET_SHAPE
+    const layerwise = new Trainer(model, BUDGET_SHAPE, { schedule: 'l2l-p', microbatch, stash: 'host', deviceMemory })
     for (let turn = 0; turn < TURNS; turn++) {
-      // As much work for both.
-      for (let part = 0; part < IN_BUDGET.batch / small; part++) baseline.step()
-      relayed.step()
+      // The same number of samples for both.
+      for (let part = 0; part < BUDGET_SHAPE.batch / small; part++) baseline.step()
+      layerwise.step()
     }
     const details = {
       backend,
       layers: LAYERS,
-      ...IN_BUDGET,
+      ...BUDGET_SHAPE,
       deviceMemory,
       baselineBatch: small,
-      baseline: baseline.inputsASecond,
-      relayed: relayed.inputsASecond
+      baseline: baseline.inputsPerSecond,
+      layerwise: layerwise.inputsPerSecond
     }
     baseline.finish()
-    relayed.finish()
+    layerwise.finish()
     yield {
-      name: `one budget, training: inputs a second, l2l-p over baseline with batch ${small}`,
-      value: details.relayed / details.baseline,
+      name: `one budget, training: inputs per second, l2l-p relative to baseline with batch ${small}`,
+      value: details.layerwise / details.baseline,
       unit: 'times',
       target: { least: 1.4 },
       details
@@ -168,7 +171,7 @@ class Trainer {
   readonly #engine: L2LEngine
   readonly #shape: Shape
 
-  constructor(model: Model, shape: Shape, way: ExecutorOptions) {
+  constructor(model: Model, shape: Shape, options: ExecutorOptions) {
     this.#shape = shape
     this.#engine = new L2LEngine({
       model,
@@ -176,7 +179,7 @@ class Trainer {
       averaging: { name: 'tail' },
       batch: shape.batch,
       predictWith: 'current',
-      ...way
+      ...options
     })
   }
 
@@ -192,7 +195,7 @@ class Trainer {
     return this.#engine.report().devicePeakBytes
   }
 
-  get inputsASecond(): number {
+  get inputsPerSecond(): number {
     return (1000 * this.#shape.batch) / this.#leastMs
   }
 

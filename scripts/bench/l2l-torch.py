@@ -1,4 +1,4 @@
-"""The benchmark's transformer in PyTorch, with gradient checkpointing: for each line on stdin one step, its CPU ms on stdout."""
+"""The benchmark's transformer in PyTorch with gradient checkpointing: runs one step per line on stdin and prints its CPU ms."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-/** PyTorch's step of the same transformer, in a process of its own that takes one step whenever it is asked. */
+/** Runs steps of the same transformer in PyTorch, in a separate process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -15,17 +15,17 @@ export interface TorchShape {
 }
 
 export interface Torch {
-  /** Takes a step. @returns its processor time, ms */
+  /** Runs a step. @returns its CPU time in milliseconds */
   stepCpuMs(): Promise<number>
   stop(): void
 }
 
 const SCRIPT = fileURLToPath(new URL('../../../scripts/bench/l2l-torch.py', import.meta.url))
 
-/** @returns undefined where Python or PyTorch is missing */
+/** @returns undefined if Python or PyTorch is not installed */
 export async function startTorch(shape: TorchShape): Promise<Torch | undefined> {
   const python = spawn(process.env.ADMB_PYTHON ?? 'python3', [SCRIPT, JSON.stringify(shape)], {
-    // Threads that wait must not count as work.
+    // Spinning threads would count as CPU time.
     env: { ...process.env, OMP_WAIT_POLICY: 'passive' },
     stdio: ['pipe', 'pipe', 'ignore']
   })

@@ -1,4 +1,4 @@
-/** The other processes of the workers' benchmark: steps of a small transformer on so many devices, and nothing else. */
+/** Child process of the workers' benchmark: runs steps of a small transformer on a given number of devices. */
 import { openDevice } from '../../src/device/index.js'
 import { networkModel } from '../../src/l2l/execution.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
@@ -8,7 +8,7 @@ import { Random } from '../../src/streams/index.js'
 
 export interface Steps {
   readonly backend: string
-  /** Milliseconds of each step: on the clock, and of all processors. */
+  /** Milliseconds of each step: wall time and total CPU time. */
   readonly walls: readonly number[]
   readonly cpus: readonly number[]
 }
@@ -16,7 +16,7 @@ export interface Steps {
 const VOCABULARY = 64
 const LENGTH = 64
 const BATCH = 32
-/** Steps in which engines of JavaScript still compile: each thread has one of its own. */
+/** Steps in which the JavaScript engines still compile; each thread has its own. */
 const WARM_UP = 10
 const STEPS = 25
 
@@ -36,7 +36,7 @@ const engine = new L2LEngine({
   schedule: 'l2l',
   workers: Number(process.argv[2])
 })
-await engine.share(network, 'auto')
+await engine.startWorkers(network, 'auto')
 const examples = tokens()
 const [walls, cpus]: number[][] = [[], []]
 for (let step = -WARM_UP; step < STEPS; step++) {

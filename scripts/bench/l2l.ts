@@ -1,11 +1,12 @@
 /**
- * The relay's schedules over the same transformer: memory by depth, time a step, what the param-server's threads leave exposed,
- * and speed beside others. Ratios are of processor time, the least of some steps taken in turns: others use the machine as
- * well.
+ * The executor's schedules on the same transformer: memory by depth, time per step, time spent waiting for the
+ * param-server, and speed compared with other implementations. Ratios are of CPU time, the minimum over interleaved
+ * steps, because the machine may be shared.
  */
 import { openDevice } from '../../src/device/index.js'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
-import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { Executor } from '../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import { BlockStore } from '../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
 import { zeros } from '../../src/learner/index.js'
@@ -17,12 +18,12 @@ import type { Row } from './row.js'
 
 const TURNS = 8
 
-/** Small, so that 64 layers take seconds. */
+/** Small, so that 64 layers take only seconds. */
 const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
 export const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
 const DEPTHS = [4, 8, 16, 32, 64]
 
-type Way = ExecutorOptions & { readonly schedule: NonNullable<ExecutorOptions['schedule']> }
+type Variant = ExecutorOptions & { readonly schedule: NonNullable<ExecutorOptions['schedule']> }
 
 export async function* bench(): AsyncGenerator<Row> {
   const { name: backend } = await openDevice('auto')
@@ -41,9 +42,9 @@ interface Step {
   readonly gradient: readonly Float32Array[]
 }
 
-/** One minibatch forward and back; the optimizer is not in it. */
-export function step(model: Model, shape: Shape, way: Way): Step {
-  const executor = new Executor(model, way)
+/** One minibatch forward and backward, without the optimizer. */
+export function step(model: Model, shape: Shape, variant: Variant): Step {
+  const executor = new Executor(model, variant)
   const parameters = initialBlocks(model, 1)
   const gradient = zeros(layoutOf(model))
   const batch = new DenseRows(model)
@@ -71,7 +72,7 @@ export function step(model: Model, shape: Shape, way: Way): Step {
   }
 }
 
-export function ways({ microbatch }: Shape): Way[] {
+export function variants({ microbatch }: Shape): Variant[] {
   return [
     { schedule: 'baseline' },
     { schedule: 'baseline-ag', microbatch },
@@ -81,17 +82,17 @@ export function ways({ microbatch }: Shape): Way[] {
   ]
 }
 
-export function nameOf({ schedule, stash }: Way): string {
+export function nameOf({ schedule, stash }: Variant): string {
   return stash === undefined ? schedule : `${schedule}, stash on the ${stash}`
 }
 
-function details(backend: string, layers: number, shape: Shape, way: Way, measured: Step, reference: Step) {
+function details(backend: string, layers: number, shape: Shape, variant: Variant, measured: Step, reference: Step) {
   return {
-    schedule: nameOf(way),
+    schedule: nameOf(variant),
     backend,
     layers,
     batch: shape.batch,
-    microbatch: way.microbatch ?? shape.batch,
+    microbatch: variant.microbatch ?? shape.batch,
     deviceBytesPeak: measured.deviceBytes,
     hostBytesPeak: measured.hostBytes,
     stepMs: measured.ms,
@@ -100,7 +101,7 @@ function details(backend: string, layers: number, shape: Shape, way: Way, measur
   }
 }
 
-/** The largest difference, as a share of the largest gradient. */
+/** The largest difference, relative to the largest gradient. */
 function difference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
   let most = 0
   let largest = 0
@@ -118,11 +119,11 @@ export function* memory(backend: string, depths: readonly number[] = DEPTHS): Ge
   for (const layers of depths) {
     const model = gpt(layers, MEMORY)
     const reference = step(model, MEMORY, { schedule: 'baseline-ag', microbatch: MEMORY.microbatch })
-    for (const way of ways(MEMORY)) {
-      const measured = step(model, MEMORY, way)
-      const name = nameOf(way)
+    for (const variant of variants(MEMORY)) {
+      const measured = step(model, MEMORY, variant)
+      const name = nameOf(variant)
       peaks.set(name, [...(peaks.get(name) ?? []), measured.deviceBytes])
-      const row = details(backend, layers, MEMORY, way, measured, reference)
+      const row = details(backend, layers, MEMORY, variant, measured, reference)
       yield {
         name: `memory, ${layers} layers: ${name}`,
         value: measured.deviceBytes / 2 ** 20,
@@ -140,28 +141,28 @@ export function* memory(backend: string, depths: readonly number[] = DEPTHS): Ge
     target: { most: 1 }
   }
   const stashed = peaks.get('l2l') as number[]
-  // Attention and MLP are layers of their own: two outputs a transformer layer.
+  // Attention and MLP are separate layers: two outputs per transformer layer.
   const stash = MEMORY.batch * 2 * MEMORY.length * MEMORY.width * 4
   const slope = (stashed[stashed.length - 1] - stashed[0]) / (depths[depths.length - 1] - depths[0])
   const off = 100 * Math.abs(slope / stash - 1)
-  yield { name: 'l2l: growth a layer against mb·A', value: off, unit: '% off', target: { most: 5 } }
+  yield { name: 'l2l: growth per layer compared with mb·A', value: off, unit: '% off', target: { most: 5 } }
 }
 
 function* time(backend: string): Generator<Row> {
   const layers = 4
   const model = gpt(layers, TIME)
-  const best = new Map<Way, Step>()
-  const all = ways(TIME)
+  const best = new Map<Variant, Step>()
+  const all = variants(TIME)
   for (let turn = 0; turn < TURNS; turn++) {
-    for (const way of all) {
-      const measured = step(model, TIME, way)
-      if (measured.cpuMs < (best.get(way)?.cpuMs ?? Number.POSITIVE_INFINITY)) best.set(way, measured)
+    for (const variant of all) {
+      const measured = step(model, TIME, variant)
+      if (measured.cpuMs < (best.get(variant)?.cpuMs ?? Number.POSITIVE_INFINITY)) best.set(variant, measured)
     }
   }
-  const of = (way: Way) => best.get(way) as Step
-  for (const way of all) {
-    const row = details(backend, layers, TIME, way, of(way), of(all[1]))
-    yield { name: `time, ${layers} layers: ${nameOf(way)}`, value: of(way).ms, unit: 'ms', details: row }
+  const of = (variant: Variant) => best.get(variant) as Step
+  for (const variant of all) {
+    const row = details(backend, layers, TIME, variant, of(variant), of(all[1]))
+    yield { name: `time, ${layers} layers: ${nameOf(variant)}`, value: of(variant).ms, unit: 'ms', details: row }
   }
   const ratio = of(all[3]).cpuMs / Math.min(of(all[0]).cpuMs, of(all[1]).cpuMs)
   yield { name: 'l2l-p over the faster baseline', value: ratio, unit: 'times', target: { most: 1.35 } }
@@ -169,7 +170,7 @@ function* time(backend: string): Generator<Row> {
   yield { name: 'l2l-p: stash on the host over stash on the device', value: host, unit: 'times' }
 }
 
-/** Adam in training: what of it the relay waits for. */
+/** Training with Adam: the time that the executor waits for the param-server. */
 export function* exposed(backend: string): Generator<Row> {
   for (const [schedule, serverThreads] of [
     ['l2l', 0],
@@ -190,7 +191,7 @@ export function* exposed(backend: string): Generator<Row> {
       const { steps: made, stepMs, exposedMs } = engine.report()
       return { stepMs: stepMs * (made - 1), exposedMs: exposedMs * (made - 1) }
     }
-    // The server's thread compiles in its first steps.
+    // The server thread is compiled in the first steps.
     const before = total(2 * TURNS)
     const after = total(3 * TURNS)
     const mean = (which: keyof typeof after) => (after[which] - before[which]) / (3 * TURNS)
@@ -205,13 +206,15 @@ export function* exposed(backend: string): Generator<Row> {
   }
 }
 
-/** What brain floats leave of the stash, on the device and on the host. */
+/** Memory of a bfloat16 stash relative to float32, on the device and on the host. */
 export function* precision(backend: string): Generator<Row> {
   const model = gpt(16, MEMORY)
   const { microbatch } = MEMORY
   for (const stash of ['device', 'host'] as const) {
-    const way = { schedule: 'l2l-p', microbatch, stash } as const
-    const [wide, narrow] = (['float32', 'bf16'] as const).map(precision => step(model, MEMORY, { ...way, precision }))
+    const variant = { schedule: 'l2l-p', microbatch, stash } as const
+    const [wide, narrow] = (['float32', 'bf16'] as const).map(precision =>
+      step(model, MEMORY, { ...variant, precision })
+    )
     const details = {
       backend,
       deviceBytes: [wide.deviceBytes, narrow.deviceBytes],

@@ -1,6 +1,6 @@
 /** All parts of a report, in their order. Those that need a device are skipped where none was opened. */
 import { fileURLToPath } from 'node:url'
-import type { ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import type { Row } from '../bench/row.js'
 import { BERT_WAYS, type Plans } from './bert.js'
 import { shapeOf } from './bert-model.js'

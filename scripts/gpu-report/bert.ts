@@ -1,8 +1,9 @@
 /** Steps of a model shaped like BERT-large under one schedule, or as the planner chooses. */
 import { openedDevice } from '../../src/device/index.js'
-import { Executor, type ExecutorOptions } from '../../src/l2l/executor/executor.js'
+import { Executor } from '../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import { BlockStore } from '../../src/l2l/parameter-store.js'
-import { planFor } from '../../src/l2l/planning/planned.js'
+import { planFor } from '../../src/l2l/planning/planner.js'
 import { profileModel } from '../../src/l2l/planning/profile.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
 import { zeros } from '../../src/learner/index.js'
@@ -52,28 +53,28 @@ export function* bert(size: Size, way: BertWay, plan: Plans, limitMs: number): G
   const end = performance.now() + STEP_SHARE * limitMs
   const shape = shapeOf(size)
   const model = bertModel(shape)
-  const host = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))
+  const store = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))
   const batch = randomBatch(model, shape)
   const options = optionsOf(way, plan)
-  const relay = new Executor(model, options)
+  const executor = new Executor(model, options)
   const counts = countCalls()
-  const before = relay.meter.bytes
-  relay.meter.resetPeak()
+  const before = executor.meter.bytes
+  executor.meter.resetPeak()
   const steps: number[] = []
   for (let step = 0; step <= MOST_STEPS && (step < 2 || performance.now() < end); step++) {
     const start = performance.now()
-    const { loss } = relay.train(host, batch)
+    const { loss } = executor.train(store, batch)
     steps.push(performance.now() - start)
     yield stepRow(`${way}: forward and backward`, shape.batch, steps, {
       microbatch: options.microbatch ?? shape.batch,
-      peakDeviceBytes: relay.meter.peakBytes - before,
+      peakDeviceBytes: executor.meter.peakBytes - before,
       takenDeviceBytes: openedDevice().peakBytes(),
-      stashHostBytes: relay.stashPeakBytes,
+      stashHostBytes: executor.stashPeakBytes,
       loss: loss / shape.batch,
       ...perStep(counts())
     })
   }
-  relay.close()
+  executor.close()
 }
 
 /** The same with Adam, which runs on the host in threads of the param-server. */

@@ -11,8 +11,7 @@ async function open(asked: DeviceName | 'auto') {
   for (const name of GPUS) {
     try {
       const device = await openDevice(name)
-      if (!device.detail.endsWith('computes on the processor'))
-        return { ...device, why: [...reasons, device.why].join('; ') }
+      if (!device.detail.endsWith('(software)')) return { ...device, reason: [...reasons, device.reason].join('; ') }
       reasons.push(`${name}: ${device.detail}`)
     } catch (error) {
       reasons.push((error as Error).message)
@@ -22,7 +21,7 @@ async function open(asked: DeviceName | 'auto') {
 }
 
 try {
-  const { name, detail, why } = await open(process.argv[2] as DeviceName | 'auto')
+  const { name, detail, reason: why } = await open(process.argv[2] as DeviceName | 'auto')
   process.stdout.write(`${JSON.stringify({ name, detail, why })}\n`)
   process.exit(0)
 } catch (error) {

@@ -2,7 +2,7 @@
  * The figures of `bench -- l2l` that mean something on a GPU: bytes on the device by depth, and time by the clock, as the
  * processor waits while the GPU computes.
  */
-import { exposed, memory, nameOf, precision, step, TIME, ways } from '../bench/l2l.js'
+import { exposed, memory, nameOf, precision, step, TIME, variants } from '../bench/l2l.js'
 import { gpt, type Shape } from '../bench/l2l-model.js'
 import { median, type Row } from '../bench/row.js'
 import type { Size } from './options.js'
@@ -23,17 +23,17 @@ export function* schedules(size: Size, backend: string): Generator<Row> {
 
 function* time(backend: string, shape: Shape, layers: number, turns: number): Generator<Row> {
   const model = gpt(layers, shape)
-  const all = ways(shape)
-  const taken = new Map(all.map(way => [way, [] as number[]]))
+  const all = variants(shape)
+  const taken = new Map(all.map(variant => [variant, [] as number[]]))
   for (let turn = 0; turn <= turns; turn++) {
-    for (const way of all) {
-      const { ms } = step(model, shape, way)
+    for (const variant of all) {
+      const { ms } = step(model, shape, variant)
       // The first turn compiles.
-      if (turn > 0) taken.get(way)?.push(ms)
+      if (turn > 0) taken.get(variant)?.push(ms)
     }
   }
-  for (const [way, ms] of taken) {
-    const details = { backend, layers, microbatch: way.microbatch ?? shape.batch, least: Math.min(...ms) }
-    yield { name: `time, ${layers} layers: ${nameOf(way)}`, value: median(ms), unit: 'ms', details }
+  for (const [variant, ms] of taken) {
+    const details = { backend, layers, microbatch: variant.microbatch ?? shape.batch, least: Math.min(...ms) }
+    yield { name: `time, ${layers} layers: ${nameOf(variant)}`, value: median(ms), unit: 'ms', details }
   }
 }

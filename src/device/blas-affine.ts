@@ -1,27 +1,27 @@
 /**
- * What a fully connected layer needs, each by one call on the wasm backend: x·W + b over the last axis of x, and the gradients. The
- * bias is where the product is added to, so it takes no pass of its own. Registered under names of their own, like those of
- * attention.
+ * Fused kernels of fully connected layers on the wasm backend, each one BLAS call: x·W + b over the last axis of x, and
+ * its gradients. The product accumulates onto the bias, so the bias takes no separate pass. The kernels have custom
+ * names.
  *
  * Shapes: x […, k], kernel W [k, n], bias b [n], y and dy […, n].
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Blas } from './blas.js'
-import { addressesOf, type WasmBackend } from './wasm-tensors.js'
+import { addressesOf, type WasmBackend } from './wasm-memory.js'
 
 export const AFFINE_KERNELS = ['Affine', 'AffineBack', 'AffineGradients'] as const
 export type AffineKernel = (typeof AFFINE_KERNELS)[number]
 
-/** Functions on the heap that products are not made of. */
+/** Row functions on the wasm heap. */
 export interface RowFunctions {
-  /** Makes each of so many rows of x a copy of y. */
+  /** Copies y to each row of x. */
   fillRows(x: number, y: number, rows: number, width: number): void
   /** Adds all rows of x to y. */
   sumRows(x: number, y: number, rows: number, width: number): void
 }
 
-/** @param blas undefined for no such kernels */
-export function useAffineKernels(blas: Blas | undefined, functions: RowFunctions): void {
+/** @param blas undefined to unregister the kernels */
+export function registerAffineKernels(blas: Blas | undefined, functions: RowFunctions): void {
   for (const kernelName of AFFINE_KERNELS) {
     if (tf.getKernel(kernelName, 'wasm') !== undefined) tf.unregisterKernel(kernelName, 'wasm')
     if (blas === undefined) continue
@@ -34,7 +34,7 @@ export function useAffineKernels(blas: Blas | undefined, functions: RowFunctions
 
 type Tensors = Readonly<Record<string, tf.TensorInfo>>
 type Compute = (
-  given: Tensors,
+  inputs: Tensors,
   backend: WasmBackend,
   blas: Blas,
   functions: RowFunctions
@@ -46,10 +46,10 @@ const kernels: Readonly<Record<AffineKernel, Compute>> = {
     const [k, n] = kernel.shape
     const m = rowsOf(x)
     const y = backend.makeOutput([...x.shape.slice(0, -1), n], 'float32')
-    const [from, by, to] = addressesOf(blas, backend, [x, kernel, y])
+    const [left, right, output] = addressesOf(blas, backend, [x, kernel, y])
     fillRows(offset(backend, y), offset(backend, bias), m, n)
     const form = { transposeA: false, transposeB: false, m, n, k, scale: 1, isSum: true }
-    blas.multiply(form, { at: from, stride: k }, { at: by, stride: n }, { at: to, stride: n })
+    blas.multiply(form, { address: left, stride: k }, { address: right, stride: n }, { address: output, stride: n })
     return y
   },
 
@@ -57,23 +57,23 @@ const kernels: Readonly<Record<AffineKernel, Compute>> = {
   AffineBack({ dy, kernel }, backend, blas) {
     const [n, k] = kernel.shape
     const dx = backend.makeOutput([...dy.shape.slice(0, -1), n], 'float32')
-    const [from, by, to] = addressesOf(blas, backend, [dy, kernel, dx])
+    const [left, right, output] = addressesOf(blas, backend, [dy, kernel, dx])
     const form = { transposeA: false, transposeB: true, m: rowsOf(dy), n, k, scale: 1 }
-    blas.multiply(form, { at: from, stride: k }, { at: by, stride: k }, { at: to, stride: n })
+    blas.multiply(form, { address: left, stride: k }, { address: right, stride: k }, { address: output, stride: n })
     return dx
   },
 
-  /** xᵀ·dy and Σ dy, summed over all axes but the last */
+  /** xᵀ·dy and Σ dy, over all axes but the last */
   AffineGradients({ x, dy }, backend, blas, { sumRows }) {
     const [m, n] = [x, dy].map(({ shape }) => shape[shape.length - 1])
     const k = rowsOf(x)
-    const made = [backend.makeOutput([m, n], 'float32'), backend.makeOutput([n], 'float32')]
-    const [from, by, to] = addressesOf(blas, backend, [x, dy, made[0]])
+    const gradients = [backend.makeOutput([m, n], 'float32'), backend.makeOutput([n], 'float32')]
+    const [left, right, output] = addressesOf(blas, backend, [x, dy, gradients[0]])
     const form = { transposeA: true, transposeB: false, m, n, k, scale: 1 }
-    blas.multiply(form, { at: from, stride: m }, { at: by, stride: n }, { at: to, stride: n })
-    clear(backend, made[1])
-    sumRows(offset(backend, dy), offset(backend, made[1]), k, n)
-    return made
+    blas.multiply(form, { address: left, stride: m }, { address: right, stride: n }, { address: output, stride: n })
+    clear(backend, gradients[1])
+    sumRows(offset(backend, dy), offset(backend, gradients[1]), k, n)
+    return gradients
   }
 }
 

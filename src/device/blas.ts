@@ -1,49 +1,49 @@
 /**
- * The machine's own matrix product: `cblas_sgemm` of a BLAS library that is installed, called through the optional package
- * koffi. Which one and with how many threads is part of what `admb doctor` tells.
+ * Matrix products by `cblas_sgemm` of an installed BLAS library, called through the optional package koffi. `admb
+ * doctor` reports the library.
  */
-import { DeviceError } from './errors.js'
+import { DeviceError } from './types.js'
 
 export interface BlasOptions {
-  /** A library's name or path; `none` for no BLAS. Default: the first known one that is found. */
+  /** Name or path of the library, or `none`. @default the first known library that is found */
   readonly library?: string
-  /** Threads a product may use. Default 1: several device workers share the cores. */
+  /** Threads of a product; 1 suits several device workers on the same cores. @default 1 */
   readonly threads?: number
 }
 
-/** What is multiplied how: whether factors are transposed first, and the product's sizes. */
-export interface Form {
+/** The form of a product: transposition of the factors, sizes and scale, as in GEMM. */
+export interface ProductForm {
   readonly transposeA: boolean
   readonly transposeB: boolean
   readonly m: number
   readonly n: number
   readonly k: number
   readonly scale: number
-  /** Whether the product is added to what is there. Default: it takes its place. */
-  readonly isSum?: boolean
+  /** Whether the product is added to the output instead of replacing it. @default false */
+  readonly accumulate?: boolean
 }
 
-/** A row-major float32 matrix in memory, perhaps a part of a larger one. */
+/** A row-major float32 matrix in memory, possibly a view of a larger one. */
 export interface Matrix {
   /** Address of the first element. */
-  readonly at: number
+  readonly address: number
   /** Elements from one row to the next. */
   readonly stride: number
 }
 
 export interface Blas {
-  /** What it calls itself, for people. */
+  /** Library and version, for messages. */
   readonly description: string
-  /** C = scale·op(A)·op(B), or C + that, where op(A) is m×k and op(B) k×n, both in the product's own form. */
-  multiply(form: Form, a: Matrix, b: Matrix, c: Matrix): void
-  /** Address of an array's first element; it holds until the memory below grows. */
+  /** C = scale·op(A)·op(B), or C += scale·op(A)·op(B), where op(A) is m×k and op(B) is k×n. */
+  multiply(form: ProductForm, a: Matrix, b: Matrix, c: Matrix): void
+  /** Address of an array's first element, valid until its memory grows. */
   address(of: ArrayBufferView): number
 }
 
 type Koffi = typeof import('koffi')['default']
 type Library = ReturnType<Koffi['load']>
 
-/** Tried in this order. Those with 64-bit sizes, and the slow reference implementation, are left out. */
+/** In the order in which they are tried, without libraries with 64-bit sizes and the slow reference implementation. */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   linux: ['libopenblas.so.0', 'libopenblas.so', 'libmkl_rt.so.2', 'libmkl_rt.so', 'libblis.so.4', 'libblis.so'],
   darwin: [
@@ -59,8 +59,8 @@ const NO_TRANSPOSE = 111
 const TRANSPOSE = 112
 
 /**
- * @returns undefined where there is none, or none is wanted
- * @throws DeviceError if a library that was named cannot be used
+ * @returns undefined if no library is found, or `library` is `none`
+ * @throws DeviceError if the given library cannot be used
  */
 export async function loadBlas({ library, threads = 1 }: BlasOptions): Promise<Blas | undefined> {
   if (library === 'none') return undefined
@@ -69,13 +69,13 @@ export async function loadBlas({ library, threads = 1 }: BlasOptions): Promise<B
     koffi = (await import('koffi')).default
   } catch (error) {
     if (library === undefined) return undefined
-    throw new DeviceError(`BLAS ${library} needs the package koffi: run npm ci again (${firstLine(error)})`)
+    throw new DeviceError(`BLAS ${library} requires the package koffi; run npm ci again (${firstLine(error)})`)
   }
   for (const name of library === undefined ? (LIBRARIES[process.platform] ?? []) : [library]) {
     try {
       return checked(bind(koffi, koffi.load(name), name, threads))
     } catch (error) {
-      if (library !== undefined) throw new DeviceError(`BLAS ${library} cannot be used: ${firstLine(error)}`)
+      if (library !== undefined) throw new DeviceError(`cannot use BLAS ${library}: ${firstLine(error)}`)
     }
   }
   return undefined
@@ -91,33 +91,59 @@ function bind(koffi: Koffi, library: Library, name: string, threads: number): Bl
   limitThreads(library, threads)
   return {
     description: describe(library, name),
-    multiply({ transposeA, transposeB, m, n, k, scale, isSum }, a, b, c) {
-      const share = isSum ? 1 : 0
-      // Products with one row or column are vectors, for which the general way is several times slower.
+    multiply({ transposeA, transposeB, m, n, k, scale, accumulate }, a, b, c) {
+      const beta = accumulate ? 1 : 0
+      // For products with one row or column, gemm is several times slower than gemv.
       if (n === 1) {
         const [transpose, rows, columns] = transposeA ? [TRANSPOSE, k, m] : [NO_TRANSPOSE, m, k]
         const step = transposeB ? 1 : b.stride
-        return gemv(ROW_MAJOR, transpose, rows, columns, scale, a.at, a.stride, b.at, step, share, c.at, c.stride)
+        return gemv(
+          ROW_MAJOR,
+          transpose,
+          rows,
+          columns,
+          scale,
+          a.address,
+          a.stride,
+          b.address,
+          step,
+          beta,
+          c.address,
+          c.stride
+        )
       }
       if (m === 1) {
         const [transpose, rows, columns] = transposeB ? [NO_TRANSPOSE, n, k] : [TRANSPOSE, k, n]
         const step = transposeA ? a.stride : 1
-        return gemv(ROW_MAJOR, transpose, rows, columns, scale, b.at, b.stride, a.at, step, share, c.at, 1)
+        return gemv(
+          ROW_MAJOR,
+          transpose,
+          rows,
+          columns,
+          scale,
+          b.address,
+          b.stride,
+          a.address,
+          step,
+          beta,
+          c.address,
+          1
+        )
       }
       const left = transposeA ? TRANSPOSE : NO_TRANSPOSE
       const right = transposeB ? TRANSPOSE : NO_TRANSPOSE
-      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.at, a.stride, b.at, b.stride, share, c.at, c.stride)
+      gemm(ROW_MAJOR, left, right, m, n, k, scale, a.address, a.stride, b.address, b.stride, beta, c.address, c.stride)
     },
     address: of => Number(koffi.address(of))
   }
 }
 
-/** MKL's number for no threads, and for those of GCC's OpenMP. */
+/** MKL threading layers: none, and GCC's OpenMP. */
 const MKL_LAYER = { sequential: 1, gnu: 3 }
 
-/** Each family has a function of its own for it; Accelerate decides for itself. */
+/** Each library has its own function. Accelerate cannot be limited. */
 function limitThreads(library: Library, threads: number): void {
-  // By itself MKL takes Intel's OpenMP, and ends the process where that is not installed.
+  // MKL defaults to Intel's OpenMP, and exits the process if it is not installed.
   optional(library, 'int MKL_Set_Threading_Layer(int layer)')?.(threads === 1 ? MKL_LAYER.sequential : MKL_LAYER.gnu)
   for (const signature of [
     'void openblas_set_num_threads(int threads)',
@@ -136,7 +162,7 @@ function describe(library: Library, name: string): string {
   return core === undefined ? version : `${version} for ${core}`
 }
 
-function optional(library: Library, signature: string): ((...given: unknown[]) => unknown) | undefined {
+function optional(library: Library, signature: string): ((...args: unknown[]) => unknown) | undefined {
   try {
     return library.func(signature)
   } catch {
@@ -144,15 +170,15 @@ function optional(library: Library, signature: string): ((...given: unknown[]) =
   }
 }
 
-/** @throws Error if it does not multiply: sizes may be of another width than expected */
+/** @throws Error if a test product is wrong, for example because the library uses 64-bit sizes */
 function checked(blas: Blas): Blas {
   const a = Float32Array.of(1, 2, 3, 4, 5, 6)
   const b = Float32Array.of(1, 0, 2, 0, 1, 3)
   const c = new Float32Array(4)
   const form = { transposeA: false, transposeB: true, m: 2, n: 2, k: 3, scale: 2 }
-  const matrix = (of: Float32Array, stride: number) => ({ at: blas.address(of), stride })
+  const matrix = (of: Float32Array, stride: number) => ({ address: blas.address(of), stride })
   blas.multiply(form, matrix(a, 3), matrix(b, 3), matrix(c, 2))
-  if (c.join() !== '14,22,32,46') throw new Error('its cblas_sgemm gives wrong products')
+  if (c.join() !== '14,22,32,46') throw new Error('cblas_sgemm returns wrong products')
   return blas
 }
 

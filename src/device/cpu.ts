@@ -1,14 +1,13 @@
-/** TensorFlow.js in plain JavaScript: works everywhere, slowly. */
+/** TensorFlow.js in plain JavaScript: works everywhere, but slowly. */
 import * as tf from '@tensorflow/tfjs-core'
-import { processPeak } from './process-peak.js'
-import { quietly } from './quiet.js'
+import { processPeak, withoutWarnings } from './backend-utils.js'
 import type { Backend } from './types.js'
 
 export async function openCpu(): Promise<Backend> {
-  // The package tfjs-node brings one of its own.
+  // The package tfjs-node registers its own cpu backend.
   if (tf.findBackendFactory('cpu') === null) await import('@tensorflow/tfjs-backend-cpu')
-  if (!(await tf.setBackend('cpu'))) throw new Error('it does not start')
-  // At the first tensor it advises another backend.
-  quietly(() => tf.scalar(0).dispose())
+  if (!(await tf.setBackend('cpu'))) throw new Error('the backend does not start')
+  // The first tensor logs a recommendation of another backend.
+  withoutWarnings(() => tf.scalar(0).dispose())
   return { detail: 'in plain JavaScript', hasFastProducts: true, sharesHostMemory: true, peakBytes: processPeak() }
 }

@@ -1,9 +1,8 @@
-/** Where layers are executed: choosing a device and measuring it. */
+/** Devices that execute layers: the public interface of the module. */
 export type { AffineKernel } from './blas-affine.js'
 export type { HeadKernel } from './blas-heads.js'
-export { BackendError, DeviceError } from './errors.js'
 export { installTensorflow } from './install-tensorflow.js'
 export { openDevice, openedDevice } from './open.js'
-export { packageFolder } from './optional.js'
-export { DEVICE_NAMES, type Device, type DeviceName } from './types.js'
+export { packageFolder } from './optional-packages.js'
+export { BackendError, DEVICE_NAMES, type Device, DeviceError, type DeviceName } from './types.js'
 export type { WasmKernel } from './wasm-kernels.js'

@@ -1,19 +1,20 @@
 /**
- * Installs TensorFlow's kernels for the device `tensorflow`. The package tfjs-node downloads its native library from a host that
- * a closed network does not reach; then the library is taken out of the wheel that pip gets, and the package's binding is
- * compiled against it. Everything is made in a folder beside the final one, tried there, and moved when it works.
+ * Installs TensorFlow's kernels for the device `tensorflow`. The package tfjs-node downloads its native library from a
+ * host that may be unreachable; in that case the library is extracted from pip's wheel, and the package's binding is
+ * compiled against it. The installation is built and tested in a staging folder, and moved to its final place on
+ * success.
  */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { runCommand } from './command.js'
-import { DeviceError } from './errors.js'
-import { packageFolder } from './optional.js'
+import { packageFolder } from './optional-packages.js'
 import type { TensorflowPackage } from './tensorflow.js'
+import { DeviceError } from './types.js'
 
 export interface InstallOptions {
-  /** `gpu` wants CUDA on the machine. Default `cpu`. */
+  /** `gpu` requires CUDA. @default 'cpu' */
   readonly kind?: 'cpu' | 'gpu'
-  /** Is told each step. */
+  /** Called with a line for each step. */
   readonly log: (line: string) => void
 }
 
@@ -26,39 +27,44 @@ const KINDS = {
 const MINUTE = 60_000
 
 /**
- * Takes minutes, and about 1.3 GB of disk.
- * @returns the folder in which the device is found from now on
+ * Takes minutes, and about 1.3 GB of disk space.
+ * @returns the folder of the installation
  * @throws DeviceError naming the step that failed
  */
 export async function installTensorflow({ kind = 'cpu', log }: InstallOptions): Promise<string> {
   const { name, wheel } = KINDS[kind]
   const folder = packageFolder('tensorflow')
-  const making = `${folder}.making`
-  await rm(making, { recursive: true, force: true })
-  await mkdir(making, { recursive: true })
+  const staging = `${folder}.making`
+  await rm(staging, { recursive: true, force: true })
+  await mkdir(staging, { recursive: true })
   try {
     log(`npm: ${name} ${VERSION}`)
-    await writeFile(join(making, 'package.json'), '{ "private": true }\n')
+    await writeFile(join(staging, 'package.json'), '{ "private": true }\n')
     const packages = [`${name}@${VERSION}`, 'node-api-headers@1']
     await runCommand('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], {
-      cwd: making,
+      cwd: staging,
       limitMs: 10 * MINUTE
     })
-    if (!(await ownInstaller(making, name, kind, log))) await build(making, name, wheel, log)
-    log('a gradient, to see that it works')
-    await tryGradient(making, name)
+    if (!(await runPackageInstaller(staging, name, kind, log))) await buildFromWheel(staging, name, wheel, log)
+    log('test: a gradient')
+    await checkGradient(staging, name)
     await rm(folder, { recursive: true, force: true })
-    await rename(making, folder)
+    await rename(staging, folder)
     return folder
   } catch (error) {
-    await rm(making, { recursive: true, force: true })
+    await rm(staging, { recursive: true, force: true })
     throw error
   }
 }
 
-/** What the package would have done at its installation. @returns whether it worked */
-async function ownInstaller(home: string, name: string, kind: string, log: InstallOptions['log']): Promise<boolean> {
-  log('the package’s own installer')
+/** Runs the package's install script. @returns whether it succeeded */
+async function runPackageInstaller(
+  home: string,
+  name: string,
+  kind: string,
+  log: InstallOptions['log']
+): Promise<boolean> {
+  log('install script of the package')
   const path = [join(home, 'node_modules', '.bin'), process.env.PATH].join(delimiter)
   const cwd = join(home, 'node_modules', name)
   try {
@@ -67,18 +73,20 @@ async function ownInstaller(home: string, name: string, kind: string, log: Insta
       env: { PATH: path },
       limitMs: 5 * MINUTE
     })
-    await tryGradient(home, name)
+    await checkGradient(home, name)
     return true
   } catch (error) {
-    log(`  it does not get along here: ${(error as Error).message}`)
+    log(`  failed: ${(error as Error).message}`)
     return false
   }
 }
 
-/** Library and headers from pip's wheel, the binding by the C++ compiler. */
-async function build(home: string, name: string, wheel: string, log: InstallOptions['log']): Promise<void> {
+/** Extracts library and headers from pip's wheel and compiles the binding. */
+async function buildFromWheel(home: string, name: string, wheel: string, log: InstallOptions['log']): Promise<void> {
   if (process.platform !== 'linux') {
-    throw new DeviceError(`${name} can be built from pip's wheel on Linux only: let its own installer reach its host`)
+    throw new DeviceError(
+      `${name} can be built from pip's wheel on Linux only; allow its install script to download the library`
+    )
   }
   const cwd = join(home, 'node_modules', name)
   const deps = join(cwd, 'deps')
@@ -112,7 +120,7 @@ async function build(home: string, name: string, wheel: string, log: InstallOpti
   )
 }
 
-/** Arguments: the wheel, the folder. Takes libraries and those headers that the binding includes. */
+/** Arguments: wheel, target folder. Extracts the libraries and the headers that the binding includes. */
 const UNPACK = `
 import os, shutil, sys, zipfile
 wheel, folder = sys.argv[1:]
@@ -131,16 +139,16 @@ with zipfile.ZipFile(wheel) as archive:
             shutil.copyfileobj(source, target)
 `
 
-/** Σ x·x has the gradient x·1 + 1·x, each as matrices. */
+/** The sum of the entries of x·x has the gradient 1·xᵀ + xᵀ·1. */
 const GRADIENT = `
 require('node:util').isNullOrUndefined ??= value => value === undefined || value === null
 const tf = require(process.argv[1])
 const gradient = tf.grad(x => tf.sum(tf.matMul(x, x)))(tf.tensor2d([[1, 2], [3, 4]]))
-if (tf.getBackend() !== 'tensorflow') throw new Error('its backend does not start')
-if (gradient.dataSync().join() !== '7,11,9,13') throw new Error('its gradients are wrong')
+if (tf.getBackend() !== 'tensorflow') throw new Error('the backend does not start')
+if (gradient.dataSync().join() !== '7,11,9,13') throw new Error('wrong gradients')
 `
 
-async function tryGradient(home: string, name: string): Promise<void> {
+async function checkGradient(home: string, name: string): Promise<void> {
   const args = ['-e', GRADIENT, join(home, 'node_modules', name)]
   await runCommand(process.execPath, args, { cwd: home, limitMs: 2 * MINUTE })
 }

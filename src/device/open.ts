@@ -1,11 +1,21 @@
-/** Opening a device: the one asked for, or the first that works. TensorFlow.js has one backend at a time, and so has a thread. */
-import { BackendError, DeviceError } from './errors.js'
-import { type Backend, DEVICE_NAMES, type Device, type DeviceName, type DeviceOptions } from './types.js'
+/**
+ * Opens the requested device, or the first that works. A thread has one device, because TensorFlow.js has one active
+ * backend.
+ */
+import {
+  type Backend,
+  BackendError,
+  DEVICE_NAMES,
+  type Device,
+  DeviceError,
+  type DeviceName,
+  type DeviceOptions
+} from './types.js'
 
-const OPENERS: Readonly<Record<DeviceName, (options: DeviceOptions, isAsked: boolean) => Promise<Backend>>> = {
+const OPENERS: Readonly<Record<DeviceName, (options: DeviceOptions, isExplicit: boolean) => Promise<Backend>>> = {
   'tensorflow-gpu': async () => (await import('./tensorflow.js')).openTensorflow('@tensorflow/tfjs-node-gpu'),
   tensorflow: async () => (await import('./tensorflow.js')).openTensorflow('@tensorflow/tfjs-node'),
-  webgpu: async (_, isAsked) => (await import('./webgpu.js')).openWebgpu(isAsked),
+  webgpu: async (_, isExplicit) => (await import('./webgpu.js')).openWebgpu(isExplicit),
   wasm: async options => (await import('./wasm.js')).openWasm(options),
   cpu: async () => (await import('./cpu.js')).openCpu()
 }
@@ -13,20 +23,20 @@ const OPENERS: Readonly<Record<DeviceName, (options: DeviceOptions, isAsked: boo
 let current: Device | undefined
 
 /**
- * @param asked the device, or `auto` for the first that works
- * @throws DeviceError if it does not work here, or none does
+ * @param requested the device, or `auto` for the first that works
+ * @throws DeviceError if the device, or no device, works on this machine
  */
-export async function openDevice(asked: DeviceName | 'auto', options: DeviceOptions = {}): Promise<Device> {
+export async function openDevice(requested: DeviceName | 'auto', options: DeviceOptions = {}): Promise<Device> {
   const failed: string[] = []
-  const given = { ...fromEnvironment(), ...options }
-  for (const name of asked === 'auto' ? DEVICE_NAMES : [asked]) {
+  const merged = { ...fromEnvironment(), ...options }
+  for (const name of requested === 'auto' ? DEVICE_NAMES : [requested]) {
     try {
-      const backend = await OPENERS[name](given, asked === name)
+      const backend = await OPENERS[name](merged, requested === name)
       const works = `${name} works, ${backend.detail}`
-      current = { ...backend, name, why: failed.length === 0 ? works : `${works}; ${failed.join('; ')}` }
+      current = { ...backend, name, reason: failed.length === 0 ? works : `${works}; ${failed.join('; ')}` }
       return current
     } catch (error) {
-      // Something was asked for that is not there: another device would not be what was meant.
+      // An explicitly requested library is missing: do not fall back to another device.
       if (error instanceof DeviceError && !(error instanceof BackendError)) throw error
       failed.push(`${name}: ${(error as Error).message.split('\n')[0]}`)
     }
@@ -34,16 +44,16 @@ export async function openDevice(asked: DeviceName | 'auto', options: DeviceOpti
   throw new DeviceError(failed.join('; '))
 }
 
-/** The device of this thread. @throws DeviceError if none was opened */
+/** The device of this thread. @throws DeviceError if no device was opened */
 export function openedDevice(): Device {
-  if (current === undefined) throw new DeviceError('no device was opened in this thread: call openDevice first')
+  if (current === undefined) throw new DeviceError('no device is open in this thread; call openDevice first')
   return current
 }
 
 function fromEnvironment(): DeviceOptions {
   const { ADMB_BLAS: blas, ADMB_BLAS_THREADS: threads } = process.env
   if (threads !== undefined && !/^[1-9]\d{0,2}$/.test(threads)) {
-    throw new DeviceError(`ADMB_BLAS_THREADS is ${threads}: give the number of threads`)
+    throw new DeviceError(`invalid ADMB_BLAS_THREADS ${threads}; expected a number from 1 to 999`)
   }
   return { blas, blasThreads: threads === undefined ? undefined : Number(threads) }
 }

@@ -1,33 +1,42 @@
 /**
- * What the relay needs to know of the device that executes layers. All arithmetic goes through the TensorFlow.js API. A limit
- * on the device's memory is kept by the relay's meter, which sees every buffer; a device tells what physically happened.
+ * Devices that execute layers. All arithmetic uses the TensorFlow.js API. The executor's meter enforces the limit on
+ * device memory; a device only reports the memory that its backend has allocated.
  */
+import { CodedError } from '../base/errors.js'
+
+/** A device cannot be opened, or failed. */
+export class DeviceError extends CodedError {
+  static override readonly code = 'ERR_DEVICE'
+}
+
+/** A backend failed during execution. The executor adds the name of the layer. */
+export class BackendError extends DeviceError {}
 
 /** In the order in which `auto` tries them. */
 export const DEVICE_NAMES = ['tensorflow-gpu', 'tensorflow', 'webgpu', 'wasm', 'cpu'] as const
 export type DeviceName = (typeof DEVICE_NAMES)[number]
 
 export interface DeviceOptions {
-  /** For wasm: the BLAS library's name or path, or `none`. Default: ADMB_BLAS, or else the first that is found. */
+  /** For wasm: name or path of the BLAS library, or `none`. @default ADMB_BLAS, or the first library found */
   readonly blas?: string
-  /** Threads of a BLAS product. Default: ADMB_BLAS_THREADS, or else 1. */
+  /** Threads of a BLAS product. @default ADMB_BLAS_THREADS, or 1 */
   readonly blasThreads?: number
 }
 
-/** What a backend of TensorFlow.js says of itself once it has started. */
+/** A started TensorFlow.js backend. */
 export interface Backend {
-  /** What it computes with, in a few words. */
+  /** A short description of the hardware or library that it uses. */
   readonly detail: string
   /** Whether transposed and batched matrix products are as fast as plain ones. */
   readonly hasFastProducts: boolean
-  /** Whether a tensor may go on reading the host array that it was made of. */
+  /** Whether a tensor may share memory with the host array that it was made from. */
   readonly sharesHostMemory: boolean
-  /** Most bytes physically taken so far, other than the program's own. */
+  /** Peak bytes allocated by the backend. */
   peakBytes(): number
 }
 
 export interface Device extends Backend {
   readonly name: DeviceName
-  /** Why this one: which others were tried and what kept them from working. One line. */
-  readonly why: string
+  /** Why `auto` chose this device, and why the devices tried before it do not work. One line. */
+  readonly reason: string
 }

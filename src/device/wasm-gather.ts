@@ -1,12 +1,14 @@
-/** Rows of a table by their numbers on the wasm backend, which looks for each element on its own; here rows are copied whole. */
+/**
+ * Replaces the wasm backend's gather along the first axis, which copies element by element, by a copy of whole rows.
+ */
 import * as tf from '@tensorflow/tfjs-core'
-import type { WasmBackend } from './wasm-tensors.js'
+import type { WasmBackend } from './wasm-memory.js'
 
 const KERNEL = 'GatherV2'
 let isReplaced = false
 
-/** From now on, for gathers along the first axis. Harmless to repeat. */
-export function useRowGather(): void {
+/** Registers the kernel. Idempotent. */
+export function registerRowGather(): void {
   if (isReplaced) return
   isReplaced = true
   const original = tf.getKernel(KERNEL, 'wasm')
@@ -15,26 +17,28 @@ export function useRowGather(): void {
 }
 
 function rowGather(fallback: tf.KernelFunc): tf.KernelFunc {
-  return given => {
-    const { x, indices } = given.inputs as { x: tf.TensorInfo; indices: tf.TensorInfo }
-    const { axis, batchDims } = given.attrs as unknown as { readonly axis: number; readonly batchDims: number }
-    const isOfWords = x.dtype === 'float32' || x.dtype === 'int32'
-    if (axis !== 0 || batchDims !== 0 || !isOfWords || indices.dtype !== 'int32') return fallback(given)
-    const backend = given.backend as WasmBackend
+  return call => {
+    const { x, indices } = call.inputs as { x: tf.TensorInfo; indices: tf.TensorInfo }
+    const { axis, batchDims } = call.attrs as unknown as { readonly axis: number; readonly batchDims: number }
+    const hasWordElements = x.dtype === 'float32' || x.dtype === 'int32'
+    if (axis !== 0 || batchDims !== 0 || !hasWordElements || indices.dtype !== 'int32') return fallback(call)
+    const backend = call.backend as WasmBackend
     const [rows, ...row] = x.shape
-    const found = backend.makeOutput([...indices.shape, ...row], x.dtype)
+    const result = backend.makeOutput([...indices.shape, ...row], x.dtype)
     const { buffer } = backend.wasm.HEAPU8
     const words = new Int32Array(buffer)
-    // Tensors begin at whole words.
-    const [from, by, to] = [x, indices, found].map(({ dataId }) => backend.dataIdMap.get(dataId).memoryOffset / 4)
+    // Tensors are aligned to 4 bytes.
+    const [source, ids, target] = [x, indices, result].map(
+      ({ dataId }) => backend.dataIdMap.get(dataId).memoryOffset / 4
+    )
     const size = tf.util.sizeFromShape(row)
     const count = tf.util.sizeFromShape(indices.shape)
     for (let i = 0; i < count; i++) {
-      const index = words[by + i]
-      tf.util.assert(index >= 0 && index < rows, () => `gather: there is no row ${index} of ${rows}`)
-      const start = from + index * size
-      words.copyWithin(to + i * size, start, start + size)
+      const index = words[ids + i]
+      tf.util.assert(index >= 0 && index < rows, () => `gather: row ${index} is out of range (${rows} rows)`)
+      const start = source + index * size
+      words.copyWithin(target + i * size, start, start + size)
     }
-    return found
+    return result
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Kernels of our own for the wasm backend, registered under names of their own: what takes TensorFlow.js several operations,
- * each a pass over memory, in one. Those that say `InPlace` write where their first input is, which nothing may need
- * afterwards; if others share its memory, they write elsewhere.
+ * Custom fused kernels for the wasm backend: one pass over memory where TensorFlow.js takes one per operation. Kernels
+ * named `InPlace` write to the memory of their first input, which must not be used afterwards, unless other tensors
+ * share it.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { instantiate } from './wasm-code/assembler.js'
 import { addRows, fillRows, gelu, geluWithSlope, multiplyRows, sumRows } from './wasm-code/elementwise.js'
 import { norm, normBack, softmax, softmaxBack } from './wasm-code/rows.js'
-import type { WasmBackend } from './wasm-tensors.js'
+import type { WasmBackend } from './wasm-memory.js'
 
 export const WASM_KERNELS = [
   'AddInPlace',
@@ -24,7 +24,7 @@ export type WasmKernel = (typeof WASM_KERNELS)[number]
 
 type Functions = ReturnType<typeof instantiate>
 
-/** The parts of the backend's module that instances beside it need. */
+/** The part of the backend's module that another instance needs to share its memory. */
 interface Module {
   readonly asm: { readonly memory: object }
 }
@@ -32,18 +32,18 @@ interface Module {
 const SOURCES = [addRows, multiplyRows, fillRows, sumRows, gelu, geluWithSlope, norm, normBack, softmax, softmaxBack]
 let functions: Functions | undefined
 
-/** From now on. Harmless to repeat. @returns the functions, which work on addresses in the backend's heap */
-export function useWasmKernels(backend: WasmBackend): Functions {
+/** Registers the kernels. Idempotent. @returns the WebAssembly functions, which take addresses in the backend's heap */
+export function registerWasmKernels(backend: WasmBackend): Functions {
   if (functions !== undefined) return functions
-  const made = instantiate(SOURCES, (backend.wasm as unknown as Module).asm.memory)
+  const outputs = instantiate(SOURCES, (backend.wasm as unknown as Module).asm.memory)
   for (const kernelName of WASM_KERNELS) {
     const compute = kernels[kernelName]
     const kernelFunc: tf.KernelFunc = ({ inputs, attrs }) =>
-      compute(new Call(backend), made, inputs as Tensors, attrs as unknown as Attributes)
+      compute(new KernelCall(backend), outputs, inputs as Tensors, attrs as unknown as Attributes)
     tf.registerKernel({ kernelName, backendName: 'wasm', kernelFunc })
   }
-  functions = made
-  return made
+  functions = outputs
+  return outputs
 }
 
 type Tensors = Readonly<Record<string, tf.TensorInfo>>
@@ -54,40 +54,40 @@ interface Attributes {
 }
 
 type Compute = (
-  call: Call,
+  call: KernelCall,
   functions: Functions,
   inputs: Tensors,
   attributes: Attributes
 ) => tf.TensorInfo | tf.TensorInfo[]
 
-/** Outputs and addresses. */
-class Call {
+/** Allocates outputs and resolves addresses for one kernel call. */
+class KernelCall {
   constructor(private readonly backend: WasmBackend) {}
 
   output(shape: readonly number[]): tf.TensorInfo {
     return this.backend.makeOutput(shape, 'float32')
   }
 
-  /** The input's own memory under another name, or new memory of its shape. */
+  /** A tensor that shares the input's memory, or a new one if other tensors share it. */
   inPlaceOf({ dataId, shape, dtype }: tf.TensorInfo): tf.TensorInfo {
     if (this.backend.refCount(dataId) > 1) return this.output(shape)
     this.backend.incRef(dataId)
     return { dataId, shape, dtype }
   }
 
-  at({ dataId }: tf.TensorInfo): number {
+  addressOf({ dataId }: tf.TensorInfo): number {
     return this.backend.dataIdMap.get(dataId).memoryOffset
   }
 
   clear(tensor: tf.TensorInfo): void {
-    const start = this.at(tensor)
+    const start = this.addressOf(tensor)
     this.backend.wasm.HEAPU8.fill(0, start, start + 4 * sizeOf(tensor))
   }
 
   copy(from: tf.TensorInfo, to: tf.TensorInfo): void {
     if (from.dataId === to.dataId) return
-    const start = this.at(from)
-    this.backend.wasm.HEAPU8.copyWithin(this.at(to), start, start + 4 * sizeOf(from))
+    const start = this.addressOf(from)
+    this.backend.wasm.HEAPU8.copyWithin(this.addressOf(to), start, start + 4 * sizeOf(from))
   }
 }
 
@@ -100,64 +100,64 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
   AddInPlace: (call, { addRows }, { x, y }) => rowwise(call, addRows, x, y),
   MultiplyInPlace: (call, { multiplyRows }, { x, y }) => rowwise(call, multiplyRows, x, y),
 
-  /** Over all axes but the last. */
+  /** Sum over all axes but the last. */
   SumRows(call, { sumRows }, { x }) {
     const sum = call.output([widthOf(x)])
     call.clear(sum)
-    sumRows(call.at(x), call.at(sum), rowsOf(x), widthOf(x))
+    sumRows(call.addressOf(x), call.addressOf(sum), rowsOf(x), widthOf(x))
     return sum
   },
 
   GeluInPlace(call, { gelu }, { z }) {
     const y = call.inPlaceOf(z)
-    gelu(call.at(z), call.at(y), sizeOf(z))
+    gelu(call.addressOf(z), call.addressOf(y), sizeOf(z))
     return y
   },
 
   GeluWithSlopeInPlace(call, { geluWithSlope }, { z }) {
     const [y, slope] = [call.inPlaceOf(z), call.output(z.shape)]
-    geluWithSlope(call.at(z), call.at(y), call.at(slope), sizeOf(z))
+    geluWithSlope(call.addressOf(z), call.addressOf(y), call.addressOf(slope), sizeOf(z))
     return [y, slope]
   },
 
-  /** [y, mean, inverse], see `norm` */
+  /** Returns [y, mean, inverse], see `norm`. */
   LayerNorm(call, { norm }, { x, scale, offset }, { epsilon }) {
     const statistic = [...x.shape.slice(0, -1), 1]
-    const made = [call.output(x.shape), call.output(statistic), call.output(statistic)]
-    const addresses = [x, scale, offset, ...made].map(tensor => call.at(tensor))
+    const outputs = [call.output(x.shape), call.output(statistic), call.output(statistic)]
+    const addresses = [x, scale, offset, ...outputs].map(tensor => call.addressOf(tensor))
     norm(...addresses, rowsOf(x), widthOf(x), 1 / widthOf(x), epsilon)
-    return made
+    return outputs
   },
 
-  /** [dx, dScale, dOffset], see `normBack` */
+  /** Returns [dx, dScale, dOffset], see `normBack`. */
   LayerNormBack(call, { normBack }, { x, mean, inverse, scale, dy }) {
-    const made = [call.output(x.shape), call.output(scale.shape), call.output(scale.shape)]
-    const addresses = [x, mean, inverse, scale, dy, ...made].map(tensor => call.at(tensor))
-    for (const sum of made.slice(1)) call.clear(sum)
+    const outputs = [call.output(x.shape), call.output(scale.shape), call.output(scale.shape)]
+    const addresses = [x, mean, inverse, scale, dy, ...outputs].map(tensor => call.addressOf(tensor))
+    for (const sum of outputs.slice(1)) call.clear(sum)
     normBack(...addresses, rowsOf(x), widthOf(x), 1 / widthOf(x))
-    return made
+    return outputs
   },
 
-  /** Along the last axis; if causal, row i of each matrix of the last two axes sees numbers 0 to i alone. */
+  /** Softmax along the last axis; if causal, row i of each matrix of the last two axes covers only elements 0 to i. */
   SoftmaxInPlace(call, { softmax }, { x }, { isCausal }) {
     const p = call.inPlaceOf(x)
-    softmax(call.at(x), call.at(p), rowsOf(x), widthOf(x), isCausal ? 1 : widthOf(x))
+    softmax(call.addressOf(x), call.addressOf(p), rowsOf(x), widthOf(x), isCausal ? 1 : widthOf(x))
     return p
   },
 
-  /** In place of dp. */
+  /** Writes to the memory of dp. */
   SoftmaxBackInPlace(call, { softmaxBack }, { dp, p }) {
     const back = call.inPlaceOf(dp)
     call.copy(dp, back)
-    softmaxBack(call.at(p), call.at(back), rowsOf(p), widthOf(p))
+    softmaxBack(call.addressOf(p), call.addressOf(back), rowsOf(p), widthOf(p))
     return back
   }
 }
 
-function rowwise(call: Call, compute: Functions[string], x: tf.TensorInfo, y: tf.TensorInfo): tf.TensorInfo {
+function rowwise(call: KernelCall, compute: Functions[string], x: tf.TensorInfo, y: tf.TensorInfo): tf.TensorInfo {
   const result = call.inPlaceOf(x)
   call.copy(x, result)
   const width = sizeOf(y)
-  compute(call.at(result), call.at(y), sizeOf(x) / width, width)
+  compute(call.addressOf(result), call.addressOf(y), sizeOf(x) / width, width)
   return result
 }

@@ -1,29 +1,29 @@
 /**
- * TensorFlow.js on WebAssembly: one thread with SIMD, no download; matrix products by the machine's BLAS where there is one. Its
- * heap never shrinks, so its size is a high-water mark.
+ * TensorFlow.js on WebAssembly: one thread with SIMD, and matrix products by the machine's BLAS library if there is
+ * one. The heap never shrinks, so its size is the peak.
  */
 import '@tensorflow/tfjs-backend-wasm'
 import * as tf from '@tensorflow/tfjs-core'
 import { loadBlas } from './blas.js'
-import { useAffineKernels } from './blas-affine.js'
-import { useHeadKernels } from './blas-heads.js'
-import { useProducts } from './blas-products.js'
+import { registerAffineKernels } from './blas-affine.js'
+import { registerHeadKernels } from './blas-heads.js'
+import { registerBlasProducts } from './blas-products.js'
 import type { Backend, DeviceOptions } from './types.js'
-import { useRowGather } from './wasm-gather.js'
-import { guardHeap, type Heap } from './wasm-heap.js'
-import { useWasmKernels } from './wasm-kernels.js'
-import type { WasmBackend } from './wasm-tensors.js'
+import { registerRowGather } from './wasm-gather.js'
+import { registerWasmKernels } from './wasm-kernels.js'
+import type { WasmBackend } from './wasm-memory.js'
+import { guardHeap, type Heap } from './wasm-memory.js'
 
 export async function openWasm({ blas: library, blasThreads }: DeviceOptions): Promise<Backend> {
-  if (!(await tf.setBackend('wasm'))) throw new Error('it does not start')
+  if (!(await tf.setBackend('wasm'))) throw new Error('the backend does not start')
   const heap = (tf.backend() as unknown as { readonly wasm: Heap }).wasm
   guardHeap(heap)
-  useRowGather()
-  const { fillRows, sumRows } = useWasmKernels(tf.backend() as unknown as WasmBackend)
+  registerRowGather()
+  const { fillRows, sumRows } = registerWasmKernels(tf.backend() as unknown as WasmBackend)
   const blas = await loadBlas({ library, threads: blasThreads })
-  useProducts(blas)
-  useHeadKernels(blas)
-  useAffineKernels(blas, { fillRows, sumRows })
+  registerBlasProducts(blas)
+  registerHeadKernels(blas)
+  registerAffineKernels(blas, { fillRows, sumRows })
   return {
     detail: blas === undefined ? 'without a BLAS' : `with ${blas.description}`,
     hasFastProducts: blas !== undefined,

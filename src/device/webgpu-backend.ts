@@ -1,10 +1,9 @@
 /**
- * TensorFlow.js's WebGPU backend as the relay needs it. Tensors are read synchronously; its own way to do that takes a canvas,
- * which Node.js lacks. And what fails on the GPU is thrown where it was asked for, in place of a line on the terminal and
- * zeros in the result.
+ * Patches TensorFlow.js's WebGPU backend for the executor. Tensors are read synchronously without a canvas, which
+ * Node.js lacks. GPU errors are thrown by the operation that failed, instead of being logged and returning zeros.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { BackendError } from './errors.js'
+import { BackendError } from './types.js'
 import type { DawnEvents } from './webgpu-events.js'
 
 /** The parts of the backend that are used or replaced here. */
@@ -12,11 +11,11 @@ export interface WebgpuBackend {
   readonly device: {
     addEventListener(event: 'uncapturederror', listener: (event: GpuErrorEvent) => void): void
   }
-  readonly queue: { writeBuffer(to: GpuBuffer, at: number, values: Float32Array | Int32Array): void }
+  readonly queue: { writeBuffer(to: GpuBuffer, offset: number, values: Float32Array | Int32Array): void }
   readonly tensorMap: { get(id: object): TensorData }
   readonly bufferManager: BufferManager
   readonly commandEncoder: {
-    copyBufferToBuffer(from: GpuBuffer, fromAt: number, to: GpuBuffer, toAt: number, bytes: number): void
+    copyBufferToBuffer(from: GpuBuffer, fromOffset: number, to: GpuBuffer, toOffset: number, bytes: number): void
   } | null
   ensureCommandEncoderReady(): void
   endComputePassEncoder(): void
@@ -32,7 +31,7 @@ export interface WebgpuBackend {
 
 interface TensorData {
   readonly dtype: tf.DataType
-  /** On the host, until they are uploaded. */
+  /** On the host, before the upload. */
   values?: tf.TypedArray
   resource?: GpuBuffer
 }
@@ -52,27 +51,27 @@ export interface GpuBuffer {
 }
 
 interface BufferManager {
-  /** Those in use, and those that were given back and wait to be used again. */
+  /** Includes free buffers, which are kept for reuse. */
   numBytesAllocated: number
   numFreeBuffers: number
   readonly freeBuffers: Map<string, GpuBuffer[]>
   acquireBuffer(bytes: number, usage: number, ...more: boolean[]): GpuBuffer
-  releaseBuffer(buffer: GpuBuffer, isKept?: boolean): void
+  releaseBuffer(buffer: GpuBuffer, isReusable?: boolean): void
 }
 
-/** Numbers that WebGPU gives these: usage COPY_DST | MAP_READ, and map mode READ. */
+/** WebGPU constants: usage COPY_DST | MAP_READ, and map mode READ. */
 const STAGING = 0x9
 const READ = 0x1
 
 /**
- * Once for each backend.
- * @returns the most bytes of GPU memory that were allocated at once
+ * Call it once per backend.
+ * @returns a function that returns the peak bytes of GPU memory
  */
-export function adapt(backend: WebgpuBackend, events: DawnEvents): () => number {
+export function patchBackend(backend: WebgpuBackend, events: DawnEvents): () => number {
   const failures = new Failures(backend)
   backend.readSync = id => readTensor(backend, events, failures, id)
   backend.read = async id => backend.readSync(id)
-  // Its own way is to wait for the first use: then tensors would go on reading what the host may write to by then.
+  // By default tensors are uploaded at first use, when the host may already have changed the array.
   const write = backend.write.bind(backend)
   backend.write = (values, shape, dtype) => {
     const id = write(values, shape, dtype)
@@ -94,7 +93,7 @@ export function adapt(backend: WebgpuBackend, events: DawnEvents): () => number 
   return meterBuffers(backend, failures)
 }
 
-/** What WebGPU reports of calls that seem to have worked. */
+/** Collects errors that WebGPU reports asynchronously. */
 class Failures {
   #message: string | undefined
 
@@ -105,14 +104,16 @@ class Failures {
     })
   }
 
-  /** What failed since this was asked the last time. */
+  /** The first error since the last call. */
   take(): string | undefined {
     const message = this.#message
     this.#message = undefined
     return message
   }
 
-  /** @throws BackendError if something failed, after `undo` and after forgetting what was planned together with it */
+  /**
+   * @throws BackendError if an error was reported, after calling `undo` and discarding the commands recorded with it
+   */
   check(undo?: () => void): void {
     const message = this.take()
     if (message === undefined) return
@@ -125,17 +126,17 @@ class Failures {
 
 function readTensor(backend: WebgpuBackend, events: DawnEvents, failures: Failures, id: object): tf.TypedArray {
   const { dtype, values, resource } = backend.tensorMap.get(id)
-  // Empty, or of strings.
+  // An empty tensor, or a tensor of strings.
   if (values || resource === undefined) return values as tf.TypedArray
   const staging = backend.bufferManager.acquireBuffer(resource.size, STAGING)
   backend.ensureCommandEncoderReady()
   backend.endComputePassEncoder()
   backend.commandEncoder?.copyBufferToBuffer(resource, 0, staging, 0, resource.size)
   backend.submitQueue()
-  events.calling(() => staging.mapAsync(READ)).catch(() => undefined)
+  events.call(() => staging.mapAsync(READ)).catch(() => undefined)
   events.wait(() => staging.mapState === 'pending')
   if (staging.mapState !== 'mapped') {
-    events.settle()
+    events.drain()
     throw new BackendError(failures.take() ?? 'the GPU was lost')
   }
   const bytes = staging.getMappedRange().slice(0)
@@ -145,20 +146,20 @@ function readTensor(backend: WebgpuBackend, events: DawnEvents, failures: Failur
   return tf.util.convertBackendValuesAndArrayBuffer(bytes, dtype) as tf.TypedArray
 }
 
-/** Buffers that there is no memory for are asked for once more without those that only wait for another use, and then throw. */
+/** Measures buffers. If an allocation fails, frees unused buffers and retries once before throwing. */
 function meterBuffers(backend: WebgpuBackend, failures: Failures): () => number {
   const manager = backend.bufferManager
   let peakBytes = 0
   const acquire = manager.acquireBuffer.bind(manager)
-  manager.acquireBuffer = (...asked) => {
+  manager.acquireBuffer = (...args) => {
     failures.check()
-    let buffer = acquire(...asked)
+    let buffer = acquire(...args)
     if (failures.take() !== undefined) {
       manager.releaseBuffer(buffer, false)
-      // What is recorded may still be using some of them.
+      // Recorded commands may still use some of the free buffers.
       submit(backend)
-      giveBack(manager)
-      buffer = acquire(...asked)
+      destroyFreeBuffers(manager)
+      buffer = acquire(...args)
       failures.check(() => manager.releaseBuffer(buffer, false))
     }
     peakBytes = Math.max(peakBytes, manager.numBytesAllocated)
@@ -167,13 +168,13 @@ function meterBuffers(backend: WebgpuBackend, failures: Failures): () => number 
   return () => peakBytes
 }
 
-/** Sends off what was recorded. */
+/** Submits the recorded commands. */
 function submit(backend: WebgpuBackend): void {
   backend.endComputePassEncoder()
   if (backend.commandEncoder !== null) backend.submitQueue()
 }
 
-function giveBack(manager: BufferManager): void {
+function destroyFreeBuffers(manager: BufferManager): void {
   for (const buffers of manager.freeBuffers.values()) {
     for (const buffer of buffers.splice(0)) {
       manager.numBytesAllocated -= buffer.size

@@ -1,65 +1,65 @@
 /**
- * Dawn's events, run when this thread wants them. In Node.js the package webgpu finishes what it was asked for (an adapter found, a
- * buffer mapped) in callbacks, which it has the global `setImmediate` call for as long as something is under way. A thread
- * that waits for a buffer without returning to its event loop would wait forever; so wherever Dawn is called, it is given
- * another `setImmediate`, which keeps the callback for whoever waits.
+ * Runs Dawn's event processing on demand. The package webgpu completes operations (adapter requests, buffer mappings)
+ * in callbacks that it schedules with the global `setImmediate` while operations are pending. A thread that waits for a
+ * buffer without returning to its event loop would block forever. Therefore calls to Dawn run with a `setImmediate`
+ * that stores the callback for `wait`.
  */
-import { BackendError } from './errors.js'
+import { BackendError } from './types.js'
 
 type Callback = () => void
 
-/** Looked at so often before a pause is made between two looks. */
-const EAGER_LOOKS = 20
+/** Number of polls before pausing between polls. */
+const EAGER_POLLS = 20
 const PAUSE_MS = 0.05
 
 export class DawnEvents {
-  #planned: Callback[] = []
-  readonly #never = new Int32Array(new SharedArrayBuffer(4))
+  #callbacks: Callback[] = []
+  readonly #sleeper = new Int32Array(new SharedArrayBuffer(4))
 
-  /** Calls Dawn. Whatever may leave something under way has to be called by this. */
-  calling<T>(call: () => T): T {
-    const usual = globalThis.setImmediate
-    globalThis.setImmediate = ((callback: Callback) => this.#planned.push(callback)) as unknown as typeof setImmediate
+  /** Calls Dawn. Every call that may start an asynchronous operation must go through this method. */
+  call<T>(call: () => T): T {
+    const original = globalThis.setImmediate
+    globalThis.setImmediate = ((callback: Callback) => this.#callbacks.push(callback)) as unknown as typeof setImmediate
     try {
       return call()
     } finally {
-      globalThis.setImmediate = usual
+      globalThis.setImmediate = original
     }
   }
 
-  /** The same for a promise, while the event loop goes on. */
-  async finished<T>(call: () => Promise<T>): Promise<T> {
-    const promise = this.calling(call)
+  /** Calls Dawn and awaits its promise without blocking the event loop. */
+  async waitAsync<T>(call: () => Promise<T>): Promise<T> {
+    const promise = this.call(call)
     let isPending = true
-    const settle = () => {
+    const drain = () => {
       isPending = false
     }
-    promise.then(settle, settle)
-    for (let looks = 0; isPending; looks++) {
-      this.#look()
-      await (looks < EAGER_LOOKS ? undefined : new Promise(resolve => setTimeout(resolve, 1)))
+    promise.then(drain, drain)
+    for (let polls = 0; isPending; polls++) {
+      this.#poll()
+      await (polls < EAGER_POLLS ? undefined : new Promise(resolve => setTimeout(resolve, 1)))
     }
     return promise
   }
 
-  /** Blocks the thread as long as it is pending. @throws BackendError if Dawn has nothing under way that could end it */
+  /** Blocks the thread while `isPending`. @throws BackendError if Dawn has no pending operation */
   wait(isPending: () => boolean): void {
-    for (let looks = 0; isPending(); looks++) {
-      if (!this.#look()) throw new BackendError('this version of the package webgpu cannot be waited for')
-      if (looks >= EAGER_LOOKS && isPending()) Atomics.wait(this.#never, 0, 0, PAUSE_MS)
+    for (let polls = 0; isPending(); polls++) {
+      if (!this.#poll()) throw new BackendError('this version of the package webgpu is not supported')
+      if (polls >= EAGER_POLLS && isPending()) Atomics.wait(this.#sleeper, 0, 0, PAUSE_MS)
     }
   }
 
-  /** Ends what was broken off: Dawn ends the whole process over a promise that is forgotten. */
-  settle(): void {
-    for (let looks = 0; looks < EAGER_LOOKS && this.#look(); looks++);
+  /** Completes cancelled operations: Dawn aborts the process if a promise is dropped. */
+  drain(): void {
+    for (let polls = 0; polls < EAGER_POLLS && this.#poll(); polls++);
   }
 
-  /** @returns whether there was anything to look after */
-  #look(): boolean {
-    const planned = this.#planned
-    this.#planned = []
-    for (const callback of planned) this.calling(callback)
-    return planned.length > 0
+  /** Runs stored callbacks. @returns whether there were any */
+  #poll(): boolean {
+    const callbacks = this.#callbacks
+    this.#callbacks = []
+    for (const callback of callbacks) this.call(callback)
+    return callbacks.length > 0
   }
 }

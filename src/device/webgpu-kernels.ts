@@ -1,31 +1,31 @@
 /**
- * Kernels of the WebGPU backend that are replaced. Its own cast to floats leaves integers in the buffer and changes the type's
- * name alone, which its transpose does not know. Its own scatter adds what falls on one row in whatever order the GPU's threads
- * come; here that is the order of the updates, so that the same numbers always have the same sum, to the last bit.
+ * Replacements of WebGPU kernels. The backend's cast to float32 leaves integers in the buffer and changes only the
+ * dtype, which its transpose does not handle. The backend's scatter sums updates of a row in nondeterministic order;
+ * the replacement sums them in order, so that results are bit-identical.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { WebgpuBackend } from './webgpu-backend.js'
 
-type Given = Parameters<tf.KernelFunc>[0]
+type KernelCall = Parameters<tf.KernelFunc>[0]
 
-/** Once for each thread. */
-export function useKernels(): void {
+/** Call it once per thread. */
+export function registerWebgpuKernels(): void {
   replace('Cast', cast)
   replace('ScatterNd', scatter)
 }
 
-/** @param compute undefined where the backend's own kernel will do */
-function replace(kernelName: string, compute: (given: Given) => tf.TensorInfo | undefined): void {
+/** @param compute returns undefined to fall back to the backend's kernel */
+function replace(kernelName: string, compute: (call: KernelCall) => tf.TensorInfo | undefined): void {
   const original = tf.getKernel(kernelName, 'webgpu')
   tf.unregisterKernel(kernelName, 'webgpu')
-  tf.registerKernel({ ...original, kernelFunc: given => compute(given) ?? original.kernelFunc(given) })
+  tf.registerKernel({ ...original, kernelFunc: call => compute(call) ?? original.kernelFunc(call) })
 }
 
-function run(kernelName: string, given: Given): tf.TensorInfo {
-  return tf.getKernel(kernelName, 'webgpu').kernelFunc(given) as tf.TensorInfo
+function run(kernelName: string, call: KernelCall): tf.TensorInfo {
+  return tf.getKernel(kernelName, 'webgpu').kernelFunc(call) as tf.TensorInfo
 }
 
-function cast({ inputs, attrs, backend }: Given): tf.TensorInfo | undefined {
+function cast({ inputs, attrs, backend }: KernelCall): tf.TensorInfo | undefined {
   const { x } = inputs as { x: tf.TensorInfo }
   const { dtype } = attrs as { dtype?: string }
   if (dtype !== 'float32' || (x.dtype !== 'int32' && x.dtype !== 'bool')) return undefined
@@ -36,13 +36,13 @@ function cast({ inputs, attrs, backend }: Given): tf.TensorInfo | undefined {
   return result
 }
 
-/** Rows of updates [count, width] added to those of a matrix of zeros that indices [count, 1] name. */
-function scatter({ inputs, attrs, backend }: Given): tf.TensorInfo | undefined {
+/** Adds the rows of updates [count, width] to the rows of a zero matrix that indices [count, 1] select. */
+function scatter({ inputs, attrs, backend }: KernelCall): tf.TensorInfo | undefined {
   const { indices, updates } = inputs as { indices: tf.TensorInfo; updates: tf.TensorInfo }
   const { shape } = attrs as unknown as { shape: number[] }
-  const isOfRows = shape.length === 2 && updates.shape.length === 2 && indices.shape.length === 2
+  const hasRows = shape.length === 2 && updates.shape.length === 2 && indices.shape.length === 2
   const isEmpty = tf.util.sizeFromShape(updates.shape) === 0
-  if (!isOfRows || isEmpty || indices.shape[1] !== 1 || updates.dtype !== 'float32' || indices.dtype !== 'int32') {
+  if (!hasRows || isEmpty || indices.shape[1] !== 1 || updates.dtype !== 'float32' || indices.dtype !== 'int32') {
     return undefined
   }
   const [count, width] = updates.shape
@@ -63,7 +63,7 @@ function scatter({ inputs, attrs, backend }: Given): tf.TensorInfo | undefined {
 
 const THREADS = 64
 
-/** For each number of the updates a thread: the first of those that fall on one row adds up all of them. */
+/** One thread per element of the updates. The thread of the first update of a row sums all updates of the row. */
 const SCATTER = `
 fn main(index : i32) {
   if (index >= uniforms.count * uniforms.width) { return; }

@@ -1,16 +1,16 @@
 /**
- * A GPU through WebGPU: the package webgpu (Dawn) gives Node.js what TensorFlow.js's backend expects of a browser. Both packages
- * are optional. Drivers that compute on the processor are there to test with: they are slower than WebAssembly.
+ * A GPU through WebGPU: the package webgpu (Dawn) provides the browser API that TensorFlow.js's backend requires. Both
+ * packages are optional. Software drivers are for tests only: they are slower than WebAssembly.
  */
 import { pathToFileURL } from 'node:url'
 import * as tf from '@tensorflow/tfjs-core'
-import { packageFolder, placeOf } from './optional.js'
-import { quietly } from './quiet.js'
+import { withoutWarnings } from './backend-utils.js'
+import { packageFolder, requireFrom } from './optional-packages.js'
 import type { Backend } from './types.js'
-import { adapt, type WebgpuBackend } from './webgpu-backend.js'
+import { patchBackend, type WebgpuBackend } from './webgpu-backend.js'
 import { DawnEvents } from './webgpu-events.js'
-import { useKernels } from './webgpu-kernels.js'
-import { orderProducts } from './webgpu-products.js'
+import { registerWebgpuKernels } from './webgpu-kernels.js'
+import { makeProductsDeterministic } from './webgpu-products.js'
 import { uploadThroughQueue } from './webgpu-uploads.js'
 
 interface Dawn {
@@ -19,7 +19,7 @@ interface Dawn {
 }
 
 interface Gpu {
-  requestAdapter(wanted: object): Promise<Adapter | null>
+  requestAdapter(options: object): Promise<Adapter | null>
 }
 
 interface Adapter {
@@ -31,54 +31,56 @@ interface Adapter {
   }
   readonly features: unknown
   readonly limits: unknown
-  requestDevice(wanted: object): Promise<object>
+  requestDevice(options: object): Promise<object>
 }
 
 const BACKEND = '@tensorflow/tfjs-backend-webgpu'
 
-/** Of this thread, for the next time that the device is opened. Dawn's own object has to outlive all that it makes. */
+/** State of this thread for reopening the device. The Dawn instance must outlive all objects that it creates. */
 let opened: { readonly gpu: Gpu; readonly adapter: Adapter; readonly peakBytes: () => number } | undefined
 
 /**
- * @param takesSoftware whether a driver that computes on the processor will do
+ * @param acceptsSoftware whether a software driver is acceptable
  * @throws Error, BackendError
  */
-export async function openWebgpu(takesSoftware: boolean): Promise<Backend> {
-  opened ??= await start(takesSoftware)
+export async function openWebgpu(acceptsSoftware: boolean): Promise<Backend> {
+  opened ??= await start(acceptsSoftware)
   const { adapter, peakBytes } = opened
-  if (!takesSoftware) refuseSoftware(adapter)
-  if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
-  const detail = `on ${nameOf(adapter)}${adapter.info.isFallbackAdapter ? ', which computes on the processor' : ''}`
+  if (!acceptsSoftware) refuseSoftware(adapter)
+  if (!(await tf.setBackend('webgpu'))) throw new Error('the backend does not start')
+  const detail = `on ${adapterName(adapter)}${adapter.info.isFallbackAdapter ? ' (software)' : ''}`
   return { detail, hasFastProducts: true, sharesHostMemory: false, peakBytes }
 }
 
-async function start(takesSoftware: boolean) {
+async function start(acceptsSoftware: boolean) {
   const folder = packageFolder('webgpu')
-  const { create, globals } = (await import(pathToFileURL(placeOf('webgpu', folder).resolve('webgpu')).href)) as Dawn
-  const load = placeOf(BACKEND, folder)
+  const { create, globals } = (await import(
+    pathToFileURL(requireFrom('webgpu', folder).resolve('webgpu')).href
+  )) as Dawn
+  const load = requireFrom(BACKEND, folder)
   const events = new DawnEvents()
-  const gpu = events.calling(() => create([]))
-  const adapter = await events.finished(() => gpu.requestAdapter({ powerPreference: 'high-performance' }))
-  if (adapter === null) throw new Error('there is no GPU with a driver (Vulkan, Metal or Direct3D 12)')
-  if (!takesSoftware) refuseSoftware(adapter)
+  const gpu = events.call(() => create([]))
+  const adapter = await events.waitAsync(() => gpu.requestAdapter({ powerPreference: 'high-performance' }))
+  if (adapter === null) throw new Error('no GPU with a driver (Vulkan, Metal or Direct3D 12) was found')
+  if (!acceptsSoftware) refuseSoftware(adapter)
   Object.assign(globalThis, globals)
-  await asInBrowser(adapter, events, async () => {
-    quietly(() => load(BACKEND))
-    if (!(await tf.setBackend('webgpu'))) throw new Error('it does not start')
+  await withNavigator(adapter, events, async () => {
+    withoutWarnings(() => load(BACKEND))
+    if (!(await tf.setBackend('webgpu'))) throw new Error('the backend does not start')
   })
-  useKernels()
+  registerWebgpuKernels()
   const backend = tf.backend() as unknown as WebgpuBackend
-  const peakBytes = adapt(backend, events)
-  orderProducts(backend)
+  const peakBytes = patchBackend(backend, events)
+  makeProductsDeterministic(backend)
   uploadThroughQueue(backend)
   tf.tidy(() => tf.add(tf.tensor1d([1, 2]), 1).dataSync())
   return { gpu, adapter, peakBytes }
 }
 
-/** The backend looks for WebGPU in `navigator`, while it is loaded and started. */
-async function asInBrowser(adapter: Adapter, events: DawnEvents, work: () => Promise<void>): Promise<void> {
+/** Provides `navigator.gpu`, which the backend reads while it is loaded and started. */
+async function withNavigator(adapter: Adapter, events: DawnEvents, work: () => Promise<void>): Promise<void> {
   const { info, features, limits } = adapter
-  const requestDevice = (wanted: object) => events.finished(() => adapter.requestDevice(wanted))
+  const requestDevice = (options: object) => events.waitAsync(() => adapter.requestDevice(options))
   const gpu = { requestAdapter: async () => ({ info, features, limits, requestDevice }) }
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
   Object.defineProperty(globalThis, 'navigator', { value: { gpu, userAgent: 'Node.js' }, configurable: true })
@@ -92,12 +94,12 @@ async function asInBrowser(adapter: Adapter, events: DawnEvents, work: () => Pro
 
 function refuseSoftware(adapter: Adapter): void {
   if (adapter.info.isFallbackAdapter) {
-    throw new Error(`there is no GPU, only ${nameOf(adapter)}, which computes on the processor`)
+    throw new Error(`no GPU was found, only the software driver ${adapterName(adapter)}`)
   }
 }
 
-/** Vulkan describes the driver and not the GPU, so both are named. */
-function nameOf({ info: { device, description, vendor } }: Adapter): string {
+/** With Vulkan, `description` is the driver and not the GPU, so both are named. */
+function adapterName({ info: { device, description, vendor } }: Adapter): string {
   const gpu = device || vendor || 'a GPU'
   return description && description !== gpu ? `${gpu} (${description})` : gpu
 }

@@ -1,9 +1,9 @@
 /**
- * Brain floats: the upper half of a float32, as many exponents and eight bits of precision. What crosses between host and
- * device, and what waits there, takes half the memory; masters stay float32.
+ * bfloat16: the upper half of a float32, with the same exponent range and eight bits of precision. Stashed tensors take
+ * half the memory; master weights stay float32.
  */
 
-/** The nearest brain floats, of two equally near ones the even one; their bits. Of NaN a NaN. */
+/** Rounds to the nearest bfloat16, ties to even; NaN stays NaN. Returns the bits. */
 export function toBf16(values: Float32Array, into = new Uint16Array(values.length)): Uint16Array {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
   for (let i = 0; i < bits.length; i++) {
@@ -19,7 +19,7 @@ export function fromBf16(halves: Uint16Array): Float32Array {
   return new Float32Array(bits.buffer)
 }
 
-/** A copy, of numbers that brain floats can hold. */
-export function roundedToBf16(values: Float32Array): Float32Array {
+/** A copy rounded to bfloat16. */
+export function roundToBf16(values: Float32Array): Float32Array {
   return fromBf16(toBf16(values))
 }

@@ -1,7 +1,7 @@
 /**
- * Rows as networks take them: dense, in host memory, a minibatch at a time. A sample of features is a row's values by feature
- * number; a sample of tokens is its values by position, 0 where there is none. A model that predicts the next token at
- * every position takes rows of one token more, and its labels are not looked at.
+ * A minibatch of dense rows in host memory. A sample of features holds a row's values by feature index; a sample of
+ * tokens holds its values by position. Missing values are 0. A model that predicts the next token at every position
+ * takes rows with one more token and ignores labels.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { checkLabel, ExampleError, type Examples } from '../learner/index.js'
@@ -11,7 +11,7 @@ import type { Batch } from './executor/types.js'
 
 export class DenseRows implements Batch {
   size = 0
-  /** Values a row. */
+  /** Values per row. */
   readonly width: number
   readonly #model: Model
   readonly #predictsNextToken: boolean
@@ -28,7 +28,7 @@ export class DenseRows implements Batch {
     this.size = 0
   }
 
-  /** @throws ExampleError if the row or its label does not fit the model; then nothing was added */
+  /** @throws ExampleError if the row or its label does not fit the model; the batch is unchanged then */
   append(examples: Examples, row: number): void {
     const label = examples.labels[row]
     if (!this.#predictsNextToken) checkLabel(label, labelClasses(this.#model), row)
@@ -36,22 +36,22 @@ export class DenseRows implements Batch {
     this.#labels[this.size - 1] = label
   }
 
-  /** The same for a row whose label is not wanted. */
+  /** Appends a row without reading its label. */
   appendUnlabelled({ indices, values, offsets }: Examples, row: number): void {
     this.#reserve()
     const width = this.width
     const start = this.size * width
     this.#values.fill(0, start, start + width)
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
-      if (indices[p] >>> 0 >= width) throw outside(indices[p], this.#model, width, row)
+      if (indices[p] >>> 0 >= width) throw outOfRange(indices[p], this.#model, width, row)
       this.#values[start + indices[p]] += values[p]
     }
     checkTokens(this.#model, this.#values.subarray(start, start + width), row)
     this.size++
   }
 
-  /** Rows [from, to) as numbers, for `fill` elsewhere. */
-  copied(
+  /** A copy of rows [from, to), for `load` in another thread. */
+  copyRange(
     from: number,
     to: number
   ): { readonly size: number; readonly values: Float32Array<ArrayBuffer>; readonly labels: Float32Array<ArrayBuffer> } {
@@ -59,8 +59,8 @@ export class DenseRows implements Batch {
     return { size: to - from, values, labels: this.#labels.slice(from, to) }
   }
 
-  /** Takes rows over that were checked before, in place of those that are there. */
-  fill(values: Float32Array<ArrayBuffer>, labels: Float32Array<ArrayBuffer>, size: number): void {
+  /** Replaces the contents by rows that were already checked. Takes ownership of the arrays. */
+  load(values: Float32Array<ArrayBuffer>, labels: Float32Array<ArrayBuffer>, size: number): void {
     this.#values = values
     this.#labels = labels
     this.size = size
@@ -69,7 +69,7 @@ export class DenseRows implements Batch {
   inputs(from: number, to: number): tf.Tensor {
     const { kind, shape } = this.#model.sample
     const length = this.width - (this.#predictsNextToken ? 1 : 0)
-    const values = this.#cut(from, to, 0, length)
+    const values = this.#slice(from, to, 0, length)
     const full = [to - from, ...shape]
     return kind === 'tokens' ? tf.tensor(Int32Array.from(values), full, 'int32') : tf.tensor(values, full)
   }
@@ -77,7 +77,7 @@ export class DenseRows implements Batch {
   targets(from: number, to: number): tf.Tensor {
     if (this.#predictsNextToken) {
       const length = this.width - 1
-      return tf.tensor(Int32Array.from(this.#cut(from, to, 1, length)), [to - from, length], 'int32')
+      return tf.tensor(Int32Array.from(this.#slice(from, to, 1, length)), [to - from, length], 'int32')
     }
     const labels = this.#labels.slice(from, to)
     return this.#model.head.classifies
@@ -85,8 +85,8 @@ export class DenseRows implements Batch {
       : tf.tensor(labels, [to - from])
   }
 
-  /** `length` values of each row in [from, to), from the `first` on, copied. */
-  #cut(from: number, to: number, first: number, length: number): Float32Array {
+  /** A copy of `length` values of each row in [from, to), starting at value `first`. */
+  #slice(from: number, to: number, first: number, length: number): Float32Array {
     const width = this.width
     if (length === width) return this.#values.slice(from * width, to * width)
     const out = new Float32Array((to - from) * length)
@@ -109,8 +109,8 @@ export class DenseRows implements Batch {
   }
 }
 
-/** Rows [first, end) as a batch of their own. */
-export function partOf(rows: Batch, first: number, end: number): Batch {
+/** Rows [first, end) as a batch. */
+export function sliceBatch(rows: Batch, first: number, end: number): Batch {
   return {
     size: end - first,
     inputs: (from, to) => rows.inputs(first + from, first + to),
@@ -118,27 +118,24 @@ export function partOf(rows: Batch, first: number, end: number): Batch {
   }
 }
 
-/** Whether the model predicts the next token at every position, so that inputs are their own targets. */
+/** Whether the model predicts the next token at every position, so that the inputs are also the targets. */
 export function predictsNextToken({ sample, head }: Model): boolean {
   return sample.kind === 'tokens' && head.input.length > 1
 }
 
-/** Classes a label may name, 0 for numbers. */
+/** Number of classes of the labels; 0 for regression. */
 function labelClasses({ head }: Model): number {
   return head.classifies ? (head.input.at(-1) as number) : 0
 }
 
-function outside(feature: number, { sample }: Model, width: number, row: number): ExampleError {
+function outOfRange(feature: number, { sample }: Model, width: number, row: number): ExampleError {
   const what = sample.kind === 'tokens' ? 'token position' : 'feature'
-  return new ExampleError(
-    row,
-    `${what} ${feature} is beyond the model's last, ${width - 1}: give data like that it was made for`
-  )
+  return new ExampleError(row, `${what} ${feature} is out of range: this model takes 0 to ${width - 1}`)
 }
 
 function checkTokens({ sample }: Model, values: Float32Array, row: number): void {
   if (sample.kind !== 'tokens') return
-  const wrong = values.find(token => !(token >= 0 && token < sample.vocabulary && Number.isInteger(token)))
-  if (wrong === undefined) return
-  throw new ExampleError(row, `${wrong} is no token: this model takes whole numbers from 0 to ${sample.vocabulary - 1}`)
+  const invalid = values.find(token => !(token >= 0 && token < sample.vocabulary && Number.isInteger(token)))
+  if (invalid === undefined) return
+  throw new ExampleError(row, `invalid token ${invalid}: this model takes integers from 0 to ${sample.vocabulary - 1}`)
 }

@@ -1,11 +1,11 @@
-/** From a network's description to what executes it here. */
+/** Creates the models, devices and learners that execute a network on this machine. */
 import { type Device, openDevice } from '../device/index.js'
 import { createModel } from '../nn/create-model.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
-import type { Execution } from './execution-options.js'
+import type { Execution } from './executor/types.js'
 import { NetworkLearner } from './network-learner.js'
-import { planned } from './planning/planned.js'
+import { resolveExecution } from './planning/planner.js'
 
 /** @throws ModelError */
 export function networkModel({ layers, sample, target }: NetworkSpec): Model {
@@ -19,8 +19,8 @@ export function deviceFor({ backend = 'auto' }: Execution): Promise<Device> {
 
 /**
  * The network as a learner.
- * @param batch inputs that come at once, for the planner
- * @param execution undefined if nothing will be computed, only the layout is wanted
+ * @param batch inputs per minibatch, for the planner
+ * @param execution undefined if only the layout is needed and nothing will be computed
  * @throws ModelError, OptionError, DeviceError
  */
 export async function networkLearner(
@@ -31,9 +31,9 @@ export async function networkLearner(
   const model = networkModel(spec)
   if (execution === undefined) return new NetworkLearner(model, {})
   await deviceFor(execution)
-  const { relay } = planned(model, execution, batch)
-  const learner = new NetworkLearner(model, relay)
+  const { executorOptions } = resolveExecution(model, execution, batch)
+  const learner = new NetworkLearner(model, executorOptions)
   const { workers = 1, backend } = execution
-  if (workers > 1) await learner.share(spec, backend, relay, workers)
+  if (workers > 1) await learner.startWorkers(spec, backend, executorOptions, workers)
   return learner
 }

@@ -1,6 +1,5 @@
-/** The room's public face: networks as learners, and how they are executed. */
+/** The public interface of the module: networks as learners, and their execution. */
 
-export { ModelError } from '../nn/errors.js'
 export type {
   CustomLayer,
   CustomLayerContext,
@@ -8,14 +7,14 @@ export type {
 } from '../nn/layers/custom-kinds.js'
 export { loadModel, parseModel } from '../nn/spec/model-spec.js'
 export type { NetworkSpec } from '../nn/spec/network-spec.js'
-export { readsText, sampleFor } from '../nn/spec/sample.js'
-export { alphabetOf } from '../nn/tokenizers/characters.js'
-export { tokenizerOf } from '../nn/tokenizers/create.js'
-export { nextTokenRows, wholeTextRow } from '../nn/tokenizers/rows.js'
+export { readsText, sampleFor } from '../nn/spec/network-spec.js'
+export { createTokenizer } from '../nn/tokenizers/index.js'
 export type { Tokenizer } from '../nn/tokenizers/tokenizer.js'
+export { alphabetOf, nextTokenRows, textRow } from '../nn/tokenizers/tokenizer.js'
+export { ModelError } from '../nn/types.js'
 export { deviceFor, networkLearner, networkModel } from './execution.js'
-export type { Execution } from './execution-options.js'
-export { planFor, planned } from './planning/planned.js'
+export type { Execution } from './executor/types.js'
+export { planFor, resolveExecution } from './planning/planner.js'
 export { type LayerProfile, profileModel } from './planning/profile.js'
-export type { Plan } from './planning/task.js'
+export type { Plan } from './planning/types.js'
 export { type ExecutionReport, L2LEngine } from './training/engine.js'

@@ -1,6 +1,6 @@
 /**
- * A neural network as a `Learner`: whoever drives linear models drives this, and the parameters are blocks, one a layer. The
- * relay executes it; between calls nothing of it is on the device.
+ * A neural network as a `Learner`, interchangeable with linear models. The parameters are blocks, one per layer. The
+ * executor runs the network; between calls nothing remains on the device.
  */
 import {
   type Blocks,
@@ -18,22 +18,21 @@ import { initialBlocks, layoutOf } from '../nn/blocks.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
 import { DenseRows } from './dense-rows.js'
-import type { Execution } from './execution-options.js'
-import { Executor, type ExecutorOptions } from './executor/executor.js'
-import type { ParameterStore } from './executor/types.js'
+import { Executor } from './executor/executor.js'
+import type { Execution, ExecutorOptions, ParameterStore } from './executor/types.js'
 import { BlockStore, TransactionalGradientStore } from './parameter-store.js'
 import { DevicePool, WorkerFailedError } from './workers/pool.js'
 
-/** Seed of fresh weights: the same on every peer. */
+/** Seed of the initial weights, the same on every peer. */
 export const INITIAL_SEED = 20020564
-/** Rows scored at once: outputs of two layers of them are stashed. */
+/** Rows per forward pass of scoring and prediction; the outputs of two layers are stashed. */
 const SCORE_ROWS = 256
 
-/** What a network's learners have in common, whatever the number of updates. */
-interface Shared {
-  readonly relay: Executor
+/** State shared by the learners of a network for different numbers of updates. */
+interface SharedState {
+  readonly executor: Executor
   readonly rows: DenseRows
-  /** What blocks of sums held before a gradient was added, to be taken back. */
+  /** Scratch memory for rolling back a gradient. */
   before?: Float32Array[]
   pool?: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] }
 }
@@ -41,22 +40,23 @@ interface Shared {
 export class NetworkLearner implements Learner {
   readonly layout: Layout
   readonly classifies: boolean
-  readonly #shared: Shared
+  readonly #shared: SharedState
   readonly #updates: number | undefined
 
   /**
-   * @param options how it is executed, or what another learner of the model has to share
-   * @param updates that made the parameters. Default: so many that all layers take part
-   * @throws OptionError for options that do not go together
+   * @param options execution options, or the shared state of another learner of the model
+   * @param updates number of updates that made the parameters; by default all layers take part
+   * @throws OptionError for conflicting options
    */
   constructor(
     readonly model: Model,
-    options: ExecutorOptions | Shared,
+    options: ExecutorOptions | SharedState,
     updates?: number
   ) {
     this.layout = layoutOf(model)
     this.classifies = model.head.classifies
-    this.#shared = 'relay' in options ? options : { relay: new Executor(model, options), rows: new DenseRows(model) }
+    this.#shared =
+      'executor' in options ? options : { executor: new Executor(model, options), rows: new DenseRows(model) }
     this.#updates = updates
   }
 
@@ -66,19 +66,25 @@ export class NetworkLearner implements Learner {
   }
 
   /**
-   * Starts worker threads that take parts of what gradients are asked for.
-   * @param workers devices in all, ≥ 2
+   * Starts worker threads that share the computation of gradients.
+   * @param workers total number of devices, ≥ 2
    * @throws DeviceError
    */
-  async share(
+  async startWorkers(
     network: NetworkSpec,
     backend: Execution['backend'],
-    relay: ExecutorOptions,
+    executorOptions: ExecutorOptions,
     workers: number
   ): Promise<void> {
     const weights = this.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
     this.#shared.pool = {
-      devices: await DevicePool.open({ network, backend, relay, weights: { blocks: weights }, workers }),
+      devices: await DevicePool.open({
+        network,
+        backend,
+        executorOptions,
+        weights: { blocks: weights },
+        workers
+      }),
       weights
     }
   }
@@ -89,7 +95,7 @@ export class NetworkLearner implements Learner {
 
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
     const store = new BlockStore(this.model, parameters, [])
-    const { relay: executor } = this.#shared
+    const { executor } = this.#shared
     for (let row = from; row < to; row += SCORE_ROWS) {
       const { loss, hits } = executor.score(
         store,
@@ -102,8 +108,9 @@ export class NetworkLearner implements Learner {
   }
 
   /**
-   * A gradient that is not finite is never added: the rows are then taken one by one, as far as the one to blame.
-   * @throws ExampleError naming the first row that does not fit or has no finite gradient; rows before it have been added
+   * A non-finite gradient is never added: the rows are then processed one by one up to the one that causes it.
+   * @throws ExampleError naming the first row that does not fit or has a non-finite gradient; earlier rows have been
+   *   added
    */
   addGradient(
     parameters: Blocks,
@@ -118,15 +125,15 @@ export class NetworkLearner implements Learner {
     if (this.#add(parameters, batch, sum, progress)) return
     for (let row = from; row < to; row++) {
       if (!this.#add(parameters, this.#gather(examples, row, row + 1), sum)) {
-        throw new ExampleError(row, 'the gradient is not a finite number: scale the features, or use a smaller step')
+        throw new ExampleError(row, 'the gradient is not finite: scale the features, or use a smaller step')
       }
     }
   }
 
-  /** Some hundred rows at once, for each of which the whole model goes to the device once. */
+  /** Predicts 256 rows at a time, so that the model is uploaded once per 256 rows. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
     const store = new BlockStore(this.model, parameters, [])
-    const { relay: executor, rows } = this.#shared
+    const { executor, rows } = this.#shared
     const predictions: Prediction[] = []
     for (let first = from; first < to; first += SCORE_ROWS) {
       const end = Math.min(to, first + SCORE_ROWS)
@@ -139,10 +146,10 @@ export class NetworkLearner implements Learner {
     return predictions
   }
 
-  /** @param outputs the head's, of one row */
+  /** @param outputs of the head, for one row */
   #predictionOf(outputs: Float32Array): Prediction {
     if (!this.classifies) return { label: outputs[0], scores: [outputs[0]] }
-    // Of a sequence, what comes after its last position.
+    // For a sequence: the token after its last position.
     const scores = Array.from(outputs.subarray(outputs.length - (this.model.head.input.at(-1) as number)))
     return { label: scores.indexOf(Math.max(...scores)), scores }
   }
@@ -157,14 +164,14 @@ export class NetworkLearner implements Learner {
     } catch (error) {
       store.rollBack()
       if (error instanceof DivergenceError) return false
-      // The pool goes on without the one that failed.
+      // The pool has removed the failed worker.
       if (error instanceof WorkerFailedError) return this.#add(parameters, batch, sum)
       throw error
     }
   }
 
   #train(store: ParameterStore, parameters: Blocks, batch: DenseRows): void {
-    const { relay: executor, pool } = this.#shared
+    const { executor, pool } = this.#shared
     if (pool === undefined) {
       executor.train(store, batch, { updates: this.#updates })
       return
@@ -174,7 +181,7 @@ export class NetworkLearner implements Learner {
     devices.train(executor, store, batch, this.#updates)
   }
 
-  /** @throws ExampleError for a row that does not fit, after those before it were taken: see `addGradient` */
+  /** @throws ExampleError for a row that does not fit; earlier rows have been appended */
   #gather(examples: Examples, from: number, to: number): DenseRows {
     const { rows } = this.#shared
     rows.clear()

@@ -1,75 +1,91 @@
-/** Keepers of weights and gradients that are plain blocks, owned by whoever asks for a gradient. */
-
+/** Parameter stores over plain blocks, for computing gradients without updating parameters. */
 import { isFiniteBlock } from '../base/floats.js'
 import { type Blocks, DivergenceError, type GradientProgress } from '../learner/index.js'
+import { blockIndices } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
-import { addToBlock, blockNumbers, fillBlock } from './block-tensors.js'
 import type { ParameterStore } from './executor/types.js'
 
-/** Lends blocks, and writes gradients over others. */
+/** Adds numbers to the start of a block. */
+export function addToBlock(block: Float32Array, numbers: Float32Array): void {
+  for (let i = 0; i < numbers.length; i++) block[i] += numbers[i]
+}
+
+/**
+ * Concatenates the flat gradients of a layer's tensors into a block.
+ * @returns how many numbers were written
+ */
+export function fillBlock(block: Float32Array, gradients: readonly Float32Array[]): number {
+  let offset = 0
+  for (const gradient of gradients) {
+    block.set(gradient, offset)
+    offset += gradient.length
+  }
+  return offset
+}
+
+/** Reads weights from blocks and overwrites other blocks with the gradients. */
 export class BlockStore implements ParameterStore {
   protected readonly gradients: Blocks
   readonly #parameters: Blocks
-  readonly #numbers: readonly (number | undefined)[]
+  readonly #indices: readonly (number | undefined)[]
 
   /** @param gradients may be empty for forward passes */
   constructor(model: Model, parameters: Blocks, gradients: Blocks) {
     this.#parameters = parameters
     this.gradients = gradients
-    this.#numbers = blockNumbers(model)
+    this.#indices = blockIndices(model)
   }
 
   weights(layer: number): Float32Array {
-    return this.#parameters[this.block(layer)]
+    return this.#parameters[this.blockIndex(layer)]
   }
 
-  take(layer: number, gradients: readonly Float32Array[]): void {
-    fillBlock(this.gradients[this.block(layer)], gradients)
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
+    fillBlock(this.gradients[this.blockIndex(layer)], gradients)
   }
 
   skip(layer: number): void {
-    this.gradients[this.block(layer)].fill(0)
+    this.gradients[this.blockIndex(layer)].fill(0)
   }
 
-  /** Number of a layer's block. */
-  protected block(layer: number): number {
-    return this.#numbers[layer] as number
+  protected blockIndex(layer: number): number {
+    return this.#indices[layer] as number
   }
 }
 
-/** Adds all gradients of a minibatch to what is there, or none, and tells of each block that is done. */
+/** Adds a minibatch's gradients to sums; `rollBack` undoes it. Reports each completed block. */
 export class TransactionalGradientStore extends BlockStore {
   readonly #before: Blocks
   readonly #progress: GradientProgress | undefined
   readonly #added: number[] = []
 
-  /** @param before where the sum's blocks are kept as they were; of the same layout */
+  /** @param before scratch memory for the previous contents of the sums; of the same layout */
   constructor(model: Model, parameters: Blocks, sum: Blocks, before: Blocks, progress?: GradientProgress) {
     super(model, parameters, sum)
     this.#before = before
     this.#progress = progress
   }
 
-  /** @throws DivergenceError if the gradient is not finite; it was not added then */
-  override take(layer: number, gradients: readonly Float32Array[]): void {
+  /** @throws DivergenceError if the gradient is not finite; it is not added then */
+  override pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     if (!gradients.every(isFiniteBlock)) throw new DivergenceError('the gradient is not a finite number')
-    const block = this.block(layer)
+    const block = this.blockIndex(layer)
     const sum = this.gradients[block]
     this.#before[block].set(sum)
     this.#added.push(block)
-    let at = 0
-    for (const part of gradients) {
-      addToBlock(sum.subarray(at), part)
-      at += part.length
+    let offset = 0
+    for (const gradient of gradients) {
+      addToBlock(sum.subarray(offset), gradient)
+      offset += gradient.length
     }
     this.#progress?.ready(block)
   }
 
   override skip(layer: number): void {
-    this.#progress?.ready(this.block(layer))
+    this.#progress?.ready(this.blockIndex(layer))
   }
 
-  /** Makes the sum what it was. */
+  /** Restores the sums. */
   rollBack(): void {
     for (const block of this.#added.splice(0)) this.gradients[block].set(this.#before[block])
     this.#progress?.revoked()

@@ -1,24 +1,62 @@
-/** A model's parameters as blocks: one a layer, layers without weights having none. */
+/** A model's parameters as blocks, one per layer with weights, and the memory and compute cost of each layer. */
 import type { Layout } from '../learner/index.js'
 import { forkSeed, uniforms } from './random.js'
-import { totalSize } from './shape.js'
+import { FLOAT_BYTES, sizeOf, totalSize } from './shape.js'
 import type { Layer, Model } from './types.js'
 
-/** The layers that have a block, in the blocks' order. */
+/** Layers with weights, in block order. */
 export function layersWithBlocks({ layers }: Model): readonly Layer[] {
   return layers.filter(({ weights }) => weights.length > 0)
+}
+
+/** The block index of each layer; undefined for layers without weights. */
+export function blockIndices({ layers }: Model): readonly (number | undefined)[] {
+  let next = 0
+  return layers.map(layer => (layer.weights.length > 0 ? next++ : undefined))
 }
 
 export function layoutOf(model: Model): Layout {
   return { blocks: layersWithBlocks(model).map(({ name, weights }) => ({ name, length: totalSize(weights) })) }
 }
 
-/** Fresh weights: the same for the same seed on every machine. */
+/** Initial weights. The same seed gives the same bits on every machine. */
 export function initialBlocks(model: Model, seed: number): Float32Array[] {
   return [...eachInitialBlock(model, seed)]
 }
 
-/** The same one after the other, for models of which two copies would not fit. */
+/** Initial weights, one block at a time, for models too large to hold twice. */
 export function* eachInitialBlock(model: Model, seed: number): Generator<Float32Array> {
-  for (const [index, layer] of layersWithBlocks(model).entries()) yield layer.initial(uniforms(forkSeed(seed, index)))
+  for (const [index, layer] of layersWithBlocks(model).entries()) {
+    yield layer.initialWeights(uniforms(forkSeed(seed, index)))
+  }
+}
+
+/** Memory and compute cost of one layer: the planner's input. */
+export interface LayerCosts {
+  readonly name: string
+  readonly kind: string
+  /** Number of parameters. */
+  readonly parameters: number
+  readonly weightBytes: number
+  /** A: output bytes per sample. */
+  readonly outputBytes: number
+  /** X: bytes per sample that `forwardSaving` saves besides input and output. */
+  readonly activationBytes: number
+  /** Multiply-accumulates per sample of the forward pass. */
+  readonly macs: number
+}
+
+export function layerCosts({ layers }: Model): LayerCosts[] {
+  return layers.map(({ name, kind, weights, output, activations, macs }) => {
+    const parameters = totalSize(weights)
+    return {
+      name,
+      kind,
+      parameters,
+      weightBytes: parameters * FLOAT_BYTES,
+      outputBytes: sizeOf(output) * FLOAT_BYTES,
+      activationBytes: totalSize(activations.map(shape => ({ shape }))) * FLOAT_BYTES,
+      macs
+    }
+  })
 }

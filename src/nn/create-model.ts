@@ -1,149 +1,69 @@
-/** From a model's description and what its data looks like to layers and a head. */
-
-import { checkOrders } from './check-order.js'
-import { ModelError } from './errors.js'
-import { attentionLayer, perceptronLayer } from './layers/block.js'
-import { convolution } from './layers/convolution.js'
-import { customLayer } from './layers/custom.js'
+/** Creates a model's layers and head from its description and the shape of its data. */
+import { checkLayerOrders } from './layer-order.js'
 import { dense } from './layers/dense.js'
-import { dropout } from './layers/dropout.js'
-import { embedding } from './layers/embedding.js'
-import { layerNorm } from './layers/layer-norm.js'
-import { maxPool } from './layers/max-pool.js'
-import { flatten, meanPool } from './layers/reshaping.js'
-import { softmaxHead } from './losses/softmax.js'
-import { squaredHead } from './losses/squared.js'
-import { sameShape, shownShape } from './shape.js'
-import { isCustomLayer, type LayerSpec, type ModelSpec } from './spec/model-spec.js'
+import { createLayer } from './layers/registry.js'
+import { softmaxHead, squaredHead } from './losses.js'
+import { formatShape, sameShape } from './shape.js'
+import type { ModelSpec } from './spec/model-spec.js'
 import type { Target } from './spec/network-spec.js'
 import { layersOf } from './spec/presets.js'
-import type { Head, Layer, Model, Sample } from './types.js'
+import { type Head, type Layer, type Model, ModelError, type Sample } from './types.js'
 
 /**
- * The model ends in a dense layer `output` with a number for each class (or token), or one number; a list of layers that has
- * this shape already is left as it is.
+ * The model ends in a dense layer `output` with one number per class (or token), or one number for regression. It is
+ * not added to a list of layers whose output already has this shape.
  *
- * @throws ModelError naming the layer that does not fit what comes in
+ * @throws ModelError naming the layer whose input does not fit
  */
 export function createModel(spec: ModelSpec, sample: Sample, target: Target): Model {
-  const specs = layersOf(spec)
   const layers: Layer[] = []
-  let shape = sample.shape
+  let input = sample.shape
   let isTokens = sample.kind === 'tokens'
-  specs.forEach((layer, i) => {
-    const name = layer.name ?? `${layer.kind}${i}`
-    const made = build(layer, { name, shape, isTokens, sample })
-    layers.push({ ...made, from: layer.from, shuffle: layer.shuffle })
-    shape = made.output
+  for (const [i, layerSpec] of layersOf(spec).entries()) {
+    const name = layerSpec.name ?? `${layerSpec.kind}${i}`
+    const layer = createLayer(layerSpec, { name, input, isTokens, sample })
+    layers.push({ ...layer, from: layerSpec.from, shuffle: layerSpec.shuffle })
+    input = layer.output
     isTokens = false
-  })
-  if (isTokens) throw new ModelError('tokens need an embedding before anything else')
-  const wanted = outputOf(target, sample)
-  if (spec.model !== 'layers' || !sameShape(shape, wanted)) layers.push(outputLayer(shape, wanted))
+  }
+  if (isTokens) throw new ModelError('a model on tokens must start with an embedding layer')
+  const expected = outputShape(target, sample)
+  if (spec.model !== 'layers' || !sameShape(input, expected)) layers.push(outputLayer(input, expected))
   checkNames(layers)
-  checkOrders(layers, wanted)
+  checkLayerOrders(layers, expected)
   const name = spec.model === 'layers' ? spec.name : spec.model
-  return { name, sample, layers, head: headFor(target, wanted) }
+  return { name, sample, layers, head: headFor(target, expected) }
 }
 
-interface Place {
-  readonly name: string
-  readonly shape: readonly number[]
-  readonly isTokens: boolean
-  readonly sample: Sample
-}
-
-function build(spec: LayerSpec, place: Place): Layer {
-  const { name, shape, sample } = place
-  if (place.isTokens !== (spec.kind === 'embedding')) {
-    throw new ModelError(
-      place.isTokens
-        ? `layer ${name} needs numbers, but tokens come in: put an embedding first`
-        : `layer ${name} needs tokens, but numbers come in: an embedding can only be the first layer of a text model`
-    )
-  }
-  if (isCustomLayer(spec)) return customLayer(spec, name, shape)
-  switch (spec.kind) {
-    case 'dense':
-      return dense({ ...spec, name, input: shape })
-    case 'layer-norm':
-      return layerNorm({ ...spec, name, input: shape })
-    case 'embedding':
-      return embedding({ name, length: shape[0], width: spec.width, vocabulary: vocabularyOf(sample) })
-    case 'attention': {
-      const [length, width] = axes(place, 2, 'length × width')
-      if (width % spec.heads !== 0)
-        throw new ModelError(`layer ${name}: ${spec.heads} heads do not divide the width ${width}`)
-      return attentionLayer({ ...spec, name, length, width, isCausal: spec.causal, hasShortcut: spec.shortcut })
-    }
-    case 'mlp': {
-      const [length, width] = axes(place, 2, 'length × width')
-      return perceptronLayer({ ...spec, name, length, width, hasShortcut: spec.shortcut })
-    }
-    case 'dropout':
-      return dropout({ ...spec, name, input: shape })
-    case 'convolution': {
-      const [height, width] = axes(place, 3, 'height × width × channels')
-      if (spec.padding === 'valid' && spec.size > Math.min(height, width)) throw tooLarge(name, spec.size, shape)
-      return convolution({ ...spec, name, input: shape })
-    }
-    case 'max-pool': {
-      const [height, width] = axes(place, 3, 'height × width × channels')
-      if (spec.size > Math.min(height, width)) throw tooLarge(name, spec.size, shape)
-      return maxPool({ ...spec, name, input: shape })
-    }
-    case 'flatten':
-      return flatten({ name, input: shape })
-    case 'mean-pool':
-      axes(place, 2, 'length × width')
-      return meanPool({ name, input: shape })
-    default:
-      return spec satisfies never
-  }
-}
-
-function axes({ name, shape }: Place, rank: number, meaning: string): readonly number[] {
-  if (shape.length === rank) return shape
-  throw new ModelError(`layer ${name} needs samples of ${meaning}, not ${shownShape(shape)}`)
-}
-
-function tooLarge(name: string, size: number, shape: readonly number[]): ModelError {
-  return new ModelError(`layer ${name}: ${size}×${size} is larger than what comes in, ${shownShape(shape)}`)
-}
-
-function vocabularyOf(sample: Sample): number {
-  return sample.kind === 'tokens' ? sample.vocabulary : 0
-}
-
-function outputOf(target: Target, sample: Sample): readonly number[] {
+function outputShape(target: Target, sample: Sample): readonly number[] {
   switch (target.kind) {
     case 'class':
       return [target.classes]
     case 'number':
       return [1]
     case 'next-token':
-      if (sample.kind !== 'tokens') throw new ModelError('the next token can only be predicted of tokens')
+      if (sample.kind !== 'tokens') throw new ModelError('the target next-token requires samples of tokens')
       return [sample.shape[0], sample.vocabulary]
     default:
       return target satisfies never
   }
 }
 
-/** @throws ModelError if the shapes differ by more than the last axis */
-function outputLayer(input: readonly number[], wanted: readonly number[]): Layer {
-  if (!sameShape(input.slice(0, -1), wanted.slice(0, -1))) {
-    const advice = wanted.length === 1 ? 'end in flatten or mean-pool' : 'keep a vector for each position'
-    throw new ModelError(`the layers end in ${shownShape(input)}, wanted is ${shownShape(wanted)}: ${advice}`)
+/** @throws ModelError if the shapes differ in more than the last axis */
+function outputLayer(input: readonly number[], expected: readonly number[]): Layer {
+  if (!sameShape(input.slice(0, -1), expected.slice(0, -1))) {
+    const advice = expected.length === 1 ? 'end in flatten or mean-pool' : 'keep one vector per position'
+    throw new ModelError(`the layers end in shape ${formatShape(input)}, expected ${formatShape(expected)}: ${advice}`)
   }
-  return dense({ name: 'output', input, units: wanted[wanted.length - 1], activation: 'none' })
+  return dense({ name: 'output', input, units: expected[expected.length - 1], activation: 'none' })
 }
 
-function headFor(target: Target, wanted: readonly number[]): Head {
-  return target.kind === 'number' ? squaredHead() : softmaxHead(wanted)
+function headFor(target: Target, input: readonly number[]): Head {
+  return target.kind === 'number' ? squaredHead() : softmaxHead(input)
 }
 
 function checkNames(layers: readonly Layer[]): void {
   const names = layers.map(({ name }) => name)
-  const twice = names.find((name, i) => names.indexOf(name) < i)
-  if (twice !== undefined) throw new ModelError(`two layers have the name ${twice}`)
+  const duplicate = names.find((name, i) => names.indexOf(name) < i)
+  if (duplicate !== undefined) throw new ModelError(`two layers have the name ${duplicate}`)
 }

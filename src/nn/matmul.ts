@@ -1,32 +1,32 @@
 /**
- * Matrix products as layers need them. Without a BLAS the wasm backend has one fast path, for a plain product of two matrices;
- * transposed and batched ones take a loop that is ten times slower. There, transposes are made explicitly and large products
- * of a batch are taken one by one. Elsewhere the device is given the product as it is.
+ * Matrix products for layers. Without a BLAS the wasm backend is fast only at plain products of two matrices;
+ * transposed and batched products run in a loop that takes ten times as long. There, transposes are explicit and large
+ * products of a batch are computed one by one. Other devices compute the product directly.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import { openedDevice } from '../device/index.js'
-import { addTo, fused } from './fused-kernels.js'
+import { addTo, runFused } from './ops.js'
 
-/** From so many multiplications a product on, a call of its own is cheaper than wasm's slow loop (measured). */
+/** Multiplications per product above which a separate call is faster than wasm's slow loop (measured). */
 const LARGE_PRODUCT = 40_000
 
-function onlyPlainIsFast(): boolean {
+function prefersPlainProducts(): boolean {
   return !openedDevice().hasFastProducts
 }
 
-/** Product of two matrices, each transposed if so asked. */
+/** Product of two matrices, each optionally transposed. */
 export function multiply(a: tf.Tensor, b: tf.Tensor, transposeA = false, transposeB = false): tf.Tensor {
-  if (!onlyPlainIsFast()) return tf.matMul(a as tf.Tensor2D, b as tf.Tensor2D, transposeA, transposeB)
+  if (!prefersPlainProducts()) return tf.matMul(a as tf.Tensor2D, b as tf.Tensor2D, transposeA, transposeB)
   return tf.tidy(() =>
     tf.matMul((transposeA ? tf.transpose(a) : a) as tf.Tensor2D, (transposeB ? tf.transpose(b) : b) as tf.Tensor2D)
   )
 }
 
-/** Products of two equally long batches of matrices: [batch, n, k]·[batch, k, m], each transposed if so asked. */
+/** Products of two batches of matrices, each optionally transposed: [batch, n, k]·[batch, k, m]. */
 export function multiplyBatch(a: tf.Tensor, b: tf.Tensor, transposeA = false, transposeB = false): tf.Tensor {
   const [batch, rows, columns] = a.shape as number[]
   const size = rows * columns * (b.shape as number[])[transposeB ? 1 : 2]
-  if (!onlyPlainIsFast() || size < LARGE_PRODUCT) {
+  if (!prefersPlainProducts() || size < LARGE_PRODUCT) {
     return tf.matMul(a as tf.Tensor3D, b as tf.Tensor3D, transposeA, transposeB)
   }
   return tf.tidy(() => {
@@ -39,41 +39,47 @@ export function multiplyBatch(a: tf.Tensor, b: tf.Tensor, transposeA = false, tr
   })
 }
 
-/** The i-th matrix of a batch. By way of the host, which for wasm is the same memory: its `Slice` copies the whole batch each time. */
+/**
+ * Returns the i-th matrix of a batch. Reads through the host, which is the same memory on wasm: `Slice` copies the
+ * whole batch each time.
+ */
 function matricesOf(batch: tf.Tensor, isTransposed: boolean): (index: number) => tf.Tensor {
-  const straight = isTransposed ? tf.transpose(batch, [0, 2, 1]) : batch
-  const [, rows, columns] = straight.shape as number[]
-  const numbers = straight.dataSync()
-  if (isTransposed) straight.dispose()
+  const matrices = isTransposed ? tf.transpose(batch, [0, 2, 1]) : batch
+  const [, rows, columns] = matrices.shape as number[]
+  const numbers = matrices.dataSync()
+  if (isTransposed) matrices.dispose()
   const size = rows * columns
   return index => tf.tensor(numbers.subarray(index * size, (index + 1) * size), [rows, columns])
 }
 
-/** x·W over the last axis of x, whatever the axes before it. */
+/** x·W over the last axis of x. */
 export function project(x: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
   return tf.tidy(() => tf.reshape(multiply(asRows(x), kernel), [...x.shape.slice(0, -1), kernel.shape[1] as number]))
 }
 
 /** dy·Wᵀ over the last axis of dy. */
-export function projectBack(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
+export function projectTransposed(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
   return (
-    fused('AffineBack', { dy, kernel }) ??
+    runFused('AffineBack', { dy, kernel }) ??
     tf.tidy(() =>
       tf.reshape(multiply(asRows(dy), kernel, false, true), [...dy.shape.slice(0, -1), kernel.shape[0] as number])
     )
   )
 }
 
-/** Gradients of `project(x, kernel) + bias` at kernel and bias, summed over all axes but the last. */
+/** Gradients of `project(x, kernel) + bias` with respect to kernel and bias, summed over all axes but the last. */
 export function projectionGradients(x: tf.Tensor, dy: tf.Tensor): [kernel: tf.Tensor, bias: tf.Tensor] {
-  const known = fused<[tf.Tensor, tf.Tensor]>('AffineGradients', { x, dy })
-  return known ?? [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
+  const fused = runFused<[tf.Tensor, tf.Tensor]>('AffineGradients', { x, dy })
+  return fused ?? [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
 }
 
-/** Sum over all axes but the last. Else by a product with ones, as a backend's own sum over a first axis may be many times slower. */
+/**
+ * Sum over all axes but the last. By a product with ones if there is no kernel, because a backend's sum over the first
+ * axis can be many times slower.
+ */
 export function sumOfRows(x: tf.Tensor): tf.Tensor {
   return (
-    fused('SumRows', { x }) ??
+    runFused('SumRows', { x }) ??
     tf.tidy(() => {
       const rows = asRows(x)
       return tf.reshape(multiply(tf.ones([1, rows.shape[0]]), rows), [rows.shape[1] as number])
@@ -81,18 +87,18 @@ export function sumOfRows(x: tf.Tensor): tf.Tensor {
   )
 }
 
-/** Mean along the last axis, which stays with the length 1. Likewise by a product. */
-export function meanAlong(x: tf.Tensor): tf.Tensor {
+/** Mean along the last axis, which remains with length 1. Computed as a product, as in `sumOfRows`. */
+export function meanOfLastAxis(x: tf.Tensor): tf.Tensor {
   const width = x.shape[x.rank - 1] as number
   return tf.tidy(() => tf.reshape(multiply(asRows(x), tf.fill([width, 1], 1 / width)), [...x.shape.slice(0, -1), 1]))
 }
 
-/** [rows, last axis], of the same memory. */
+/** Reshaped to [rows, last axis], sharing memory. */
 export function asRows(x: tf.Tensor): tf.Tensor {
   return tf.reshape(x, [-1, x.shape[x.rank - 1] as number])
 }
 
 /** `project(x, kernel) + bias`. */
 export function affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor): tf.Tensor {
-  return fused('Affine', { x, kernel, bias }) ?? addTo(project(x, kernel), bias)
+  return runFused('Affine', { x, kernel, bias }) ?? addTo(project(x, kernel), bias)
 }

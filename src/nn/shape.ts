@@ -1,13 +1,13 @@
-/** Arithmetic on shapes. */
+/** Shape arithmetic. */
 
 export const FLOAT_BYTES = 4
 
-/** Elements of a tensor of that shape. */
+/** Number of elements of a tensor. */
 export function sizeOf(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1)
 }
 
-/** Elements of all tensors together. */
+/** Number of elements of all tensors together. */
 export function totalSize(tensors: readonly { readonly shape: readonly number[] }[]): number {
   return tensors.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
 }
@@ -16,7 +16,7 @@ export function sameShape(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((size, axis) => size === b[axis])
 }
 
-/** As people write it: 4×28×28. */
-export function shownShape(shape: readonly number[]): string {
+/** For messages: `4×28×28`. */
+export function formatShape(shape: readonly number[]): string {
   return shape.length === 0 ? 'a number' : shape.join('×')
 }

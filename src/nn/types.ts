@@ -1,14 +1,20 @@
 /**
- * What a network is made of. Layers are stateless: weights are arguments, so that the host can keep them and lend them to the
- * device one layer at a time. VJPs are written by hand, so that nothing but a layer's input must be kept for its backward
- * pass (Pudipeddi et al., "Training Large Neural Networks with Constant Memory using a New Execution Algorithm").
+ * The parts of a network. Layers are stateless: weights are arguments, so that the host can store them and upload one
+ * layer at a time. VJPs are hand-written, so that a layer's backward pass needs nothing but its input (Pudipeddi et
+ * al., "Training Large Neural Networks with Constant Memory using a New Execution Algorithm").
  *
- * Who disposes of what: a layer disposes of everything that it makes and does not return; it never disposes of its
- * arguments. Whoever is given a tensor disposes of it.
+ * Ownership of tensors: a layer disposes of every tensor that it makes and does not return, and never disposes of its
+ * arguments. The caller disposes of returned tensors.
  */
 import type { Tensor } from '@tensorflow/tfjs-core'
+import { CodedError } from '../base/errors.js'
 
-/** One tensor of a layer's weights. */
+/** A model description is invalid, or weights do not fit the model. */
+export class ModelError extends CodedError {
+  static override readonly code = 'ERR_MODEL'
+}
+
+/** One weight tensor of a layer. */
 export interface WeightSpec {
   /** Name within the layer. */
   readonly name: string
@@ -17,17 +23,17 @@ export interface WeightSpec {
 
 /** One pass of one microbatch through a layer: passes with the same seed draw the same random numbers. */
 export interface Pass {
-  /** Whether dropout and the like are on. */
+  /** Whether dropout and other training-only behaviour is on. */
   readonly training: boolean
-  /** From step, layer and microbatch, so that a recomputation sees what the forward pass saw. */
+  /** Derived from step, layer and microbatch, so that recomputation repeats the forward pass exactly. */
   readonly seed: number
 }
 
-/** What comes back through a layer. */
+/** Gradients of one backward pass. */
 export interface Pullback {
-  /** Gradient at the input, of the input's shape; undefined for a layer whose input is no float (token numbers). */
+  /** Gradient with respect to the input, of the input's shape; undefined if the input is not float32 (token ids). */
   readonly dx: Tensor | undefined
-  /** Gradients of the weights, summed over the microbatch, in their order. */
+  /** Gradients of the weights in their order, summed over the microbatch. */
   readonly dWeights: readonly Tensor[]
 }
 
@@ -35,49 +41,55 @@ export interface Layer {
   readonly kind: string
   /** Unique within the model, such as `block3.attention`. */
   readonly name: string
-  /** All weights; flattened and put one after the other in this order they are the layer's block. */
+  /** Weight tensors; flattened and concatenated in this order they are the layer's block. */
   readonly weights: readonly WeightSpec[]
-  /** Shape of a sample's input and output, without the microbatch's dimension, which comes first. */
+  /** Shapes of a sample's input and output, without the leading microbatch axis. */
   readonly input: readonly number[]
   readonly output: readonly number[]
-  /** Shapes of a sample's part of what `forwardKeeping` keeps, four bytes an element. */
+  /** Shapes per sample of the tensors that `forwardSaving` saves, four bytes an element. */
   readonly activations: readonly (readonly number[])[]
-  /** Multiplications with an addition that a sample's forward pass takes; its VJP takes twice as many, beside recomputation. */
+  /** Multiply-accumulates per sample of the forward pass; the VJP takes twice as many, without recomputation. */
   readonly macs: number
-  /** Share of the training steps that leave the layer out, its output then being its input. Default 0. */
+  /** Fraction of the training steps that skip the layer, which then passes its input through. @default 0 */
   readonly skipRate?: number
-  /** Updates after which the layer takes part; before, its output is its input. Default 0. */
+  /** Number of updates after which the layer takes part; before, it passes its input through. @default 0 */
   readonly from?: number
-  /** Layers that follow one another under the same name change places in training. Default: the layer keeps its place. */
+  /** Adjacent layers with the same name are shuffled in training. @default the layer has a fixed position */
   readonly shuffle?: string
-  /** Fresh weights, as one block. @param random uniform in [0, 1) */
-  initial(random: () => number): Float32Array
-  /** @param x [microbatch, …input] @returns [microbatch, …output] */
+  /**
+   * Initial weights, as one block.
+   * @param random uniform in [0, 1)
+   */
+  initialWeights(random: () => number): Float32Array
+  /**
+   * @param x [microbatch, …input]
+   * @returns [microbatch, …output]
+   */
   forward(x: Tensor, weights: readonly Tensor[], pass: Pass): Tensor
-  /** Like `forward`, and keeps the insides that `vjp` would otherwise compute again. */
+  /** Like `forward`, and saves the activations that `vjp` would otherwise recompute. */
   forwardSaving(x: Tensor, weights: readonly Tensor[], pass: Pass): SavedForward
   /**
-   * @param dy gradient of the summed loss at the output
-   * @param kept what `forwardKeeping` kept of this microbatch; computed again from x if it is not given
+   * @param dy gradient of the summed loss with respect to the output
+   * @param saved activations that `forwardSaving` saved for this microbatch; recomputed from x if absent
    */
-  vjp(x: Tensor, weights: readonly Tensor[], dy: Tensor, pass: Pass, kept?: readonly Tensor[]): Pullback
+  vjp(x: Tensor, weights: readonly Tensor[], dy: Tensor, pass: Pass, saved?: readonly Tensor[]): Pullback
 }
 
 export interface SavedForward {
   readonly y: Tensor
-  /** Of the shapes [microbatch, …insides]. Whoever is given them disposes of them. */
+  /** Saved activations, of the shapes [microbatch, …activation]. The caller disposes of them. */
   readonly saved: readonly Tensor[]
 }
 
-/** Sums over a microbatch's samples, as scalars on the device. */
+/** Sums over the samples of a microbatch, as scalars on the device. */
 export interface HeadScore {
-  /** Nats, or squared-error units. */
+  /** In nats, or squared-error units. */
   readonly loss: Tensor
-  /** Samples (for sequences: means over positions) whose label was hit; undefined for regression. */
+  /** Number of correct samples (for sequences, the mean over positions); undefined for regression. */
   readonly hits: Tensor | undefined
 }
 
-/** The end of a network: its loss. Forward, loss and backward are one call, so the last activations are never stashed. */
+/** The loss at the end of a network. Forward, loss and backward are one call, so the last outputs are never stashed. */
 export interface Head {
   readonly kind: string
   readonly classifies: boolean
@@ -85,18 +97,18 @@ export interface Head {
   readonly input: readonly number[]
   /** @param targets [microbatch] or [microbatch, length], int32 for classes */
   score(x: Tensor, targets: Tensor): HeadScore
-  /** The same with the gradient of the summed loss at x. */
+  /** Like `score`, with the gradient of the summed loss with respect to x. */
   lossAndGradient(x: Tensor, targets: Tensor): HeadScore & { readonly dx: Tensor }
   /** @returns [microbatch, …]: probabilities, or the predicted numbers */
   predict(x: Tensor): Tensor
 }
 
-/** What a sample is: dense numbers of that shape, or so many token numbers below `vocabulary`. */
+/** A sample: numbers of the given shape, or `length` token ids below `vocabulary`. */
 export type Sample =
   | { readonly kind: 'features'; readonly shape: readonly number[] }
   | { readonly kind: 'tokens'; readonly shape: readonly [length: number]; readonly vocabulary: number }
 
-/** Layers in the order in which predictions go through them, and what the last one's output is judged by. */
+/** Layers in the order of prediction, and the head that computes the loss from the last output. */
 export interface Model {
   readonly name: string
   readonly sample: Sample

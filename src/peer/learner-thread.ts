@@ -1,7 +1,7 @@
 /** Entry of the learner thread: binds a LearnerLoop to its stream, its clock and the messages of the main thread. */
 import { setTimeout as sleep, setImmediate as yieldNow } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { DeviceError } from '../device/errors.js'
+import { DeviceError } from '../device/types.js'
 import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
 import { learningParts, parserOptions } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { CodedError } from '../base/errors.js'
 import { addLoss, addRule, type CustomLoss, type CustomRuleFactory } from '../learner/index.js'
-import { addLayer, type CustomLayerFactory } from '../nn/layers/custom-kinds.js'
+import { type CustomLayerFactory, registerCustomLayer } from '../nn/layers/custom-kinds.js'
 import { addReader, type CustomReaderFactory } from '../streams/index.js'
 
 /** The export `plugin` of a plug-in module. */
@@ -108,6 +108,6 @@ function add({ losses, rules, layers, readers }: Plugin, owner: string, module: 
   }
   each('loss', losses, addLoss)
   each('rule', rules, addRule)
-  each('layer', layers, addLayer)
+  each('layer', layers, registerCustomLayer)
   each('reader', readers, addReader)
 }

@@ -2,7 +2,7 @@
 import { customLoss, defaultAveraging, defaultNetworkRule, OptionError, ruleFor } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
-import { readsText, sampleFor } from '../nn/spec/sample.js'
+import { readsText, sampleFor } from '../nn/spec/network-spec.js'
 import { type ExampleStream, openStream, type StreamOptions } from '../streams/index.js'
 import type { FeatureSpec, LearningSpec } from './learning-spec.js'
 import { hasConstant, modelOf, type TaskModel } from './model.js'

@@ -33,8 +33,8 @@ export async function textTask(options: TaskOptions, layers: ModelSpec): Promise
   const spec = await textSpec(tokenizer, isNextToken ? text : textsOf(text, data).join(''), length)
   const names = isNextToken ? undefined : (classNames ?? labelsOf(text, data))
   const tokens = await tokensOf({ text: spec, classNames: names }, data, text)
-  const { tokenizerOf } = await import('../l2l/index.js')
-  const sample = { kind: 'tokens', shape: [length], vocabulary: tokenizerOf(spec).vocabulary } as const
+  const { createTokenizer } = await import('../l2l/index.js')
+  const sample = { kind: 'tokens', shape: [length], vocabulary: createTokenizer(spec).vocabulary } as const
   const target =
     names === undefined ? { kind: 'next-token' as const } : { kind: 'class' as const, classes: names.length }
   return { network: { layers, sample, target, text: { ...spec, classNames: names } }, tokens }
@@ -57,8 +57,8 @@ async function tokensOf(
   data: string,
   text: string
 ): Promise<TokenRows> {
-  const { nextTokenRows, tokenizerOf, wholeTextRow } = await import('../l2l/index.js')
-  const tokenizer: Tokenizer = tokenizerOf(spec)
+  const { nextTokenRows, createTokenizer, textRow } = await import('../l2l/index.js')
+  const tokenizer: Tokenizer = createTokenizer(spec)
   const { length } = spec
   if (classNames === undefined) {
     const rows = nextTokenRows(text, tokenizer, length)
@@ -70,7 +70,7 @@ async function tokensOf(
     if (number >= 0) return number
     throw new OptionError(`${data}:${line + 1}: unknown label ${label}; expected one of ${classNames.join(', ')}`)
   })
-  const rows = lines.map(line => wholeTextRow(line.text, tokenizer, length))
+  const rows = lines.map(line => textRow(line.text, tokenizer, length))
   return { width: length, values: joined(rows, length), labels, classes: classNames.length }
 }
 

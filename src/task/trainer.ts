@@ -41,14 +41,14 @@ export async function trainerFor(
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
     return { trainer: plainTrainer(linearParts(known).learner, known, predictWith) }
   }
-  const { deviceFor, networkLearner, networkModel, planned, L2LEngine } = await import('../l2l/index.js')
-  const { why: device } = await deviceFor(execution)
+  const { deviceFor, networkLearner, networkModel, resolveExecution, L2LEngine } = await import('../l2l/index.js')
+  const { reason: device } = await deviceFor(execution)
   if (isBlockwise(rule)) {
     const model = networkModel(spec.network)
-    const { relay, plan } = planned(model, execution, batch)
+    const { executorOptions, plan } = resolveExecution(model, execution, batch)
     const { workers, backend } = execution
-    const engine = new L2LEngine({ ...relay, model, rule, averaging, batch, predictWith, workers })
-    await engine.share(spec.network, backend)
+    const engine = new L2LEngine({ ...executorOptions, model, rule, averaging, batch, predictWith, workers })
+    await engine.startWorkers(spec.network, backend)
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
     return { trainer, report: () => engine.report(), plan, device }
   }

@@ -1,4 +1,4 @@
-/** What tests on WebGPU do before they begin: they are skipped, with the reason, where there is none. */
+/** A mocha hook that skips tests on WebGPU, with the reason, if the device is not available. */
 import type { Context } from 'mocha'
 import { openDevice } from '../../src/device/index.js'
 
@@ -6,7 +6,7 @@ export async function needWebgpu(this: Context): Promise<void> {
   try {
     await openDevice('webgpu')
   } catch (error) {
-    console.log(`${(error as Error).message}: tests on it are skipped`)
+    console.log(`skipping tests on webgpu: ${(error as Error).message}`)
     this.skip()
   }
 }

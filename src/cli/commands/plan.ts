@@ -1,7 +1,7 @@
 /** `admb plan`: the execution plan of a network for a device's memory, with expected time and memory. */
 
 import type { Command } from 'commander'
-import { formatBytes } from '../../l2l/format-bytes.js'
+import { formatBytes } from '../../base/format-bytes.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
@@ -51,6 +51,6 @@ async function plan(model: string, flags: Flags): Promise<void> {
     printJson({ command: 'plan', device: device.name, profile, plan: chosen })
     return
   }
-  print(`device        ${device.why}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
+  print(`device        ${device.reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
   showPlan(profile.layers, chosen, flags.batch)
 }

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { formatBytes } from '../../l2l/format-bytes.js'
+import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import type { SerialReport } from '../../learner/index.js'
 import { openStream, RunningMoments } from '../../streams/index.js'

@@ -6,8 +6,8 @@ import {
   type Precision,
   SCHEDULES,
   type Schedule,
-  STASH_PLACES,
-  type StashPlace
+  STASH_LOCATIONS,
+  type StashLocation
 } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import { modelNames } from '../../learner/index.js'
@@ -19,7 +19,7 @@ export interface NetworkFlags {
   readonly backend?: DeviceName | 'auto'
   readonly schedule?: Schedule | 'auto'
   readonly microbatch?: number
-  readonly stash?: StashPlace
+  readonly stash?: StashLocation
   readonly deviceMemory?: number
   readonly precision?: Precision
   readonly workers?: number
@@ -33,7 +33,7 @@ export const parseModelWord = modelWord(MODEL_WORDS)
 
 /** How networks are executed. Results do not depend on it, except for rounding. */
 export function withExecution(command: Command, isShown = true): Command {
-  const stashes = `${STASH_PLACES.join(', ')} for layer outputs (default: device)`
+  const stashes = `${STASH_LOCATIONS.join(', ')} for layer outputs (default: device)`
   return add(command, isShown, [
     option('--backend <name>', 'backend that executes layers')
       .choices(['auto', ...DEVICE_NAMES])
@@ -42,7 +42,7 @@ export function withExecution(command: Command, isShown = true): Command {
       choice([...SCHEDULES, 'auto'] as const)
     ),
     option('--microbatch <rows>', 'rows on the device at a time (default: the whole batch)').argParser(whole(1)),
-    option('--stash <place>', stashes).argParser(choice(STASH_PLACES)),
+    option('--stash <place>', stashes).argParser(choice(STASH_LOCATIONS)),
     option('--device-memory <bytes>', 'device memory limit, such as 256MB').argParser(bytes),
     option(
       '--precision <name>',

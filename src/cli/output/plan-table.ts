@@ -1,13 +1,13 @@
 /** Prints the planner's table, and the plan beside the measured run. */
-import { formatBytes } from '../../l2l/format-bytes.js'
+import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
-import { meanStepMs } from '../../l2l/planning/task.js'
+import { meanStepMs } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
 /** One line per layer, then the whole plan. */
 export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
   const isSaving = plan.schedule.startsWith('baseline')
-  const head = ['layer', 'weights', 'output', 'insides', 'forward', 'backward', 'insides are', 'weights are']
+  const head = ['layer', 'weights', 'output', 'activations', 'forward', 'backward', 'activations are', 'weights are']
   const varies = layers.some(layer => takesPart(layer) !== '')
   if (varies) head.push('takes part')
   const rows = layers.map((layer, l) => [

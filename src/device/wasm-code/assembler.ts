@@ -1,10 +1,9 @@
 /**
- * WebAssembly from TypeScript: as many instructions as our kernels need, and a module around them that works on the memory of
- * another one. So no compiler has to be installed, and what runs is what the source says. Opcodes: WebAssembly Core
- * Specification 2.0, section 5.4.
+ * A minimal WebAssembly assembler: the instructions that the custom kernels need, and a module that uses the memory of
+ * another module. No compiler is required. Opcodes: WebAssembly Core Specification 2.0, section 5.4.
  */
 
-/** Bytes of instructions, in pieces of pieces. Operands come before what uses them. */
+/** Instruction bytes as nested arrays. Operands precede the instruction. */
 export type Code = number | readonly Code[]
 
 const I32 = 0x7f
@@ -17,7 +16,7 @@ export interface Local {
   readonly type: ValueType
 }
 
-/** What a function's code may ask for. */
+/** Allocates the local variables of a function. */
 export interface Locals {
   integer(): Local
   number(): Local
@@ -33,13 +32,13 @@ export interface WasmFunction {
 }
 
 /**
- * A function without a result.
- * @param kinds of its parameters: an address or a count is an `i32`
+ * Defines a function without a result.
+ * @param kinds types of the parameters; addresses and counts are `i32`
  */
 export function define(
   name: string,
   kinds: readonly ('i32' | 'f32')[],
-  build: (own: Locals, given: readonly Local[]) => Code
+  build: (locals: Locals, parameters: readonly Local[]) => Code
 ): WasmFunction {
   const parameters = kinds.map((kind, index): Local => ({ index, type: kind === 'i32' ? I32 : F32 }))
   const locals: Local[] = []
@@ -55,14 +54,14 @@ export function define(
 export const get = ({ index }: Local): Code => [0x20, unsigned(index)]
 export const set = ({ index }: Local, value: Code): Code => [value, 0x21, unsigned(index)]
 
-/** Does `body` so many times; the counter is 0 afterwards. */
+/** Repeats `body` `counter` times. The counter is 0 afterwards. */
 export function repeat(counter: Local, body: Code): Code {
   const test = [i32.sub(get(counter), i32.constant(1)), 0x22, unsigned(counter.index), 0x0d, 0]
   const loop = [0x03, 0x40, body, test, 0x0b]
   return [0x02, 0x40, get(counter), 0x45, 0x0d, 0, loop, 0x0b]
 }
 
-/** One of two values, by whether the condition is not 0. */
+/** `yes` if the condition is not 0, otherwise `no`. */
 export const select = (condition: Code, yes: Code, no: Code): Code => [yes, no, condition, 0x1b]
 
 const plain =
@@ -71,7 +70,7 @@ const plain =
 const simd =
   (opcode: number) =>
   (...operands: readonly Code[]): Code => [operands, 0xfd, unsigned(opcode)]
-/** With an alignment of one byte, which is allowed for all, and no offset. */
+/** With an alignment of one byte, which is always valid, and offset 0. */
 const inMemory =
   (opcode: number) =>
   (...operands: readonly Code[]): Code => [operands, 0xfd, unsigned(opcode), 0, 0]
@@ -99,13 +98,13 @@ export const f32 = {
 export const vector = {
   load: inMemory(0x00),
   store: inMemory(0x0b),
-  /** One number, and zeros. */
+  /** One number in the first lane, zeros in the others. */
   loadOne: inMemory(0x5c),
-  /** One number four times. */
+  /** One number in all lanes. */
   loadSame: inMemory(0x09),
   storeOne: (address: Code, value: Code): Code => [address, value, 0xfd, unsigned(0x5a), 0, 0, 0],
   constant: (value: number): Code => [0xfd, unsigned(0x0c), Array.from({ length: 4 }, () => float32Bytes(value))],
-  /** All bits of the first number, none of the others. */
+  /** Mask of the first lane. */
   firstOnly: [0xfd, unsigned(0x0c), [255, 255, 255, 255], new Array(12).fill(0)] as Code,
   same: simd(0x13),
   lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1f), number],
@@ -115,30 +114,30 @@ export const vector = {
   mul: simd(0xe6),
   div: simd(0xe7),
   max: simd(0xe9),
-  /** min and max by one comparison each: the first operand where it is NaN. */
+  /** pmin and pmax: return the first operand if it is NaN. */
   lesser: simd(0xea),
   greater: simd(0xeb),
   neg: simd(0xe1),
   shiftLeft: simd(0xab)
 }
 
-/** What Node.js has, and its types have not. */
+/** The WebAssembly API, which the types of Node.js lack. */
 interface Runtime {
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object, imports: object) => { readonly exports: object }
 }
 
-/** Functions that work on that memory, a `WebAssembly.Memory`, by their names. */
+/** Compiles functions that use the given `WebAssembly.Memory`. @returns the functions by name */
 export function instantiate(
   functions: readonly WasmFunction[],
   memory: object
-): Readonly<Record<string, (...given: number[]) => void>> {
+): Readonly<Record<string, (...args: number[]) => void>> {
   const { Module, Instance } = (globalThis as unknown as { readonly WebAssembly: Runtime }).WebAssembly
   const { exports } = new Instance(new Module(assemble(functions)), { env: { memory } })
   return exports as ReturnType<typeof instantiate>
 }
 
-/** The module's bytes. It imports `env.memory` and exports each function under its name. */
+/** The bytes of a module that imports `env.memory` and exports each function by its name. */
 function assemble(functions: readonly WasmFunction[]): Uint8Array {
   const types = functions.map(({ parameters }): Code => [0x60, list(parameters.map(({ type }) => type)), list([])])
   const exported = functions.map(({ name }, i): Code => [text(name), 0x00, unsigned(i)])

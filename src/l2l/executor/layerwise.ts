@@ -1,8 +1,10 @@
 /**
- * Layer-to-layer execution (Pudipeddi et al., algorithms 3 and 4): all microbatches go through one layer before the next is
- * loaded; only layer outputs are stashed, insides are computed again in the backward pass. The last layer's forward, the
- * loss and its backward are one, so its outputs are never stashed and its insides never computed twice. With `ahead` a
- * second buffer holds the layer that comes next.
+ * Layer-to-layer execution (Pudipeddi et al., algorithms 3 and 4): all microbatches pass through one layer before the
+ * next is loaded. Only layer outputs are stashed; activations are recomputed in the backward pass. The last layer's
+ * forward pass, the loss and its backward pass are one, so its outputs are never stashed and its activations never
+ * recomputed. With `prefetch` a second buffer holds the next layer.
+ *
+ * In this file `position` is the position of a layer in the step's order.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Layer } from '../../nn/types.js'
@@ -12,122 +14,148 @@ import {
   lossAndGradient,
   microbatches,
   type StepContext,
-  skipLeftOutLayers,
+  skipOmittedLayers,
   trainingPass
 } from './step.js'
 
-export function runLayerwise(context: StepContext, ahead: boolean): void {
+const INFERENCE = { training: false, seed: 0 }
+
+/** Saved activations by position and microbatch. */
+type SavedActivations = Map<string, readonly tf.Tensor[]>
+
+/**
+ * The forward pass without training, for scores and predictions: the outputs of at most two layers are stashed.
+ * @param use called with the outputs of each microbatch and its rows; it must not dispose of the outputs
+ */
+export function runForward(
+  context: Pick<StepContext, 'model' | 'store' | 'batch' | 'order' | 'microbatch' | 'meter' | 'outputs' | 'precision'>,
+  use: (y: tf.Tensor, from: number, to: number) => void
+): void {
+  const { model, order, outputs } = context
+  const last = order.length - 1
+  for (const [position, l] of order.entries()) {
+    const weights = load(context, l)
+    for (const [microbatch, [from, to]] of microbatches(context).entries()) {
+      const x = inputOf(context, position, microbatch, [from, to])
+      const y = model.layers[l].forward(x, weights, INFERENCE)
+      releaseInput(context, position, x)
+      if (position > 0) outputs.drop(position, microbatch)
+      if (position < last) outputs.put(position + 1, microbatch, y)
+      else {
+        use(y, from, to)
+        y.dispose()
+      }
+    }
+    tf.dispose(weights)
+  }
+}
+
+/** One training step. */
+export function runLayerwise(context: StepContext, prefetch: boolean): void {
   const { order } = context
   const last = order.length - 1
-  const loader = new Loader(context, ahead)
-  const insides = new Map<string, readonly tf.Tensor[]>()
-  for (let at = 0; at < last; at++) {
-    const weights = loader.take(order[at], order[at + 1])
-    forward(context, at, weights, insides)
-    loader.giveBack(order[at], weights)
+  const loader = new LayerLoader(context, prefetch)
+  const saved: SavedActivations = new Map()
+  for (let position = 0; position < last; position++) {
+    const weights = loader.load(order[position], order[position + 1])
+    forward(context, position, weights, saved)
+    loader.release(order[position], weights)
   }
-  for (let at = last; at >= 0; at--) {
-    const weights = loader.take(order[at], order[at - 1])
+  for (let position = last; position >= 0; position--) {
+    const weights = loader.load(order[position], order[position - 1])
     const sum = new GradientSum()
-    if (at === last) lossAndBackward(context, at, weights, sum)
-    else backward(context, at, weights, sum, insides)
+    if (position === last) lossAndBackward(context, position, weights, sum)
+    else backward(context, position, weights, sum, saved)
     tf.dispose(weights)
-    sum.flush(context, order[at])
-    if (at === last) skipLeftOutLayers(context)
+    sum.flush(context, order[position])
+    if (position === last) skipOmittedLayers(context)
   }
 }
 
 /** Loads layers in the order of execution. */
-class Loader {
-  #loaded: { readonly layer: number; readonly weights: tf.Tensor[] } | undefined
+class LayerLoader {
+  #prefetched: { readonly layer: number; readonly weights: tf.Tensor[] } | undefined
   readonly #resident = new Map<number, tf.Tensor[]>()
 
   constructor(
     private readonly context: StepContext,
-    private readonly ahead: boolean
+    private readonly prefetch: boolean
   ) {}
 
-  /** The layer's weights, the next one's being on their way. */
-  take(layer: number, next: number | undefined): tf.Tensor[] {
-    const weights =
-      this.#resident.get(layer) ?? (this.#loaded?.layer === layer ? this.#loaded.weights : load(this.context, layer))
-    this.#loaded = undefined
-    if (this.ahead && next !== undefined && !this.#resident.has(next)) {
-      this.#loaded = { layer: next, weights: load(this.context, next) }
+  /** The layer's weights on the device. Starts loading the next layer. */
+  load(layer: number, next: number | undefined): tf.Tensor[] {
+    const prefetched = this.#prefetched?.layer === layer ? this.#prefetched.weights : undefined
+    const weights = this.#resident.get(layer) ?? prefetched ?? load(this.context, layer)
+    this.#prefetched = undefined
+    if (this.prefetch && next !== undefined && !this.#resident.has(next)) {
+      this.#prefetched = { layer: next, weights: load(this.context, next) }
     }
     return weights
   }
 
-  /** After the forward pass: they go, or stay for the backward pass, after which whoever took them disposes of them. */
-  giveBack(layer: number, weights: tf.Tensor[]): void {
+  /** After the forward pass: disposes of the weights, unless they stay resident for the backward pass. */
+  release(layer: number, weights: tf.Tensor[]): void {
     if (this.context.resident.has(layer)) this.#resident.set(layer, weights)
     else tf.dispose(weights)
   }
 }
 
-// Below, `at` is a layer's place in the step's order.
-
-function forward(
-  context: StepContext,
-  at: number,
-  weights: tf.Tensor[],
-  insides: Map<string, readonly tf.Tensor[]>
-): void {
-  const { order, saves: keeps, outputs } = context
-  const layer = busyWith(context, at)
+function forward(context: StepContext, position: number, weights: tf.Tensor[], saved: SavedActivations): void {
+  const { order, saves, outputs } = context
+  const layer = layerAt(context, position)
   for (const [microbatch, rows] of microbatches(context).entries()) {
-    const pass = trainingPass(context, order[at], microbatch)
-    const x = input(context, at, microbatch, rows)
-    if (keeps.has(order[at])) {
-      const { y, saved: kept } = layer.forwardSaving(x, weights, pass)
-      insides.set(`${at}/${microbatch}`, kept)
-      outputs.put(at + 1, microbatch, y)
-    } else outputs.put(at + 1, microbatch, layer.forward(x, weights, pass))
-    returned(context, at, x)
+    const pass = trainingPass(context, order[position], microbatch)
+    const x = inputOf(context, position, microbatch, rows)
+    if (saves.has(order[position])) {
+      const result = layer.forwardSaving(x, weights, pass)
+      saved.set(`${position}/${microbatch}`, result.saved)
+      outputs.put(position + 1, microbatch, result.y)
+    } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass))
+    releaseInput(context, position, x)
   }
 }
 
-/** Forward, loss and backward of the last layer. */
-function lossAndBackward(context: StepContext, at: number, weights: tf.Tensor[], sum: GradientSum): void {
+/** Forward pass, loss and backward pass of the last layer. */
+function lossAndBackward(context: StepContext, position: number, weights: tf.Tensor[], sum: GradientSum): void {
   const { model, order } = context
-  const layer = busyWith(context, at)
+  const layer = layerAt(context, position)
   for (const [microbatch, rows] of microbatches(context).entries()) {
-    const pass = trainingPass(context, order[at], microbatch)
-    const x = input(context, at, microbatch, rows)
-    const { y, saved: kept } = layer.forwardSaving(x, weights, pass)
+    const pass = trainingPass(context, order[position], microbatch)
+    const x = inputOf(context, position, microbatch, rows)
+    const { y, saved } = layer.forwardSaving(x, weights, pass)
     const dy = lossAndGradient(model.head, context, rows, y)
     y.dispose()
-    busyWith(context, at)
-    pulled(context, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
-    tf.dispose([...kept])
+    layerAt(context, position)
+    finishBackward(context, position, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, saved))
+    tf.dispose([...saved])
   }
 }
 
 function backward(
   context: StepContext,
-  at: number,
+  position: number,
   weights: tf.Tensor[],
   sum: GradientSum,
-  insides: Map<string, readonly tf.Tensor[]>
+  allSaved: SavedActivations
 ): void {
   const { order, gradients } = context
-  const layer = busyWith(context, at)
+  const layer = layerAt(context, position)
   for (const [microbatch, rows] of microbatches(context).entries()) {
-    const kept = insides.get(`${at}/${microbatch}`)
-    insides.delete(`${at}/${microbatch}`)
-    const x = input(context, at, microbatch, rows)
-    const dy = gradients.borrow(at, microbatch)
-    const pass = trainingPass(context, order[at], microbatch)
-    pulled(context, at, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, kept))
-    gradients.drop(at, microbatch)
-    if (kept) tf.dispose([...kept])
+    const saved = allSaved.get(`${position}/${microbatch}`)
+    allSaved.delete(`${position}/${microbatch}`)
+    const x = inputOf(context, position, microbatch, rows)
+    const dy = gradients.borrow(position, microbatch)
+    const pass = trainingPass(context, order[position], microbatch)
+    finishBackward(context, position, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, saved))
+    gradients.drop(position, microbatch)
+    if (saved) tf.dispose([...saved])
   }
 }
 
-/** Passes on what came back through a layer, and lets go of what it was made from. */
-function pulled(
+/** Passes a layer's gradients on and disposes of its inputs. */
+function finishBackward(
   context: StepContext,
-  at: number,
+  position: number,
   microbatch: number,
   x: tf.Tensor,
   dy: tf.Tensor,
@@ -135,27 +163,33 @@ function pulled(
   { dx, dWeights }: ReturnType<Layer['vjp']>
 ): void {
   const { outputs, gradients } = context
-  returned(context, at, x)
-  if (at > 0) outputs.drop(at, microbatch)
-  if (at === context.order.length - 1) dy.dispose()
+  releaseInput(context, position, x)
+  if (position > 0) outputs.drop(position, microbatch)
+  if (position === context.order.length - 1) dy.dispose()
   else gradients.release(dy)
-  if (at > 0 && dx) gradients.put(at - 1, microbatch, dx)
+  if (position > 0 && dx) gradients.put(position - 1, microbatch, dx)
   else dx?.dispose()
   sum.add(dWeights)
 }
 
-function busyWith({ model, order, meter }: StepContext, at: number): Layer {
-  const layer = model.layers[order[at]]
-  meter.busyWith = `layer ${layer.name}`
+/** The layer at a position. Names it in the meter, for error messages. */
+function layerAt({ model, order, meter }: StepContext, position: number): Layer {
+  const layer = model.layers[order[position]]
+  meter.currentOperation = `layer ${layer.name}`
   return layer
 }
 
-/** A microbatch's input to a layer: the first one's comes from the store, which has it anyway. */
-function input({ batch, outputs }: StepContext, at: number, microbatch: number, rows: [number, number]): tf.Tensor {
-  return at === 0 ? batch.inputs(...rows) : outputs.borrow(at, microbatch)
+/** A microbatch's input to a layer. The first layer's input is read from the batch instead of being stashed. */
+function inputOf(
+  { batch, outputs }: Pick<StepContext, 'batch' | 'outputs'>,
+  position: number,
+  microbatch: number,
+  rows: [from: number, to: number]
+): tf.Tensor {
+  return position === 0 ? batch.inputs(...rows) : outputs.borrow(position, microbatch)
 }
 
-function returned({ outputs }: StepContext, at: number, x: tf.Tensor): void {
-  if (at === 0) x.dispose()
+function releaseInput({ outputs }: Pick<StepContext, 'outputs'>, position: number, x: tf.Tensor): void {
+  if (position === 0) x.dispose()
   else outputs.release(x)
 }

@@ -1,12 +1,13 @@
 /**
- * What is on the device, to the byte: every buffer of the TensorFlow.js engine from its making to its end, shared buffers
- * counted once. The engine's own count has no peak and no limit. What a kernel holds only while it runs is not seen.
+ * Measures and limits the bytes on the device: every buffer of the TensorFlow.js engine from allocation to disposal,
+ * shared buffers counted once. The engine's own count has no peak and no limit. Temporary memory of running kernels is
+ * not counted.
  */
 import * as tf from '@tensorflow/tfjs-core'
+import { formatBytes } from '../../base/format-bytes.js'
 import { DeviceError } from '../../device/index.js'
-import { formatBytes } from '../format-bytes.js'
 
-/** The parts of the engine that see all buffers come and go. */
+/** The internals of the engine that track the allocation and disposal of buffers. */
 interface Engine {
   readonly state: {
     readonly numBytes: number
@@ -19,24 +20,24 @@ interface Engine {
 export class DeviceMeter {
   bytes = 0
   peakBytes = 0
-  /** Most bytes that may be on the device. */
+  /** Limit of the bytes on the device. */
   limit: number = Number.POSITIVE_INFINITY
-  /** What the device is busy with, for messages. */
-  busyWith = 'the minibatch'
+  /** What the device executes, for error messages. */
+  currentOperation = 'the minibatch'
 
-  /** Starts the peak anew. */
+  /** Resets the peak to the current size. */
   resetPeak(): void {
     this.peakBytes = this.bytes
   }
 
-  grow(bytes: number): void {
+  allocate(bytes: number): void {
     this.bytes += bytes
     if (this.bytes > this.peakBytes) this.peakBytes = this.bytes
-    if (this.bytes > this.limit) throw new OverBudgetError(this.busyWith, this.bytes, this.limit)
+    if (this.bytes > this.limit) throw new OverBudgetError(this.currentOperation, this.bytes, this.limit)
   }
 }
 
-/** The device's memory limit was met while a layer was executed. */
+/** A layer exceeds the device's memory limit. */
 export class OverBudgetError extends DeviceError {
   constructor(
     readonly what: string,
@@ -52,10 +53,10 @@ export class OverBudgetError extends DeviceError {
 
 let meter: DeviceMeter | undefined
 
-/** The engine is one for the whole program, and so is its meter. */
+/** The meter of this thread's engine, which is a singleton. */
 export function deviceMeter(): DeviceMeter {
   if (meter !== undefined) return meter
-  const counted = new DeviceMeter()
+  const created = new DeviceMeter()
   const engine = tf.engine() as unknown as Engine
   const { tensorInfo } = engine.state
   const track = engine.trackTensor.bind(engine)
@@ -63,14 +64,14 @@ export function deviceMeter(): DeviceMeter {
   engine.trackTensor = (tensor, backend) => {
     const isNew = !tensorInfo.has(tensor.dataId)
     track(tensor, backend)
-    if (isNew) counted.grow(tensorInfo.get(tensor.dataId)?.bytes ?? 0)
+    if (isNew) created.allocate(tensorInfo.get(tensor.dataId)?.bytes ?? 0)
   }
   engine.removeDataId = (id, backend) => {
     const bytes = tensorInfo.get(id)?.bytes ?? 0
     remove(id, backend)
-    if (!tensorInfo.has(id)) counted.bytes -= bytes
+    if (!tensorInfo.has(id)) created.bytes -= bytes
   }
-  counted.bytes = engine.state.numBytes
-  meter = counted
+  created.bytes = engine.state.numBytes
+  meter = created
   return meter
 }

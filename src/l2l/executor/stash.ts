@@ -1,21 +1,22 @@
 /**
- * Where tensors of a pass wait until they are wanted again, by two numbers (layer and microbatch): on the device, in host
- * memory, or in a file. Values come back with equal bits.
+ * Storage of a pass's tensors until they are needed again: on the device, in host memory, or in a file. Values are
+ * restored bit for bit, except that a bfloat16 stash rounds them once.
  */
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as tf from '@tensorflow/tfjs-core'
-import { HalvedStash } from './halved-stash.js'
-import type { Precision, Stash, StashPlace } from './types.js'
+import { sizeOf } from '../../nn/shape.js'
+import { fromBf16, toBf16 } from '../bfloat16.js'
+import type { Precision, Stash, StashLocation } from './types.js'
 
-export function createStash(place: StashPlace, precision: Precision): Stash {
-  const stash = stashAt(place)
-  return precision === 'bf16' ? new HalvedStash(stash) : stash
+export function createStash(location: StashLocation, precision: Precision): Stash {
+  const stash = stashAt(location)
+  return precision === 'bf16' ? new Bfloat16Stash(stash) : stash
 }
 
-function stashAt(place: StashPlace): Stash {
-  switch (place) {
+function stashAt(location: StashLocation): Stash {
+  switch (location) {
     case 'device':
       return new DeviceStash()
     case 'host':
@@ -23,7 +24,7 @@ function stashAt(place: StashPlace): Stash {
     case 'disk':
       return new DiskStash()
     default:
-      return place satisfies never
+      return location satisfies never
   }
 }
 
@@ -31,26 +32,26 @@ const key = (layer: number, microbatch: number) => `${layer}/${microbatch}`
 
 class DeviceStash implements Stash {
   readonly peakBytes = 0
-  readonly #kept = new Map<string, tf.Tensor>()
+  readonly #stored = new Map<string, tf.Tensor>()
 
   put(layer: number, microbatch: number, tensor: tf.Tensor): void {
-    this.#kept.set(key(layer, microbatch), tensor)
+    this.#stored.set(key(layer, microbatch), tensor)
   }
 
   borrow(layer: number, microbatch: number): tf.Tensor {
-    return this.#kept.get(key(layer, microbatch)) as tf.Tensor
+    return this.#stored.get(key(layer, microbatch)) as tf.Tensor
   }
 
   release(): void {}
 
   drop(layer: number, microbatch: number): void {
-    this.#kept.get(key(layer, microbatch))?.dispose()
-    this.#kept.delete(key(layer, microbatch))
+    this.#stored.get(key(layer, microbatch))?.dispose()
+    this.#stored.delete(key(layer, microbatch))
   }
 
   clear(): void {
-    for (const tensor of this.#kept.values()) tensor.dispose()
-    this.#kept.clear()
+    for (const tensor of this.#stored.values()) tensor.dispose()
+    this.#stored.clear()
   }
 
   close(): void {
@@ -67,19 +68,19 @@ interface HostTensor {
 class HostStash implements Stash {
   peakBytes = 0
   #bytes = 0
-  readonly #kept = new Map<string, HostTensor>()
+  readonly #stored = new Map<string, HostTensor>()
 
   put(layer: number, microbatch: number, tensor: tf.Tensor): void {
     const { shape, dtype } = tensor
     const values = tensor.dataSync() as Float32Array | Int32Array
-    this.#kept.set(key(layer, microbatch), { values, shape, dtype })
+    this.#stored.set(key(layer, microbatch), { values, shape, dtype })
     this.#bytes += values.byteLength
     this.peakBytes = Math.max(this.peakBytes, this.#bytes)
     tensor.dispose()
   }
 
   borrow(layer: number, microbatch: number): tf.Tensor {
-    const { values, shape, dtype } = this.#kept.get(key(layer, microbatch)) as HostTensor
+    const { values, shape, dtype } = this.#stored.get(key(layer, microbatch)) as HostTensor
     return tf.tensor(values, shape, dtype)
   }
 
@@ -88,12 +89,12 @@ class HostStash implements Stash {
   }
 
   drop(layer: number, microbatch: number): void {
-    this.#bytes -= this.#kept.get(key(layer, microbatch))?.values.byteLength ?? 0
-    this.#kept.delete(key(layer, microbatch))
+    this.#bytes -= this.#stored.get(key(layer, microbatch))?.values.byteLength ?? 0
+    this.#stored.delete(key(layer, microbatch))
   }
 
   clear(): void {
-    this.#kept.clear()
+    this.#stored.clear()
     this.#bytes = 0
   }
 
@@ -103,15 +104,15 @@ class HostStash implements Stash {
 }
 
 interface FileTensor extends Omit<HostTensor, 'values'> {
-  readonly at: number
+  readonly offset: number
   readonly bytes: number
 }
 
-/** One file for all; places that were dropped are used again for tensors of the same size. */
+/** Stores all tensors in one file. Space of dropped tensors is reused for tensors of the same size. */
 class DiskStash implements Stash {
   readonly peakBytes = 0
   #opened: { readonly folder: string; readonly file: number } | undefined
-  readonly #kept = new Map<string, FileTensor>()
+  readonly #stored = new Map<string, FileTensor>()
   readonly #free = new Map<number, number[]>()
   #end = 0
 
@@ -119,20 +120,20 @@ class DiskStash implements Stash {
     const { shape, dtype } = tensor
     const values = tensor.dataSync() as Float32Array | Int32Array
     const bytes = values.byteLength
-    let at = this.#free.get(bytes)?.pop()
-    if (at === undefined) {
-      at = this.#end
+    let offset = this.#free.get(bytes)?.pop()
+    if (offset === undefined) {
+      offset = this.#end
       this.#end += bytes
     }
-    writeSync(this.#file(), new Uint8Array(values.buffer, values.byteOffset, bytes), 0, bytes, at)
-    this.#kept.set(key(layer, microbatch), { at, bytes, shape, dtype })
+    writeSync(this.#file(), new Uint8Array(values.buffer, values.byteOffset, bytes), 0, bytes, offset)
+    this.#stored.set(key(layer, microbatch), { offset, bytes, shape, dtype })
     tensor.dispose()
   }
 
   borrow(layer: number, microbatch: number): tf.Tensor {
-    const { at, bytes, shape, dtype } = this.#kept.get(key(layer, microbatch)) as FileTensor
+    const { offset, bytes, shape, dtype } = this.#stored.get(key(layer, microbatch)) as FileTensor
     const read = new Uint8Array(bytes)
-    readSync(this.#file(), read, 0, bytes, at)
+    readSync(this.#file(), read, 0, bytes, offset)
     return tf.tensor(dtype === 'int32' ? new Int32Array(read.buffer) : new Float32Array(read.buffer), shape, dtype)
   }
 
@@ -141,14 +142,14 @@ class DiskStash implements Stash {
   }
 
   drop(layer: number, microbatch: number): void {
-    const kept = this.#kept.get(key(layer, microbatch))
-    if (kept === undefined) return
-    this.#free.set(kept.bytes, [...(this.#free.get(kept.bytes) ?? []), kept.at])
-    this.#kept.delete(key(layer, microbatch))
+    const stored = this.#stored.get(key(layer, microbatch))
+    if (stored === undefined) return
+    this.#free.set(stored.bytes, [...(this.#free.get(stored.bytes) ?? []), stored.offset])
+    this.#stored.delete(key(layer, microbatch))
   }
 
   clear(): void {
-    this.#kept.clear()
+    this.#stored.clear()
     this.#free.clear()
     this.#end = 0
   }
@@ -166,5 +167,51 @@ class DiskStash implements Stash {
       this.#opened = { folder, file: openSync(join(folder, 'stash'), 'w+') }
     }
     return this.#opened.file
+  }
+}
+
+/** Stores float32 tensors as bfloat16, two numbers in each int32 of another stash: half the memory. */
+class Bfloat16Stash implements Stash {
+  readonly #shapes = new Map<string, number[]>()
+
+  constructor(private readonly inner: Stash) {}
+
+  get peakBytes(): number {
+    return this.inner.peakBytes
+  }
+
+  put(layer: number, microbatch: number, tensor: tf.Tensor): void {
+    const pairs = new Int32Array(Math.ceil(tensor.size / 2))
+    toBf16(tensor.dataSync() as Float32Array, new Uint16Array(pairs.buffer))
+    this.#shapes.set(key(layer, microbatch), tensor.shape)
+    tensor.dispose()
+    this.inner.put(layer, microbatch, tf.tensor(pairs, [pairs.length], 'int32'))
+  }
+
+  /** A new float32 tensor. */
+  borrow(layer: number, microbatch: number): tf.Tensor {
+    const shape = this.#shapes.get(key(layer, microbatch)) as number[]
+    const stored = this.inner.borrow(layer, microbatch)
+    const pairs = stored.dataSync() as Int32Array
+    const halves = new Uint16Array(pairs.buffer, pairs.byteOffset, sizeOf(shape))
+    const tensor = tf.tensor(fromBf16(halves), shape)
+    this.inner.release(stored)
+    return tensor
+  }
+
+  release(tensor: tf.Tensor): void {
+    tensor.dispose()
+  }
+
+  drop(layer: number, microbatch: number): void {
+    this.inner.drop(layer, microbatch)
+  }
+
+  clear(): void {
+    this.inner.clear()
+  }
+
+  close(): void {
+    this.inner.close()
   }
 }

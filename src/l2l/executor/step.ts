@@ -1,12 +1,13 @@
-/** What all schedules share: one step's arguments, the seeds of its passes, sums of gradients, and the judgement of outputs. */
+/** Shared by all schedules: the context of a step, loading of weights, random seeds, gradient sums and the loss. */
 import * as tf from '@tensorflow/tfjs-core'
+import { openedDevice } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
-import { addTo } from '../../nn/fused-kernels.js'
-import { leftOut } from '../../nn/layer-order.js'
+import { omittedLayers } from '../../nn/layer-order.js'
+import { addTo } from '../../nn/ops.js'
 import { forkSeed } from '../../nn/random.js'
-import type { Head, HeadScore, Model, Pass } from '../../nn/types.js'
-import { roundedToBf16 } from '../bfloat16.js'
-import { upload } from '../block-tensors.js'
+import { sizeOf } from '../../nn/shape.js'
+import type { Head, HeadScore, Layer, Model, Pass } from '../../nn/types.js'
+import { roundToBf16 } from '../bfloat16.js'
 import type { DeviceMeter } from './meter.js'
 import type { Batch, ParameterStore, Precision, Stash } from './types.js'
 
@@ -14,24 +15,24 @@ export interface StepContext {
   readonly model: Model
   readonly store: ParameterStore
   readonly batch: Batch
-  /** Numbers of the layers that this step executes, in that order. */
+  /** Indices of the layers that this step executes, in order. */
   readonly order: readonly number[]
   readonly precision: Precision
   /** Rows of a microbatch; the last one may have fewer. */
   readonly microbatch: number
-  /** Number of the step, from which dropout is drawn. */
+  /** Seed of the step. */
   readonly step: number
-  /** Number of the batch's first microbatch: more than 0 where the batch is a part of what several devices share. */
+  /** Index of the batch's first microbatch within the minibatch; above 0 if several devices share the minibatch. */
   readonly firstMicrobatch: number
   readonly meter: DeviceMeter
   readonly score: { loss: number; hits: number }
-  /** Layers whose insides are kept on the device from the forward to the backward pass. */
+  /** Layers whose activations stay on the device from the forward to the backward pass. */
   readonly saves: ReadonlySet<number>
   /** Layers whose weights stay on the device from the forward to the backward pass. */
   readonly resident: ReadonlySet<number>
-  /** For layer outputs, by the place in the order of the layer that reads them. */
+  /** Layer outputs, by the position in the order of the layer that consumes them. */
   readonly outputs: Stash
-  /** For gradients at layer outputs, by the place of the layer that made the output. */
+  /** Gradients with respect to layer outputs, by the position of the layer that produced the output. */
   readonly gradients: Stash
 }
 
@@ -40,37 +41,52 @@ export function microbatches({
   batch,
   microbatch
 }: Pick<StepContext, 'batch' | 'microbatch'>): [from: number, to: number][] {
-  const parts: [number, number][] = []
-  for (let from = 0; from < batch.size; from += microbatch) parts.push([from, Math.min(batch.size, from + microbatch)])
-  return parts
+  const ranges: [number, number][] = []
+  for (let from = 0; from < batch.size; from += microbatch) ranges.push([from, Math.min(batch.size, from + microbatch)])
+  return ranges
 }
 
 export function trainingPass({ step, firstMicrobatch }: StepContext, layer: number, microbatch: number): Pass {
   return { training: true, seed: forkSeed(forkSeed(step, layer), firstMicrobatch + microbatch) }
 }
 
-/** Tells the store of the layers that the step leaves out, the last one first, once there are gradients of others. */
-export function skipLeftOutLayers({ model, store, order }: StepContext): void {
-  for (const l of leftOut(model, order).reverse()) store.skip(l)
+/**
+ * Reports the layers that the step omits to the store, the last one first. Called after the first gradients are pushed.
+ */
+export function skipOmittedLayers({ model, store, order }: StepContext): void {
+  for (const l of omittedLayers(model, order).reverse()) store.skip(l)
 }
 
-/** Uploads a layer's weights, and says so to the meter. */
+/** Loads a layer's weights to the device. Names the layer in the meter. */
 export function load(
   { model, store, meter, precision }: Pick<StepContext, 'model' | 'store' | 'meter' | 'precision'>,
   layer: number
 ): tf.Tensor[] {
   const { name, weights } = model.layers[layer]
-  meter.busyWith = `layer ${name}`
+  meter.currentOperation = `layer ${name}`
   if (weights.length === 0) return []
   const block = store.weights(layer)
-  return upload(model.layers[layer], precision === 'bf16' ? roundedToBf16(block) : block)
+  return upload(model.layers[layer], precision === 'bf16' ? roundToBf16(block) : block)
+}
+
+/** Copies a layer's weights to the device. The caller disposes of them. */
+export function upload(layer: Layer, block: Float32Array): tf.Tensor[] {
+  let offset = 0
+  // A tensor that shares host memory must not see later writes by the host.
+  const { sharesHostMemory } = openedDevice()
+  return layer.weights.map(({ shape }) => {
+    const end = offset + sizeOf(shape)
+    const values = sharesHostMemory ? block.slice(offset, end) : block.subarray(offset, end)
+    offset = end
+    return tf.tensor(values, shape as number[], 'float32')
+  })
 }
 
 /** Gradients of one layer's weights, summed on the device in the order of the microbatches. */
 export class GradientSum {
   #sums: tf.Tensor[] | undefined
 
-  /** Takes the tensors over. */
+  /** Adds gradients and takes ownership of the tensors. */
   add(gradients: readonly tf.Tensor[]): void {
     if (this.#sums === undefined) this.#sums = [...gradients]
     else {
@@ -79,36 +95,39 @@ export class GradientSum {
     }
   }
 
-  /** Hands the sum to the store and leaves the device. */
+  /** Pushes the sum to the store and frees its device memory. */
   flush({ store, precision }: StepContext, layer: number): void {
     const sums = this.#sums ?? []
     this.#sums = undefined
     if (sums.length === 0) return
     const values = sums.map(sum => sum.dataSync() as Float32Array)
-    store.take(layer, precision === 'bf16' ? values.map(roundedToBf16) : values)
+    store.pushGradients(layer, precision === 'bf16' ? values.map(roundToBf16) : values)
     tf.dispose(sums)
   }
 }
 
-/** Adds the scalars to the score and disposes of them. @throws DivergenceError for a loss that is no number */
+/**
+ * Adds the scalars to the score and disposes of them.
+ * @throws DivergenceError if the loss is not finite
+ */
 export function addScore(score: StepContext['score'], { loss, hits }: HeadScore): void {
   const value = loss.dataSync()[0]
   score.loss += value
   score.hits += hits?.dataSync()[0] ?? 0
   tf.dispose(hits ? [loss, hits] : [loss])
   if (!Number.isFinite(value)) {
-    throw new DivergenceError('the loss left all bounds: scale the features, or use a smaller step')
+    throw new DivergenceError('the loss is not finite: scale the features, or use a smaller step')
   }
 }
 
-/** Loss of a microbatch's outputs, and its gradient there. */
+/** Adds the loss of a microbatch to the score. @returns the gradient with respect to the outputs */
 export function lossAndGradient(
   head: Head,
   { batch, score, meter }: StepContext,
   [from, to]: [number, number],
   y: tf.Tensor
 ): tf.Tensor {
-  meter.busyWith = `the ${head.kind} head`
+  meter.currentOperation = `the ${head.kind} head`
   const targets = batch.targets(from, to)
   const { dx, ...sums } = head.lossAndGradient(y, targets)
   targets.dispose()

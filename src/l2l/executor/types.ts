@@ -1,61 +1,102 @@
-/**
- * What the relay works with. The host lends weights a layer at a time and takes gradients a layer at a time; who keeps
- * them, reduces them and steps them is the host's affair.
- */
+/** Types of the executor: its options, the parameter store that it reads from and writes to, batches and stashes. */
 import type { Tensor } from '@tensorflow/tfjs-core'
+import type { DeviceName } from '../../device/types.js'
 import type { Score } from '../../learner/index.js'
 
 /**
- * `baseline`: all weights, gradients and insides on the device, one pass over the whole minibatch. `baseline-ag`: the same
- * a microbatch at a time, gradients accumulated. `l2l`: layer by layer, all microbatches inside. `l2l-p`: the same with the
- * next layer uploaded ahead, and reduction and optimizer beside execution.
+ * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`:
+ * one pass per microbatch with gradient accumulation. `l2l`: layer by layer, all microbatches through one layer before
+ * the next. `l2l-p`: like `l2l`, with the next layer prefetched and reduction and optimizer in parallel with execution.
  */
 export const SCHEDULES = ['baseline', 'baseline-ag', 'l2l', 'l2l-p'] as const
 export type Schedule = (typeof SCHEDULES)[number]
 
-/** Where layer outputs wait for the backward pass. */
-export const STASH_PLACES = ['device', 'host', 'disk'] as const
-export type StashPlace = (typeof STASH_PLACES)[number]
+/** Where layer outputs are stored until the backward pass. */
+export const STASH_LOCATIONS = ['device', 'host', 'disk'] as const
+export type StashLocation = (typeof STASH_LOCATIONS)[number]
 
-/** In what numbers layer outputs wait, and weights and gradients cross between host and device. Masters are float32. */
+/** Number format of stashed outputs and of weights and gradients in transfer. Master weights are float32. */
 export const PRECISIONS = ['float32', 'bf16'] as const
 export type Precision = (typeof PRECISIONS)[number]
 
-/** Keeper of weights and gradients. Layers are named by their number in the model. */
+export interface ExecutorOptions {
+  /** @default 'l2l' */
+  readonly schedule?: Schedule
+  /** Rows per microbatch. Not supported by `baseline`. @default the whole minibatch */
+  readonly microbatch?: number
+  /**
+   * Where layer outputs are stored until the backward pass; off the device, device memory is constant in depth.
+   * @default 'device'
+   */
+  readonly stash?: StashLocation
+  /** Limit of the bytes on the device. @default no limit */
+  readonly deviceMemory?: number
+  /** Indices of the layers whose activations are saved instead of recomputed. For `l2l` and `l2l-p`. @default none */
+  readonly keeps?: readonly number[]
+  /**
+   * Indices of the layers whose weights stay on the device from the forward to the backward pass. For `l2l` and
+   * `l2l-p`.
+   * @default none
+   */
+  readonly resident?: readonly number[]
+  /** @default 'float32' */
+  readonly precision?: Precision
+}
+
+/** How this machine executes a network. Peers may use different options. */
+export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps'> {
+  /** `auto`: the first device that works. @default 'auto' */
+  readonly backend?: DeviceName | 'auto'
+  /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */
+  readonly schedule?: Schedule | 'auto'
+  /**
+   * Number of devices that share each minibatch, each in its own thread; the other options apply to each of them.
+   * @default 1
+   */
+  readonly workers?: number
+}
+
+/**
+ * Holds the weights and receives the gradients of a model on the host. Layers are addressed by their index in the
+ * model.
+ */
 export interface ParameterStore {
-  /** The layer's block. It must not change until the layer's gradient was taken, or the step was given up. */
+  /** The layer's block. It must not change until the layer's gradients were pushed, or the step was aborted. */
   weights(layer: number): Float32Array
-  /** The layer's gradients summed over the minibatch: flat arrays that are its block one after the other, valid during the call. */
-  take(layer: number, gradients: readonly Float32Array[]): void
-  /** The layer was left out of this step: its gradient is zero. */
+  /**
+   * Receives the layer's gradients, summed over the minibatch: flat arrays that concatenate to its block, valid during
+   * the call.
+   */
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void
+  /** The step omits the layer: its gradient is zero. */
   skip(layer: number): void
 }
 
 /** A minibatch on the host. */
 export interface Batch {
   readonly size: number
-  /** Rows [from, to) on the device: [to − from, …sample]. */
+  /** Uploads rows [from, to): [to − from, …sample]. */
   inputs(from: number, to: number): Tensor
-  /** Their targets, as the head wants them. */
+  /** Uploads the targets of rows [from, to) in the format of the head. */
   targets(from: number, to: number): Tensor
 }
 
 /** Sums over a minibatch. */
 export type StepScore = Readonly<Score>
 
-/** A store of tensors, addressed by layer and microbatch. */
+/** Storage of tensors, addressed by layer and microbatch. */
 export interface Stash {
-  /** Takes a tensor over. */
+  /** Stores a tensor and takes ownership of it. */
   put(layer: number, microbatch: number, tensor: Tensor): void
-  /** What was put there, still kept. Give it back with `release`. */
+  /** The stored tensor, which stays in the stash. Pass it to `release` after use. */
   borrow(layer: number, microbatch: number): Tensor
   release(tensor: Tensor): void
-  /** Forgets what was put there. */
+  /** Removes a stored tensor. */
   drop(layer: number, microbatch: number): void
-  /** Most bytes that were in host memory at once. */
+  /** Peak bytes in host memory. */
   readonly peakBytes: number
-  /** Forgets everything; it can be used again. */
+  /** Removes all tensors. The stash can be used again. */
   clear(): void
-  /** Forgets everything for good. */
+  /** Removes all tensors and releases all resources. */
   close(): void
 }

@@ -1,18 +1,18 @@
 /**
- * Which layers may be executed right before or after which, where layers are left out, come in later or change places: what is on
- * the device together at worst follows from it.
+ * Which layers may be executed directly before or after each other when layers are skipped, added later or shuffled. It
+ * bounds what can be on the device at the same time.
  */
-import { groupsOf } from '../../nn/layer-order.js'
+import { shuffleGroups } from '../../nn/layer-order.js'
 
 export interface Variation {
-  /** Expected share of the training steps that execute the layer, once it takes part. */
+  /** Probability that a training step executes the layer, once it takes part. */
   readonly share: number
-  /** Updates after which it takes part. */
+  /** Number of updates after which the layer takes part. */
   readonly from: number
   readonly shuffle?: string
 }
 
-/** Numbers of the layers that may come right after each layer, and right before it; and of those that may be the last. */
+/** Indices of the layers that may directly follow and precede each layer, and of those that may be last. */
 export interface Neighbours {
   readonly after: readonly ReadonlySet<number>[]
   readonly before: readonly ReadonlySet<number>[]
@@ -20,15 +20,15 @@ export interface Neighbours {
 }
 
 export function neighboursOf(layers: readonly Variation[]): Neighbours {
-  const groups = groupsOf(layers, [...layers.keys()])
+  const groups = shuffleGroups(layers, [...layers.keys()])
   const after = layers.map(() => new Set<number>())
   const before = layers.map(() => new Set<number>())
   const ends = new Set<number>()
   for (const [g, group] of groups.entries()) {
-    const above = reachable(layers, groups, g + 1)
+    const following = reachable(layers, groups, g + 1)
     for (const l of group) {
-      if (!above.isSure) ends.add(l)
-      for (const next of [...group, ...above.layers]) {
+      if (!following.isCertain) ends.add(l)
+      for (const next of [...group, ...following.layers]) {
         if (next === l) continue
         after[l].add(next)
         before[next].add(l)
@@ -38,12 +38,15 @@ export function neighboursOf(layers: readonly Variation[]): Neighbours {
   return { after, before, ends }
 }
 
-/** Layers that may come first of those from a group on, as far as one of which some layer is always there; and whether there is one. */
+/**
+ * The layers that may be the first executed from group `first` on: up to the first group that always executes a layer.
+ * @returns `isCertain`: whether there is such a group
+ */
 function reachable(layers: readonly Variation[], groups: readonly (readonly number[])[], first: number) {
-  const found: number[] = []
+  const candidates: number[] = []
   for (const group of groups.slice(first)) {
-    found.push(...group)
-    if (group.some(l => layers[l].share === 1 && layers[l].from === 0)) return { layers: found, isSure: true }
+    candidates.push(...group)
+    if (group.some(l => layers[l].share === 1 && layers[l].from === 0)) return { layers: candidates, isCertain: true }
   }
-  return { layers: found, isSure: false }
+  return { layers: candidates, isCertain: false }
 }

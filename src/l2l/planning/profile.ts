@@ -1,71 +1,71 @@
 /**
- * What each layer costs on the device at hand: measured, on a few samples, because sizes
- * and multiplications alone say little about a backend. Layers of the same shape are measured once.
+ * Measures the time and memory of each layer on the opened device, on a few samples, because sizes and operation counts
+ * alone do not predict a backend's speed. Layers of the same shape are measured once.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { layerCosts } from '../../nn/costs.js'
-import { shareOf } from '../../nn/layer-order.js'
+import { layerCosts } from '../../nn/blocks.js'
+import { executionProbability } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'
 import { FLOAT_BYTES, sizeOf } from '../../nn/shape.js'
 import type { Layer, Model } from '../../nn/types.js'
-import { upload } from '../block-tensors.js'
 import { deviceMeter } from '../executor/meter.js'
+import { upload } from '../executor/step.js'
 import type { Variation } from './neighbours.js'
 
 export interface LayerProfile extends Variation {
   readonly name: string
   readonly kind: string
   readonly weightBytes: number
-  /** Bytes a sample: of the output, and of the insides that can be kept. */
+  /** Bytes per sample of the output, and of the activations that can be saved. */
   readonly outputBytes: number
   readonly activationBytes: number
-  /** Milliseconds a sample: forward, the whole VJP with what it computes again, and the VJP given the insides. */
+  /** Milliseconds per sample: forward pass, VJP with recomputation, and VJP with saved activations. */
   readonly forwardMs: number
   readonly vjpMs: number
   readonly savedVjpMs: number
-  /** The most that a forward pass has on the device beside what it is given, its output included. */
+  /** Peak bytes of a forward pass, without its arguments, including its output. */
   readonly forwardWork: Work
-  /** The same of one that keeps its insides, which are included. */
+  /** Peak bytes of a forward pass that saves its activations, including them. */
   readonly savingWork: Work
-  /** The same of a VJP: when it computes the insides again, and when not. */
+  /** Peak bytes of a VJP with recomputation, and with saved activations. */
   readonly work: Work
   readonly savedWork: Work
 }
 
-/** Bytes: fixed, and a sample. */
+/** Bytes: fixed, and per sample. */
 export interface Work {
   readonly fixed: number
   readonly sample: number
 }
 
 export interface DeviceProfile {
-  /** Bytes a millisecond, to the device and back. */
+  /** Bytes per millisecond of transfers to and from the device. */
   readonly bytesPerMs: number
   readonly layers: readonly LayerProfile[]
   /** Loss and its gradient. */
   readonly head: {
-    /** Milliseconds a sample. */
+    /** Milliseconds per sample. */
     readonly ms: number
-    /** The most on the device beside the outputs that are judged. */
+    /** Peak bytes on the device, without the outputs. */
     readonly work: Work
   }
 }
 
 const PROBE_BYTES = 2 ** 22
-/** Samples of the microbatch whose time is taken. */
+/** Samples of the timed microbatch. */
 const TIMED_SAMPLES = 8
 const REPEATS = 4
 
-/** Takes as long as a few small steps. */
+/** Takes about as long as a few small training steps. */
 export function profileModel(model: Model): DeviceProfile {
-  const known = new Map<string, Measured>()
+  const cache = new Map<string, Measured>()
   const costs = layerCosts(model)
   const layers = model.layers.map((layer, l) => {
-    const { weights, input, output, activations: insides, kind, from = 0, shuffle } = layer
-    const share = shareOf(layer)
-    const alike = JSON.stringify([kind, weights, input, output, insides, share < 1])
-    const measured = known.get(alike) ?? measure(layer, model)
-    known.set(alike, measured)
+    const { weights, input, output, activations, kind, from = 0, shuffle } = layer
+    const share = executionProbability(layer)
+    const key = JSON.stringify([kind, weights, input, output, activations, share < 1])
+    const measured = cache.get(key) ?? measure(layer, model)
+    cache.set(key, measured)
     const { name, weightBytes, outputBytes, activationBytes } = costs[l]
     return { name, kind, share, from, shuffle, weightBytes, outputBytes, activationBytes, ...measured }
   })
@@ -82,17 +82,17 @@ const PASS = { training: true, seed: 1 }
 function measure(layer: Layer, model: Model): Measured {
   let measured: Measured | undefined
   tf.tidy(() => {
-    const weights = layer.weights.length === 0 ? [] : upload(layer, layer.initial(uniforms(1)))
+    const weights = layer.weights.length === 0 ? [] : upload(layer, layer.initialWeights(uniforms(1)))
     const x = inputOf(layer, model, TIMED_SAMPLES)
     const dy = tf.ones([TIMED_SAMPLES, ...layer.output])
-    const { saved: kept } = layer.forwardSaving(x, weights, PASS)
-    const vjpMs = time(() => used(layer.vjp(x, weights, dy, PASS)))
+    const { saved } = layer.forwardSaving(x, weights, PASS)
+    const vjpMs = msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS)))
     measured = {
-      forwardMs: time(() => layer.forward(x, weights, PASS)),
+      forwardMs: msPerSample(() => layer.forward(x, weights, PASS)),
       vjpMs,
       savedVjpMs: Math.min(
         vjpMs,
-        time(() => used(layer.vjp(x, weights, dy, PASS, kept)))
+        msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS, saved)))
       ),
       forwardWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS))),
       savingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardSaving(x, weights, PASS))),
@@ -104,7 +104,7 @@ function measure(layer: Layer, model: Model): Measured {
 }
 
 function measureHead({ head, sample }: Model): DeviceProfile['head'] {
-  const judge = (samples: number, y: tf.Tensor) => {
+  const runHead = (samples: number, y: tf.Tensor) => {
     const targets = sample.kind === 'tokens' && head.input.length > 1 ? [samples, ...sample.shape] : [samples]
     return head.lossAndGradient(y, tf.zeros(targets, head.classifies ? 'int32' : 'float32')).dx
   }
@@ -112,22 +112,25 @@ function measureHead({ head, sample }: Model): DeviceProfile['head'] {
   const work = workOf(samples =>
     tf.tidy(() => {
       const y = outputs(samples)
-      return peakOf(() => judge(samples, y))
+      return peakOf(() => runHead(samples, y))
     })
   )
   const y = outputs(TIMED_SAMPLES)
-  const ms = time(() => judge(TIMED_SAMPLES, y))
+  const ms = msPerSample(() => runHead(TIMED_SAMPLES, y))
   y.dispose()
   return { ms, work }
 }
 
-/** Milliseconds a sample. */
-function time(work: () => tf.Tensor): number {
-  return leastMs(work) / TIMED_SAMPLES
+/** Milliseconds per sample. */
+function msPerSample(work: () => tf.Tensor): number {
+  return minMs(work) / TIMED_SAMPLES
 }
 
-/** The least of a few, with reading the result, after one that warms up: others use the machine as well. */
-function leastMs(work: () => tf.Tensor): number {
+/**
+ * Minimum over several runs after a warm-up, including reading the result. The minimum, because the machine may be
+ * shared.
+ */
+function minMs(work: () => tf.Tensor): number {
   let least = Number.POSITIVE_INFINITY
   for (let i = 0; i <= REPEATS; i++) {
     tf.tidy(() => {
@@ -139,16 +142,16 @@ function leastMs(work: () => tf.Tensor): number {
   return least
 }
 
-/** Something whose values are there only when all is computed. */
-function used({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
+/** An output whose values are available only after the whole computation. */
+function anyOutput({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
   return dx ?? dWeights[0]
 }
 
-/** @param bytesOf the most for so many samples */
+/** @param bytesOf peak bytes for a number of samples */
 function workOf(bytesOf: (samples: number) => number): Work {
   const one = bytesOf(1)
   const first = bytesOf(2) - one
-  // What is the most for a few samples need not be the most for many.
+  // The operation that determines the peak may differ between few and many samples.
   const later = (bytesOf(TIMED_SAMPLES) - bytesOf(TIMED_SAMPLES / 2)) / (TIMED_SAMPLES / 2)
   return { fixed: one - first, sample: Math.max(first, later) }
 }
@@ -160,16 +163,22 @@ function forwardBytes(model: Model, layer: Layer, samples: number, forward: (x: 
   })
 }
 
-function vjpBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model, samples: number, keeps: boolean): number {
+function vjpBytes(
+  layer: Layer,
+  weights: readonly tf.Tensor[],
+  model: Model,
+  samples: number,
+  isSaved: boolean
+): number {
   return tf.tidy(() => {
     const x = inputOf(layer, model, samples)
     const dy = tf.ones([samples, ...layer.output])
-    const kept = keeps ? layer.forwardSaving(x, weights, PASS).saved : undefined
-    return peakOf(() => layer.vjp(x, weights, dy, PASS, kept))
+    const saved = isSaved ? layer.forwardSaving(x, weights, PASS).saved : undefined
+    return peakOf(() => layer.vjp(x, weights, dy, PASS, saved))
   })
 }
 
-/** The most bytes that the work has on the device beside those that are there. */
+/** Peak bytes that `work` allocates on the device. */
 function peakOf(work: () => unknown): number {
   const meter = deviceMeter()
   meter.resetPeak()
@@ -186,10 +195,10 @@ function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {
 
 function bandwidth(): number {
   const values = new Float32Array(PROBE_BYTES / FLOAT_BYTES)
-  return (2 * PROBE_BYTES) / leastMs(() => tf.tensor(values))
+  return (2 * PROBE_BYTES) / minMs(() => tf.tensor(values))
 }
 
-/** Bytes a sample of the model's input. */
+/** Bytes per sample of the model's input. */
 export function inputBytes({ sample }: Model): number {
   return sizeOf(sample.shape) * FLOAT_BYTES
 }

@@ -1,4 +1,4 @@
-/** Training a network in one process: the relay and the param-server as an engine that `SerialTrainer` can drive. */
+/** Trains a network in one process: executor and param-server as an engine for `SerialTrainer`. */
 import { openedDevice } from '../../device/index.js'
 import {
   type AveragingSpec,
@@ -14,45 +14,46 @@ import { eachInitialBlock } from '../../nn/blocks.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { Model } from '../../nn/types.js'
 import { DenseRows, predictsNextToken } from '../dense-rows.js'
-import type { Execution } from '../execution-options.js'
-import { Executor, type ExecutorOptions } from '../executor/executor.js'
-import type { StepScore } from '../executor/types.js'
+import { Executor } from '../executor/executor.js'
+import type { Execution, ExecutorOptions, StepScore } from '../executor/types.js'
 import { INITIAL_SEED } from '../network-learner.js'
 import { DevicePool, WorkerFailedError } from '../workers/pool.js'
 import { ParamServer } from './param-server.js'
 
 export interface L2LEngineOptions extends ExecutorOptions {
   readonly model: Model
-  /** A blockwise one: see `isBlockwise`. */
+  /** Must be blockwise: see `isBlockwise`. */
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
-  /** Inputs an update, ≥ 1. */
+  /** Inputs per update, ≥ 1. */
   readonly batch: number
-  /** `average` costs a forward pass more; with `current` the score is that of the training pass, dropout and all. */
+  /** `average` takes an extra forward pass; `current` scores the training pass, including dropout. */
   readonly predictWith: PredictWith
-  /** Threads of the param-server. Default: one under `l2l-p`, else none. */
+  /** Threads of the param-server. @default 1 for `l2l-p`, otherwise 0 */
   readonly serverThreads?: number
-  /** Devices, each of which takes a part of the minibatch: see `share`. Default 1. */
+  /** Number of devices that share the minibatch: see `startWorkers`. @default 1 */
   readonly workers?: number
 }
 
-/** Where a run's time and memory went. */
+/** Time and memory of a run. */
 export interface ExecutionReport {
   readonly steps: number
-  /** Mean of all steps but the first, scoring left out. */
+  /** Mean time of all steps except the first, without scoring. */
   readonly stepMs: number
-  /** Waiting for the param-server, a step. */
+  /** Mean time per step spent waiting for the param-server. */
   readonly exposedMs: number
-  /** Of all buffers that are alive at once: what a limit is about. */
+  /** Peak bytes of all live buffers, which `deviceMemory` limits. */
   readonly devicePeakBytes: number
-  /** Physically taken by the backend at most, with what kernels hold while they run, and what it never gives back. */
+  /**
+   * Peak bytes that the backend allocated, including temporary memory of kernels and memory that it does not release.
+   */
   readonly deviceTakenBytes: number
   readonly hostPeakBytes: number
-  /** Layers' gradients that were not finite, and were left out. */
+  /** Number of layer gradients that were not finite and were dropped. */
   readonly dropped: number
-  /** Devices at the end of the run. */
+  /** Number of devices at the end of the run. */
   readonly workers: number
-  /** Steps that a failed device ended. */
+  /** Steps that failed because of a device. */
   readonly lostSteps: number
 }
 
@@ -64,7 +65,7 @@ export class L2LEngine implements Engine {
   readonly #server: ParamServer
   readonly #rows: DenseRows
   #pool: DevicePool | undefined
-  #devices = 1
+  #workerCount = 1
   #lostSteps = 0
   #firstMs = 0
   #totalMs = 0
@@ -83,13 +84,19 @@ export class L2LEngine implements Engine {
     this.#executor.meter.resetPeak()
   }
 
-  /** Starts the workers that were asked for. @throws DeviceError */
-  async share(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
+  /** Starts the configured number of workers. @throws DeviceError */
+  async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
     const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision } = this.#options
-    const relay = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision }
-    this.#pool = await DevicePool.open({ network, backend, relay, weights: this.#server.shared, workers })
+    const executorOptions = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision }
+    this.#pool = await DevicePool.open({
+      network,
+      backend,
+      executorOptions,
+      weights: this.#server.shared,
+      workers
+    })
   }
 
   learn(examples: Examples): void {
@@ -109,7 +116,7 @@ export class L2LEngine implements Engine {
     const { parameters, average, state } = this.#server.collect()
     this.#server.close()
     this.#executor.close()
-    this.#devices = this.#pool?.size ?? 1
+    this.#workerCount = this.#pool?.size ?? 1
     this.#pool?.close()
     return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
   }
@@ -126,7 +133,7 @@ export class L2LEngine implements Engine {
       deviceTakenBytes: openedDevice().peakBytes(),
       hostPeakBytes: this.#server.bytes + stashPeakBytes,
       dropped: this.#server.dropped,
-      workers: this.#devices,
+      workers: this.#workerCount,
       lostSteps: this.#lostSteps
     }
   }
@@ -156,7 +163,7 @@ export class L2LEngine implements Engine {
     rows.clear()
   }
 
-  /** @returns undefined if a worker failed: upper layers may have been stepped, the others are in the next step */
+  /** @returns undefined if a worker failed; upper layers may have been updated then */
   #train(): StepScore | undefined {
     if (this.#pool === undefined) return this.#executor.train(this.#server, this.#rows, { updates: this.updates })
     try {

@@ -1,7 +1,8 @@
 /**
- * The eager param-server (Pudipeddi et al.): all weights, averages and optimizer state, in host memory. A layer is stepped as
- * soon as its gradient is there, by threads of the server while the relay goes on with the layers below, or at once where
- * there are none. Updating in place is safe: a step reads a layer for the last time before it hands in its gradient.
+ * The eager param-server (Pudipeddi et al.): weights, averages and optimizer state in host memory. A layer is updated
+ * as soon as its gradient is pushed: by server threads while the executor continues with the layers below, or
+ * synchronously if there are none. Updating in place is safe, because a step reads a layer for the last time before it
+ * pushes its gradient.
  */
 import { Worker } from 'node:worker_threads'
 import {
@@ -15,74 +16,73 @@ import {
   type UpdateRule,
   type WeightedAveraging
 } from '../../learner/index.js'
-import { layoutOf } from '../../nn/blocks.js'
+import { blockIndices, layoutOf } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
-import { blockNumbers, fillBlock } from '../block-tensors.js'
 import type { ParameterStore } from '../executor/types.js'
+import { fillBlock } from '../parameter-store.js'
 import type { SharedWeights } from '../workers/messages.js'
-import { type BlockMemory, stepBlock } from './block-step.js'
+import { type BlockMemory, GradientSlots, stepBlock } from './block-memory.js'
 import type { ServerThreadData } from './server-thread.js'
 import { SharedSignals } from './shared-signals.js'
-import { GradientSlots } from './slots.js'
 
 export interface ParamServerOptions {
   readonly model: Model
-  /** Fresh weights of each block, which are copied one after the other. */
+  /** Initial weights of each block, copied one at a time. */
   readonly initial: Iterable<Float32Array>
-  /** A blockwise one. */
+  /** Must be blockwise. */
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
-  /** Server threads; 0: the relay's thread does it. */
+  /** Number of server threads; 0 to update in the executor's thread. */
   readonly threads: number
-  /** Whether other threads read the weights. Default: if there are server threads. */
+  /** Whether other threads read the weights. @default whether there are server threads */
   readonly isShared?: boolean
 }
 
 export class ParamServer implements ParameterStore {
-  /** Milliseconds that the relay has waited for the server. */
+  /** Milliseconds that the executor has waited for the server. */
   waitedMs = 0
   readonly #layout: Layout
-  readonly #numbers: readonly (number | undefined)[]
+  readonly #blockIndices: readonly (number | undefined)[]
   readonly #rule: UpdateRule
   readonly #averaging: WeightedAveraging
-  readonly #places: readonly (readonly number[])[]
+  readonly #statePositions: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
   readonly #slots: GradientSlots
-  readonly #control: SharedSignals
-  readonly #workers: readonly Worker[]
+  readonly #signals: SharedSignals
+  readonly #threads: readonly Worker[]
   #count = 0
   #updates = 0
 
   constructor({ model, initial, rule, averaging, threads, isShared = threads > 0 }: ParamServerOptions) {
     this.#layout = layoutOf(model)
-    this.#numbers = blockNumbers(model)
+    this.#blockIndices = blockIndices(model)
     this.#rule = createRule(rule)
     this.#averaging = createAveraging(averaging)
-    this.#places = statePlaces(this.#rule, this.#layout)
+    this.#statePositions = statePlaces(this.#rule, this.#layout)
     const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
-    const make = (length: number) =>
+    const allocate = (length: number) =>
       isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
-    const filled = (from: Float32Array) => {
-      const block = make(from.length)
+    const copyOf = (from: Float32Array) => {
+      const block = allocate(from.length)
       block.set(from)
       return block
     }
     const blocks: BlockMemory[] = []
-    for (const fresh of initial) {
-      const parameters = filled(fresh)
-      const average = averaging.name === 'none' ? parameters : filled(fresh)
-      const state = this.#places[blocks.length].map(place => make(stateBlocks[place].length))
+    for (const weights of initial) {
+      const parameters = copyOf(weights)
+      const average = averaging.name === 'none' ? parameters : copyOf(weights)
+      const state = this.#statePositions[blocks.length].map(position => allocate(stateBlocks[position].length))
       blocks.push({ parameters, average, state })
     }
     this.#blocks = blocks
     const lengths = this.#layout.blocks.map(({ length }) => length)
-    this.#slots = new GradientSlots(lengths, threads, make)
-    this.#control = new SharedSignals(Math.max(1, threads), this.#blocks.length)
-    this.#workers = Array.from({ length: threads }, (_, thread) => {
+    this.#slots = new GradientSlots(lengths, threads, allocate)
+    this.#signals = new SharedSignals(Math.max(1, threads), this.#blocks.length)
+    this.#threads = Array.from({ length: threads }, (_, thread) => {
       const data: ServerThreadData = {
         thread,
         threads,
-        control: this.#control.shared,
+        signals: this.#signals.shared,
         blocks: this.#blocks,
         gradients: this.#slots.memory,
         rule,
@@ -94,12 +94,12 @@ export class ParamServer implements ParameterStore {
     })
   }
 
-  /** Gradients of a layer that were not finite, and were left out. */
+  /** Number of layer gradients that were not finite and were dropped. */
   get dropped(): number {
-    return this.#control.dropped
+    return this.#signals.dropped
   }
 
-  /** Bytes that the server keeps. */
+  /** Total bytes of the server's memory. */
   get bytes(): number {
     const arrays = this.#blocks.flatMap(({ parameters, average, state }) =>
       average === parameters ? [parameters, ...state] : [parameters, average, ...state]
@@ -107,74 +107,74 @@ export class ParamServer implements ParameterStore {
     return [...arrays, ...this.#slots.memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
   }
 
-  /** For workers that read the weights themselves. */
+  /** For workers that read the weights directly. */
   get shared(): SharedWeights {
     const blocks = this.#blocks.map(({ parameters }) => parameters)
-    const threads = this.#workers.length
-    return { blocks, control: threads === 0 ? undefined : { shared: this.#control.shared, threads } }
+    const threads = this.#threads.length
+    return { blocks, signals: threads === 0 ? undefined : { shared: this.#signals.shared, threads } }
   }
 
   weights(layer: number): Float32Array {
-    return this.#own(this.#numbers[layer] as number).parameters
+    return this.#acquire(this.#blockIndices[layer] as number).parameters
   }
 
-  /** Lends running averages in place of weights. */
+  /** A store that returns running averages instead of weights. */
   readonly averages: ParameterStore = {
-    weights: layer => this.#own(this.#numbers[layer] as number).average,
-    take: () => {
-      throw new Error('no gradient is taken at the average')
+    weights: layer => this.#acquire(this.#blockIndices[layer] as number).average,
+    pushGradients: () => {
+      throw new Error('gradients at the average are not supported')
     },
     skip: () => undefined
   }
 
-  /** A minibatch of so many inputs comes, after so many updates. */
+  /** Starts a minibatch of `count` inputs after `updates` updates. */
   begin(count: number, updates: number): void {
     this.#count = count
     this.#updates = updates
   }
 
-  take(layer: number, gradients: readonly Float32Array[]): void {
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     this.#step(layer, gradient => fillBlock(gradient, gradients))
   }
 
-  /** Steps it all the same, as a rule may move by what it remembers. */
+  /** Updates the layer with a zero gradient, because rules such as momentum still change it. */
   skip(layer: number): void {
     this.#step(layer, gradient => gradient.fill(0))
   }
 
   #step(layer: number, fill: (gradient: Float32Array) => unknown): void {
-    const block = this.#numbers[layer] as number
-    const memory = this.#own(block)
-    const slot = this.#slots.take(block, before => this.#own(before))
+    const block = this.#blockIndices[layer] as number
+    const memory = this.#acquire(block)
+    const slot = this.#slots.acquire(block, before => this.#acquire(before))
     const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
     fill(gradient)
     const count = this.#count
     const updates = this.#updates
-    if (this.#workers.length > 0) this.#control.post(block, { slot, count, updates })
-    else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#control.drop()
+    if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
+    else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#signals.countDropped()
   }
 
-  /** Everything, when all updates are made; the server's own memory. */
+  /** All parameters, averages and state after the last update. The arrays are the server's memory. */
   collect(): { readonly parameters: Blocks; readonly average: Blocks; readonly state: Blocks } {
-    const all = this.#blocks.map((_, block) => this.#own(block))
+    const all = this.#blocks.map((_, block) => this.#acquire(block))
     const state: Float32Array[] = []
-    for (const [k, places] of this.#places.entries()) {
-      for (const [i, place] of places.entries()) state[place] = all[k].state[i]
+    for (const [k, positions] of this.#statePositions.entries()) {
+      for (const [i, position] of positions.entries()) state[position] = all[k].state[i]
     }
     return { parameters: all.map(block => block.parameters), average: all.map(block => block.average), state }
   }
 
   close(): void {
-    if (this.#workers.length > 0) this.#control.stop()
+    if (this.#threads.length > 0) this.#signals.stop()
   }
 
-  /** The block's memory, once it is the relay's. */
-  #own(block: number): BlockMemory {
-    if (this.#workers.length > 0) {
+  /** The block's memory. Waits until the server threads have finished updating it. */
+  #acquire(block: number): BlockMemory {
+    if (this.#threads.length > 0) {
       const start = performance.now()
-      this.#control.wait(block)
+      this.#signals.wait(block)
       this.waitedMs += performance.now() - start
-      if (this.#control.hasFailed) throw new Error('a thread of the param-server failed: its error is above')
+      if (this.#signals.hasFailed) throw new Error('a param-server thread failed; see the error above')
     }
     return this.#blocks[block]
   }

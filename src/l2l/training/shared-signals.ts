@@ -1,19 +1,20 @@
 /**
- * How the relay's thread and the param-server's threads talk: a few shared integers, so that nobody needs an event loop and
- * all calls stay synchronous. A layer's memory belongs to its server thread from `post` until `done`, else to the relay.
+ * Synchronization of the executor's thread and the param-server's threads through shared integers, without an event
+ * loop, so that all calls are synchronous. A layer's memory belongs to its server thread from `post` until the update
+ * is done, and to the executor otherwise.
  */
 
-/** Positions of the counters that there are once. */
+/** Indices of the global cells. They are followed by one cell per thread and five per block. */
 const STOP = 0
 const DROPPED = 1
 const FAILED = 2
 const FIXED = 3
 
-/** A layer's gradient that is to be stepped. */
+/** A gradient to be applied. */
 export interface Posted {
-  /** Which slot it is in. */
+  /** Index of its slot. */
   readonly slot: number
-  /** Inputs that it is the sum of. */
+  /** Number of inputs in the sum. */
   readonly count: number
   readonly updates: number
 }
@@ -26,7 +27,7 @@ export class SharedSignals {
   readonly #threads: number
   readonly #blocks: number
 
-  /** @param shared what `shared` of another thread's control is; new if not given */
+  /** @param shared the `shared` property of another thread's instance; newly allocated if absent */
   constructor(threads: number, blocks: number, shared?: SharedArrayBuffer) {
     this.#threads = threads
     this.#blocks = blocks
@@ -37,7 +38,7 @@ export class SharedSignals {
     return this.#cells.buffer as SharedArrayBuffer
   }
 
-  /** Gradients that were not finite. */
+  /** Number of gradients that were not finite. */
   get dropped(): number {
     return Atomics.load(this.#cells, DROPPED)
   }
@@ -46,22 +47,22 @@ export class SharedSignals {
     return Atomics.load(this.#cells, FAILED) !== 0
   }
 
-  /** The relay: a layer's gradient is there in a slot, of so many inputs, to be stepped after so many updates. */
+  /** Executor: hands a gradient in a slot over to the block's server thread. */
   post(block: number, { slot, count, updates }: Posted): void {
-    Atomics.store(this.#cells, this.#at(2, block), count)
-    Atomics.store(this.#cells, this.#at(3, block), updates)
-    Atomics.store(this.#cells, this.#at(4, block), slot)
-    Atomics.add(this.#cells, this.#at(0, block), 1)
+    Atomics.store(this.#cells, this.#cell(2, block), count)
+    Atomics.store(this.#cells, this.#cell(3, block), updates)
+    Atomics.store(this.#cells, this.#cell(4, block), slot)
+    Atomics.add(this.#cells, this.#cell(0, block), 1)
     this.#signal(block % this.#threads)
   }
 
-  /** The relay: waits until the layer's memory is its own again. */
+  /** Executor: blocks until the block's update is done. */
   wait(block: number): void {
-    const posted = Atomics.load(this.#cells, this.#at(0, block))
+    const posted = Atomics.load(this.#cells, this.#cell(0, block))
     for (;;) {
-      const done = Atomics.load(this.#cells, this.#at(1, block))
+      const done = Atomics.load(this.#cells, this.#cell(1, block))
       if (done === posted) return
-      Atomics.wait(this.#cells, this.#at(1, block), done)
+      Atomics.wait(this.#cells, this.#cell(1, block), done)
     }
   }
 
@@ -70,12 +71,12 @@ export class SharedSignals {
     for (let thread = 0; thread < this.#threads; thread++) this.#signal(thread)
   }
 
-  /** A server thread: does `step` for each layer of its own that is posted, until `stop`. Blocks the thread. */
+  /** Server thread: calls `step` for each posted block of this thread, until `stop`. Blocks the thread. */
   serve(thread: number, step: StepFunction): void {
     const cells = this.#cells
     while (Atomics.load(cells, STOP) === 0) {
       const seen = Atomics.load(cells, FIXED + thread)
-      // The relay goes down through the layers.
+      // The backward pass pushes gradients from the last layer to the first.
       for (let block = this.#blocks - 1; block >= 0; block--) {
         if (block % this.#threads === thread) this.#serveOne(block, step)
       }
@@ -83,23 +84,23 @@ export class SharedSignals {
     }
   }
 
-  drop(): void {
+  countDropped(): void {
     Atomics.add(this.#cells, DROPPED, 1)
   }
 
   #serveOne(block: number, step: StepFunction): void {
     const cells = this.#cells
-    const posted = Atomics.load(cells, this.#at(0, block))
-    if (Atomics.load(cells, this.#at(1, block)) === posted) return
+    const posted = Atomics.load(cells, this.#cell(0, block))
+    if (Atomics.load(cells, this.#cell(1, block)) === posted) return
     try {
-      const [count, updates, slot] = [2, 3, 4].map(field => Atomics.load(cells, this.#at(field, block)))
-      if (!step(block, { slot, count, updates })) this.drop()
+      const [count, updates, slot] = [2, 3, 4].map(field => Atomics.load(cells, this.#cell(field, block)))
+      if (!step(block, { slot, count, updates })) this.countDropped()
     } catch (error) {
       Atomics.store(cells, FAILED, 1)
       throw error
     } finally {
-      Atomics.store(cells, this.#at(1, block), posted)
-      Atomics.notify(cells, this.#at(1, block))
+      Atomics.store(cells, this.#cell(1, block), posted)
+      Atomics.notify(cells, this.#cell(1, block))
     }
   }
 
@@ -108,7 +109,7 @@ export class SharedSignals {
     Atomics.notify(this.#cells, FIXED + thread)
   }
 
-  #at(field: number, block: number): number {
+  #cell(field: number, block: number): number {
     return FIXED + this.#threads + field * this.#blocks + block
   }
 }

@@ -1,12 +1,14 @@
-/** Who takes how many microbatches: as many as its speed says, so that all are done at the same time (HetPipe's rule). */
+/**
+ * Divides microbatches among workers in proportion to their speed, so that all finish at the same time (as in HetPipe).
+ */
 
-/** Weight of the newest measurement of a speed. */
-const NEWEST = 0.3
-/** Shares stay as they are unless others would be that much faster: sums then keep their order. */
-const WORTH = 0.9
+/** Weight of the latest measurement in the exponential moving average. */
+const SMOOTHING = 0.3
+/** Shares change only if the step time falls below this fraction, so that summation order stays the same. */
+const REBALANCE_THRESHOLD = 0.9
 
 export class LoadBalancer {
-  /** Milliseconds a microbatch takes each worker; undefined before it was measured. */
+  /** Milliseconds per microbatch of each worker; undefined before the first measurement. */
   #costs: (number | undefined)[]
   #current: readonly number[] = []
 
@@ -14,38 +16,39 @@ export class LoadBalancer {
     this.#costs = Array.from({ length: workers }, () => undefined)
   }
 
-  /** @returns microbatches for each worker; `count` in all */
-  of(count: number): readonly number[] {
-    const costs = this.#known()
+  /** @returns the number of microbatches of each worker, `count` in total */
+  assign(count: number): readonly number[] {
+    const costs = this.#estimates()
     const best = divide(count, costs)
-    const isSame = this.#current.length === costs.length && sum(this.#current) === count
-    if (!isSame || longest(best, costs) < WORTH * longest(this.#current, costs)) this.#current = best
+    const isCurrentValid = this.#current.length === costs.length && sum(this.#current) === count
+    if (!isCurrentValid || makespan(best, costs) < REBALANCE_THRESHOLD * makespan(this.#current, costs))
+      this.#current = best
     return this.#current
   }
 
-  measured(worker: number, microbatches: number, ms: number): void {
+  record(worker: number, microbatches: number, ms: number): void {
     if (microbatches === 0) return
-    const before = this.#costs[worker]
-    const now = ms / microbatches
-    this.#costs[worker] = before === undefined ? now : before + NEWEST * (now - before)
+    const average = this.#costs[worker]
+    const latest = ms / microbatches
+    this.#costs[worker] = average === undefined ? latest : average + SMOOTHING * (latest - average)
   }
 
-  without(worker: number): void {
+  remove(worker: number): void {
     this.#costs = this.#costs.filter((_, i) => i !== worker)
     this.#current = []
   }
 
-  /** Those not measured yet are taken to be like the others. */
-  #known(): readonly number[] {
-    const measured = this.#costs.filter(cost => cost !== undefined)
-    const usual = measured.length === 0 ? 1 : sum(measured) / measured.length
-    return this.#costs.map(cost => cost ?? usual)
+  /** Workers without a measurement are assumed to be average. */
+  #estimates(): readonly number[] {
+    const record = this.#costs.filter(cost => cost !== undefined)
+    const mean = record.length === 0 ? 1 : sum(record) / record.length
+    return this.#costs.map(cost => cost ?? mean)
   }
 }
 
 /**
- * Each microbatch goes to who would be done with it first; of equals to the last, as the first has the reduction as well. The
- * first, who reduces, has one at least.
+ * Assigns each microbatch to the worker that would finish it first; ties go to the last, because the first also does
+ * the reduction. The first worker gets at least one.
  */
 function divide(count: number, costs: readonly number[]): readonly number[] {
   const shares = costs.map((_, worker) => (worker === 0 ? 1 : 0))
@@ -59,7 +62,7 @@ function divide(count: number, costs: readonly number[]): readonly number[] {
   return shares
 }
 
-function longest(shares: readonly number[], costs: readonly number[]): number {
+function makespan(shares: readonly number[], costs: readonly number[]): number {
   return Math.max(...shares.map((share, worker) => share * costs[worker]))
 }
 

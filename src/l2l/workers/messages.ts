@@ -1,33 +1,35 @@
-/** What a step's parties say to each other: through ports that are read synchronously, with a shared integer to wait on. */
+/**
+ * Messages between the pool and its workers. They are sent through ports that are read synchronously; shared integers
+ * wake the reader.
+ */
 import type { MessagePort } from 'node:worker_threads'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
-import type { Execution } from '../execution-options.js'
-import type { ExecutorOptions } from '../executor/executor.js'
+import type { Execution, ExecutorOptions } from '../executor/types.js'
 
-/** What a worker starts with. */
+/** Data of a starting worker. */
 export interface WorkerInit {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
-  readonly relay: ExecutorOptions
+  readonly executorOptions: ExecutorOptions
   readonly weights: SharedWeights
   readonly cells: SharedArrayBuffer
-  /** Shared memory for its gradients, MOST_AHEAD arrays for any layer each: see `Contributor`. */
+  /** Shared ring of RING_SIZE gradient buffers, each large enough for any layer: see `Contributor`. */
   readonly gradients: readonly Float32Array[]
-  /** Number of this worker, from 0. */
+  /** Index of this worker, from 0. */
   readonly worker: number
   readonly port: MessagePort
 }
 
-/** A model's weights in memory that all workers see. */
+/** A model's weights in shared memory. */
 export interface SharedWeights {
-  /** In shared memory. */
+  /** Backed by SharedArrayBuffers. */
   readonly blocks: readonly Float32Array[]
-  /** Where threads of the param-server step them: how to wait until they have. */
-  readonly control?: { readonly shared: SharedArrayBuffer; readonly threads: number }
+  /** If param-server threads update the weights: for waiting until an update is done. */
+  readonly signals?: { readonly shared: SharedArrayBuffer; readonly threads: number }
 }
 
-/** A worker's part of a minibatch. */
-export interface PartTask {
+/** A worker's share of a minibatch. */
+export interface WorkerTask {
   readonly step: number
   readonly updates: number | undefined
   readonly firstMicrobatch: number
@@ -36,22 +38,22 @@ export interface PartTask {
   readonly labels: Float32Array<ArrayBuffer>
 }
 
-export type FromWorker =
-  /** The part is done, in so many milliseconds without waiting. */
+export type WorkerMessage =
+  /** The task is done; `ms` excludes waiting. */
   | { readonly kind: 'done'; readonly loss: number; readonly hits: number; readonly ms: number }
-  /** The part could not be done. */
+  /** The task failed. */
   | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }
 
 /**
- * Shared integers: gradients that were reduced in this step, the step that was given up, and for each worker the tasks that it was
- * sent, a count that grows with everything that it has to say, and its gradients of this step.
+ * Shared integers: the number of gradients reduced in this step, the aborted step, and for each worker the number of
+ * tasks sent to it, a counter of its messages and gradients, and the number of its gradients in this step.
  */
 export const REDUCED = 0
-export const GIVEN_UP = 1
+export const ABORTED = 1
 const FIXED = 2
-export const cellsFor = (workers: number) => FIXED + 3 * workers
+export const cellCount = (workers: number) => FIXED + 3 * workers
 export const tasksCell = (worker: number) => FIXED + 3 * worker
-export const answersCell = (worker: number) => FIXED + 3 * worker + 1
+export const messagesCell = (worker: number) => FIXED + 3 * worker + 1
 export const gradientsCell = (worker: number) => FIXED + 3 * worker + 2
-/** Gradients that a worker may be ahead of the reduction. */
-export const MOST_AHEAD = 4
+/** Size of the gradient rings: how many gradients a worker may be ahead of the reduction. */
+export const RING_SIZE = 4

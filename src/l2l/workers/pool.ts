@@ -1,121 +1,132 @@
 /**
- * Several devices on one param-server: a minibatch's microbatches are shared among this thread and worker threads, each with
- * a TensorFlow.js of its own, and each layer's gradients are added up as soon as all are there, in the order of the workers. For
- * given shares the sums have the same bits every time; as shares follow the measured speeds, two runs may differ by rounding.
+ * Several devices with one param-server: the microbatches of a minibatch are divided among this thread and worker
+ * threads, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
+ * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
+ * runs may differ by rounding.
  */
 import { DeviceError } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
-import { type DenseRows, partOf } from '../dense-rows.js'
-import type { Execution } from '../execution-options.js'
-import type { Executor, ExecutorOptions } from '../executor/executor.js'
-import type { ParameterStore, StepScore } from '../executor/types.js'
+import { type DenseRows, sliceBatch } from '../dense-rows.js'
+import type { Executor } from '../executor/executor.js'
+import type { Execution, ExecutorOptions, ParameterStore, StepScore } from '../executor/types.js'
 import { LoadBalancer } from './load-balancer.js'
-import { cellsFor, type FromWorker, GIVEN_UP, REDUCED, type SharedWeights } from './messages.js'
+import { ABORTED, cellCount, REDUCED, type SharedWeights, type WorkerMessage } from './messages.js'
 import { type Contributor, Reduction } from './reduction.js'
-import { gradientsFor, WorkerHandle } from './worker-handle.js'
+import { allocateGradients, WorkerHandle } from './worker-handle.js'
 
 export interface PoolOptions {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
-  /** Of each worker; device memory as well. */
-  readonly relay: ExecutorOptions
+  /** Options of each worker, including the memory limit. */
+  readonly executorOptions: ExecutorOptions
   readonly weights: SharedWeights
-  /** Devices in all, this thread's one included, ≥ 2. */
+  /** Total number of devices including this thread's, ≥ 2. */
   readonly workers: number
 }
 
-/** A worker's device failed: the step is lost, and the pool goes on without it. */
+/** A worker's device failed. The step is lost, and the pool has removed the worker. */
 export class WorkerFailedError extends DeviceError {}
 
 export class DevicePool {
   readonly #cells: Int32Array
-  readonly #unit: number
-  readonly #own: readonly Float32Array[]
-  #helpers: readonly WorkerHandle[]
-  readonly #shares: LoadBalancer
+  readonly #microbatch: number
+  readonly #gradients: readonly Float32Array[]
+  #workers: readonly WorkerHandle[]
+  readonly #balancer: LoadBalancer
   #steps = 0
 
-  private constructor(cells: Int32Array, helpers: readonly WorkerHandle[], { relay, weights, workers }: PoolOptions) {
+  private constructor(
+    cells: Int32Array,
+    workerHandles: readonly WorkerHandle[],
+    { executorOptions, weights, workers }: PoolOptions
+  ) {
     this.#cells = cells
-    this.#helpers = helpers
-    this.#unit = relay.microbatch ?? 1
-    this.#own = gradientsFor(weights)
-    this.#shares = new LoadBalancer(workers)
+    this.#workers = workerHandles
+    this.#microbatch = executorOptions.microbatch ?? 1
+    this.#gradients = allocateGradients(weights)
+    this.#balancer = new LoadBalancer(workers)
   }
 
   /** @throws DeviceError if a worker does not start */
   static async open(options: PoolOptions): Promise<DevicePool> {
-    const { network, backend, relay, weights, workers } = options
-    const cells = new Int32Array(new SharedArrayBuffer(4 * cellsFor(workers - 1)))
-    cells[GIVEN_UP] = -1
-    const helpers = await Promise.all(
+    const { network, backend, executorOptions, weights, workers } = options
+    const cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(workers - 1)))
+    cells[ABORTED] = -1
+    const workerHandles = await Promise.all(
       Array.from({ length: workers - 1 }, (_, worker) =>
-        WorkerHandle.start({ network, backend, relay, weights, cells: cells.buffer as SharedArrayBuffer, worker })
+        WorkerHandle.start({
+          network,
+          backend,
+          executorOptions,
+          weights,
+          cells: cells.buffer as SharedArrayBuffer,
+          worker
+        })
       )
     )
-    const pool = new DevicePool(cells, helpers, options)
-    for (const worker of helpers) worker.watch(() => pool.#remove(worker))
+    const pool = new DevicePool(cells, workerHandles, options)
+    for (const worker of workerHandles) worker.onExit(() => pool.#remove(worker))
     return pool
   }
 
-  /** Devices that are left, this thread's one included. */
+  /** Number of remaining devices, including this thread's. */
   get size(): number {
-    return 1 + this.#helpers.length
+    return 1 + this.#workers.length
   }
 
   /**
-   * One minibatch forward and back, like the relay's.
-   * @param executor this thread's
-   * @param updates as for the relay
-   * @throws WorkerFailedError, and what the relay throws; upper layers' gradients may have been taken then
+   * Forward and backward pass of one minibatch, as by `Executor.train`.
+   * @param executor of this thread
+   * @param updates as for `Executor.train`
+   * @throws WorkerFailedError, and the errors of `Executor.train`; gradients of upper layers may have been pushed then
    */
   train(executor: Executor, store: ParameterStore, rows: DenseRows, updates?: number): StepScore {
     const step = this.#steps++
-    const count = Math.ceil(rows.size / this.#unit)
-    const shares = this.#shares.of(count)
+    const count = Math.ceil(rows.size / this.#microbatch)
+    const shares = this.#balancer.assign(count)
     Atomics.store(this.#cells, REDUCED, 0)
     let first = shares[0]
-    for (const [i, worker] of this.#helpers.entries()) {
+    for (const [i, worker] of this.#workers.entries()) {
       if (shares[i + 1] > 0)
-        worker.begin({ step, updates, firstMicrobatch: first, ...this.#cut(rows, first, shares[i + 1]) })
+        worker.submit({ step, updates, firstMicrobatch: first, ...this.#rowsOf(rows, first, shares[i + 1]) })
       first += shares[i + 1]
     }
-    const busy = this.#helpers.filter(({ isBusy }) => isBusy)
+    const busy = this.#workers.filter(({ isBusy }) => isBusy)
     try {
       const start = performance.now()
-      const others = busy.map(worker => this.#contributor(worker))
-      const reduction = new Reduction(store, this.#own, others, count => {
+      const contributors = busy.map(worker => this.#contributor(worker))
+      const reduction = new Reduction(store, this.#gradients, contributors, count => {
         Atomics.store(this.#cells, REDUCED, count)
         Atomics.notify(this.#cells, REDUCED)
       })
-      const own = partOf(rows, 0, Math.min(rows.size, shares[0] * this.#unit))
-      const score = { ...executor.train(reduction, own, { step, updates }) }
+      const ownRows = sliceBatch(rows, 0, Math.min(rows.size, shares[0] * this.#microbatch))
+      const score = { ...executor.train(reduction, ownRows, { step, updates }) }
       reduction.finish()
-      this.#shares.measured(0, shares[0], performance.now() - start - reduction.waitedMs)
+      this.#balancer.record(0, shares[0], performance.now() - start - reduction.waitedMs)
       for (const worker of busy) {
         const done = worker.receive()
         if (done.kind !== 'done') throw this.#failure(worker, done)
         worker.isBusy = false
         score.loss += done.loss
         score.hits += done.hits
-        const place = this.#helpers.indexOf(worker) + 1
-        this.#shares.measured(place, shares[place], done.ms)
+        const index = this.#workers.indexOf(worker) + 1
+        this.#balancer.record(index, shares[index], done.ms)
       }
       return score
     } catch (error) {
-      this.#giveUp(step)
+      this.#abort(step)
       throw error
     }
   }
 
   close(): void {
-    for (const worker of this.#helpers) worker.stop()
-    this.#helpers = []
+    for (const worker of this.#workers) worker.stop()
+    this.#workers = []
   }
 
-  #cut(rows: DenseRows, first: number, count: number) {
-    return rows.copied(first * this.#unit, Math.min(rows.size, (first + count) * this.#unit))
+  #rowsOf(rows: DenseRows, first: number, count: number) {
+    return rows.copyRange(first * this.#microbatch, Math.min(rows.size, (first + count) * this.#microbatch))
   }
 
   #contributor(worker: WorkerHandle): Contributor {
@@ -126,19 +137,20 @@ export class DevicePool {
     return { gradients: worker.gradients, arrived: () => worker.arrived(), wait }
   }
 
-  #failure(worker: WorkerHandle, message: FromWorker): Error {
-    const { code, reason } = message.kind === 'failed' ? message : { code: undefined, reason: 'it lost its place' }
+  #failure(worker: WorkerHandle, message: WorkerMessage): Error {
+    const { code, reason } =
+      message.kind === 'failed' ? message : { code: undefined, reason: 'unexpected end of its task' }
     worker.isBusy = false
     if (code === DivergenceError.code) return new DivergenceError(reason)
     this.#remove(worker)
     return new WorkerFailedError(`device worker ${worker.number + 1} failed: ${reason}`)
   }
 
-  /** Waits until nobody works for the step any more. */
-  #giveUp(step: number): void {
-    Atomics.store(this.#cells, GIVEN_UP, step)
+  /** Waits until no worker executes the step. */
+  #abort(step: number): void {
+    Atomics.store(this.#cells, ABORTED, step)
     Atomics.notify(this.#cells, REDUCED)
-    for (const worker of this.#helpers) {
+    for (const worker of this.#workers) {
       while (worker.isBusy) {
         const message = worker.receive()
         if (message.kind === 'failed' && message.code === DeviceError.code) this.#remove(worker)
@@ -148,10 +160,10 @@ export class DevicePool {
   }
 
   #remove(worker: WorkerHandle): void {
-    const place = this.#helpers.indexOf(worker)
-    if (place < 0) return
-    this.#helpers = this.#helpers.filter(other => other !== worker)
-    this.#shares.without(place + 1)
+    const index = this.#workers.indexOf(worker)
+    if (index < 0) return
+    this.#workers = this.#workers.filter(other => other !== worker)
+    this.#balancer.remove(index + 1)
     worker.terminate()
   }
 }

@@ -1,35 +1,36 @@
 /**
- * Adds up a layer's gradients of all workers as soon as they are there, in the workers' order, and hands the sum on. This thread
- * does not wait for the others: some of its own gradients may wait for theirs, until the step ends.
+ * Sums each layer's gradients of all workers as soon as they have arrived, in the order of the workers, and pushes the
+ * sum to the store. This thread does not block on other workers until RING_SIZE of its own gradients are pending or the
+ * step ends.
  */
-import { addToBlock, fillBlock } from '../block-tensors.js'
 import type { ParameterStore } from '../executor/types.js'
-import { MOST_AHEAD } from './messages.js'
+import { addToBlock, fillBlock } from '../parameter-store.js'
+import { RING_SIZE } from './messages.js'
 
-/** Another worker's gradients, in the order of the step. */
+/** Another worker's gradients, in the order of the backward pass. */
 export interface Contributor {
-  /** The n-th is in place n mod MOST_AHEAD, from its arrival until as many were reduced. */
+  /** A ring: the n-th gradient is at index n mod RING_SIZE from its arrival until it is reduced. */
   readonly gradients: readonly Float32Array[]
-  /** Gradients that are there, those that were reduced included. @throws an error of that worker */
+  /** Number of gradients that have arrived in this step. @throws an error of the worker */
   arrived(): number
-  /** Waits for a gradient more than so many. @throws an error of that worker */
+  /** Blocks until more than `count` gradients have arrived. @throws an error of the worker */
   wait(count: number): void
 }
 
-interface Own {
+interface PendingGradient {
   readonly layer: number
   readonly gradient: Float32Array
 }
 
 export class Reduction implements ParameterStore {
-  /** Milliseconds spent on waiting for others' gradients. */
+  /** Milliseconds spent waiting for other workers. */
   waitedMs = 0
   #reduced = 0
-  readonly #pending: Own[] = []
+  readonly #pending: PendingGradient[] = []
 
   /**
-   * @param own memory for gradients that wait, MOST_AHEAD arrays for any layer each
-   * @param reduced is called after each sum, with how many there are
+   * @param own ring of RING_SIZE buffers for this thread's pending gradients
+   * @param reduced called after each sum with the number of sums
    */
   constructor(
     private readonly store: ParameterStore,
@@ -42,13 +43,13 @@ export class Reduction implements ParameterStore {
     return this.store.weights(layer)
   }
 
-  take(layer: number, gradients: readonly Float32Array[]): void {
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     if (this.others.length === 0) {
-      this.store.take(layer, gradients)
+      this.store.pushGradients(layer, gradients)
       return
     }
-    if (this.#pending.length === MOST_AHEAD) this.#reduceNext()
-    this.#pending.push({ layer, gradient: this.#kept(gradients) })
+    if (this.#pending.length === RING_SIZE) this.#reduceNext()
+    this.#pending.push({ layer, gradient: this.#copy(gradients) })
     while (this.#pending.length > 0 && this.others.every(other => other.arrived() > this.#reduced)) this.#reduceNext()
   }
 
@@ -56,24 +57,24 @@ export class Reduction implements ParameterStore {
     this.store.skip(layer)
   }
 
-  /** Waits until all gradients have been handed on. */
+  /** Blocks until all gradients have been reduced. */
   finish(): void {
     while (this.#pending.length > 0) this.#reduceNext()
   }
 
-  #kept(gradients: readonly Float32Array[]): Float32Array {
-    const memory = this.own[(this.#reduced + this.#pending.length) % MOST_AHEAD]
-    return memory.subarray(0, fillBlock(memory, gradients))
+  #copy(gradients: readonly Float32Array[]): Float32Array {
+    const buffer = this.own[(this.#reduced + this.#pending.length) % RING_SIZE]
+    return buffer.subarray(0, fillBlock(buffer, gradients))
   }
 
   #reduceNext(): void {
-    const { layer, gradient } = this.#pending.shift() as Own
+    const { layer, gradient } = this.#pending.shift() as PendingGradient
     const start = performance.now()
     for (const other of this.others) other.wait(this.#reduced)
     this.waitedMs += performance.now() - start
-    const place = this.#reduced % MOST_AHEAD
-    for (const { gradients } of this.others) addToBlock(gradient, gradients[place].subarray(0, gradient.length))
-    this.store.take(layer, [gradient])
+    const index = this.#reduced % RING_SIZE
+    for (const { gradients } of this.others) addToBlock(gradient, gradients[index].subarray(0, gradient.length))
+    this.store.pushGradients(layer, [gradient])
     this.reduced(++this.#reduced)
   }
 }

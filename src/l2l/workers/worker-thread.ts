@@ -1,108 +1,109 @@
-/** Entry of a device worker: takes its part of each minibatch through the model, on a TensorFlow.js of its own. */
+/** Entry point of a device worker: executes its share of each minibatch with its own TensorFlow.js instance. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { blockNumbers, fillBlock } from '../block-tensors.js'
+import { blockIndices } from '../../nn/blocks.js'
 import { DenseRows } from '../dense-rows.js'
 import { deviceFor, networkModel } from '../execution.js'
 import { Executor } from '../executor/executor.js'
 import type { ParameterStore } from '../executor/types.js'
+import { fillBlock } from '../parameter-store.js'
 import { SharedSignals } from '../training/shared-signals.js'
 import {
-  answersCell,
-  type FromWorker,
-  GIVEN_UP,
+  ABORTED,
   gradientsCell,
-  MOST_AHEAD,
-  type PartTask,
+  messagesCell,
   REDUCED,
+  RING_SIZE,
   tasksCell,
-  type WorkerInit
+  type WorkerInit,
+  type WorkerMessage,
+  type WorkerTask
 } from './messages.js'
 
-const { network, backend, relay: options, weights, gradients: places, worker, port, ...init } = workerData as WorkerInit
+const { network, backend, executorOptions, weights, gradients: ring, worker, port, ...init } = workerData as WorkerInit
 const cells = new Int32Array(init.cells)
 
-await deviceFor({ backend, deviceMemory: options.deviceMemory })
+await deviceFor({ backend, deviceMemory: executorOptions.deviceMemory })
 const model = networkModel(network)
-const executor = new Executor(model, options)
-const numbers = blockNumbers(model)
-const control =
-  weights.control && new SharedSignals(weights.control.threads, weights.blocks.length, weights.control.shared)
+const executor = new Executor(model, executorOptions)
+const indices = blockIndices(model)
+const signals =
+  weights.signals && new SharedSignals(weights.signals.threads, weights.blocks.length, weights.signals.shared)
 const rows = new DenseRows(model)
 
-function answer(message: FromWorker): void {
+function reply(message: WorkerMessage): void {
   port.postMessage(message)
   signal()
 }
 
 function signal(): void {
-  Atomics.add(cells, answersCell(worker), 1)
-  Atomics.notify(cells, answersCell(worker))
+  Atomics.add(cells, messagesCell(worker), 1)
+  Atomics.notify(cells, messagesCell(worker))
 }
 
 /** Milliseconds waited in this step. */
 let waitedMs = 0
 
-/** Lends shared weights, and writes gradients where the one who reduces sees them. */
-class WorkerHost implements ParameterStore {
+/** Reads shared weights and writes gradients to the shared ring. */
+class WorkerStore implements ParameterStore {
   #sent = 0
 
   constructor(private readonly step: number) {}
 
   weights(layer: number): Float32Array {
     const start = performance.now()
-    control?.wait(numbers[layer] as number)
+    signals?.wait(indices[layer] as number)
     waitedMs += performance.now() - start
-    return weights.blocks[numbers[layer] as number]
+    return weights.blocks[indices[layer] as number]
   }
 
-  take(_layer: number, gradients: readonly Float32Array[]): void {
+  pushGradients(_layer: number, gradients: readonly Float32Array[]): void {
     const start = performance.now()
-    this.#waitForRoom()
+    this.#waitForFreeBuffer()
     waitedMs += performance.now() - start
-    fillBlock(places[this.#sent % MOST_AHEAD], gradients)
+    fillBlock(ring[this.#sent % RING_SIZE], gradients)
     this.#sent++
     Atomics.store(cells, gradientsCell(worker), this.#sent)
     signal()
   }
 
-  /** All workers leave out the same layers: the one that reduces says so. */
+  /** All workers omit the same layers; the reducing thread reports them to the store. */
   skip(): void {}
 
-  #waitForRoom(): void {
+  #waitForFreeBuffer(): void {
     for (;;) {
-      if (Atomics.load(cells, GIVEN_UP) === this.step) throw new Error('the step was given up')
+      if (Atomics.load(cells, ABORTED) === this.step) throw new Error('the step was aborted')
       const reduced = Atomics.load(cells, REDUCED)
-      if (reduced > this.#sent - MOST_AHEAD) return
+      if (reduced > this.#sent - RING_SIZE) return
       Atomics.wait(cells, REDUCED, reduced)
     }
   }
 }
 
-function work({ size, values, labels, ...part }: PartTask): void {
+function execute({ size, values, labels, ...part }: WorkerTask): void {
   const start = performance.now()
   waitedMs = 0
   try {
-    rows.fill(values, labels, size)
-    const { loss, hits } = executor.train(new WorkerHost(part.step), rows, part)
-    answer({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
+    rows.load(values, labels, size)
+    const { loss, hits } = executor.train(new WorkerStore(part.step), rows, part)
+    reply({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
   } catch (error) {
     const { code, message } = error as Error & { readonly code?: string }
-    answer({ kind: 'failed', code, reason: message })
+    reply({ kind: 'failed', code, reason: message })
   }
 }
 
-const ready = parentPort as MessagePort
-ready.postMessage('ready')
-let seen = 0
+const parent = parentPort as MessagePort
+parent.postMessage('ready')
+let lastTask = 0
 for (;;) {
-  Atomics.wait(cells, tasksCell(worker), seen)
-  const message = receiveMessageOnPort(port)?.message as PartTask | 'stop' | undefined
+  Atomics.wait(cells, tasksCell(worker), lastTask)
+  const message = receiveMessageOnPort(port)?.message as WorkerTask | 'stop' | undefined
   if (message === undefined) {
-    seen = Atomics.load(cells, tasksCell(worker))
+    lastTask = Atomics.load(cells, tasksCell(worker))
     continue
   }
   if (message === 'stop') break
-  work(message)
+  execute(message)
 }
 executor.close()
 port.close()

@@ -1,16 +1,15 @@
 /**
- * Functions applied to each number on its own. Where a gradient will be wanted, a function gives its slope along with its
- * value, because both come from the same intermediate results.
+ * Elementwise activation functions. For a backward pass, value and derivative are computed together because they share
+ * intermediate results.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { fused } from '../fused-kernels.js'
-import { consume } from '../scope.js'
-import type { Activation } from '../spec/model-spec.js'
+import { consume, runFused } from '../ops.js'
+import type { Activation } from '../spec/layer-kinds.js'
 
 const GELU_SCALE = Math.sqrt(2 / Math.PI)
 const GELU_CUBE = 0.044715
 
-/** @param z disposed of */
+/** @param z is disposed of */
 export function activate(activation: Activation, z: tf.Tensor): tf.Tensor {
   switch (activation) {
     case 'none':
@@ -20,21 +19,25 @@ export function activate(activation: Activation, z: tf.Tensor): tf.Tensor {
     case 'tanh':
       return consume([z], () => tf.tanh(z))
     case 'gelu': {
-      const known = fused('GeluInPlace', { z })
-      if (known !== undefined) {
+      const result = runFused('GeluInPlace', { z })
+      if (result !== undefined) {
         z.dispose()
-        return known
+        return result
       }
       const polynomial = geluPolynomial(z)
-      const share = geluShare(z, polynomial)
-      return consume([z, polynomial, share], () => tf.mul(z, share))
+      const gate = geluGate(z, polynomial)
+      return consume([z, polynomial, gate], () => tf.mul(z, gate))
     }
     default:
       return activation satisfies never
   }
 }
 
-/** @param z disposed of @returns the slope is undefined where it is 1 everywhere */
+/**
+ * The activation and its derivative.
+ * @param z is disposed of
+ * @returns `slope` is undefined if it is 1 everywhere
+ */
 export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf.Tensor; slope?: tf.Tensor } {
   switch (activation) {
     case 'none':
@@ -48,15 +51,15 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
       return { y, slope: tf.tidy(() => tf.sub(1, tf.square(y))) }
     }
     case 'gelu': {
-      const known = fused<tf.Tensor[]>('GeluWithSlopeInPlace', { z })
-      if (known !== undefined) {
+      const result = runFused<tf.Tensor[]>('GeluWithSlopeInPlace', { z })
+      if (result !== undefined) {
         z.dispose()
-        return { y: known[0], slope: known[1] }
+        return { y: result[0], slope: result[1] }
       }
       const polynomial = geluPolynomial(z)
-      const share = geluShare(z, polynomial)
-      const y = consume([z], () => tf.mul(z, share))
-      return { y, slope: geluSlope(polynomial, share, y) }
+      const gate = geluGate(z, polynomial)
+      const y = consume([z], () => tf.mul(z, gate))
+      return { y, slope: geluSlope(polynomial, gate, y) }
     }
     default:
       return activation satisfies never
@@ -64,30 +67,30 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
 }
 
 /**
- * What gelu lets through of z: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³) = ½·z·polynomial. By the sigmoid, which
- * wasm has a vector kernel for, unlike tanh.
+ * The gate of gelu(z) = z·gate: ½(1 + tanh u) = σ(2u) with u = √(2/π)·(z + 0.044715·z³) = ½·z·polynomial. Computed by
+ * the sigmoid, for which wasm has a vectorized kernel, unlike tanh.
  */
-function geluShare(z: tf.Tensor, polynomial: tf.Tensor): tf.Tensor {
+function geluGate(z: tf.Tensor, polynomial: tf.Tensor): tf.Tensor {
   const inner = tf.mul(polynomial, z)
   return consume([inner], () => tf.sigmoid(inner))
 }
 
 /** 2u/z = a·z² + b */
 function geluPolynomial(z: tf.Tensor): tf.Tensor {
-  return affineOf(tf.square(z), 2 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
+  return scaleAndShift(tf.square(z), 2 * GELU_SCALE * GELU_CUBE, 2 * GELU_SCALE)
 }
 
-/** σ + z·σ·(1 − σ)·2u′ with 2u′ = 3a·z² + b; disposes of the polynomial and σ. */
-function geluSlope(polynomial: tf.Tensor, share: tf.Tensor, y: tf.Tensor): tf.Tensor {
-  const steepness = affineOf(polynomial, 3, -4 * GELU_SCALE)
-  const rest = tf.sub(1, share)
-  const bend = consume([steepness, rest], () => tf.mul(steepness, rest))
-  const change = consume([bend], () => tf.mul(bend, y))
-  return consume([share, change], () => tf.add(share, change))
+/** The derivative σ + z·σ·(1 − σ)·2u′ with 2u′ = 3a·z² + b. Disposes of the polynomial and σ. */
+function geluSlope(polynomial: tf.Tensor, gate: tf.Tensor, y: tf.Tensor): tf.Tensor {
+  const innerSlope = scaleAndShift(polynomial, 3, -4 * GELU_SCALE)
+  const complement = tf.sub(1, gate)
+  const product = consume([innerSlope, complement], () => tf.mul(innerSlope, complement))
+  const change = consume([product], () => tf.mul(product, y))
+  return consume([gate, change], () => tf.add(gate, change))
 }
 
-/** a·x + b; disposes of x. */
-function affineOf(x: tf.Tensor, a: number, b: number): tf.Tensor {
+/** a·x + b. Disposes of x. */
+function scaleAndShift(x: tf.Tensor, a: number, b: number): tf.Tensor {
   const product = consume([x], () => tf.mul(x, a))
   return consume([product], () => tf.add(product, b))
 }

@@ -1,74 +1,73 @@
 /**
- * The products of multi-head attention, on queries, keys and values that lie side by side: qkv [batch, length, 3·width]. Where
- * the device has kernels that take a head's parts as they lie, these are used; elsewhere the parts are split off and joined again.
+ * The matrix products of multi-head attention, on concatenated queries, keys and values: qkv [batch, length, 3·width].
+ * Devices with strided kernels read each head in place; on other devices heads are split off and merged again.
  *
- * Other shapes: p, scores and gradients at them [batch·heads, length, length], mixed [batch, length, width].
+ * Other shapes: p, scores and their gradients [batch·heads, length, length], mixed [batch, length, width].
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { fused } from '../fused-kernels.js'
 import { multiplyBatch } from '../matmul.js'
-import { consume } from '../scope.js'
+import { consume, runFused } from '../ops.js'
 
 /** scale·Q·Kᵀ of each head. */
 export function headScores(qkv: tf.Tensor, heads: number, scale: number): tf.Tensor {
   return (
-    fused('HeadScores', { qkv }, { heads, scale }) ??
+    runFused('HeadScores', { qkv }, { heads, scale }) ??
     tf.tidy(() => {
-      const products = multiplyBatch(part(qkv, 0, heads), part(qkv, 1, heads), false, true)
+      const products = multiplyBatch(projectionOf(qkv, 0, heads), projectionOf(qkv, 1, heads), false, true)
       return consume([products], () => tf.mul(products, scale))
     })
   )
 }
 
-/** P·V of each head, heads side by side. */
+/** P·V of each head, heads concatenated. */
 export function headMix(p: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
   return (
-    fused('HeadMix', { p, qkv }, { heads }) ??
+    runFused('HeadMix', { p, qkv }, { heads }) ??
     tf.tidy(() => {
-      const mixed = multiplyBatch(p, part(qkv, 2, heads))
-      return consume([mixed], () => join(mixed, heads))
+      const mixed = multiplyBatch(p, projectionOf(qkv, 2, heads))
+      return consume([mixed], () => mergeHeads(mixed, heads))
     })
   )
 }
 
-/** The gradient at p, given that at the mixed values. */
-export function headMixBack(dMixed: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
+/** The gradient with respect to p, given the gradient with respect to the mixed values. */
+export function headMixGradient(dMixed: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
   return (
-    fused('HeadMixBack', { dMixed, qkv }, { heads }) ??
-    tf.tidy(() => multiplyBatch(split(dMixed, heads), part(qkv, 2, heads), false, true))
+    runFused('HeadMixBack', { dMixed, qkv }, { heads }) ??
+    tf.tidy(() => multiplyBatch(splitHeads(dMixed, heads), projectionOf(qkv, 2, heads), false, true))
   )
 }
 
 export interface HeadGradients {
-  /** Gradient at the scaled scores. */
+  /** Gradient with respect to the scaled scores. */
   readonly dScores: tf.Tensor
   readonly p: tf.Tensor
   readonly dMixed: tf.Tensor
 }
 
-/** Gradients at qkv, side by side as they are. */
+/** Gradient with respect to qkv, in the same layout. */
 export function headGradients({ dScores, p, dMixed }: HeadGradients, qkv: tf.Tensor, heads: number, scale: number) {
   return (
-    fused('HeadGradients', { dScores, p, dMixed, qkv }, { heads, scale }) ??
+    runFused('HeadGradients', { dScores, p, dMixed, qkv }, { heads, scale }) ??
     tf.tidy(() => {
       const scaled = tf.mul(dScores, scale)
-      const dq = back(multiplyBatch(scaled, part(qkv, 1, heads)), heads)
-      const dk = back(multiplyBatch(scaled, part(qkv, 0, heads), true, false), heads)
+      const dq = mergeAndDispose(multiplyBatch(scaled, projectionOf(qkv, 1, heads)), heads)
+      const dk = mergeAndDispose(multiplyBatch(scaled, projectionOf(qkv, 0, heads), true, false), heads)
       scaled.dispose()
-      const dv = back(multiplyBatch(p, split(dMixed, heads), true, false), heads)
+      const dv = mergeAndDispose(multiplyBatch(p, splitHeads(dMixed, heads), true, false), heads)
       return tf.concat([dq, dk, dv], 2)
     })
   )
 }
 
 /** Queries (0), keys (1) or values (2): [batch·heads, length, width/heads]. */
-function part(qkv: tf.Tensor, index: number, heads: number): tf.Tensor {
+function projectionOf(qkv: tf.Tensor, index: number, heads: number): tf.Tensor {
   const [batch, length, triple] = qkv.shape as number[]
-  return tf.tidy(() => split(tf.slice(qkv, [0, 0, (index * triple) / 3], [batch, length, triple / 3]), heads))
+  return tf.tidy(() => splitHeads(tf.slice(qkv, [0, 0, (index * triple) / 3], [batch, length, triple / 3]), heads))
 }
 
 /** [batch, length, width] to [batch·heads, length, width/heads]. */
-function split(x: tf.Tensor, heads: number): tf.Tensor {
+function splitHeads(x: tf.Tensor, heads: number): tf.Tensor {
   const [batch, length, width] = x.shape as number[]
   const perHead = width / heads
   return tf.tidy(() => {
@@ -77,8 +76,8 @@ function split(x: tf.Tensor, heads: number): tf.Tensor {
   })
 }
 
-/** The way back from `split`. */
-function join(x: tf.Tensor, heads: number): tf.Tensor {
+/** The inverse of `splitHeads`. */
+function mergeHeads(x: tf.Tensor, heads: number): tf.Tensor {
   const [all, length, perHead] = x.shape as number[]
   return tf.tidy(() => {
     const byPosition = tf.transpose(tf.reshape(x, [all / heads, heads, length, perHead]), [0, 2, 1, 3])
@@ -86,6 +85,6 @@ function join(x: tf.Tensor, heads: number): tf.Tensor {
   })
 }
 
-function back(x: tf.Tensor, heads: number): tf.Tensor {
-  return consume([x], () => join(x, heads))
+function mergeAndDispose(x: tf.Tensor, heads: number): tf.Tensor {
+  return consume([x], () => mergeHeads(x, heads))
 }

@@ -1,31 +1,30 @@
 /**
- * Multi-head scaled dot-product attention of a sequence to itself (Vaswani et al., 2017), without norm and shortcut: those are
- * put around it by `block.ts`. Its VJP needs queries, keys and values, probabilities and the mixed values; each goes as soon as
- * its last use is over.
+ * Multi-head scaled dot-product self-attention (Vaswani et al., 2017), without norm and residual connection, which
+ * `block.ts` adds. Its VJP needs queries, keys, values, probabilities and mixed values; each is disposed of after its
+ * last use.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { fused } from '../fused-kernels.js'
-import { affine, projectBack, projectionGradients } from '../matmul.js'
-import { consume, pullback, saving } from '../scope.js'
+import { affine, projectionGradients, projectTransposed } from '../matmul.js'
+import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
+import { glorotUniform } from '../random.js'
 import { totalSize } from '../shape.js'
 import type { Layer } from '../types.js'
-import { headGradients, headMix, headMixBack, headScores } from './attention-heads.js'
-import { glorot } from './initializers.js'
+import { headGradients, headMix, headMixGradient, headScores } from './attention-heads.js'
 
 export interface AttentionOptions {
   readonly name: string
   readonly length: number
   readonly width: number
-  /** Divides the width. */
+  /** Must divide the width. */
   readonly heads: number
-  /** Whether a position sees only itself and those before it. */
+  /** Whether a position attends only to itself and earlier positions. */
   readonly isCausal: boolean
-  /** Factor of the fresh output kernel's numbers. Default 1. */
+  /** Factor of the initial output kernel. @default 1 */
   readonly gain?: number
 }
 
-/** What a hidden position's score is lowered by: its probability is 0 in float32. */
-const HIDDEN = -1e9
+/** Added to the score of a masked position, whose probability then is 0 in float32. */
+const MASKED_SCORE = -1e9
 
 export function attention({ name, length, width, heads, isCausal, gain }: AttentionOptions): Layer {
   const perHead = width / heads
@@ -36,21 +35,21 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     { name: 'out.kernel', shape: [width, width] },
     { name: 'out.bias', shape: [width] }
   ]
-  const shapes = [
+  const activations = [
     [length, 3 * width],
     [heads, length, length],
     [length, width]
   ]
 
   /** qkv: [batch, length, 3·width]; p: [batch·heads, length, length]; mixed: [batch, length, width] */
-  const insideOf = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor[] => {
+  const computeActivations = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor[] => {
     const qkv = affine(x, kernel, bias)
     const scores = headScores(qkv, heads, scale)
     const p = consume([scores], () => probabilities(scores, isCausal))
     return [qkv, p, headMix(p, qkv, heads)]
   }
-  /** From what callers keep, samples first; of the same memory. */
-  const flat = ([qkv, p, mixed]: readonly tf.Tensor[]): tf.Tensor[] => [
+  /** Saved activations reshaped for computation, sharing their memory. */
+  const reshapeSaved = ([qkv, p, mixed]: readonly tf.Tensor[]): tf.Tensor[] => [
     tf.reshape(qkv, qkv.shape),
     tf.reshape(p, [-1, length, length]),
     tf.reshape(mixed, mixed.shape)
@@ -62,57 +61,57 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
     weights,
     input: [length, width],
     output: [length, width],
-    activations: shapes,
+    activations,
     macs: length * width * (4 * width + 2 * length),
-    initial(random) {
+    initialWeights(random) {
       const block = new Float32Array(totalSize(weights))
       const projections = 3 * width * width
-      // Queries, keys and values are three square matrices side by side.
-      glorot(block.subarray(0, projections), width, width, random)
+      // Queries, keys and values are three concatenated square matrices.
+      glorotUniform(block.subarray(0, projections), width, width, random)
       const out = projections + 3 * width
-      glorot(block.subarray(out, out + width * width), width, width, random, gain)
+      glorotUniform(block.subarray(out, out + width * width), width, width, random, gain)
       return block
     },
     forward: (x, tensors) =>
       tf.tidy(() => {
-        const [qkv, p, mixed] = insideOf(x, tensors)
+        const [qkv, p, mixed] = computeActivations(x, tensors)
         tf.dispose([qkv, p])
         return affine(mixed, tensors[2], tensors[3])
       }),
     forwardSaving: (x, tensors) =>
-      saving(() => {
-        const insides = insideOf(x, tensors)
-        const y = affine(insides[2], tensors[2], tensors[3])
-        return { y, saved: insides.map((tensor, i) => tf.reshape(tensor, [-1, ...shapes[i]])) }
+      tidySavedForward(() => {
+        const computed = computeActivations(x, tensors)
+        const y = affine(computed[2], tensors[2], tensors[3])
+        return { y, saved: computed.map((tensor, i) => tf.reshape(tensor, [-1, ...activations[i]])) }
       }),
-    vjp: (x, [kernel, bias, outKernel], dy, _pass, kept) =>
-      pullback(() => {
-        const [qkv, p, mixed] = kept === undefined ? insideOf(x, [kernel, bias]) : flat(kept)
+    vjp: (x, [kernel, bias, outKernel], dy, _pass, saved) =>
+      tidyPullback(() => {
+        const [qkv, p, mixed] = saved === undefined ? computeActivations(x, [kernel, bias]) : reshapeSaved(saved)
         const outGradients = projectionGradients(mixed, dy)
         mixed.dispose()
-        const dMixed = projectBack(dy, outKernel)
-        const dp = headMixBack(dMixed, qkv, heads)
-        const dScores = softmaxBack(p, dp)
+        const dMixed = projectTransposed(dy, outKernel)
+        const dp = headMixGradient(dMixed, qkv, heads)
+        const dScores = softmaxGradient(p, dp)
         const dQkv = consume([dScores, p, dMixed, qkv], () => headGradients({ dScores, p, dMixed }, qkv, heads, scale))
         const gradients = projectionGradients(x, dQkv)
-        return { dx: consume([dQkv], () => projectBack(dQkv, kernel)), dWeights: [...gradients, ...outGradients] }
+        return { dx: consume([dQkv], () => projectTransposed(dQkv, kernel)), dWeights: [...gradients, ...outGradients] }
       })
   }
 }
 
-/** Of scores that nothing needs afterwards. */
+/** Softmax of the scores. May write into their memory. */
 function probabilities(scores: tf.Tensor, isCausal: boolean): tf.Tensor {
-  const known = fused('SoftmaxInPlace', { x: scores }, { isCausal })
-  if (known !== undefined) return known
+  const result = runFused('SoftmaxInPlace', { x: scores }, { isCausal })
+  if (result !== undefined) return result
   return tf.tidy(() => tf.softmax(isCausal ? tf.add(scores, causalMask(scores.shape[1] as number)) : scores))
 }
 
-/** p·dp − p·Σ p·dp along the last axis; disposes of dp. */
-function softmaxBack(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
-  const known = fused('SoftmaxBackInPlace', { dp, p })
-  if (known !== undefined) {
+/** p·dp − p·Σ p·dp along the last axis. Disposes of dp. */
+function softmaxGradient(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
+  const result = runFused('SoftmaxBackInPlace', { dp, p })
+  if (result !== undefined) {
     dp.dispose()
-    return known
+    return result
   }
   const product = consume([dp], () => tf.mul(p, dp))
   const total = tf.sum(product, -1, true)
@@ -123,6 +122,6 @@ function softmaxBack(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
 
 function causalMask(length: number): tf.Tensor {
   const mask = new Float32Array(length * length)
-  for (let row = 0; row < length; row++) mask.fill(HIDDEN, row * length + row + 1, (row + 1) * length)
+  for (let row = 0; row < length; row++) mask.fill(MASKED_SCORE, row * length + row + 1, (row + 1) * length)
   return tf.tensor2d(mask, [length, length])
 }

@@ -1,32 +1,33 @@
 /**
- * The two halves of a transformer block as layers of their own, which keeps the insides of each small: attention and a
- * two-layer perceptron, each with layer norm, dropout and shortcut. Norm before: y = x + drop(f(norm(x))), as in GPT-2; after:
- * y = norm(x + drop(f(x))), as in BERT.
+ * The two halves of a transformer block as separate layers, which keeps the activations of each small: attention and a
+ * two-layer perceptron, each with layer norm, dropout and a residual connection. With the norm before: y = x +
+ * drop(f(norm(x))), as in GPT-2; with the norm after: y = norm(x + drop(f(x))), as in BERT.
  */
-import { ModelError } from '../errors.js'
-import type { Activation } from '../spec/model-spec.js'
-import type { Layer } from '../types.js'
+import * as tf from '@tensorflow/tfjs-core'
+import { addTo, tidyPullback, tidySavedForward } from '../ops.js'
+import { formatShape, sameShape } from '../shape.js'
+import type { Activation } from '../spec/layer-kinds.js'
+import { type Layer, ModelError, type Pass } from '../types.js'
 import { type AttentionOptions, attention } from './attention.js'
 import { dense } from './dense.js'
 import { dropout } from './dropout.js'
 import { layerNorm } from './layer-norm.js'
-import { residual } from './residual.js'
 import { sequence } from './sequence.js'
 
-export interface SurroundOptions {
+export interface ResidualBlockOptions {
   readonly norm: 'before' | 'after' | 'none'
-  /** ε of the norm. Default 1e-5. */
+  /** ε of the norm. @default 1e-5 */
   readonly epsilon?: number
   readonly hasShortcut: boolean
-  /** Share of the output that is dropped in training; 0 for none. */
+  /** Dropout rate of the output in training; 0 for none. */
   readonly dropout: number
-  /** Share of the training steps that leave the layer out; needs the shortcut, and the norm not after it. Default 0. */
+  /** Fraction of the training steps that skip the layer; requires the shortcut, and no norm after it. @default 0 */
   readonly skip?: number
 }
 
-export interface AttentionLayerOptions extends SurroundOptions, AttentionOptions {}
+export interface AttentionLayerOptions extends ResidualBlockOptions, AttentionOptions {}
 
-export interface PerceptronLayerOptions extends SurroundOptions {
+export interface PerceptronLayerOptions extends ResidualBlockOptions {
   readonly name: string
   readonly length: number
   readonly width: number
@@ -36,9 +37,14 @@ export interface PerceptronLayerOptions extends SurroundOptions {
   readonly gain?: number
 }
 
-/** Weights: norm.scale, norm.offset, qkv.kernel, qkv.bias, out.kernel, out.bias (norm last if it comes after). */
+/**
+ * Weights: norm.scale, norm.offset, qkv.kernel, qkv.bias, out.kernel, out.bias (norm last if it comes after).
+ * @throws ModelError if the heads do not divide the width
+ */
 export function attentionLayer(options: AttentionLayerOptions): Layer {
-  return surround('attention', options.name, [attention({ ...options, name: '' })], options)
+  const { name, width, heads } = options
+  if (width % heads !== 0) throw new ModelError(`layer ${name}: ${heads} heads do not divide the width ${width}`)
+  return residualBlock('attention', name, [attention({ ...options, name: '' })], options)
 }
 
 /** Weights: norm.scale, norm.offset, up.kernel, up.bias, down.kernel, down.bias (norm last if it comes after). */
@@ -46,18 +52,53 @@ export function perceptronLayer(options: PerceptronLayerOptions): Layer {
   const { name, length, width, inner, activation, gain } = options
   const up = dense({ name: 'up', input: [length, width], units: inner, activation })
   const down = dense({ name: 'down', input: [length, inner], units: width, activation: 'none', gain })
-  return surround('mlp', name, [up, down], options)
+  return residualBlock('mlp', name, [up, down], options)
 }
 
-function surround(kind: string, name: string, core: readonly Layer[], options: SurroundOptions): Layer {
+function residualBlock(kind: string, name: string, core: readonly Layer[], options: ResidualBlockOptions): Layer {
   const { input } = core[0]
-  const { norm: place, epsilon, hasShortcut } = options
+  const { norm: normPosition, epsilon, hasShortcut } = options
   const norm = layerNorm({ name: 'norm', input, epsilon })
-  const drops = options.dropout > 0 ? [dropout({ name: 'dropout', input, rate: options.dropout })] : []
-  const inside = sequence({ kind, name, layers: [...(place === 'before' ? [norm] : []), ...core, ...drops] })
-  if (options.skip && (!hasShortcut || place === 'after')) {
-    throw new ModelError(`layer ${name} cannot be skipped: give it a shortcut, and no norm after it`)
+  const dropouts = options.dropout > 0 ? [dropout({ name: 'dropout', input, rate: options.dropout })] : []
+  const branch = sequence({ kind, name, layers: [...(normPosition === 'before' ? [norm] : []), ...core, ...dropouts] })
+  if (options.skip && (!hasShortcut || normPosition === 'after')) {
+    throw new ModelError(`layer ${name} cannot be skipped: it needs a shortcut and no norm after it`)
   }
-  const whole = hasShortcut ? residual(inside, options.skip) : inside
-  return place === 'after' ? sequence({ kind, name, layers: [{ ...whole, name: '' }, norm] }) : whole
+  const block = hasShortcut ? residual(branch, options.skip) : branch
+  return normPosition === 'after' ? sequence({ kind, name, layers: [{ ...block, name: '' }, norm] }) : block
+}
+
+/**
+ * A layer with a residual connection: y = x + f(x) (He et al., 2016).
+ * @param skipRate fraction of the training steps that skip the layer (stochastic depth: Huang et al., ECCV 2016). In
+ *   the other steps f is scaled by 1/(1 − skipRate), so that prediction matches the training average.
+ * @throws ModelError if the layer's output shape differs from its input shape
+ */
+export function residual(inner: Layer, skipRate = 0): Layer {
+  if (!sameShape(inner.input, inner.output)) {
+    throw new ModelError(
+      `layer ${inner.name} cannot have a shortcut: it maps ${formatShape(inner.input)} to ${formatShape(inner.output)}`
+    )
+  }
+  const scaled = (y: tf.Tensor, { training }: Pass) => (training && skipRate > 0 ? tf.mul(y, 1 / (1 - skipRate)) : y)
+  const addShortcut = (x: tf.Tensor, y: tf.Tensor, pass: Pass) => {
+    const branch = scaled(y, pass)
+    if (branch !== y) y.dispose()
+    return addTo(branch, x)
+  }
+  return {
+    ...inner,
+    skipRate,
+    forward: (x, weights, pass) => tf.tidy(() => addShortcut(x, inner.forward(x, weights, pass), pass)),
+    forwardSaving: (x, weights, pass) =>
+      tidySavedForward(() => {
+        const { y, saved } = inner.forwardSaving(x, weights, pass)
+        return { y: addShortcut(x, y, pass), saved }
+      }),
+    vjp: (x, weights, dy, pass, saved) =>
+      tidyPullback(() => {
+        const { dx, dWeights } = inner.vjp(x, weights, scaled(dy, pass), pass, saved)
+        return { dx: addTo(dx as tf.Tensor, dy), dWeights }
+      })
+  }
 }

@@ -1,17 +1,16 @@
 /**
- * Two-dimensional convolution with bias: y = f(x * K + b), samples as [height, width, channels]. The gradient at the kernel is
- * again a convolution, of the inputs by the output's gradient, samples taking the place of channels; for wasm has no kernel
- * of its own for it.
+ * Two-dimensional convolution with bias: y = f(x * K + b), samples as [height, width, channels]. The kernel gradient is
+ * computed as a convolution of the inputs by the output gradient with samples as channels, because wasm has no kernel
+ * for it.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { addTo } from '../fused-kernels.js'
 import { asRows } from '../matmul.js'
-import { consume, pullback, saving } from '../scope.js'
-import { sizeOf } from '../shape.js'
-import type { Activation } from '../spec/model-spec.js'
-import type { Layer } from '../types.js'
+import { addTo, consume, tidyPullback, tidySavedForward } from '../ops.js'
+import { glorotUniform } from '../random.js'
+import { formatShape, sizeOf } from '../shape.js'
+import type { Activation } from '../spec/layer-kinds.js'
+import { type Layer, ModelError } from '../types.js'
 import { activate, activateWithSlope } from './activation.js'
-import { glorot } from './initializers.js'
 
 export interface ConvolutionOptions {
   readonly name: string
@@ -21,14 +20,18 @@ export interface ConvolutionOptions {
   /** Height and width of the kernel. */
   readonly size: number
   readonly stride: number
-  /** `same`: zeros around the sample so that the output has ⌈size / stride⌉ rows; `valid`: none. */
+  /** `same`: zero padding so that the output has ⌈height / stride⌉ rows; `valid`: no padding. */
   readonly padding: 'same' | 'valid'
   readonly activation: Activation
 }
 
+/** @throws ModelError if the kernel is larger than an unpadded input */
 export function convolution(options: ConvolutionOptions): Layer {
   const { name, input, filters, size, stride, padding, activation } = options
   const [height, width, channels] = input
+  if (padding === 'valid' && size > Math.min(height, width)) {
+    throw new ModelError(`layer ${name}: ${size}×${size} is larger than its input, ${formatShape(input)}`)
+  }
   const rows = extentOf(height, size, stride, padding)
   const columns = extentOf(width, size, stride, padding)
   const output = [rows.length, columns.length, filters]
@@ -36,8 +39,8 @@ export function convolution(options: ConvolutionOptions): Layer {
   const linear = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor => {
     return addTo(tf.conv2d(x as tf.Tensor4D, kernel as tf.Tensor4D, stride, padding), bias)
   }
-  const forwardKeeping: Layer['forwardSaving'] = (x, weights) =>
-    saving(() => {
+  const forwardSaving: Layer['forwardSaving'] = (x, weights) =>
+    tidySavedForward(() => {
       const { y, slope } = activateWithSlope(activation, linear(x, weights))
       return { y, saved: slope === undefined ? [] : [slope] }
     })
@@ -45,33 +48,33 @@ export function convolution(options: ConvolutionOptions): Layer {
   /** [size, size, channels, filters] */
   const kernelGradient = (x: tf.Tensor, dz: tf.Tensor): tf.Tensor =>
     tf.tidy(() => {
-      const wide = tf.pad(x, [
+      const padded = tf.pad(x, [
         [0, 0],
         [rows.before, rows.after],
         [columns.before, columns.after],
         [0, 0]
       ])
-      const images = consume([wide], () => tf.transpose(wide, [3, 1, 2, 0])) as tf.Tensor4D
+      const images = consume([padded], () => tf.transpose(padded, [3, 1, 2, 0])) as tf.Tensor4D
       const kernels = tf.transpose(dz, [1, 2, 0, 3]) as tf.Tensor4D
-      const found = consume([images, kernels], () =>
+      const result = consume([images, kernels], () =>
         tf.conv2d(images, kernels, 1, 'valid', 'NHWC', stride)
       ) as tf.Tensor4D
-      // A stride may leave over rows at the end that no output has seen.
-      const cells = consume([found], () => tf.slice(found, [0, 0, 0, 0], [channels, size, size, filters]))
-      return tf.transpose(cells, [1, 2, 0, 3])
+      // With a stride, no output may depend on the last rows.
+      const valid = consume([result], () => tf.slice(result, [0, 0, 0, 0], [channels, size, size, filters]))
+      return tf.transpose(valid, [1, 2, 0, 3])
     })
 
-  /** For a stride of 1 a convolution with the kernel turned round, which wasm is eight times faster at than at the general way. */
+  /** For stride 1 a convolution with the flipped kernel, which on wasm is eight times as fast as the general form. */
   const inputGradient = (shape: readonly number[], kernel: tf.Tensor, dz: tf.Tensor): tf.Tensor => {
     const gradients = dz as tf.Tensor4D
     if (stride > 1) {
-      const whole = shape as [number, number, number, number]
-      return tf.conv2dTranspose(gradients, kernel as tf.Tensor4D, whole, stride, padding)
+      const inputShape = shape as [number, number, number, number]
+      return tf.conv2dTranspose(gradients, kernel as tf.Tensor4D, inputShape, stride, padding)
     }
     return tf.tidy(() => {
-      const turned = tf.transpose(tf.reverse(kernel, [0, 1]), [0, 1, 3, 2]) as tf.Tensor4D
-      const across = (axis: Extent): [number, number] => [size - 1 - axis.before, size - 1 - axis.after]
-      return tf.conv2d(gradients, turned, 1, [[0, 0], across(rows), across(columns), [0, 0]])
+      const flipped = tf.transpose(tf.reverse(kernel, [0, 1]), [0, 1, 3, 2]) as tf.Tensor4D
+      const paddingOf = (axis: Extent): [number, number] => [size - 1 - axis.before, size - 1 - axis.after]
+      return tf.conv2d(gradients, flipped, 1, [[0, 0], paddingOf(rows), paddingOf(columns), [0, 0]])
     })
   }
 
@@ -86,33 +89,33 @@ export function convolution(options: ConvolutionOptions): Layer {
     output,
     activations: activation === 'none' ? [] : [output],
     macs: sizeOf(output) * size * size * channels,
-    initial(random) {
+    initialWeights(random) {
       const cells = size * size
       const block = new Float32Array(cells * channels * filters + filters)
-      glorot(block.subarray(0, cells * channels * filters), cells * channels, cells * filters, random)
+      glorotUniform(block.subarray(0, cells * channels * filters), cells * channels, cells * filters, random)
       return block
     },
     forward: (x, weights) => tf.tidy(() => activate(activation, linear(x, weights))),
-    forwardSaving: forwardKeeping,
-    vjp: (x, weights, dy, pass, kept) =>
-      pullback(() => {
-        const slope = activation === 'none' ? undefined : (kept?.[0] ?? slopeAgain(x, weights, pass))
+    forwardSaving: forwardSaving,
+    vjp: (x, weights, dy, pass, saved) =>
+      tidyPullback(() => {
+        const slope = activation === 'none' ? undefined : (saved?.[0] ?? recomputeSlope(x, weights, pass))
         const dz = slope === undefined ? tf.clone(dy) : tf.mul(dy, slope)
-        if (kept === undefined) slope?.dispose()
+        if (saved === undefined) slope?.dispose()
         const dWeights = [kernelGradient(x, dz), tf.tidy(() => tf.sum(asRows(dz), 0))]
         const dx = consume([dz], () => inputGradient(x.shape, weights[0], dz))
         return { dx, dWeights }
       })
   }
 
-  function slopeAgain(...[x, weights, pass]: Parameters<Layer['forwardSaving']>): tf.Tensor {
-    const { y, saved: kept } = forwardKeeping(x, weights, pass)
+  function recomputeSlope(...[x, weights, pass]: Parameters<Layer['forwardSaving']>): tf.Tensor {
+    const { y, saved } = forwardSaving(x, weights, pass)
     y.dispose()
-    return kept[0]
+    return saved[0]
   }
 }
 
-/** Outputs along one axis, and the zeros before and after it. */
+/** Number of outputs along one axis, and its zero padding before and after. */
 interface Extent {
   readonly length: number
   readonly before: number

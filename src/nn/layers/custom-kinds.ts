@@ -1,39 +1,46 @@
 /**
- * Kinds of layers that a program brings along, by name. Nothing here computes, so that a program without networks can
- * load a plug-in that has layers without loading TensorFlow.js.
+ * The registry of custom layer kinds. It does not import TensorFlow.js, so a program without networks can load a
+ * plug-in that defines layers.
  */
 import type * as Tf from '@tensorflow/tfjs-core'
-import { ModelError } from '../errors.js'
 import type { WeightSpec } from '../types.js'
+import { ModelError } from '../types.js'
 
 export type CustomKind = `custom:${string}`
 
-/** Where the layer stands. */
+/** Arguments of a custom layer's factory. */
 export interface CustomLayerContext {
-  /** Shape of a sample's input, without the microbatch's dimension, which comes first. */
+  /** Shape of a sample's input, without the leading microbatch axis. */
   readonly input: readonly number[]
-  /** The TensorFlow.js that executes it: a second copy would know nothing of its tensors. */
+  /** The TensorFlow.js instance that executes the layer. A second copy cannot use its tensors. */
   readonly tf: typeof Tf
 }
 
 /**
- * A layer, stateless: weights are arguments. Tensors that it makes and does not return are disposed of for it; its
- * arguments are not its own.
+ * A custom layer. It is stateless: weights are arguments. Tensors that it makes and does not return are disposed of
+ * automatically; it must not dispose of its arguments.
  */
 export interface CustomLayer {
-  /** Default: none. */
+  /** @default none */
   readonly weights?: readonly WeightSpec[]
-  /** Shape of a sample's output. Default: that of the input. */
+  /** Shape of a sample's output. @default the input's shape */
   readonly output?: readonly number[]
-  /** Multiplications with an addition that a sample's forward pass takes, for the planner. Default 0. */
+  /** Multiply-accumulates per sample of the forward pass, for the planner. @default 0 */
   readonly macs?: number
-  /** Fresh weights, all one after the other. Default: zeros. @param random uniform in [0, 1) */
+  /**
+   * Initial weights, concatenated.
+   * @param random uniform in [0, 1)
+   * @default zeros
+   */
   initial?(random: () => number): Float32Array
-  /** @param x [microbatch, …input] @returns [microbatch, …output] */
+  /**
+   * @param x [microbatch, …input]
+   * @returns [microbatch, …output]
+   */
   forward(x: Tf.Tensor, weights: readonly Tf.Tensor[]): Tf.Tensor
   /**
-   * What comes back through the layer: gradients of the summed loss at x and at the weights, in their order.
-   * @param dy gradient at the output
+   * The vector-Jacobian product: gradients of the summed loss with respect to x and to the weights, in their order.
+   * @param dy gradient with respect to the output
    */
   vjp(
     x: Tf.Tensor,
@@ -42,8 +49,14 @@ export interface CustomLayer {
   ): { readonly dx: Tf.Tensor; readonly dWeights?: readonly Tf.Tensor[] }
 }
 
-/** @param options what the model's description holds for the layer, beside kind and name */
-export type CustomLayerFactory = (options: Readonly<Record<string, unknown>>, place: CustomLayerContext) => CustomLayer
+/**
+ * @param options the layer's options in the model description, without the common ones (`kind`, `name`, `from`,
+ *   `shuffle`)
+ */
+export type CustomLayerFactory = (
+  options: Readonly<Record<string, unknown>>,
+  context: CustomLayerContext
+) => CustomLayer
 
 const kinds = new Map<string, CustomLayerFactory>()
 
@@ -51,14 +64,16 @@ export function isCustomKind(kind: string): kind is CustomKind {
   return kind.startsWith('custom:')
 }
 
-export function addLayer(kind: CustomKind, factory: CustomLayerFactory): void {
+export function registerCustomLayer(kind: CustomKind, factory: CustomLayerFactory): void {
   kinds.set(kind, factory)
 }
 
-/** @throws ModelError if no plug-in has it */
-export function ownFactory(kind: CustomKind): CustomLayerFactory {
+/** @throws ModelError if no plug-in defines the kind */
+export function customFactory(kind: CustomKind): CustomLayerFactory {
   const factory = kinds.get(kind)
   if (factory !== undefined) return factory
   const names = [...kinds.keys()].join(', ') || 'none'
-  throw new ModelError(`there is no layer ${kind}: give the plug-in that has it (known: ${names})`)
+  throw new ModelError(
+    `unknown layer ${kind}; load the plug-in that defines it with the option plugins (loaded: ${names})`
+  )
 }

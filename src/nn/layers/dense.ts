@@ -1,29 +1,28 @@
 /** A fully connected layer over the last axis: y = f(xW + b). */
 import * as tf from '@tensorflow/tfjs-core'
-import { multiplyInto } from '../fused-kernels.js'
-import { affine, projectBack, projectionGradients } from '../matmul.js'
-import { consume, pullback, saving } from '../scope.js'
+import { affine, projectionGradients, projectTransposed } from '../matmul.js'
+import { consume, multiplyInto, tidyPullback, tidySavedForward } from '../ops.js'
+import { glorotUniform } from '../random.js'
 import { sizeOf } from '../shape.js'
-import type { Activation } from '../spec/model-spec.js'
+import type { Activation } from '../spec/layer-kinds.js'
 import type { Layer } from '../types.js'
 import { activate, activateWithSlope } from './activation.js'
-import { glorot } from './initializers.js'
 
 export interface DenseOptions {
   readonly name: string
-  /** Shape of a sample; the last axis is what W is applied to. */
+  /** Shape of a sample; W is applied to the last axis. */
   readonly input: readonly number[]
   readonly units: number
   readonly activation: Activation
-  /** Factor of the fresh kernel's numbers. Default 1. */
+  /** Factor of the initial kernel. @default 1 */
   readonly gain?: number
 }
 
 export function dense({ name, input, units, activation, gain }: DenseOptions): Layer {
   const inputs = input[input.length - 1]
   const output = [...input.slice(0, -1), units]
-  const forwardKeeping: Layer['forwardSaving'] = (x, [kernel, bias]) =>
-    saving(() => {
+  const forwardSaving: Layer['forwardSaving'] = (x, [kernel, bias]) =>
+    tidySavedForward(() => {
       const { y, slope } = activateWithSlope(activation, affine(x, kernel, bias))
       return { y, saved: slope === undefined ? [] : [slope] }
     })
@@ -38,27 +37,27 @@ export function dense({ name, input, units, activation, gain }: DenseOptions): L
     output,
     activations: activation === 'none' ? [] : [output],
     macs: sizeOf(input) * units,
-    initial(random) {
+    initialWeights(random) {
       const block = new Float32Array(inputs * units + units)
-      glorot(block.subarray(0, inputs * units), inputs, units, random, gain)
+      glorotUniform(block.subarray(0, inputs * units), inputs, units, random, gain)
       return block
     },
     forward: (x, [kernel, bias]) => tf.tidy(() => activate(activation, affine(x, kernel, bias))),
-    forwardSaving: forwardKeeping,
-    vjp: (x, weights, dy, pass, kept) =>
-      pullback(() => {
-        const dz = activation === 'none' ? dy : throughSlope(x, weights, dy, pass, kept)
+    forwardSaving: forwardSaving,
+    vjp: (x, weights, dy, pass, saved) =>
+      tidyPullback(() => {
+        const dz = activation === 'none' ? dy : activationGradient(x, weights, dy, pass, saved)
         const dWeights = projectionGradients(x, dz)
-        const spent = dz === dy ? [] : [dz]
-        return { dx: consume(spent, () => projectBack(dz, weights[0])), dWeights }
+        const consumed = dz === dy ? [] : [dz]
+        return { dx: consume(consumed, () => projectTransposed(dz, weights[0])), dWeights }
       })
   }
 
-  function throughSlope(...[x, weights, dy, pass, kept]: Parameters<Layer['vjp']>): tf.Tensor {
-    if (kept !== undefined) return tf.mul(dy, kept[0])
-    const again = forwardKeeping(x, weights, pass)
-    again.y.dispose()
-    const [slope] = again.saved
+  function activationGradient(...[x, weights, dy, pass, saved]: Parameters<Layer['vjp']>): tf.Tensor {
+    if (saved !== undefined) return tf.mul(dy, saved[0])
+    const recomputed = forwardSaving(x, weights, pass)
+    recomputed.y.dispose()
+    const [slope] = recomputed.saved
     return multiplyInto(slope, dy)
   }
 }

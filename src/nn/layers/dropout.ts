@@ -1,11 +1,11 @@
 /**
- * Dropout (Srivastava et al., 2014): in training each number is zeroed with probability `rate`, the others grow by
- * 1/(1 − rate). The mask is made on the host from the pass's seed, so that every backend and every recomputation sees the same.
+ * Dropout (Srivastava et al., 2014): in training each number is zeroed with probability `rate`, and the others are
+ * scaled by 1/(1 − rate). The mask is drawn on the host from the pass's seed, so it is the same on every backend and in
+ * recomputation.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { multiplyInto } from '../fused-kernels.js'
+import { multiplyInto, tidyPullback, tidySavedForward } from '../ops.js'
 import { randomBits } from '../random.js'
-import { pullback, saving } from '../scope.js'
 import type { Layer, Pass } from '../types.js'
 
 export interface DropoutOptions {
@@ -31,17 +31,17 @@ export function dropout({ name, input, rate }: DropoutOptions): Layer {
     output: input,
     activations: [input],
     macs: 0,
-    initial: () => new Float32Array(0),
+    initialWeights: () => new Float32Array(0),
     forward(x, _weights, pass) {
       if (!pass.training) return tf.clone(x)
       return multiplyInto(maskFor(x, pass), x)
     },
     forwardSaving: (x, _weights, pass) =>
-      saving(() => {
+      tidySavedForward(() => {
         const mask = maskFor(x, pass)
         return { y: tf.mul(x, mask), saved: [mask] }
       }),
-    vjp: (_x, _weights, dy, pass, kept) =>
-      pullback(() => ({ dx: tf.mul(dy, kept?.[0] ?? maskFor(dy, pass)), dWeights: [] }))
+    vjp: (_x, _weights, dy, pass, saved) =>
+      tidyPullback(() => ({ dx: tf.mul(dy, saved?.[0] ?? maskFor(dy, pass)), dWeights: [] }))
   }
 }

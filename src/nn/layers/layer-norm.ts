@@ -1,29 +1,28 @@
 /**
- * Layer normalization over the last axis (Ba, Kiros and Hinton, 2016): y = scale·(x − mean)/√(variance + ε) + offset. Only
- * the two statistics of each position are kept; the rest is cheap to compute again.
+ * Layer normalization over the last axis (Ba, Kiros and Hinton, 2016): y = scale·(x − mean)/√(variance + ε) + offset.
+ * Only the two statistics of each position are saved; the rest is cheap to recompute.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { fused } from '../fused-kernels.js'
-import { meanAlong, sumOfRows } from '../matmul.js'
-import { consume, pullback, saving } from '../scope.js'
+import { meanOfLastAxis, sumOfRows } from '../matmul.js'
+import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
 import { sizeOf } from '../shape.js'
 import type { Layer, Pullback } from '../types.js'
 
 export interface LayerNormOptions {
   readonly name: string
   readonly input: readonly number[]
-  /** ε. Default 1e-5. */
+  /** ε. @default 1e-5 */
   readonly epsilon?: number
 }
 
 export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): Layer {
   const width = input[input.length - 1]
   const statistic = [...input.slice(0, -1), 1]
-  const forwardKeeping: Layer['forwardSaving'] = (x, [scale, offset]) =>
-    saving(() => {
-      const known = fused<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon })
-      if (known !== undefined) return { y: known[0], saved: known.slice(1) }
-      const { centred, mean, inverse } = centredOf(x, epsilon)
+  const forwardSaving: Layer['forwardSaving'] = (x, [scale, offset]) =>
+    tidySavedForward(() => {
+      const fused = runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset }, { epsilon })
+      if (fused !== undefined) return { y: fused[0], saved: fused.slice(1) }
+      const { centred, mean, inverse } = centre(x, epsilon)
       const normal = consume([centred], () => tf.mul(centred, inverse))
       const scaled = consume([normal], () => tf.mul(normal, scale))
       return { y: consume([scaled], () => tf.add(scaled, offset)), saved: [mean, inverse] }
@@ -39,50 +38,50 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
     output: input,
     activations: [statistic, statistic],
     macs: 4 * sizeOf(input),
-    initial: () => new Float32Array(2 * width).fill(1, 0, width),
+    initialWeights: () => new Float32Array(2 * width).fill(1, 0, width),
     forward(x, weights, pass) {
-      const { y, saved: kept } = forwardKeeping(x, weights, pass)
-      tf.dispose([...kept])
+      const { y, saved } = forwardSaving(x, weights, pass)
+      tf.dispose([...saved])
       return y
     },
-    forwardSaving: forwardKeeping,
-    vjp: (x, [scale], dy, _pass, kept) =>
-      pullback(() => {
-        const known = nativeBack(x, scale, dy, epsilon, kept)
-        if (known !== undefined) return known
-        const { centred, inverse } = kept ? { centred: tf.sub(x, kept[0]), inverse: kept[1] } : centredOf(x, epsilon)
+    forwardSaving: forwardSaving,
+    vjp: (x, [scale], dy, _pass, saved) =>
+      tidyPullback(() => {
+        const fused = fusedGradients(x, scale, dy, epsilon, saved)
+        if (fused !== undefined) return fused
+        const { centred, inverse } = saved ? { centred: tf.sub(x, saved[0]), inverse: saved[1] } : centre(x, epsilon)
         const normal = consume([centred], () => tf.mul(centred, inverse))
         const dWeights = [tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)]
         const dNormal = tf.mul(dy, scale)
-        return { dx: normalizedBack(normal, dNormal, inverse), dWeights }
+        return { dx: normalizationGradient(normal, dNormal, inverse), dWeights }
       })
   }
 }
 
-/** By a kernel that makes all three gradients in one go, where the device has it. */
-function nativeBack(
+/** All three gradients by one fused kernel, if the device has it. */
+function fusedGradients(
   x: tf.Tensor,
   scale: tf.Tensor,
   dy: tf.Tensor,
   epsilon: number,
-  kept?: readonly tf.Tensor[]
+  saved?: readonly tf.Tensor[]
 ): Pullback | undefined {
-  const statistics = kept ?? fused<tf.Tensor[]>('LayerNorm', { x, scale, offset: scale }, { epsilon })?.slice(1)
+  const statistics = saved ?? runFused<tf.Tensor[]>('LayerNorm', { x, scale, offset: scale }, { epsilon })?.slice(1)
   if (statistics === undefined) return undefined
   const [mean, inverse] = statistics
-  const back = fused<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
-  return back && { dx: back[0], dWeights: back.slice(1) }
+  const gradients = runFused<tf.Tensor[]>('LayerNormBack', { x, mean, inverse, scale, dy })
+  return gradients && { dx: gradients[0], dWeights: gradients.slice(1) }
 }
 
 /** x − mean, the mean, and 1/√(variance + ε), along the last axis. */
-function centredOf(x: tf.Tensor, epsilon: number) {
-  const mean = meanAlong(x)
+function centre(x: tf.Tensor, epsilon: number) {
+  const mean = meanOfLastAxis(x)
   const centred = tf.sub(x, mean)
   const inverse = tf.tidy(() => {
     const square = tf.square(centred)
     return tf.rsqrt(
       tf.add(
-        consume([square], () => meanAlong(square)),
+        consume([square], () => meanOfLastAxis(square)),
         epsilon
       )
     )
@@ -90,12 +89,12 @@ function centredOf(x: tf.Tensor, epsilon: number) {
   return { centred, mean, inverse }
 }
 
-/** inverse·(d − mean(d) − n·mean(d·n)) along the last axis; disposes of n and d. */
-function normalizedBack(n: tf.Tensor, d: tf.Tensor, inverse: tf.Tensor): tf.Tensor {
-  const along = tf.tidy(() => meanAlong(tf.mul(d, n)))
-  const radial = consume([n], () => tf.mul(n, along))
-  const level = meanAlong(d)
-  const centred = consume([d], () => tf.sub(d, level))
+/** inverse·(d − mean(d) − n·mean(d·n)) along the last axis. Disposes of n and d. */
+function normalizationGradient(n: tf.Tensor, d: tf.Tensor, inverse: tf.Tensor): tf.Tensor {
+  const projection = tf.tidy(() => meanOfLastAxis(tf.mul(d, n)))
+  const radial = consume([n], () => tf.mul(n, projection))
+  const mean = meanOfLastAxis(d)
+  const centred = consume([d], () => tf.sub(d, mean))
   const tangent = consume([centred, radial], () => tf.sub(centred, radial))
   return consume([tangent], () => tf.mul(tangent, inverse))
 }

@@ -1,12 +1,11 @@
 /**
- * The largest number of each square of size × size, for each channel; squares do not overlap, and what is left over at the
- * lower and right edge is not looked at. The gradient goes to the first of equals.
+ * Max pooling over non-overlapping squares of size × size, per channel. Incomplete squares at the lower and right edges
+ * are ignored. Among equal maxima the first one receives the gradient.
  */
 import * as tf from '@tensorflow/tfjs-core'
-import { oneHot } from '../one-hot.js'
-import { consume, pullback, saving } from '../scope.js'
-import { sizeOf } from '../shape.js'
-import type { Layer } from '../types.js'
+import { consume, oneHot, tidyPullback, tidySavedForward } from '../ops.js'
+import { formatShape, sizeOf } from '../shape.js'
+import { type Layer, ModelError } from '../types.js'
 
 export interface MaxPoolOptions {
   readonly name: string
@@ -16,8 +15,12 @@ export interface MaxPoolOptions {
   readonly size: number
 }
 
+/** @throws ModelError if a square is larger than the input */
 export function maxPool({ name, input, size }: MaxPoolOptions): Layer {
   const [height, width, channels] = input
+  if (size > Math.min(height, width)) {
+    throw new ModelError(`layer ${name}: ${size}×${size} is larger than its input, ${formatShape(input)}`)
+  }
   const rows = Math.floor(height / size)
   const columns = Math.floor(width / size)
   const output = [rows, columns, channels]
@@ -25,28 +28,28 @@ export function maxPool({ name, input, size }: MaxPoolOptions): Layer {
 
   const forward = (x: tf.Tensor): tf.Tensor => tf.maxPool(x as tf.Tensor4D, size, size, 'valid')
 
-  /** Which cell of its square each output comes from: [squares, channels]. */
-  const winnersIn = (x: tf.Tensor): tf.Tensor =>
+  /** Index within its square of each maximum: [squares, channels]. */
+  const argMaxOf = (x: tf.Tensor): tf.Tensor =>
     tf.tidy(() => {
       const samples = x.shape[0]
-      const whole = tf.slice(x, [0, 0, 0, 0], [samples, rows * size, columns * size, channels])
-      const bands = tf.reshape(whole, [samples * rows, size, columns, size * channels])
+      const image = tf.slice(x, [0, 0, 0, 0], [samples, rows * size, columns * size, channels])
+      const bands = tf.reshape(image, [samples * rows, size, columns, size * channels])
       const squares = tf.reshape(tf.transpose(bands, [0, 2, 1, 3]), [-1, cells, channels])
       return tf.argMax(squares, 1)
     })
 
-  /** Each output's gradient in its winner's cell, zeros elsewhere. */
-  const scatter = (dy: tf.Tensor, winners: tf.Tensor): tf.Tensor => {
+  /** Each output's gradient at the position of the maximum, zeros elsewhere. */
+  const scatter = (dy: tf.Tensor, maxima: tf.Tensor): tf.Tensor => {
     const samples = dy.shape[0]
-    const won = oneHot(winners, cells)
-    const byCell = consume([won], () => tf.transpose(won, [0, 2, 1]))
+    const mask = oneHot(maxima, cells)
+    const byCell = consume([mask], () => tf.transpose(mask, [0, 2, 1]))
     const squares = consume([byCell], () => tf.mul(byCell, tf.reshape(dy, [-1, 1, channels])))
     const bands = consume([squares], () =>
       tf.transpose(tf.reshape(squares, [samples * rows, columns, size, size * channels]), [0, 2, 1, 3])
     )
-    const whole = consume([bands], () => tf.reshape(bands, [samples, rows * size, columns * size, channels]))
-    return consume([whole], () =>
-      tf.pad(whole, [
+    const image = consume([bands], () => tf.reshape(bands, [samples, rows * size, columns * size, channels]))
+    return consume([image], () =>
+      tf.pad(image, [
         [0, 0],
         [0, height - rows * size],
         [0, width - columns * size],
@@ -63,17 +66,17 @@ export function maxPool({ name, input, size }: MaxPoolOptions): Layer {
     output,
     activations: [output],
     macs: sizeOf(input),
-    initial: () => new Float32Array(0),
+    initialWeights: () => new Float32Array(0),
     forward,
     forwardSaving: x =>
-      saving(() => {
-        const winners = winnersIn(x)
-        return { y: forward(x), saved: [consume([winners], () => tf.reshape(winners, [-1, ...output]))] }
+      tidySavedForward(() => {
+        const maxima = argMaxOf(x)
+        return { y: forward(x), saved: [consume([maxima], () => tf.reshape(maxima, [-1, ...output]))] }
       }),
-    vjp: (x, _weights, dy, _pass, kept) =>
-      pullback(() => {
-        const winners = kept === undefined ? winnersIn(x) : tf.reshape(kept[0], [-1, channels])
-        return { dx: scatter(dy, winners), dWeights: [] }
+    vjp: (x, _weights, dy, _pass, saved) =>
+      tidyPullback(() => {
+        const maxima = saved === undefined ? argMaxOf(x) : tf.reshape(saved[0], [-1, channels])
+        return { dx: scatter(dy, maxima), dWeights: [] }
       })
   }
 }

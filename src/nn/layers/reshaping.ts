@@ -1,6 +1,6 @@
-/** Layers without weights that only change the shape between others. */
+/** Layers without weights that change the shape of a sample. */
 import * as tf from '@tensorflow/tfjs-core'
-import { consume } from '../scope.js'
+import { consume } from '../ops.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
 
@@ -9,30 +9,30 @@ export interface ReshapingOptions {
   readonly input: readonly number[]
 }
 
-/** All of a sample's numbers in one row. */
+/** Flattens a sample to one axis. */
 export function flatten({ name, input }: ReshapingOptions): Layer {
   const size = sizeOf(input)
   return withoutWeights('flatten', name, input, [size], 0, {
     forward: x => tf.reshape(x, [-1, size]),
-    back: dy => tf.reshape(dy, [-1, ...input])
+    backward: dy => tf.reshape(dy, [-1, ...input])
   })
 }
 
-/** [length, width] to [width]: the mean over positions. */
+/** Mean over positions: [length, width] to [width]. */
 export function meanPool({ name, input }: ReshapingOptions): Layer {
   const [length, width] = input
   return withoutWeights('mean-pool', name, input, [width], length * width, {
     forward: x => tf.mean(x, 1),
-    back: dy => {
+    backward: dy => {
       const share = tf.div(dy, length)
       return consume([share], () => tf.tile(tf.reshape(share, [-1, 1, width]), [1, length, 1]))
     }
   })
 }
 
-interface Linear {
+interface LinearMap {
   forward(x: tf.Tensor): tf.Tensor
-  back(dy: tf.Tensor): tf.Tensor
+  backward(dy: tf.Tensor): tf.Tensor
 }
 
 function withoutWeights(
@@ -40,8 +40,8 @@ function withoutWeights(
   name: string,
   input: readonly number[],
   output: readonly number[],
-  multiplyAdds: number,
-  { forward, back }: Linear
+  macs: number,
+  { forward, backward }: LinearMap
 ): Layer {
   return {
     kind,
@@ -50,10 +50,10 @@ function withoutWeights(
     input,
     output,
     activations: [],
-    macs: multiplyAdds,
-    initial: () => new Float32Array(0),
+    macs,
+    initialWeights: () => new Float32Array(0),
     forward: x => tf.tidy(() => forward(x)),
     forwardSaving: x => ({ y: tf.tidy(() => forward(x)), saved: [] }),
-    vjp: (_x, _weights, dy) => ({ dx: tf.tidy(() => back(dy)), dWeights: [] })
+    vjp: (_x, _weights, dy) => ({ dx: tf.tidy(() => backward(dy)), dWeights: [] })
   }
 }

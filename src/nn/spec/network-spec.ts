@@ -1,9 +1,11 @@
-/** A network as plain data, complete: what is stored with a predictor, and what peers compare. */
+/** A complete network as plain data: stored with a predictor, and compared between peers. */
 import { createHash } from 'node:crypto'
-import type { Sample } from '../types.js'
+import { ModelError, type Sample } from '../types.js'
+import { inputOf } from './layer-kinds.js'
 import type { ModelSpec } from './model-spec.js'
+import { layersOf } from './presets.js'
 
-/** What is to be predicted: a class of so many, a number, or for each position the token that follows. */
+/** What the network predicts: one of `classes` classes, a number, or the next token at each position. */
 export type Target =
   | { readonly kind: 'class'; readonly classes: number }
   | { readonly kind: 'number' }
@@ -13,37 +15,57 @@ export interface NetworkSpec {
   readonly layers: ModelSpec
   readonly sample: Sample
   readonly target: Target
-  /** Where its inputs are text. */
+  /** For networks on text. */
   readonly text?: TextSpec
 }
 
 /** How text becomes tokens. */
 export interface TextSpec {
-  /** Tokens a row. */
+  /** Tokens per row. */
   readonly length: number
-  /** A token for each of these characters. */
+  /** Characters with a token each, for the character tokenizer. */
   readonly alphabet?: string
-  /** Or word pieces or byte pairs: what a `tokenizer.json` holds. */
+  /** The contents of a `tokenizer.json`, for word pieces and byte pairs. */
   readonly pieces?: string
-  /** Label texts in the order of their class numbers. */
+  /** Label texts in the order of their class ids. */
   readonly classNames?: readonly string[]
 }
 
-/** Canonical text: equal for equal networks. */
+/** Canonical JSON: equal for equal networks. */
 export function networkText({ layers, sample, target, text }: NetworkSpec): string {
-  return JSON.stringify(sorted({ layers, sample, target, text }))
+  return JSON.stringify(sortKeys({ layers, sample, target, text }))
 }
 
-/** What people compare: the model's name, and 32 bits of its text. */
+/** A short id for people to compare: the model's name and 32 bits of a hash of the canonical JSON. */
 export function networkName(spec: NetworkSpec): string {
   const name = spec.layers.model === 'layers' ? spec.layers.name : spec.layers.model
   return `${name}#${createHash('sha256').update(networkText(spec)).digest('hex').slice(0, 8)}`
 }
 
-/** With the keys of every object in order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).filter(([, part]) => part !== undefined)
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, part]) => [key, sorted(part)]))
+  const entries = Object.entries(value).filter(([, field]) => field !== undefined)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, field]) => [key, sortKeys(field)]))
+}
+
+/**
+ * The sample shape for rows of features: a square grey image if the first layer takes images, otherwise the row itself.
+ * @param features numbers per row
+ * @throws ModelError if the model takes tokens, or takes images and `features` is not a square number
+ */
+export function sampleFor(spec: ModelSpec, features: number): Sample {
+  const input = inputOf(layersOf(spec)[0])
+  if (input === 'tokens') throw new ModelError(`model ${spec.model} takes text, not rows of features`)
+  if (input !== 'image') return { kind: 'features', shape: [features] }
+  const side = Math.round(Math.sqrt(features))
+  if (side * side !== features) {
+    throw new ModelError(`model ${spec.model} needs square grey images, but ${features} is not a square number`)
+  }
+  return { kind: 'features', shape: [side, side, 1] }
+}
+
+/** Whether the model's input is tokens. */
+export function readsText(spec: ModelSpec): boolean {
+  return inputOf(layersOf(spec)[0]) === 'tokens'
 }

@@ -1,7 +1,8 @@
-/** The ready models as lists of layers, all but the last layer's, which depends on what is asked of the model. */
-import type { LayerSpec, ModelSpec } from './model-spec.js'
+/** Expands presets to lists of layers, without the output layer, which depends on the target. */
+import type { LayerSpec } from './layer-kinds.js'
+import type { ModelSpec } from './model-spec.js'
 
-type Ready<Name> = Extract<ModelSpec, { model: Name }>
+type Preset<Name> = Extract<ModelSpec, { model: Name }>
 
 export function layersOf(spec: ModelSpec): LayerSpec[] {
   switch (spec.model) {
@@ -20,7 +21,7 @@ export function layersOf(spec: ModelSpec): LayerSpec[] {
   }
 }
 
-function mlp({ hidden, activation, dropout }: Ready<'mlp'>): LayerSpec[] {
+function mlp({ hidden, activation, dropout }: Preset<'mlp'>): LayerSpec[] {
   return [
     { kind: 'flatten', name: 'input' },
     ...hidden.flatMap((units, i): LayerSpec[] => [
@@ -30,7 +31,7 @@ function mlp({ hidden, activation, dropout }: Ready<'mlp'>): LayerSpec[] {
   ]
 }
 
-function convnet({ filters, size, hidden, dropout }: Ready<'convnet'>): LayerSpec[] {
+function convnet({ filters, size, hidden, dropout }: Preset<'convnet'>): LayerSpec[] {
   return [
     ...filters.flatMap((count, i): LayerSpec[] => [
       {
@@ -51,23 +52,32 @@ function convnet({ filters, size, hidden, dropout }: Ready<'convnet'>): LayerSpe
 }
 
 function transformer(
-  { width, layers, heads, inner = 4 * width, dropout, skip: most, grow, shuffle }: Ready<'transformer'> | Ready<'gpt'>,
+  {
+    width,
+    layers,
+    heads,
+    inner = 4 * width,
+    dropout,
+    skip: lastSkip,
+    grow,
+    shuffle
+  }: Preset<'transformer'> | Preset<'gpt'>,
   causal: boolean,
   norm: 'before' | 'after'
 ): LayerSpec[] {
-  // So that the sum of all shortcuts keeps its size whatever the depth (Radford et al., 2019).
+  // Keeps the variance of the residual stream independent of the depth (Radford et al., 2019).
   const gain = 1 / Math.sqrt(2 * layers)
   const epsilon = norm === 'after' ? 1e-12 : 1e-5
-  const around = { norm, epsilon, shortcut: true, dropout, gain }
+  const common = { norm, epsilon, shortcut: true, dropout, gain }
   const blocks = Array.from({ length: layers }, (_, i): LayerSpec[] => {
     const varying = {
-      skip: (most * (i + 1)) / layers,
+      skip: (lastSkip * (i + 1)) / layers,
       from: grow === undefined ? undefined : i * grow,
       shuffle: shuffle ? 'blocks' : undefined
     }
     return [
-      { kind: 'attention', name: `block${i}.attention`, heads, causal, ...around, ...varying },
-      { kind: 'mlp', name: `block${i}.mlp`, inner, activation: 'gelu', ...around, ...varying }
+      { kind: 'attention', name: `block${i}.attention`, heads, causal, ...common, ...varying },
+      { kind: 'mlp', name: `block${i}.mlp`, inner, activation: 'gelu', ...common, ...varying }
     ]
   })
   const finalNorm: LayerSpec = { kind: 'layer-norm', name: 'norm', epsilon }

@@ -1,61 +1,61 @@
 /**
- * Word pieces and byte pairs, by Hugging Face's tokenizer from its `tokenizer.json`; and a word-piece vocabulary made from texts
- * for those who have no such file.
+ * Word pieces and byte pairs by Hugging Face's tokenizers library from a `tokenizer.json`, and a word-piece vocabulary
+ * built from texts.
  */
 import { readFileSync } from 'node:fs'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
-import { ModelError } from '../errors.js'
+import { ModelError } from '../types.js'
 import type { Tokenizer } from './tokenizer.js'
 
-/** As in a `tokenizer.json`; the library reads what it needs of it. */
+/** The contents of a `tokenizer.json`, validated by the library. */
 export type TokenizerJson = object
 
-/** Of which the first that a vocabulary has is taken for padding. */
-const PADDING = ['[PAD]', '<pad>', '<|endoftext|>']
-const SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
-/** Longer words are not looked at by the library either. */
-const LONGEST_WORD = 100
+/** Candidates for the padding token, in order of preference. */
+const PADDING_TOKENS = ['[PAD]', '<pad>', '<|endoftext|>']
+const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
+/** The library's limit, too. */
+const MAX_WORD_CHARACTERS = 100
 
 /**
  * @param file a `tokenizer.json`
- * @throws ModelError if it cannot be read or is none
+ * @throws ModelError if it cannot be read or is not a tokenizer
  */
 export function loadTokenizer(file: string): Tokenizer {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new ModelError(`${file}: cannot be read (${(error as NodeJS.ErrnoException).code}): give a tokenizer.json`)
+    throw new ModelError(`cannot read ${file} (${(error as NodeJS.ErrnoException).code}); expected a tokenizer.json`)
   }
   try {
-    return pieceTokenizer(JSON.parse(text))
+    return subwordTokenizer(JSON.parse(text))
   } catch (error) {
-    throw new ModelError(`${file} is no tokenizer.json: ${(error as Error).message.split('\n')[0]}`)
+    throw new ModelError(`${file} is not a valid tokenizer.json: ${(error as Error).message.split('\n')[0]}`)
   }
 }
 
-export function pieceTokenizer(json: TokenizerJson): Tokenizer {
+export function subwordTokenizer(json: TokenizerJson): Tokenizer {
   const library = new Library(json, {})
   const tokens = library.get_vocab(true)
-  const padding = PADDING.map(name => tokens.get(name)).find(token => token !== undefined)
+  const padding = PADDING_TOKENS.map(name => tokens.get(name)).find(token => token !== undefined)
   return {
-    // Numbers may have gaps.
+    // Ids may have gaps.
     vocabulary: 1 + [...tokens.values()].reduce((most, token) => Math.max(most, token), 0),
     padding: padding ?? 0,
     encode: text => library.encode(text, { add_special_tokens: false }).ids,
-    encodeWhole: text => library.encode(text).ids,
-    decode: numbers => library.decode([...numbers], { skip_special_tokens: true })
+    encodeWithSpecialTokens: text => library.encode(text).ids,
+    decode: ids => library.decode([...ids], { skip_special_tokens: true })
   }
 }
 
 /**
- * A word-piece vocabulary: special tokens, every character alone and within a word, then the commonest words as far as there is
- * room. Lower case, accents stripped, texts between [CLS] and [SEP], as in BERT.
+ * Builds a word-piece vocabulary: special tokens, every character at the start of and inside a word, then the most
+ * frequent words. Lower case, accents stripped, texts between [CLS] and [SEP], as in BERT.
  *
- * @param size most tokens; characters beyond it are unknown
+ * @param size maximum number of tokens; characters beyond it are unknown
  */
-export function wordPiecesOf(texts: Iterable<string>, size: number): TokenizerJson {
-  const shape = wordPieceJson({ ...Object.fromEntries(SPECIAL.map((name, token) => [name, token])) })
+export function buildWordPieces(texts: Iterable<string>, size: number): TokenizerJson {
+  const shape = wordPieceJson({ ...Object.fromEntries(SPECIAL_TOKENS.map((name, token) => [name, token])) })
   const cutter = new Library(shape, {})
   const words = new Map<string, number>()
   const characters = new Map<string, number>()
@@ -63,7 +63,7 @@ export function wordPiecesOf(texts: Iterable<string>, size: number): TokenizerJs
   for (const text of texts) {
     const normal = cutter.normalizer?.normalize(text) ?? text
     for (const word of cutter.pre_tokenizer?.pre_tokenize(normal) ?? []) {
-      if (word.length > LONGEST_WORD) continue
+      if (word.length > MAX_WORD_CHARACTERS) continue
       count(words, word)
       for (const character of word) {
         count(characters, character)
@@ -71,18 +71,18 @@ export function wordPiecesOf(texts: Iterable<string>, size: number): TokenizerJs
       }
     }
   }
-  const pieces = [...commonest(characters), ...commonest(words)]
-  const vocabulary = [...new Set([...SPECIAL, ...pieces])].slice(0, Math.max(size, SPECIAL.length))
+  const pieces = [...byFrequency(characters), ...byFrequency(words)]
+  const vocabulary = [...new Set([...SPECIAL_TOKENS, ...pieces])].slice(0, Math.max(size, SPECIAL_TOKENS.length))
   return wordPieceJson(Object.fromEntries(vocabulary.map((piece, token) => [piece, token])))
 }
 
-/** By falling count, equals in the order of their code units, so that every machine gets the same vocabulary. */
-function commonest(counts: ReadonlyMap<string, number>): string[] {
+/** By descending count, ties in code unit order, so that the vocabulary is the same on every machine. */
+function byFrequency(counts: ReadonlyMap<string, number>): string[] {
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([piece]) => piece)
 }
 
 function wordPieceJson(vocab: Readonly<Record<string, number>>): TokenizerJson {
-  const special = (content: (typeof SPECIAL)[number]) => ({
+  const special = (content: (typeof SPECIAL_TOKENS)[number]) => ({
     id: vocab[content],
     content,
     single_word: false,
@@ -95,7 +95,7 @@ function wordPieceJson(vocab: Readonly<Record<string, number>>): TokenizerJson {
   const named = (id: '[CLS]' | '[SEP]') => ({ id, ids: [vocab[id]], tokens: [id] })
   return {
     version: '1.0',
-    added_tokens: SPECIAL.map(special),
+    added_tokens: SPECIAL_TOKENS.map(special),
     normalizer: {
       type: 'BertNormalizer',
       clean_text: true,
@@ -120,7 +120,7 @@ function wordPieceJson(vocab: Readonly<Record<string, number>>): TokenizerJson {
       type: 'WordPiece',
       unk_token: '[UNK]',
       continuing_subword_prefix: '##',
-      max_input_chars_per_word: LONGEST_WORD,
+      max_input_chars_per_word: MAX_WORD_CHARACTERS,
       vocab
     }
   }

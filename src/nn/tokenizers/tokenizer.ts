@@ -1,13 +1,65 @@
-/** Text to token numbers and back: what the text streams and models need to know of any way of cutting text. */
+/** The tokenizer interface, the character tokenizer, and rows of tokens for models. */
+import { ModelError } from '../types.js'
 
 export interface Tokenizer {
-  /** Token numbers lie below it. */
+  /** All token ids are below this number. */
   readonly vocabulary: number
-  /** The token that fills up a row whose text is too short. */
+  /** The token that pads short rows. */
   readonly padding: number
-  /** A text as it is: nothing is put around it, so that pieces of a long text can be joined. */
+  /** Encodes without special tokens, so that consecutive parts of a long text can be joined. */
   encode(text: string): number[]
-  /** A text on its own, between the tokens that mark its ends if the tokenizer has any. */
-  encodeWhole(text: string): number[]
+  /** Encodes a complete text, with start and end tokens if the tokenizer has them. */
+  encodeWithSpecialTokens(text: string): number[]
   decode(tokens: readonly number[]): string
+}
+
+const UNKNOWN = '�'
+
+/**
+ * One token for each character of an alphabet. Token 0 is any other character, and padding.
+ * @param alphabet characters in token order, as from `alphabetOf`
+ */
+export function characterTokenizer(alphabet: string): Tokenizer {
+  const characters = [UNKNOWN, ...alphabet]
+  const tokens = new Map(characters.map((character, token) => [character, token]))
+  const encode = (text: string) => Array.from(text, character => tokens.get(character) ?? 0)
+  return {
+    vocabulary: characters.length,
+    padding: 0,
+    encode,
+    encodeWithSpecialTokens: encode,
+    decode: ids => ids.map(token => characters[token] ?? UNKNOWN).join('')
+  }
+}
+
+/** The distinct characters (code points) of a text, in ascending order. */
+export function alphabetOf(text: string): string {
+  const characters = [...new Set(text)].filter(character => character !== UNKNOWN)
+  return characters.sort((a, b) => (a.codePointAt(0) ?? 0) - (b.codePointAt(0) ?? 0)).join('')
+}
+
+/**
+ * Rows for next-token models: row r holds tokens r·length … (r + 1)·length of the text, both inclusive. Its first
+ * `length` tokens are the input and its last `length` the targets. A remainder at the end of the text is dropped.
+ *
+ * @returns rows of length + 1 tokens
+ * @throws ModelError if the text is too short for one row
+ */
+export function nextTokenRows(text: string, tokenizer: Tokenizer, length: number): Int32Array[] {
+  const tokens = Int32Array.from(tokenizer.encode(text))
+  const count = Math.floor((tokens.length - 1) / length)
+  if (count < 1) {
+    throw new ModelError(
+      `the text has ${tokens.length} tokens: provide at least ${length + 1}, or use a shorter --length`
+    )
+  }
+  return Array.from({ length: count }, (_, row) => tokens.slice(row * length, (row + 1) * length + 1))
+}
+
+/** One row for a classifier: a complete text, truncated or padded to `length` tokens. */
+export function textRow(text: string, tokenizer: Tokenizer, length: number): Int32Array {
+  const tokens = tokenizer.encodeWithSpecialTokens(text).slice(0, length)
+  const row = new Int32Array(length).fill(tokenizer.padding)
+  row.set(tokens)
+  return row
 }

@@ -1,82 +1,84 @@
-/** A model's blocks to named tensors and back. A tensor that does not fit is told by its name and both shapes. */
+/** Converts a model's blocks to named tensors and back. */
 import { layersWithBlocks } from '../blocks.js'
-import { ModelError } from '../errors.js'
-import { sameShape, shownShape, sizeOf } from '../shape.js'
+import { formatShape, sameShape, sizeOf } from '../shape.js'
 import type { Model, WeightSpec } from '../types.js'
-import { type LayoutName, type Place, placeOf, prefixesOf } from './layouts.js'
+import { ModelError } from '../types.js'
+import { type LayoutName, locateWeight, prefixesOf, type TensorLocation } from './layouts.js'
 import type { NamedTensor, TensorFile } from './safetensors.js'
 
 /** @throws ModelError if the layout has no name for one of the model's weights */
 export function exportBlocks(model: Model, blocks: readonly Float32Array[], layout: LayoutName): NamedTensor[] {
   const tensors: NamedTensor[] = []
-  forEachWeight(model, blocks, layout, (place, { shape }, numbers) => {
-    const columns = shape[shape.length - 1] / place.names.length
-    const partShape = [...shape.slice(0, -1), columns]
-    place.names.forEach((name, i) => {
-      const part = columnsOf(numbers, shape, i * columns, columns)
+  forEachWeight(model, blocks, layout, (location, { shape }, numbers) => {
+    const columns = shape[shape.length - 1] / location.names.length
+    const tensorShape = [...shape.slice(0, -1), columns]
+    location.names.forEach((name, i) => {
+      const part = sliceColumns(numbers, shape, i * columns, columns)
       tensors.push(
-        place.isTransposed
-          ? { name, shape: [...partShape].reverse(), numbers: transposed(part, partShape) }
-          : { name, shape: partShape, numbers: part }
+        location.isTransposed
+          ? { name, shape: [...tensorShape].reverse(), numbers: transpose(part, tensorShape) }
+          : { name, shape: tensorShape, numbers: part }
       )
     })
-    if (place.firstRowOf !== undefined) {
-      // Rows for the first and the second text of a pair; ours are part of the positions.
-      tensors.push({ name: place.firstRowOf, shape: [2, shape[1]], numbers: new Float32Array(2 * shape[1]) })
+    if (location.firstRowOf !== undefined) {
+      // Rows for the first and the second text of a pair. Here they are part of the position embeddings.
+      tensors.push({ name: location.firstRowOf, shape: [2, shape[1]], numbers: new Float32Array(2 * shape[1]) })
     }
   })
   return tensors
 }
 
 /**
- * @param before blocks to begin with, which are left as they are: fresh ones for whatever the file may lack
- * @throws ModelError naming the tensor that is missing or of another shape
+ * @param initial initial blocks, not modified; used for weights that the file may lack
+ * @throws ModelError naming the tensor that is missing or has another shape
  */
 export function importBlocks(
   model: Model,
   file: TensorFile,
   layout: LayoutName,
-  before: readonly Float32Array[]
+  initial: readonly Float32Array[]
 ): Float32Array[] {
-  const blocks = before.map(block => block.slice())
+  const blocks = initial.map(block => block.slice())
   const prefix = prefixesOf(layout).find(start => [...file.keys()].some(name => name.startsWith(start))) ?? ''
   const stored = (name: string) => file.get(prefix + name) ?? file.get(name)
-  forEachWeight(model, blocks, layout, (place, weight, numbers) => {
-    const isThere = (list: readonly string[]) => list.every(name => stored(name) !== undefined)
-    const names = [place.names, place.otherwise ?? []].find(list => list.length > 0 && isThere(list))
+  forEachWeight(model, blocks, layout, (location, weight, numbers) => {
+    const exists = (list: readonly string[]) => list.every(name => stored(name) !== undefined)
+    const names = [location.names, location.alternatives ?? []].find(list => list.length > 0 && exists(list))
     if (names !== undefined) {
       const columns = weight.shape[weight.shape.length - 1] / names.length
-      const partShape = [...weight.shape.slice(0, -1), columns]
+      const tensorShape = [...weight.shape.slice(0, -1), columns]
       names.forEach((name, i) => {
-        putColumns(numbers, weight.shape, i * columns, partOf(name, partShape, place))
+        putColumns(numbers, weight.shape, i * columns, readTensor(name, tensorShape, location))
       })
-      if (place.firstRowOf !== undefined) addToRows(numbers, stored(place.firstRowOf)?.read(), weight.shape[1])
-    } else if (place.ifMissing === 'zeros') {
+      if (location.firstRowOf !== undefined) addToRows(numbers, stored(location.firstRowOf)?.read(), weight.shape[1])
+    } else if (location.ifMissing === 'zeros') {
       numbers.fill(0)
-    } else if (place.ifMissing === undefined) {
-      const missing = place.names.find(name => stored(name) === undefined)
-      throw new ModelError(`the file has no tensor ${missing} (${shownShape(weight.shape)}): is it of this model?`)
+    } else if (location.ifMissing === undefined) {
+      const missing = location.names.find(name => stored(name) === undefined)
+      throw new ModelError(
+        `the file has no tensor ${missing} (${formatShape(weight.shape)}); check that it belongs to this model`
+      )
     }
   })
   return blocks
 
-  /** A tensor of the file in our layout. */
-  function partOf(name: string, shape: readonly number[], place: Place): Float32Array {
+  /** Reads a tensor of the file in the model's layout. */
+  function readTensor(name: string, shape: readonly number[], location: TensorLocation): Float32Array {
     const tensor = stored(name)
     if (tensor === undefined) throw new ModelError(`the file has no tensor ${name}`)
-    const isMatrix = place.isTransposed && shape.length === 2
-    const wanted = isMatrix ? [...shape].reverse() : shape
-    const comparable = place.mayHaveMoreRows
+    const isMatrix = location.isTransposed && shape.length === 2
+    const expected = isMatrix ? [...shape].reverse() : shape
+    const comparable = location.mayHaveMoreRows
       ? [Math.min(shape[0], tensor.shape[0]), ...tensor.shape.slice(1)]
       : tensor.shape
-    if (!sameShape(comparable, wanted)) {
-      const least = place.mayHaveMoreRows ? 'at least ' : ''
+    if (!sameShape(comparable, expected)) {
+      const least = location.mayHaveMoreRows ? 'at least ' : ''
       throw new ModelError(
-        `tensor ${name} is ${shownShape(tensor.shape)}, the model needs ${least}${shownShape(wanted)}`
+        `tensor ${name} has shape ${formatShape(tensor.shape)}, expected ${least}${formatShape(expected)}`
       )
     }
     const numbers = tensor.read()
-    return isMatrix ? transposed(numbers, wanted) : numbers.subarray(0, sizeOf(shape))
+    return isMatrix ? transpose(numbers, expected) : numbers.subarray(0, sizeOf(shape))
   }
 }
 
@@ -84,30 +86,30 @@ function forEachWeight(
   model: Model,
   blocks: readonly Float32Array[],
   layout: LayoutName,
-  visit: (place: Place, weight: WeightSpec, numbers: Float32Array) => void
+  visit: (location: TensorLocation, weight: WeightSpec, numbers: Float32Array) => void
 ): void {
   layersWithBlocks(model).forEach((layer, i) => {
     let at = 0
     for (const weight of layer.weights) {
-      const place = placeOf(layout, layer.name, weight.name)
-      if (place === undefined) {
-        throw new ModelError(`layout ${layout} has no name for ${layer.name}.${weight.name}: use layout admb`)
+      const location = locateWeight(layout, layer.name, weight.name)
+      if (location === undefined) {
+        throw new ModelError(`layout ${layout} has no name for ${layer.name}.${weight.name}; use layout admb`)
       }
-      visit(place, weight, blocks[i].subarray(at, at + sizeOf(weight.shape)))
+      visit(location, weight, blocks[i].subarray(at, at + sizeOf(weight.shape)))
       at += sizeOf(weight.shape)
     }
   })
 }
 
 /** @param shape [rows, columns] @returns [columns, rows] */
-function transposed(numbers: Float32Array, [rows, columns]: readonly number[]): Float32Array {
+function transpose(numbers: Float32Array, [rows, columns]: readonly number[]): Float32Array {
   if (columns === undefined) return numbers
   const result = new Float32Array(numbers.length)
   for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) result[c * rows + r] = numbers[r * columns + c]
   return result
 }
 
-function columnsOf(numbers: Float32Array, shape: readonly number[], from: number, count: number): Float32Array {
+function sliceColumns(numbers: Float32Array, shape: readonly number[], from: number, count: number): Float32Array {
   const width = shape[shape.length - 1]
   const part = new Float32Array((numbers.length / width) * count)
   for (let row = 0; row * width < numbers.length; row++) {

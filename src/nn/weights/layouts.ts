@@ -1,29 +1,29 @@
 /**
- * How other programs name and lay out the weights of models that have the structure of ours: `admb` for our own names, and
- * Hugging Face's for GPT-2 (model gpt) and BERT (model transformer with norm: after).
+ * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of GPT-2 (model
+ * gpt) and BERT (model transformer with norm: after).
  */
 
 export const LAYOUTS = ['admb', 'gpt2', 'bert'] as const
 export type LayoutName = (typeof LAYOUTS)[number]
 
-/** Where one of our tensors is found in a file. */
-export interface Place {
-  /** Tensors of the file; several are put side by side along our last axis. */
+/** Where a weight tensor is stored in a file. */
+export interface TensorLocation {
+  /** Tensors of the file; several are concatenated along the last axis of the weight. */
   readonly names: readonly string[]
-  /** Whether the file has matrices as [outputs, inputs], as PyTorch's linear layers do. */
+  /** Whether the file stores matrices as [outputs, inputs], as PyTorch's linear layers do. */
   readonly isTransposed?: boolean
-  /** Whether the file may have more rows than we take. */
+  /** Whether the file may have more rows than the weight. */
   readonly mayHaveMoreRows?: boolean
-  /** A tensor whose first row is added to each of ours: what BERT adds to every token of a single text. */
+  /** A tensor whose first row is added to each row: BERT's token type embedding of a single text. */
   readonly firstRowOf?: string
-  /** Tensors to be taken in place of those that the file does not have. */
-  readonly otherwise?: readonly string[]
-  /** What to do where the file has none of them: an error, zeros, or what was there before. */
-  readonly ifMissing?: 'zeros' | 'before'
+  /** Tensors to read if the file does not have `names`. */
+  readonly alternatives?: readonly string[]
+  /** What to do if the file has none of them: use zeros or keep the initial weights. @default an error */
+  readonly ifMissing?: 'zeros' | 'initial'
 }
 
-/** @returns undefined for a weight that the layout knows nothing of */
-export function placeOf(layout: LayoutName, layer: string, weight: string): Place | undefined {
+/** @returns undefined if the layout has no name for the weight */
+export function locateWeight(layout: LayoutName, layer: string, weight: string): TensorLocation | undefined {
   switch (layout) {
     case 'admb':
       return { names: [`${layer}.${weight}`] }
@@ -36,22 +36,22 @@ export function placeOf(layout: LayoutName, layer: string, weight: string): Plac
   }
 }
 
-/** What files of the layout may have in front of all names, the longest first. */
+/** Prefixes that files of the layout may have on all names, the longest first. */
 export function prefixesOf(layout: LayoutName): readonly string[] {
   return layout === 'gpt2' ? ['transformer.', ''] : layout === 'bert' ? ['bert.', ''] : ['']
 }
 
-/** Their names for our kernel, bias, scale and offset. */
+/** Hugging Face's names of kernel, bias, scale and offset. */
 const TERMS: Readonly<Record<string, string>> = { kernel: 'weight', bias: 'bias', scale: 'weight', offset: 'bias' }
 
-function gpt2(layer: string, weight: string): Place | undefined {
-  const fixed: Readonly<Record<string, Place>> = {
+function gpt2(layer: string, weight: string): TensorLocation | undefined {
+  const fixed: Readonly<Record<string, TensorLocation>> = {
     'embedding.tokens': { names: ['wte.weight'] },
     'embedding.positions': { names: ['wpe.weight'], mayHaveMoreRows: true },
     'norm.scale': { names: ['ln_f.weight'] },
     'norm.offset': { names: ['ln_f.bias'] },
-    // Their output layer is the token matrix, unless it is stored on its own, and has no bias.
-    'output.kernel': { names: ['lm_head.weight'], isTransposed: true, otherwise: ['wte.weight'] },
+    // Without a separate output layer the token matrix is used. It has no bias.
+    'output.kernel': { names: ['lm_head.weight'], isTransposed: true, alternatives: ['wte.weight'] },
     'output.bias': { names: ['lm_head.bias'], ifMissing: 'zeros' }
   }
   const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
@@ -65,19 +65,19 @@ function gpt2(layer: string, weight: string): Place | undefined {
   return { names: [`h.${block}.${parts[part]}.${TERMS[term]}`] }
 }
 
-function bert(layer: string, weight: string): Place | undefined {
-  const fixed: Readonly<Record<string, Place>> = {
+function bert(layer: string, weight: string): TensorLocation | undefined {
+  const fixed: Readonly<Record<string, TensorLocation>> = {
     'embedding.tokens': { names: ['embeddings.word_embeddings.weight'] },
     'embedding.positions': {
       names: ['embeddings.position_embeddings.weight'],
       mayHaveMoreRows: true,
       firstRowOf: 'embeddings.token_type_embeddings.weight'
     },
-    'norm.scale': { names: ['embeddings.LayerNorm.weight'], otherwise: ['embeddings.LayerNorm.gamma'] },
-    'norm.offset': { names: ['embeddings.LayerNorm.bias'], otherwise: ['embeddings.LayerNorm.beta'] },
-    // A pretrained file has no classifier.
-    'output.kernel': { names: ['classifier.weight'], isTransposed: true, ifMissing: 'before' },
-    'output.bias': { names: ['classifier.bias'], ifMissing: 'before' }
+    'norm.scale': { names: ['embeddings.LayerNorm.weight'], alternatives: ['embeddings.LayerNorm.gamma'] },
+    'norm.offset': { names: ['embeddings.LayerNorm.bias'], alternatives: ['embeddings.LayerNorm.beta'] },
+    // A pretrained model has no classifier.
+    'output.kernel': { names: ['classifier.weight'], isTransposed: true, ifMissing: 'initial' },
+    'output.bias': { names: ['classifier.bias'], ifMissing: 'initial' }
   }
   const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
   if (block === undefined) return fixed[`${layer}.${weight}`]
@@ -85,7 +85,7 @@ function bert(layer: string, weight: string): Place | undefined {
   const at = `encoder.layer.${block}`
   if (part === 'norm') {
     const norm = `${at}.${half === 'attention' ? 'attention.output' : 'output'}.LayerNorm`
-    return { names: [`${norm}.${TERMS[term]}`], otherwise: [`${norm}.${term === 'scale' ? 'gamma' : 'beta'}`] }
+    return { names: [`${norm}.${TERMS[term]}`], alternatives: [`${norm}.${term === 'scale' ? 'gamma' : 'beta'}`] }
   }
   const parts: Readonly<Record<string, readonly string[]>> = {
     qkv: ['query', 'key', 'value'].map(name => `attention.self.${name}`),

@@ -1,11 +1,11 @@
 /**
- * The safetensors format: eight bytes of length, a JSON header of names, types, shapes and places, then the numbers. Tensors
- * are read one at a time, so that a model larger than the memory to spare can be imported layer by layer.
+ * The safetensors format: an eight-byte length, a JSON header of names, types, shapes and offsets, then the numbers.
+ * Tensors are read one at a time, so that a model larger than the free memory can be imported layer by layer.
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { z } from 'zod'
-import { ModelError } from '../errors.js'
 import { FLOAT_BYTES, sizeOf } from '../shape.js'
+import { ModelError } from '../types.js'
 
 export interface NamedTensor {
   readonly name: string
@@ -23,14 +23,14 @@ export interface StoredTensor {
 }
 
 const LENGTH_BYTES = 8
-/** As in the reference implementation: longer headers are refused before they are read. */
-const LONGEST_HEADER = 100_000_000
+/** As in the reference implementation. Larger headers are rejected before they are read. */
+const MAX_HEADER_BYTES = 100_000_000
 const METADATA = '__metadata__'
 
 const BYTES = { F32: 4, F16: 2, BF16: 2 } as const
 const count = z.int().min(0)
 const entrySchema = z.object({
-  dtype: z.enum(['F32', 'F16', 'BF16'], { error: 'only the types F32, F16 and BF16 are known' }),
+  dtype: z.enum(['F32', 'F16', 'BF16'], { error: 'expected dtype F32, F16 or BF16' }),
   shape: z.array(count),
   data_offsets: z.tuple([count, count])
 })
@@ -42,11 +42,11 @@ export function readSafetensors(file: string): TensorFile {
   for (const [name, value] of Object.entries(header)) {
     if (name === METADATA) continue
     const parsed = entrySchema.safeParse(value)
-    if (!parsed.success) throw damaged(file, `tensor ${name}: ${parsed.error.issues[0].message}`)
+    if (!parsed.success) throw invalidFile(file, `tensor ${name}: ${parsed.error.issues[0].message}`)
     const { dtype, shape, data_offsets } = parsed.data
     const [from, to] = data_offsets
     if (to - from !== sizeOf(shape) * BYTES[dtype] || start + to > size) {
-      throw damaged(file, `tensor ${name} has ${to - from} bytes at ${from} of ${size - start}`)
+      throw invalidFile(file, `tensor ${name} has ${to - from} bytes at ${from} of ${size - start}`)
     }
     tensors.set(name, { shape, read: () => floatsOf(bytesAt(file, start + from, to - from), dtype) })
   }
@@ -54,8 +54,8 @@ export function readSafetensors(file: string): TensorFile {
 }
 
 /**
- * @param metadata texts for the header
- * @returns the file's bytes, in parts that follow one another; those of the numbers are views, not copies
+ * @param metadata string entries for the header
+ * @returns consecutive chunks of the file; the chunks of numbers are views, not copies
  */
 export function encodeSafetensors(
   tensors: readonly NamedTensor[],
@@ -68,7 +68,7 @@ export function encodeSafetensors(
     at += numbers.byteLength
   }
   const json = Buffer.from(JSON.stringify(header))
-  // The numbers begin at a multiple of eight bytes.
+  // The numbers start at a multiple of eight bytes.
   const padded = Buffer.alloc(Math.ceil(json.length / LENGTH_BYTES) * LENGTH_BYTES, ' ')
   json.copy(padded)
   const length = Buffer.alloc(LENGTH_BYTES)
@@ -79,8 +79,8 @@ export function encodeSafetensors(
 /** @throws ModelError if the file cannot be written */
 export function writeSafetensors(file: string, tensors: readonly NamedTensor[]): void {
   withFile(file, 'w', handle => {
-    for (const part of encodeSafetensors(tensors)) {
-      for (let written = 0; written < part.length; ) written += writeSync(handle, part, written)
+    for (const chunk of encodeSafetensors(tensors)) {
+      for (let written = 0; written < chunk.length; ) written += writeSync(handle, chunk, written)
     }
   })
 }
@@ -91,14 +91,15 @@ function headerOf(file: string): { header: Record<string, unknown>; start: numbe
     readSync(handle, first, 0, LENGTH_BYTES, 0)
     return { length: Number(first.readBigUInt64LE()), size: fstatSync(handle).size }
   })
-  if (length > Math.min(LONGEST_HEADER, size - LENGTH_BYTES)) throw damaged(file, `a header of ${length} bytes`)
+  if (length > Math.min(MAX_HEADER_BYTES, size - LENGTH_BYTES))
+    throw invalidFile(file, `the header length is ${length} bytes`)
   try {
     const header = JSON.parse(bytesAt(file, LENGTH_BYTES, length).toString('utf8'))
     if (typeof header === 'object' && header !== null) return { header, start: LENGTH_BYTES + length, size }
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw damaged(file, 'the header is no JSON object')
+  throw invalidFile(file, 'the header is not a JSON object')
 }
 
 function bytesAt(file: string, position: number, length: number): Buffer {
@@ -106,7 +107,7 @@ function bytesAt(file: string, position: number, length: number): Buffer {
   withFile(file, 'r', handle => {
     for (let read = 0; read < length; ) {
       const more = readSync(handle, bytes, read, length - read, position + read)
-      if (more === 0) throw damaged(file, 'it ends early')
+      if (more === 0) throw invalidFile(file, 'unexpected end of file')
       read += more
     }
   })
@@ -119,7 +120,7 @@ function withFile<T>(file: string, flags: 'r' | 'w', use: (handle: number) => T)
     handle = openSync(file, flags)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new ModelError(`${file}: cannot be ${flags === 'r' ? 'read' : 'written'} (${code})`)
+    throw new ModelError(`cannot ${flags === 'r' ? 'read' : 'write'} ${file} (${code})`)
   }
   try {
     return use(handle)
@@ -128,8 +129,8 @@ function withFile<T>(file: string, flags: 'r' | 'w', use: (handle: number) => T)
   }
 }
 
-function damaged(file: string, what: string): ModelError {
-  return new ModelError(`${file} is no whole safetensors file: ${what}`)
+function invalidFile(file: string, reason: string): ModelError {
+  return new ModelError(`${file} is not a valid safetensors file: ${reason}`)
 }
 
 function bytesOf(numbers: Float32Array): Uint8Array {
@@ -148,7 +149,7 @@ function floatsOf(bytes: Buffer, type: keyof typeof BYTES): Float32Array {
   return floats
 }
 
-/** IEEE 754 binary16: one bit of sign, five of exponent, ten of fraction. */
+/** IEEE 754 binary16: 1 sign bit, 5 exponent bits, 10 fraction bits. */
 function halfToFloat(half: number): number {
   const sign = half & 0x8000 ? -1 : 1
   const exponent = (half >> 10) & 0x1f

@@ -215,12 +215,12 @@ describe('a command', function () {
     await refuses(
       ['plan', 'mlp', ...small],
       1,
-      /layer hidden0 needs at least .*give --device-memory [\d.]+[kM]B or more/
+      /layer hidden0 needs at least .*use --device-memory [\d.]+[kM]B or more/
     )
     await refuses(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
     await refuses(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
     const baseline = ['--schedule', 'baseline', '--microbatch', '4']
-    await refuses(['train', '--model', 'mlp', '--data', 'digits', ...baseline], 2, /leave --microbatch out/)
+    await refuses(['train', '--model', 'mlp', '--data', 'digits', ...baseline], 2, /does not support --microbatch/)
     const { code, stdout, stderr } = await admb(['plan', 'mlp', '--data', 'digits', '--device-memory', '4MB', '--json'])
     assert.equal(code, 0, stderr)
     const { plan } = JSON.parse(stdout)

@@ -1,16 +1,16 @@
-/** What reaches the GPU of the arrays that tensors are made of, where the packages of WebGPU and a driver are. */
+/** Uploads of tensors to a WebGPU device, if its packages and a driver are installed. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import { openDevice } from '../../../src/device/index.js'
 import { needWebgpu } from '../../support/webgpu.js'
 
-describe('an upload to webgpu', function () {
+describe('uploads to webgpu', function () {
   this.timeout(60_000)
 
   before(needWebgpu)
   after(() => openDevice('wasm'))
 
-  it('does not see what the host writes later to an array that a tensor was made of', async () => {
+  it('do not see later writes to the array that a tensor was made from', async () => {
     const { sharesHostMemory } = await openDevice('webgpu')
     assert.equal(sharesHostMemory, false)
     const values = Float32Array.of(1, 2, 3)
@@ -20,7 +20,7 @@ describe('an upload to webgpu', function () {
     x.dispose()
   })
 
-  it('takes numbers of every type, and those in shared memory, in arrays longer than one copy', async () => {
+  it('support all types and shared memory, with arrays longer than one chunk', async () => {
     await openDevice('webgpu')
     const length = 2 ** 20 + 5
     const floats = new Float32Array(new SharedArrayBuffer(4 * (length + 1))).subarray(1)
@@ -41,7 +41,7 @@ describe('an upload to webgpu', function () {
     })
   })
 
-  it('does not overtake a program that has yet to read the buffer of another tensor', async () => {
+  it('do not overwrite a buffer before pending programs have read it', async () => {
     await openDevice('webgpu')
     const length = 1000
     const results: tf.Tensor[] = []

@@ -1,4 +1,4 @@
-/** The device webgpu, where its packages and a driver are: what it computes, and how it fails. */
+/** The device webgpu, if its packages and a driver are installed: its results and its errors. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -52,7 +52,7 @@ const MODELS = [
   { model: { model: 'gpt', width: 12, layers: 2, heads: 2 }, sample: TEXT, target: { kind: 'next-token' } }
 ] as const
 
-/** Random rows, flat. */
+/** Random rows, flattened. */
 function stepRows({ sample, head }: Model, rows: number) {
   const random = uniforms(7)
   const isText = sample.kind === 'tokens'
@@ -72,19 +72,19 @@ describe('the device webgpu', function () {
   before(needWebgpu)
   after(() => openDevice('wasm'))
 
-  it('is not taken by itself where it is the processor that computes', async function () {
+  it('is not chosen by auto if the driver is a software driver', async function () {
     const { detail } = await openDevice('webgpu')
-    if (!detail.endsWith(', which computes on the processor')) this.skip()
-    const { name, why } = await openDevice('auto')
+    if (!detail.endsWith(' (software)')) this.skip()
+    const { name, reason: why } = await openDevice('auto')
     assert.notEqual(name, 'webgpu')
     assert.match(
       why,
-      name.startsWith('tensorflow') ? /^tensorflow/ : /; webgpu: there is no GPU, only .+ computes on the processor/
+      name.startsWith('tensorflow') ? /^tensorflow/ : /; webgpu: no GPU was found, only the software driver .+/
     )
   })
 
   for (const { model, sample, target } of MODELS) {
-    it(`gives a ${model.model} the gradients that plain JavaScript gives`, async () => {
+    it(`computes the same gradients of a ${model.model} as the cpu backend`, async () => {
       const made = createModel(parseModel(model, 'test'), sample, target)
       const rows = 3
       const { values, labels } = stepRows(made, rows)
@@ -104,19 +104,19 @@ describe('the device webgpu', function () {
     })
   }
 
-  it('tells what its buffers take', async () => {
+  it('reports the size of its buffers', async () => {
     const device = await openDevice('webgpu')
     const before = device.peakBytes()
     const [rows, columns] = [1031, 1033]
     const big = tf.fill([rows, columns], 3)
     assert.equal(big.dataSync()[rows * columns - 1], 3)
     big.dispose()
-    // The tensor, and what it was read by.
+    // The tensor and its staging buffer.
     assert.ok(device.peakBytes() >= 8 * rows * columns)
     assert.ok(device.peakBytes() <= before + 8 * rows * columns + 1e6)
   })
 
-  it('out of memory ends the step, with the layer’s name, and nothing else', async () => {
+  it('ends only the step when memory runs out, and names the layer', async () => {
     await openDevice('webgpu')
     const { maxBufferSize } = (tf.backend() as unknown as { device: { limits: { maxBufferSize: number } } }).device
       .limits
@@ -150,7 +150,7 @@ describe('the device webgpu', function () {
     assert.deepEqual(gradients(executor), gradients(new Executor(model, { schedule: 'l2l', microbatch: 2 })))
   })
 
-  it('a GPU that is lost is an error of whoever reads', async () => {
+  it('a lost GPU is an error of the reading call', async () => {
     const open = new URL('../../../src/device/index.js', import.meta.url).href
     const worker = new Worker(
       `
@@ -168,12 +168,12 @@ describe('the device webgpu', function () {
       })`,
       { eval: true }
     )
-    const [told] = await once(worker, 'message')
-    assert.deepEqual(told, { name: 'DeviceError', message: 'the GPU was lost' })
+    const [error] = await once(worker, 'message')
+    assert.deepEqual(error, { name: 'DeviceError', message: 'the GPU was lost' })
     await once(worker, 'exit')
   })
 
-  it('trains to what the other devices train to, alone and shared among workers', async () => {
+  it('trains to the same result as other devices, alone and with several workers', async () => {
     const [wasm, alone, shared] = await Promise.all([
       admb([...TRAIN, '--backend', 'wasm']),
       admb([...TRAIN, '--backend', 'webgpu', '--schedule', 'l2l-p', '--microbatch', '8']),
@@ -188,7 +188,7 @@ describe('the device webgpu', function () {
     }
   })
 
-  it('says so where no driver is, and is then not taken', async () => {
+  it('is not chosen without a driver, and says why', async () => {
     const nowhere = { VK_DRIVER_FILES: '/nowhere', VK_ICD_FILENAMES: '/nowhere' }
     if (process.platform !== 'linux') return
     const { code, stderr } = await admb([...TRAIN, '--backend', 'webgpu'], nowhere)

@@ -1,4 +1,4 @@
-/** What fully connected layers are given by a BLAS on wasm, against the backend's own operations. */
+/** Fused BLAS kernels of fully connected layers on wasm, compared with the backend's operations. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
@@ -16,15 +16,15 @@ function near(actual: tf.Tensor, expected: tf.Tensor): void {
   for (const [i, value] of b.entries()) assert.ok(Math.abs(a[i] - value) < 1e-5, `${i}: ${a[i]}, not ${value}`)
 }
 
-describe('affine maps by a BLAS', () => {
+describe('BLAS kernels of affine maps', () => {
   before(async function () {
     const { detail, hasFastProducts } = await openDevice('wasm')
     if (hasFastProducts) return
-    console.log(`      skipped: no BLAS was found (${detail}); admb doctor says how to get one`)
+    console.log(`      skipped: no BLAS was found (${detail}); run admb doctor for instructions`)
     this.skip()
   })
 
-  it('are those of products and sums, whatever the shapes', () => {
+  it('equal products and sums for all shapes', () => {
     fc.assert(
       fc.property(fc.array(sizes, { maxLength: 2 }), sizes, sizes, (outer, width, units) =>
         tf.tidy(() => {

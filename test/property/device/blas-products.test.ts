@@ -1,11 +1,11 @@
-/** Products of the wasm backend by a BLAS are those of the backend itself, but for rounding. */
+/** BLAS products on the wasm backend equal the backend's products up to rounding. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { randomBits } from '../../../src/nn/random.js'
 
-/** One row or column goes another way. */
+/** Products with one row or column use another BLAS function. */
 const size = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 40 }))
 
 const products = fc
@@ -13,7 +13,7 @@ const products = fc
     m: size,
     n: size,
     k: size,
-    /** Axes before the matrix's own; a factor that is not batched is used for all. */
+    /** Batch axes; a factor without them is used for all. */
     batch: fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 2 }),
     isBatched: fc.constantFrom([true, true], [true, false], [false, true]),
     transposeA: fc.boolean(),
@@ -40,16 +40,16 @@ function numbers(shape: readonly number[], seed: number): tf.Tensor {
   return tf.tensor(values, [...shape])
 }
 
-describe('matrix products by a BLAS', () => {
+describe('BLAS matrix products', () => {
   before(async function () {
     const { detail, hasFastProducts } = await openDevice('wasm')
     if (hasFastProducts) return
-    console.log(`      skipped: no BLAS was found (${detail}); admb doctor says how to get one`)
+    console.log(`      skipped: no BLAS was found (${detail}); run admb doctor for instructions`)
     this.skip()
   })
   after(() => openDevice('wasm'))
 
-  it('are the backend’s own, for all shapes, transposes and batches', async () => {
+  it('equal the backend’s for all shapes, transposes and batches', async () => {
     await fc.assert(
       fc.asyncProperty(products, async ({ shapeA, shapeB, transposeA, transposeB, seed }) => {
         const results: { readonly shape: number[]; readonly values: Float32Array }[] = []
@@ -72,7 +72,7 @@ describe('matrix products by a BLAS', () => {
     )
   })
 
-  it('hold while the heap grows', async () => {
+  it('are correct while the heap grows', async () => {
     await openDevice('wasm')
     const [a, b] = [numbers([64, 64], 1), numbers([64, 64], 2)]
     const before = tf.matMul(a, b)

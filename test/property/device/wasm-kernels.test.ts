@@ -1,11 +1,11 @@
-/** Our kernels for the wasm backend against the operations of TensorFlow.js that they stand for, whatever the lengths. */
+/** Custom wasm kernels compared with the TensorFlow.js operations that they replace, for all lengths. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { openDevice, type WasmKernel } from '../../../src/device/index.js'
 
 const number = fc.float({ min: -8, max: 8, noNaN: true })
-/** So many rows of so many numbers: lengths that are multiples of four, and others. */
+/** Rows and widths, including widths that are not multiples of four. */
 const matrices = fc
   .record({ rows: fc.integer({ min: 1, max: 7 }), width: fc.integer({ min: 1, max: 11 }) })
   .chain(({ rows, width }) =>
@@ -44,10 +44,10 @@ function geluAt(z: number): [y: number, slope: number] {
   return [0.5 * z * (1 + t), 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * c * (1 + 3 * 0.044715 * z * z)]
 }
 
-describe('kernels for wasm', () => {
+describe('custom wasm kernels', () => {
   before(() => openDevice('wasm'))
 
-  it('add and multiply, a row to each row as well, and add up rows', () =>
+  it('addition and multiplication with broadcasting, and sums of rows', () =>
     forMatrices((x, y) => {
       const row = tf.reshape(tf.slice(y, [0, 0], [1, -1]), [-1])
       near(run('AddInPlace', { x: tf.add(x, 0), y }), tf.add(x, y), 0)
@@ -56,7 +56,7 @@ describe('kernels for wasm', () => {
       near(run('SumRows', { x }), tf.sum(x, 0), 1e-5)
     }))
 
-  it('gelu and its slope', () =>
+  it('gelu and its derivative', () =>
     forMatrices(z => {
       const known = Array.from(z.dataSync(), geluAt)
       const [expected, slope] = [0, 1].map(i =>
@@ -71,7 +71,7 @@ describe('kernels for wasm', () => {
       near(slopes, slope, 1e-5)
     }))
 
-  it('gelu far from zero, and of what is no number', () => {
+  it('gelu of large numbers and NaN', () => {
     tf.tidy(() => {
       const z = [-1e4, -50, -20, 20, 50, 1e4, Number.NaN]
       const y = [...run('GeluInPlace', { z: tf.tensor1d(z) }).dataSync()]
@@ -94,7 +94,7 @@ describe('kernels for wasm', () => {
       near(made[2], inverse, 1e-5)
     }))
 
-  it('layer norm back', () =>
+  it('layer norm gradient', () =>
     forMatrices((x, dy) => {
       const scale = tf.mean(dy, 0)
       const { mean, variance } = tf.moments(x, -1, true)
@@ -112,7 +112,7 @@ describe('kernels for wasm', () => {
   it('softmax', () =>
     forMatrices(x => near(run('SoftmaxInPlace', { x: tf.add(x, 0) }, { isCausal: false }), tf.softmax(x))))
 
-  it('softmax that sees no later position', () => {
+  it('causal softmax', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 3 }), (length, batch) =>
         tf.tidy(() => {
@@ -126,14 +126,14 @@ describe('kernels for wasm', () => {
     )
   })
 
-  it('softmax back', () =>
+  it('softmax gradient', () =>
     forMatrices((x, dp) => {
       const p = tf.softmax(x)
       const expected = tf.mul(p, tf.sub(dp, tf.sum(tf.mul(p, dp), -1, true)))
       near(run('SoftmaxBackInPlace', { dp: tf.add(dp, 0), p }), expected, 1e-5)
     }))
 
-  it('write in place only where no other tensor has the same memory', () => {
+  it('write in place only if no other tensor shares the memory', () => {
     tf.tidy(() => {
       for (const kernel of ['AddInPlace', 'MultiplyInPlace'] as const) {
         const x = tf.tensor1d([1, 2, 3, 4, 5])

@@ -1,4 +1,4 @@
-/** Kernels that replace the WebGPU backend's own, where its packages and a driver are. */
+/** Replaced WebGPU kernels, if the packages and a driver are installed. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
@@ -10,7 +10,7 @@ const updates = fc.integer({ min: 1, max: 9 }).chain(rows =>
   fc.record({
     rows: fc.constant(rows),
     width: fc.integer({ min: 1, max: 40 }),
-    // Most fall on a row that another falls on as well.
+    // Most rows receive several updates.
     indices: fc.array(fc.nat(rows - 1), { minLength: 1, maxLength: 60 }),
     seed: fc.nat()
   })
@@ -22,7 +22,7 @@ describe('kernels on webgpu', function () {
   before(needWebgpu)
   after(() => openDevice('wasm'))
 
-  it('add rows that fall together in their order, to the last bit', () => {
+  it('sum updates of a row in order, bit for bit', () => {
     fc.assert(
       fc.property(updates, ({ rows, width, indices, seed }) => {
         const random = uniforms(seed)
@@ -46,7 +46,7 @@ describe('kernels on webgpu', function () {
     )
   })
 
-  it('multiply with the same bits in every run, however long the inner dimension is', () => {
+  it('multiply with the same bits in every run, for any inner dimension', () => {
     // Small outputs with an inner dimension of 2,000 or more, where the backend would split the inner dimension.
     for (const [rows, inner, columns, isTransposed] of [
       [64, 2048, 64, true],
@@ -76,16 +76,16 @@ describe('kernels on webgpu', function () {
     }
   })
 
-  it('scatter single numbers and blocks as before', () => {
+  it('scatter single numbers and blocks unchanged', () => {
     tf.tidy(() => {
-      const places = tf.tensor2d([3, 0, 3], [3, 1], 'int32')
-      assert.deepEqual([...tf.scatterND(places, tf.tensor1d([1, 2, 4]), [4]).dataSync()], [2, 0, 0, 5])
+      const ids = tf.tensor2d([3, 0, 3], [3, 1], 'int32')
+      assert.deepEqual([...tf.scatterND(ids, tf.tensor1d([1, 2, 4]), [4]).dataSync()], [2, 0, 0, 5])
       const corners = tf.tensor2d([0, 1, 1, 0], [2, 2], 'int32')
       assert.deepEqual([...tf.scatterND(corners, tf.tensor1d([7, 8]), [2, 2]).dataSync()], [0, 7, 8, 0])
     })
   })
 
-  it('make numbers of integers and truths that all others can work with', () => {
+  it('cast integers and booleans to usable floats', () => {
     tf.tidy(() => {
       for (const dtype of ['int32', 'bool'] as const) {
         const x = tf.cast(tf.tensor2d([1, 0, 1, 0, 0, 1], [2, 3], dtype), 'float32')

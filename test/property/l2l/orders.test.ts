@@ -1,10 +1,11 @@
-/** Layers that are left out, come in later, and change places: under all schedules alike, and what a host is told of it. */
+/** Skipped, added and shuffled layers under all schedules, and the calls that the parameter store receives. */
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
-import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
-import { STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { Executor } from '../../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../../src/l2l/executor/types.js'
+import { STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
@@ -43,33 +44,33 @@ function rowsOf(model: Model, size = ROWS): DenseRows {
   return batch
 }
 
-/** One step: what came of it, and what the host saw, in order. */
+/** Runs one step. @returns its result and the store's calls in order */
 function stepOf(model: Model, options: ExecutorOptions, step: number, updates: number) {
   const executor = new Executor(model, options)
   const sum = zeros(layoutOf(model))
   const store = new BlockStore(model, initialBlocks(model, 1), sum)
-  const [loaded, taken, skipped] = [new Set<number>(), [] as number[], [] as number[]]
-  const spying = {
+  const [loaded, pushed, skipped] = [new Set<number>(), [] as number[], [] as number[]]
+  const spy = {
     weights(layer: number) {
       loaded.add(layer)
       return store.weights(layer)
     },
-    take(layer: number, gradients: readonly Float32Array[]) {
-      taken.push(layer)
-      store.take(layer, gradients)
+    pushGradients(layer: number, gradients: readonly Float32Array[]) {
+      pushed.push(layer)
+      store.pushGradients(layer, gradients)
     },
     skip(layer: number) {
       skipped.push(layer)
     }
   }
   const before = executor.meter.bytes
-  const { loss, hits } = executor.train(spying, rowsOf(model), { step, updates })
+  const { loss, hits } = executor.train(spy, rowsOf(model), { step, updates })
   equal(executor.meter.bytes, before, 'nothing is left on the device')
   executor.close()
-  return { loss, hits, sum, loaded: [...loaded].sort((a, b) => a - b), taken, skipped }
+  return { loss, hits, sum, loaded: [...loaded].sort((a, b) => a - b), pushed, skipped }
 }
 
-/** Models of one width: any layer between the first and the last may vary in any way. */
+/** Layers of one width, any of which can be skipped, added later or shuffled. */
 const varying = fc.array(
   fc.record({
     kind: fc.constantFrom('attention', 'mlp'),
@@ -82,7 +83,7 @@ const varying = fc.array(
 )
 type Varying = typeof varying extends fc.Arbitrary<infer T> ? T : never
 
-/** Those that are to be in a group are, if a neighbour is in it, too. */
+/** Layers are shuffled if a neighbour is in a group, too. */
 function varyingModel(blocks: Varying): object {
   const layers = blocks.map(({ kind, group, ...rest }, i) => {
     const together = [blocks[i - 1], blocks[i + 1]].some(other => other?.group)
@@ -100,7 +101,7 @@ const runs = fc.record({
   step: fc.integer({ min: 0, max: 1000 }),
   updates: fc.constantFrom(0, 2, 3, 5, 100),
   microbatch: fc.integer({ min: 1, max: ROWS }),
-  stash: fc.constantFrom(...STASH_PLACES),
+  stash: fc.constantFrom(...STASH_LOCATIONS),
   keeps: numbers,
   resident: numbers
 })
@@ -109,23 +110,23 @@ for (const device of ['cpu', 'wasm'] as const) {
   describe(`any order of layers on ${device}`, () => {
     before(() => openDevice(device))
 
-    it('gives the same gradients under all schedules, and the host is told of each layer once', () => {
+    it('gives the same gradients under all schedules, and reports each layer to the store once', () => {
       fc.assert(
         fc.property(runs, ({ blocks, step, updates, microbatch, stash, keeps, resident }) => {
           const model = modelOf(varyingModel(blocks))
           const order = trainingOrder(model, step, updates).filter(l => model.layers[l].weights.length > 0)
           const plain = stepOf(model, { schedule: 'baseline-ag', microbatch }, step, updates)
           const whole = stepOf(model, { schedule: 'baseline' }, step, updates)
-          const ways = (['l2l', 'l2l-p'] as const).map(schedule =>
+          const others = (['l2l', 'l2l-p'] as const).map(schedule =>
             stepOf(model, { schedule, microbatch, stash, keeps, resident }, step, updates)
           )
-          for (const way of ways) deepEqual(way, plain)
-          for (const { loaded, taken, skipped } of [plain, whole]) {
-            deepEqual(taken, [...order].reverse())
+          for (const way of others) deepEqual(way, plain)
+          for (const { loaded, pushed, skipped } of [plain, whole]) {
+            deepEqual(pushed, [...order].reverse())
             deepEqual(loaded, [...order].sort())
             const all = layersWithBlocks(model).map(layer => model.layers.indexOf(layer))
             deepEqual(
-              [...taken, ...skipped].sort((a, b) => a - b),
+              [...pushed, ...skipped].sort((a, b) => a - b),
               all
             )
           }
@@ -134,13 +135,13 @@ for (const device of ['cpu', 'wasm'] as const) {
       )
     })
 
-    it('is that of a plain model with the same layers in that order', () => {
+    it('equals a model with the same layers in that order', () => {
       fc.assert(
         fc.property(runs, ({ blocks, step, updates, microbatch }) => {
           const model = modelOf(varyingModel(blocks.map(block => ({ ...block, skip: 0, dropout: 0 }))))
           const at = trainingOrder(model, step, updates)
-          const plainly = at.map(l => ({ ...model.layers[l], from: undefined, shuffle: undefined }))
-          const plain: Model = { ...model, layers: plainly }
+          const fixedLayers = at.map(l => ({ ...model.layers[l], from: undefined, shuffle: undefined }))
+          const plain: Model = { ...model, layers: fixedLayers }
           const blocksOf = (names: readonly string[]) => {
             const initial = initialBlocks(model, 1)
             return names.map(name => initial[layersWithBlocks(model).findIndex(layer => layer.name === name)])
@@ -151,11 +152,11 @@ for (const device of ['cpu', 'wasm'] as const) {
             new BlockStore(plain, blocksOf(names), sum),
             rowsOf(plain)
           )
-          const told = stepOf(model, { schedule: 'l2l-p', microbatch }, step, updates)
-          equal(told.loss, loss)
+          const actual = stepOf(model, { schedule: 'l2l-p', microbatch }, step, updates)
+          equal(actual.loss, loss)
           for (const [k, { name }] of layersWithBlocks(model).entries()) {
-            const place = names.indexOf(name)
-            deepEqual(told.sum[k], place < 0 ? new Float32Array(told.sum[k].length) : sum[place], name)
+            const index = names.indexOf(name)
+            deepEqual(actual.sum[k], index < 0 ? new Float32Array(actual.sum[k].length) : sum[index], name)
           }
         }),
         { numRuns: 20 }
@@ -164,11 +165,11 @@ for (const device of ['cpu', 'wasm'] as const) {
   })
 }
 
-describe('orders', () => {
+describe('layer orders', () => {
   const model = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, shuffle: true })
   const middle = [1, 2, 3, 4, 5, 6]
 
-  it('are drawn by the step, each as often as another', () => {
+  it('are uniformly distributed over steps', () => {
     const steps = 6000
     const counts = middle.map(() => middle.map(() => 0))
     for (let step = 0; step < steps; step++) {
@@ -177,10 +178,10 @@ describe('orders', () => {
       deepEqual([order[0], ...order.slice(-2)], [0, 7, 8])
       for (const l of middle) counts[l - 1][order.indexOf(l) - 1]++
     }
-    for (const places of counts) for (const n of places) ok(Math.abs(n / steps - 1 / 6) < 0.03, `${counts}`)
+    for (const positions of counts) for (const n of positions) ok(Math.abs(n / steps - 1 / 6) < 0.03, `${counts}`)
   })
 
-  it('that predict are as written, without the layers that come later', () => {
+  it('for prediction are as declared, without layers added later', () => {
     deepEqual(servingOrder(model, 0), [...model.layers.keys()])
     const growing = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, grow: 10, shuffle: true, skip: 0.9 })
     deepEqual(servingOrder(growing, 9), [0, 1, 2, 7, 8])
@@ -191,34 +192,34 @@ describe('orders', () => {
 
 describe('a model file', () => {
   const dense = (units: number, more: object = {}) => ({ kind: 'dense', units, ...more })
-  const refused: [layers: object[], message: RegExp][] = [
-    [
-      [dense(8, { name: 'wide', from: 5 }), dense(4)],
-      /layer wide is the first, and has to be there from the beginning/
-    ],
+  const rejected: [layers: object[], message: RegExp][] = [
+    [[dense(8, { name: 'wide', from: 5 }), dense(4)], /layer wide is the first layer and cannot have a from/],
     [
       [dense(8), dense(4, { name: 'narrow', from: 5 }), dense(8)],
-      /layer narrow cannot come in after 5 updates: without it layer dense2 would get 8 in place of 4/
+      /layer narrow cannot be added after 5 updates: without it layer dense2 gets 8, expected 4/
     ],
     [
       [dense(8), dense(4, { name: 'last', from: 5 })],
-      /layer last cannot come in after 5 updates: without it layer output would get 8 in place of 4/
+      /layer last cannot be added after 5 updates: without it layer output gets 8, expected 4/
     ],
     [
       [dense(8), dense(8, { shuffle: 'a' }), dense(4, { name: 'narrow', shuffle: 'a' })],
-      /layer narrow cannot change places: its 8 becomes 4/
+      /layer narrow cannot be shuffled: it maps 8 to 4/
     ],
-    [[dense(8), dense(8, { name: 'lone', shuffle: 'a' })], /layer lone is alone in shuffle a: give a layer beside it/],
+    [
+      [dense(8), dense(8, { name: 'lone', shuffle: 'a' })],
+      /layer lone is the only layer of shuffle a: set the same shuffle/
+    ],
     [
       [...'aabba'].map((shuffle, i) => dense(6, { shuffle, name: `x${i}` })),
-      /layer x4 is apart from the others of shuffle a: give it another name there/
+      /layer x4 is not adjacent to the other layers of shuffle a: use another shuffle name/
     ],
     [[dense(8, { from: -1 })], /layers\.0\.from: .*\(given: -1\)/],
     [[dense(8, { shuffle: 3 })], /layers\.0\.shuffle: .*\(given: 3\)/]
   ]
 
-  it('is refused where shapes would not fit, with the layer and both shapes', () => {
-    for (const [layers, message] of refused) {
+  it('is rejected if shapes do not match, with the layer and both shapes', () => {
+    for (const [layers, message] of rejected) {
       const sample = { kind: 'features', shape: [6] } as const
       throws(() => createModel(parseModel({ layers }, 'test'), sample, { kind: 'class', classes: 3 }), {
         name: 'ModelError',
@@ -227,11 +228,11 @@ describe('a model file', () => {
     }
     throws(
       () => modelOf({ layers: [{ kind: 'embedding', width: 4, from: 1 }, { kind: 'layer-norm' }] }),
-      /is the first/
+      /is the first layer/
     )
   })
 
-  it('may let several layers come in together that only fit together', () => {
+  it('may add several layers at once that only fit together', () => {
     const layers = [dense(8), dense(4, { from: 5 }), dense(8, { from: 5 })]
     const sample = { kind: 'features', shape: [6] } as const
     const model = createModel(parseModel({ layers }, 'test'), sample, { kind: 'class', classes: 3 })
@@ -248,12 +249,12 @@ describe('a model that grows', () => {
     late.every(k => a[k].every((v, i) => v === b[k][i]))
 
   for (const workers of [1, 2]) {
-    it(`learns, each layer from its time on, and its loss falls, with ${workers} workers`, async () => {
+    it(`trains each layer from its addition on, and reduces the loss, with ${workers} workers`, async () => {
       const rule = { name: 'adam', step: 0.01 } as const
       const options = { model, rule, averaging: defaultAveraging, batch: 8, schedule: 'l2l-p', microbatch: 2 } as const
       const run = async (rows: number) => {
         const engine = new L2LEngine({ ...options, predictWith: 'current', workers })
-        await engine.share(
+        await engine.startWorkers(
           specOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, shuffle: true, dropout: 0.1 }),
           'cpu'
         )
@@ -268,7 +269,7 @@ describe('a model that grows', () => {
         return { parameters, average, losses }
       }
       const early = await run(8 * 12)
-      ok(same(early.parameters, first) && same(early.average, first), 'what has not come in is as it was made')
+      ok(same(early.parameters, first) && same(early.average, first), 'layers not yet added are unchanged')
       const grown = await run(8 * 40)
       ok(!same(grown.parameters, first) && !same(grown.average, first))
       const mean = (losses: readonly number[]) => losses.reduce((sum, loss) => sum + loss, 0) / losses.length
@@ -276,7 +277,7 @@ describe('a model that grows', () => {
     })
   }
 
-  it('gives the bits of plain batches, scored by what is there', () => {
+  it('gives the same bits as batch training, scored with the layers present', () => {
     const examples = randomRows(model, 60)
     const rule = { name: 'adam' } as const
     for (const predictWith of ['average', 'current'] as const) {
@@ -286,18 +287,18 @@ describe('a model that grows', () => {
         new BatchEngine({ batch: 3, predictWith, ...parts, dimension: 6, dimensionLimit: 6 }),
         new L2LEngine({ batch: 3, predictWith, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
       ]
-      const [plain, relayed] = engines.map(engine => {
+      const [plain, layerwise] = engines.map(engine => {
         engine.learn(examples)
         const { parameters, average, state } = engine.finish()
         return { blocks: [...parameters, ...average, ...state].map(block => [...block]), loss: engine.progress.loss }
       })
-      deepEqual(relayed.blocks, plain.blocks)
-      // Dropout is on in the pass that scores at `current`.
-      if (predictWith === 'average') ok(Math.abs(relayed.loss / plain.loss - 1) < 1e-5)
+      deepEqual(layerwise.blocks, plain.blocks)
+      // With `current`, the scored pass has dropout.
+      if (predictWith === 'average') ok(Math.abs(layerwise.loss / plain.loss - 1) < 1e-5)
     }
   })
 
-  it('scores and predicts with the layers that its parameters were made with', () => {
+  it('scores and predicts with the layers present when its parameters were made', () => {
     const learner = new NetworkLearner(model, {})
     const examples = randomRows(model, 4)
     const score = (updates: number) => {
@@ -320,20 +321,20 @@ describe('a model that grows', () => {
     equal(into.loss, middle.loss)
   })
 
-  it('computes the same as before when a layer with gain 0 comes in', () => {
+  it('does not change outputs when a layer with gain 0 is added', () => {
     const layers = [
       { kind: 'embedding', width: 4 },
       { kind: 'mlp', inner: 4 },
       { kind: 'mlp', inner: 4, from: 3, gain: 0 }
     ]
-    const gentle = modelOf({ layers })
-    const learner = new NetworkLearner(gentle, {})
+    const withGain0 = modelOf({ layers })
+    const learner = new NetworkLearner(withGain0, {})
     const [before, after] = [2, 3].map(updates =>
-      learner.after(updates).predict(learner.initial(), randomRows(gentle, 3), 0, 3)
+      learner.after(updates).predict(learner.initial(), randomRows(withGain0, 3), 0, 3)
     )
     deepEqual(after, before)
     const sum = zeros(learner.layout)
-    learner.after(3).addGradient(learner.initial(), randomRows(gentle, 3), 0, 3, sum)
+    learner.after(3).addGradient(learner.initial(), randomRows(withGain0, 3), 0, 3, sum)
     ok(sum[2].some(v => v !== 0))
   })
 })

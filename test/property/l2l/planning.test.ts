@@ -1,23 +1,22 @@
-/** The planner against trying everything, and against what runs really take. */
+/** The planner compared with exhaustive search, and with the memory that runs actually use. */
 import { equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
-import { Executor, type Part } from '../../../src/l2l/executor/executor.js'
+import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
 import { OverBudgetError } from '../../../src/l2l/executor/meter.js'
 import {
   PRECISIONS,
   type Precision,
   SCHEDULES,
   type Schedule,
-  STASH_PLACES,
-  type StashPlace
+  STASH_LOCATIONS,
+  type StashLocation
 } from '../../../src/l2l/executor/types.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
-import { makePlan } from '../../../src/l2l/planning/plan.js'
-import { planFor } from '../../../src/l2l/planning/planned.js'
+import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
-import { meanStepMs, type Plan } from '../../../src/l2l/planning/task.js'
+import { meanStepMs, type Plan } from '../../../src/l2l/planning/types.js'
 import { zeros } from '../../../src/learner/index.js'
 import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
@@ -27,7 +26,7 @@ import type { Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 const precision: Precision = 'float32'
-/** One that takes nothing. */
+/** A head without cost. */
 const head = { ms: 0, work: { fixed: 0, sample: 0 } }
 const bytes = fc.integer({ min: 0, max: 9 })
 const layer = fc.record({
@@ -59,7 +58,7 @@ function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
 }
 
 describe('the planner', () => {
-  it('keeps the insides and weights that save the most, as trying all ways does', () => {
+  it('saves the activations and weights that save the most time, as exhaustive search does', () => {
     fc.assert(
       fc.property(chains, fc.integer({ min: 40, max: 256 }), (chain, deviceMemory) => {
         const layers = profiles(chain)
@@ -75,7 +74,7 @@ describe('the planner', () => {
         const found = makePlan(task)
         const live = layers.map((_, l) => liveAt(layers, l))
         let best = Number.NEGATIVE_INFINITY
-        // Every way for the layers below the last to keep insides, weights, both or nothing.
+        // All combinations of saved activations and resident weights of the layers below the last.
         for (let ways = 0; ways < 4 ** (layers.length - 1); ways++) {
           let kept = 0
           let saved = 0
@@ -103,7 +102,7 @@ describe('the planner', () => {
     )
   })
 
-  it('expects less time for more memory', () => {
+  it('expects less time with more memory', () => {
     fc.assert(
       fc.property(
         chains,
@@ -115,7 +114,7 @@ describe('the planner', () => {
             makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, precision, fixed: {} })
           const [tight, wide] = [plan(less), plan(more)]
           if ('tooLarge' in tight) return
-          // Kept bytes are counted in parts of the memory, so that the last of them may be lost.
+          // Saved bytes are quantized to buckets, so the last bucket may be unused.
           ok((wide as Plan).stepMs <= 1.02 * tight.stepMs)
         }
       )
@@ -123,7 +122,10 @@ describe('the planner', () => {
   })
 })
 
-/** A step of four samples with nothing kept but by the last layer, at a byte a millisecond, with the stash on the host. */
+/**
+ * Time of a step of four samples in which only the last layer saves activations, at one byte per millisecond, with the
+ * stash on the host.
+ */
 function plainMs(layers: readonly LayerProfile[]): number {
   return layers.reduce((sum, { weightBytes, outputBytes, forwardMs, vjpMs, savedVjpMs }, l) => {
     const isLast = l === layers.length - 1
@@ -140,7 +142,7 @@ function liveAt(layers: readonly LayerProfile[], l: number): number {
 }
 
 describe('layers that vary', () => {
-  /** Each layer is left out, comes in late, or changes places with its neighbours. */
+  /** Each layer may be skipped, added later, or shuffled with its neighbours. */
   const variations = fc.array(
     fc.record({
       share: fc.constantFrom(1, 0.75, 0.5),
@@ -155,16 +157,16 @@ describe('layers that vary', () => {
     return { profile: { bytesPerMs: 1, layers, head }, inputBytes: 4, batch: 4, deviceMemory: 1e6, precision, fixed }
   }
 
-  it('take the time of the steps that execute them, and memory as if they were always there', () => {
+  it('take the time of the steps that execute them, and the memory of always being present', () => {
     fc.assert(
       fc.property(chains, variations, schedules, (chain, varied, schedule) => {
-        const still = profiles(chain)
-        const varying = still.map((profile, l) => ({ ...profile, ...varied[l] }))
-        const [plain, plan] = [still, varying].map(layers => makePlan(taskOf(layers, schedule)) as Plan)
+        const fixedLayers = profiles(chain)
+        const varyingLayers = fixedLayers.map((profile, l) => ({ ...profile, ...varied[l] }))
+        const [plain, plan] = [fixedLayers, varyingLayers].map(layers => makePlan(taskOf(layers, schedule)) as Plan)
         ok(plan.deviceBytes >= plain.deviceBytes)
         const sum = plan.parts.reduce((ms, part) => ms + part.ms, 0)
         ok(Math.abs(plan.stepMs - sum) < 1e-9)
-        // There is memory for all insides, so both keep what they can.
+        // There is memory for all activations, so both plans save all of them.
         for (const [l, { ms, from }] of plan.parts.slice(0, -1).entries()) {
           ok(Math.abs(ms - varied[l].share * plain.parts[l].ms) < 1e-9)
           equal(from, varied[l].from)
@@ -173,7 +175,7 @@ describe('layers that vary', () => {
     )
   })
 
-  it('count in a run’s mean from their time on', () => {
+  it('count in a run’s mean from their addition on', () => {
     const plan = {
       parts: [
         { ms: 8, from: 0 },
@@ -182,13 +184,13 @@ describe('layers that vary', () => {
         { ms: 1, from: 500 }
       ]
     }
-    // 100 steps, the first of which is not counted.
+    // 100 steps without the first.
     ok(Math.abs(meanStepMs(plan, 100) - (8 + 4 + (2 * 49) / 99)) < 1e-9)
     equal(meanStepMs(plan, 1), 8)
     ok(meanStepMs(plan, 1e9) > 14.99)
   })
 
-  it('never take more memory than expected, whatever order is drawn', async () => {
+  it('never take more memory than expected, for any drawn order', async () => {
     await openDevice('cpu')
     const widths = fc.array(fc.integer({ min: 8, max: 48 }), { minLength: 2, maxLength: 4 })
     const kinds = fc.array(fc.constantFrom('shuffle', 'skip', 'late', 'plain'), { minLength: 4, maxLength: 4 })
@@ -199,7 +201,7 @@ describe('layers that vary', () => {
           inner: width,
           skip: varied[i] === 'skip' ? 0.5 : 0,
           from: varied[i] === 'late' ? 2 : undefined,
-          // Whoever is beside it has to be in it, too.
+          // A group needs at least two adjacent layers.
           shuffle: varied.includes('shuffle') ? 'all' : undefined
         }))
         const spec = parseModel({ layers: [{ kind: 'embedding', width: 8 }, ...layers] }, 'test')
@@ -223,10 +225,10 @@ describe('layers that vary', () => {
   })
 })
 
-describe('what is expected of the device', () => {
+describe('expected device memory', () => {
   before(() => openDevice('cpu'))
 
-  it('is what a run takes, or up to a quarter more, and a budget of what it takes suffices', () => {
+  it('is at least what a run takes and at most a quarter more, and the actual peak suffices as a limit', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 8, max: 64 }), { minLength: 1, maxLength: 4 }), hidden => {
         const model = denseModel(20, hidden, 5)
@@ -244,26 +246,32 @@ describe('what is expected of the device', () => {
     )
   })
 
-  it('names the layer that is too large, and what would fit', () => {
+  it('names the layer that is too large, and the memory that it needs', () => {
     const model = denseModel(20, [200, 10], 5)
-    const told =
-      /layer dense0 needs at least .* --device-memory allows [\d.]+ kB: give --device-memory [\d.]+kB or more/
-    throws(() => planFor(model, profileModel(model), { schedule: 'auto', deviceMemory: 20_000 }, 16), told)
+    const message =
+      /layer dense0 needs at least .* --device-memory allows [\d.]+ kB: use --device-memory [\d.]+kB or more/
+    throws(() => planFor(model, profileModel(model), { schedule: 'auto', deviceMemory: 20_000 }, 16), message)
   })
 })
 
-function* ways(): Generator<[Schedule, StashPlace | undefined, number, Precision]> {
+function* ways(): Generator<[Schedule, StashLocation | undefined, number, Precision]> {
   for (const microbatch of [4, 16]) {
     for (const schedule of SCHEDULES) {
       if (schedule.startsWith('baseline')) yield [schedule, undefined, microbatch, 'float32']
       else
-        for (const stash of STASH_PLACES)
+        for (const stash of STASH_LOCATIONS)
           for (const precision of PRECISIONS) yield [schedule, stash, microbatch, precision]
     }
   }
 }
 
-function devicePeak(model: Model, plan: Plan, precision: Precision, deviceMemory?: number, part: Part = {}): number {
+function devicePeak(
+  model: Model,
+  plan: Plan,
+  precision: Precision,
+  deviceMemory?: number,
+  part: TrainStep = {}
+): number {
   const { schedule, microbatch, stash, keeps, resident } = plan
   const options = {
     schedule,

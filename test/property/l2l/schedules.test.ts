@@ -1,10 +1,11 @@
-/** All schedules compute the same gradients, and leave nothing behind. */
+/** All schedules compute the same gradients, and free all device memory. */
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
-import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
-import { STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { Executor } from '../../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../../src/l2l/executor/types.js'
+import { STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { zeros } from '../../../src/learner/index.js'
 import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
@@ -45,16 +46,16 @@ const cases = fc.record({
   hidden: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 0, maxLength: 4 }),
   rows: fc.integer({ min: 1, max: 13 }),
   microbatch: fc.integer({ min: 1, max: 13 }),
-  stash: fc.constantFrom(...STASH_PLACES),
+  stash: fc.constantFrom(...STASH_LOCATIONS),
   keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
   resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
 })
 
 for (const device of BACKENDS) {
-  describe(`schedules of the relay on ${device}`, () => {
+  describe(`schedules of the executor on ${device}`, () => {
     before(() => useBackend(device))
 
-    it('layer to layer gives the bits of accumulated gradients, wherever the stash is', () => {
+    it('l2l gives the same bits as gradient accumulation, for all stash locations', () => {
       fc.assert(
         fc.property(cases, ({ hidden, rows, microbatch, stash, keeps, resident }) => {
           const model = denseModel(6, hidden, 3)
@@ -67,7 +68,7 @@ for (const device of BACKENDS) {
       )
     })
 
-    it('a transformer with dropout draws the same masks when insides are computed again', () => {
+    it('a transformer with dropout draws the same masks in recomputation', () => {
       const shape = { width: 8, layers: 1, heads: 2, dropout: 0.3 }
       const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
       const model = createModel(parseModel({ model: 'gpt', ...shape }, 'test'), sample, { kind: 'next-token' })
@@ -82,11 +83,11 @@ for (const device of BACKENDS) {
       notDeepEqual(gradientsOf(undropped, { schedule: 'l2l', microbatch: 2 }, 5).loss, accumulated.loss)
     })
 
-    it('a device that fails is told with the layer, and nothing is left on it', () => {
-      const sound = denseModel(6, [5, 4], 3)
+    it('a failing device is reported with the layer, and its memory is freed', () => {
+      const working = denseModel(6, [5, 4], 3)
       let fails = true
-      const [first, second, third] = sound.layers
-      const brittle: Layer = {
+      const [first, second, third] = working.layers
+      const failing: Layer = {
         ...second,
         vjp: (...given) => {
           if (!fails) return second.vjp(...given)
@@ -94,20 +95,20 @@ for (const device of BACKENDS) {
           throw new RangeError('Array buffer allocation failed')
         }
       }
-      const model = { ...sound, layers: [first, brittle, third] }
+      const model = { ...working, layers: [first, failing, third] }
       const executor = new Executor(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
       const batch = new DenseRows(model)
       for (let row = 0; row < 5; row++) batch.append(randomRows(model, 5), row)
       const store = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))
       const before = tf.memory().numTensors
-      const told = /the device failed at layer dense1 \(Array buffer allocation failed\): use a smaller --microbatch/
-      throws(() => executor.train(store, batch), { name: 'DeviceError', message: told })
+      const message = /the device failed at layer dense1 \(Array buffer allocation failed\): use a smaller --microbatch/
+      throws(() => executor.train(store, batch), { name: 'DeviceError', message: message })
       equal(tf.memory().numTensors, before)
       fails = false
       ok(executor.train(store, batch).loss > 0)
     })
 
-    it('a whole minibatch at once gives the same but for rounding', () => {
+    it('the whole minibatch at once gives the same gradients up to rounding', () => {
       fc.assert(
         fc.property(cases, ({ hidden, rows, microbatch }) => {
           const model = denseModel(6, hidden, 3)

@@ -1,4 +1,4 @@
-/** The param-server gives what plain training gives, whoever steps the layers and whenever. */
+/** Training with the param-server gives the same results as batch training, with and without server threads. */
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
@@ -7,7 +7,7 @@ import { Executor } from '../../../src/l2l/executor/executor.js'
 import { SCHEDULES, type Schedule } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
-import { stepBlock } from '../../../src/l2l/training/block-step.js'
+import { stepBlock } from '../../../src/l2l/training/block-memory.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import {
   type AveragingSpec,
@@ -48,7 +48,7 @@ const cases = fc.record({
   predictWith: fc.constantFrom('average' as const, 'current' as const)
 })
 
-/** @param chunk rows at once: a batch may be spread over several, and have several in it */
+/** @param chunk rows per call, independent of the batch size */
 function trained(engine: Engine, rows: number, chunk = 7) {
   const examples = randomRows(model, rows)
   for (let row = 0; row < rows; row += chunk) {
@@ -72,7 +72,11 @@ function trained(engine: Engine, rows: number, chunk = 7) {
 
 const copies = (blocks: readonly Float32Array[]) => blocks.map(block => Float32Array.from(block))
 
-function relayed({ rule, averaging, batch, predictWith }: Case, schedule: Schedule, serverThreads: number): L2LEngine {
+function engineFor(
+  { rule, averaging, batch, predictWith }: Case,
+  schedule: Schedule,
+  serverThreads: number
+): L2LEngine {
   const microbatch = schedule === 'baseline' ? undefined : 3
   return new L2LEngine({ model, rule, averaging, batch, predictWith, schedule, microbatch, serverThreads })
 }
@@ -80,7 +84,7 @@ function relayed({ rule, averaging, batch, predictWith }: Case, schedule: Schedu
 describe('training a network', () => {
   before(() => openDevice('cpu'))
 
-  it('gives the bits of plain batches under the same relay', () => {
+  it('gives the same bits as batch training with the same executor', () => {
     fc.assert(
       fc.property(cases, given => {
         const { rule, batch, rows } = given
@@ -88,21 +92,24 @@ describe('training a network', () => {
         const options = { batch, predictWith: given.predictWith, dimension: 5, dimensionLimit: 5 }
         const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging(given.averaging) }
         const plain = trained(new BatchEngine({ ...options, ...parts }), rows, rows)
-        const relay = trained(relayed(given, 'l2l', 0), rows, rows)
-        deepEqual(relay.parameters, plain.parameters)
-        deepEqual(relay.average, plain.average)
-        deepEqual(relay.state, plain.state)
-        equal(relay.updates, plain.updates)
-        ok(Math.abs(relay.tally.loss - plain.tally.loss) <= 1e-4 * plain.tally.loss)
+        const layerwise = trained(engineFor(given, 'l2l', 0), rows, rows)
+        deepEqual(layerwise.parameters, plain.parameters)
+        deepEqual(layerwise.average, plain.average)
+        deepEqual(layerwise.state, plain.state)
+        equal(layerwise.updates, plain.updates)
+        ok(Math.abs(layerwise.tally.loss - plain.tally.loss) <= 1e-4 * plain.tally.loss)
       }),
       { numRuns: 20 }
     )
   })
 
-  it('gives the same bits with server threads beside execution', () => {
+  it('gives the same bits with server threads', () => {
     fc.assert(
       fc.property(cases, fc.integer({ min: 1, max: 3 }), (given, threads) => {
-        deepEqual(trained(relayed(given, 'l2l-p', threads), given.rows), trained(relayed(given, 'l2l', 0), given.rows))
+        deepEqual(
+          trained(engineFor(given, 'l2l-p', threads), given.rows),
+          trained(engineFor(given, 'l2l', 0), given.rows)
+        )
       }),
       { numRuns: 6 }
     )
@@ -110,7 +117,7 @@ describe('training a network', () => {
 
   for (const schedule of SCHEDULES) {
     it(`learns under ${schedule}`, () => {
-      const engine = relayed(
+      const engine = engineFor(
         { rule: { name: 'adam', step: 0.02 }, averaging: { name: 'tail' }, batch: 8, rows: 0, predictWith: 'current' },
         schedule,
         0
@@ -127,11 +134,11 @@ describe('training a network', () => {
     })
   }
 
-  it('comes as far with the rule’s state in eight bits', () => {
+  it('reaches a similar loss with the rule’s state in eight bits', () => {
     const ends = ([8, 32] as const).map(bits => {
       const rule = { name: 'adam', step: 0.01, bits } as const
       const given = { rule, averaging: { name: 'none' }, batch: 8, rows: 0, predictWith: 'current' } as const
-      const engine = relayed(given, 'l2l', 0)
+      const engine = engineFor(given, 'l2l', 0)
       const examples = randomRows(model, 64)
       for (let pass = 0; pass < 40; pass++) engine.learn(examples)
       const before = engine.progress.loss
@@ -142,8 +149,8 @@ describe('training a network', () => {
     ok(Math.abs(ends[0] / ends[1] - 1) < 0.1, `${ends}`)
   })
 
-  it('stops where the loss leaves all bounds, with the state as it was', () => {
-    const engine = relayed(
+  it('throws if the loss is not finite, with the state unchanged', () => {
+    const engine = engineFor(
       { rule: { name: 'adam' }, averaging: { name: 'tail' }, batch: 2, rows: 0, predictWith: 'current' },
       'l2l',
       0
@@ -157,7 +164,7 @@ describe('training a network', () => {
 describe('predictions', () => {
   before(() => openDevice('cpu'))
 
-  it('are those of each row alone', () => {
+  it('are the same as for single rows', () => {
     const learner = new NetworkLearner(model, { microbatch: 4 })
     const examples = randomRows(model, 11)
     const parameters = learner.initial()
@@ -167,7 +174,7 @@ describe('predictions', () => {
     equal(label, scores.indexOf(Math.max(...scores)))
   })
 
-  it('take the model to the device once for all rows', () => {
+  it('load the model once for all rows', () => {
     const rows = new DenseRows(model)
     const examples = randomRows(model, 9)
     for (let row = 0; row < 9; row++) rows.append(examples, row)
@@ -178,7 +185,7 @@ describe('predictions', () => {
         loads.push(layer)
         return store.weights(layer)
       },
-      take: () => undefined,
+      pushGradients: () => undefined,
       skip: () => undefined
     }
     equal(new Executor(model, { microbatch: 2 }).predict(counting, rows).length, 9 * 3)
@@ -189,7 +196,7 @@ describe('predictions', () => {
 describe('gradients', () => {
   before(() => openDevice('cpu'))
 
-  it('are told layer by layer, the last one first, while those below are still to come', () => {
+  it('are reported layer by layer, the last first, before lower layers are computed', () => {
     for (const schedule of ['l2l', 'l2l-p'] as const) {
       const learner = new NetworkLearner(model, { schedule, microbatch: 2 })
       const examples = randomRows(model, 8)
@@ -215,28 +222,28 @@ describe('gradients', () => {
   })
 })
 
-describe('gradients that are not finite', () => {
+describe('non-finite gradients', () => {
   before(() => openDevice('cpu'))
 
-  it('leave nothing behind that was added before they were met, and say so', () => {
+  it('roll back the layers that were added before, and report it', () => {
     const learner = new NetworkLearner(model, {})
     const examples = randomRows(model, 4)
     const parameters = learner.initial()
-    // Only the lowest layer's gradient overflows, x·dy: those above it are there before.
+    // Only the lowest layer's gradient, x·dy, overflows; the layers above have been added by then.
     parameters[0].fill(0).fill(0.1, 5 * 7)
     for (const block of parameters.slice(1)) for (const [i, weight] of block.entries()) block[i] = 1000 * weight
     examples.values.fill(3e38)
     const sum = zeros(learner.layout)
     for (const block of sum) block.fill(0.25)
     const before = sum.map(block => block.slice())
-    const told: string[] = []
-    const progress = { ready: (block: number) => told.push(`${block}`), revoked: () => told.push('revoked') }
+    const reported: string[] = []
+    const progress = { ready: (block: number) => reported.push(`${block}`), revoked: () => reported.push('revoked') }
     throws(() => learner.addGradient(parameters, examples, 0, 4, sum, progress), { name: 'ExampleError', row: 0 })
     deepEqual(sum, before)
-    deepEqual(told, ['2', '1', 'revoked'])
+    deepEqual(reported, ['2', '1', 'revoked'])
   })
 
-  it('are never added: the row is named, and those before it are in the sum', () => {
+  it('are never added: the row is named, and earlier rows are in the sum', () => {
     const learner = new NetworkLearner(model, {})
     const examples = randomRows(model, 6)
     examples.values.fill(3e38, 4 * 5, 5 * 5)
@@ -248,7 +255,7 @@ describe('gradients that are not finite', () => {
     deepEqual(sum, expected)
   })
 
-  it('change nothing of their layer', () => {
+  it('do not change their layer', () => {
     const memory = {
       parameters: Float32Array.of(1, 2),
       average: Float32Array.of(1, 2),

@@ -1,11 +1,12 @@
-/** Layers that change between steps, and brain floats between host and device. */
+/** Stochastic depth, and bfloat16 precision. */
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { fromBf16, toBf16 } from '../../../src/l2l/bfloat16.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
-import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
-import { PRECISIONS, STASH_PLACES } from '../../../src/l2l/executor/types.js'
+import { Executor } from '../../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../../src/l2l/executor/types.js'
+import { PRECISIONS, STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
@@ -30,41 +31,41 @@ function rowsOf(model: Model, size: number): DenseRows {
   return batch
 }
 
-interface Told {
+interface StepLog {
   readonly losses: number[]
   readonly sums: Float32Array[][]
-  /** Layers whose weights were asked for, step by step. */
+  /** Layers that were loaded in each step. */
   readonly loaded: number[][]
   readonly deviceBytes: number
 }
 
-/** Some steps at the same weights. */
-function stepsOf(model: Model, options: ExecutorOptions, steps = 6): Told {
+/** Runs several steps with the same weights. */
+function stepsOf(model: Model, options: ExecutorOptions, steps = 6): StepLog {
   const executor = new Executor(model, options)
   const parameters = initialBlocks(model, 1)
   const batch = rowsOf(model, 5)
-  const told: Told = { losses: [], sums: [], loaded: [], deviceBytes: 0 }
+  const log: StepLog = { losses: [], sums: [], loaded: [], deviceBytes: 0 }
   const before = executor.meter.bytes
   executor.meter.resetPeak()
   for (let step = 0; step < steps; step++) {
     const sum = zeros(layoutOf(model))
     const store = new BlockStore(model, parameters, sum)
     const loaded = new Set<number>()
-    const spying = {
+    const spy = {
       weights: (layer: number) => {
         loaded.add(layer)
         return store.weights(layer)
       },
-      take: (layer: number, gradients: readonly Float32Array[]) => store.take(layer, gradients),
+      pushGradients: (layer: number, gradients: readonly Float32Array[]) => store.pushGradients(layer, gradients),
       skip: (layer: number) => store.skip(layer)
     }
-    told.losses.push(executor.train(spying, batch).loss)
-    told.sums.push(sum)
-    told.loaded.push([...loaded].sort((a, b) => a - b))
+    log.losses.push(executor.train(spy, batch).loss)
+    log.sums.push(sum)
+    log.loaded.push([...loaded].sort((a, b) => a - b))
   }
   equal(executor.meter.bytes, before)
   executor.close()
-  return { ...told, deviceBytes: executor.meter.peakBytes - before }
+  return { ...log, deviceBytes: executor.meter.peakBytes - before }
 }
 
 for (const device of ['cpu', 'wasm'] as const) {
@@ -72,12 +73,12 @@ for (const device of ['cpu', 'wasm'] as const) {
     before(() => openDevice(device))
     const model = gpt({ layers: 3, skip: 0.6, dropout: 0.2 })
 
-    it('leaves out the same layers under every schedule, which are then not loaded', () => {
+    it('skips the same layers under every schedule without loading them', () => {
       const expected = stepsOf(model, { schedule: 'baseline-ag', microbatch: 2 })
       for (const schedule of ['l2l', 'l2l-p'] as const) {
-        for (const stash of STASH_PLACES) {
-          const told = stepsOf(model, { schedule, microbatch: 2, stash, keeps: [3] })
-          deepEqual({ ...told, deviceBytes: 0 }, { ...expected, deviceBytes: 0 })
+        for (const stash of STASH_LOCATIONS) {
+          const log = stepsOf(model, { schedule, microbatch: 2, stash, keeps: [3] })
+          deepEqual({ ...log, deviceBytes: 0 }, { ...expected, deviceBytes: 0 })
         }
       }
       const names = layersWithBlocks(model).map(({ name }) => name)
@@ -98,11 +99,11 @@ for (const device of ['cpu', 'wasm'] as const) {
       notDeepEqual(expected.loaded[0], expected.loaded[1])
     })
 
-    it('predicts with all layers, which is the mean of what training sees', () => {
+    it('predicts with all layers, equal to the training average', () => {
       const layer = gpt({ layers: 1, skip: 0.25 }).layers.find(({ kind }) => kind === 'mlp') as Layer
       const at = { layer, batch: 2, pass: { training: true, seed: 1 }, seed: 3 }
       const arrays = arraysOf(at)
-      const [trained, still] = [true, false].map(training =>
+      const [trained, inference] = [true, false].map(training =>
         withTensors(at, arrays, (x, weights) => {
           const y = layer.forward(x, weights, { training, seed: 1 })
           const numbers = numbersOf(y)
@@ -111,7 +112,7 @@ for (const device of ['cpu', 'wasm'] as const) {
         })
       )
       const mean = trained.map((y, i) => 0.75 * y + 0.25 * arrays.x[i])
-      ok(difference([mean], [still]) < 1e-6)
+      ok(difference([mean], [inference]) < 1e-6)
     })
   })
 }
@@ -119,7 +120,7 @@ for (const device of ['cpu', 'wasm'] as const) {
 describe('stochastic depth', () => {
   before(() => openDevice('cpu'))
 
-  it('leaves a layer out as often as asked, the deeper the more often', () => {
+  it('skips layers at the configured rate, in proportion to depth', () => {
     const model = gpt({ layers: 4, skip: 0.4 })
     const steps = 4000
     const counts = model.layers.map(() => 0)
@@ -131,14 +132,14 @@ describe('stochastic depth', () => {
     deepEqual(rates, [0.1, 0.2, 0.30000000000000004, 0.4])
   })
 
-  it('steps layers that were left out by a gradient of zero, as plain batches do', () => {
+  it('updates skipped layers with a zero gradient, like batch training', () => {
     const model = gpt({ layers: 2, skip: 0.5 })
     const examples = randomRows(model, 12)
     const rule = { name: 'adam' } as const
     const common = { batch: 3, predictWith: 'current' } as const
     const learner = new NetworkLearner(model, { schedule: 'l2l' })
     const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging() }
-    const [plain, relayed] = [
+    const [plain, layerwise] = [
       new BatchEngine({ ...common, ...parts, dimension: 6, dimensionLimit: 6 }),
       new L2LEngine({ ...common, model, rule, averaging: defaultAveraging, schedule: 'l2l' })
     ].map(engine => {
@@ -146,10 +147,10 @@ describe('stochastic depth', () => {
       const { parameters, state } = engine.finish()
       return [...parameters, ...state].map(block => [...block])
     })
-    deepEqual(relayed, plain)
+    deepEqual(layerwise, plain)
   })
 
-  it('needs a shortcut, and no norm after it', () => {
+  it('requires a shortcut and no norm after it', () => {
     const of = (layer: object) => ({
       layers: [
         { kind: 'embedding', width: 4 },
@@ -161,22 +162,22 @@ describe('stochastic depth', () => {
       const spec = parseModel(of({ ...bad, skip: 0.5 }), 'test')
       throws(
         () => createModel(spec, sample, { kind: 'next-token' }),
-        /layer mlp1 cannot be skipped: give it a shortcut/
+        /layer mlp1 cannot be skipped: it needs a shortcut/
       )
     }
   })
 })
 
-describe('brain floats', () => {
+describe('bfloat16', () => {
   before(() => openDevice('cpu'))
 
-  it('are the nearest there are, the even one of two, and NaN stays NaN', () => {
+  it('rounds to nearest, ties to even, and NaN stays NaN', () => {
     fc.assert(
       fc.property(fc.float({ noNaN: true, noDefaultInfinity: true }), value => {
-        const [near] = fromBf16(toBf16(Float32Array.of(value)))
-        // Their precision is 2^-9 of a number, but for the smallest.
-        ok(!Number.isFinite(near) || Math.abs(near - value) <= Math.max(Math.abs(value) * 2 ** -8, 1e-40))
-        deepEqual(fromBf16(toBf16(Float32Array.of(near))), Float32Array.of(near))
+        const [rounded] = fromBf16(toBf16(Float32Array.of(value)))
+        // The relative error is at most 2^-9, except for subnormal numbers.
+        ok(!Number.isFinite(rounded) || Math.abs(rounded - value) <= Math.max(Math.abs(value) * 2 ** -8, 1e-40))
+        deepEqual(fromBf16(toBf16(Float32Array.of(rounded))), Float32Array.of(rounded))
       })
     )
     deepEqual(
@@ -185,11 +186,11 @@ describe('brain floats', () => {
     )
   })
 
-  it('halve the stash and change gradients by little, the same wherever the stash is', () => {
+  it('halves the stash and changes gradients slightly, equally for all stash locations', () => {
     const model = gpt({ layers: 3, width: 32 })
     const way = { schedule: 'l2l-p', microbatch: 1, stash: 'device' } as const
     const [wide, narrow] = PRECISIONS.map(precision => stepsOf(model, { ...way, precision }, 1))
-    for (const stash of STASH_PLACES) {
+    for (const stash of STASH_LOCATIONS) {
       deepEqual(stepsOf(model, { ...way, stash, precision: 'bf16' }, 1).sums, narrow.sums)
     }
     const constant = stepsOf(model, { ...way, stash: 'host' }, 1).deviceBytes
@@ -202,7 +203,7 @@ describe('brain floats', () => {
     }
   })
 
-  it('learn as far as float32', () => {
+  it('trains to a similar loss as float32', () => {
     const ends = PRECISIONS.map(precision => {
       const model = denseModel(5, [12, 12], 3)
       const rule = { name: 'adam', step: 0.01 } as const

@@ -1,10 +1,11 @@
-/** Several devices on one param-server give what one gives, and outlive each other. */
+/** Several devices with one param-server give the same results as one, and tolerate failures of each other. */
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { networkLearner, networkModel } from '../../../src/l2l/execution.js'
-import { Executor, type ExecutorOptions } from '../../../src/l2l/executor/executor.js'
+import { Executor } from '../../../src/l2l/executor/executor.js'
+import type { ExecutorOptions } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
@@ -46,7 +47,7 @@ describe('several device workers', function () {
   before(() => openDevice('cpu'))
 
   for (const workers of [2, 3]) {
-    it(`${workers} train like one, dropout and skipped layers too`, async () => {
+    it(`${workers} train like one, with dropout and skipped layers`, async () => {
       const examples = randomRows(networkModel(gpt), 40)
       const run = async (count: number, serverThreads: number) => {
         const engine = new L2LEngine({
@@ -60,7 +61,7 @@ describe('several device workers', function () {
           serverThreads,
           workers: count
         })
-        await engine.share(gpt, 'cpu')
+        await engine.startWorkers(gpt, 'cpu')
         engine.learn(examples)
         const { parameters } = engine.finish()
         equal(engine.report().workers, count)
@@ -75,7 +76,7 @@ describe('several device workers', function () {
     })
   }
 
-  it('add up the gradients that a peer asks for', async () => {
+  it('compute the gradients of a peer', async () => {
     const examples = randomRows(networkModel(mlp), 11)
     const shared = await networkLearner(mlp, 11, { backend: 'cpu', microbatch: 2, workers: 2 })
     const alone = new NetworkLearner(networkModel(mlp), { microbatch: 2 })
@@ -88,28 +89,28 @@ describe('several device workers', function () {
     close(sum, expected)
   })
 
-  it('end a step in which one fails, and go on without it', async () => {
-    const relay: ExecutorOptions = { schedule: 'l2l', microbatch: 1 }
-    const { device, pool, host: store, rows } = await opened(relay, 3)
-    // Enough for the one microbatch that this thread takes, not for the stash of the worker's two.
-    const alone = new Executor(networkModel(mlp), relay)
+  it('abort a step in which one fails, and continue without it', async () => {
+    const options: ExecutorOptions = { schedule: 'l2l', microbatch: 1 }
+    const { device, pool, store, rows } = await openPool(options, 3)
+    // Enough for this thread's single microbatch, but not for the worker's stash of two.
+    const alone = new Executor(networkModel(mlp), options)
     const one = rowsOf(mlp, randomRows(networkModel(mlp), 1))
     device.meter.resetPeak()
     alone.train(store, one)
     const deviceMemory = device.meter.peakBytes + 4
-    const tight = await opened({ ...relay, deviceMemory }, 3)
-    tight.device.meter.limit = deviceMemory
-    throws(() => tight.pool.train(tight.device, tight.host, tight.rows), WorkerFailedError)
-    equal(tight.pool.size, 1)
-    tight.device.meter.limit = Number.POSITIVE_INFINITY
-    const { loss } = tight.pool.train(tight.device, tight.host, tight.rows)
+    const limited = await openPool({ ...options, deviceMemory }, 3)
+    limited.device.meter.limit = deviceMemory
+    throws(() => limited.pool.train(limited.device, limited.store, limited.rows), WorkerFailedError)
+    equal(limited.pool.size, 1)
+    limited.device.meter.limit = Number.POSITIVE_INFINITY
+    const { loss } = limited.pool.train(limited.device, limited.store, limited.rows)
     ok(Math.abs(loss - pool.train(device, store, rows).loss) < 1e-4 * loss)
     pool.close()
   })
 
-  it('tell of a loss without bounds in any part, and are all still there', async () => {
+  it('report a non-finite loss in any share, and keep all workers', async () => {
     for (const bad of [0, 5]) {
-      const { device, pool, host: store } = await opened({ schedule: 'l2l-p', microbatch: 1 }, 6)
+      const { device, pool, store } = await openPool({ schedule: 'l2l-p', microbatch: 1 }, 6)
       const examples = randomRows(networkModel(mlp), 6)
       const good = rowsOf(mlp, examples)
       examples.values.fill(3e38, 6 * bad, 6 * (bad + 1))
@@ -120,12 +121,12 @@ describe('several device workers', function () {
     }
   })
 
-  it('do not start on a device that is not there', async () => {
-    await rejects(opened({ schedule: 'l2l' }, 2, 'none' as 'cpu'), { name: 'DeviceError' })
+  it('do not start on a missing device', async () => {
+    await rejects(openPool({ schedule: 'l2l' }, 2, 'none' as 'cpu'), { name: 'DeviceError' })
   })
 })
 
-async function opened(relay: ExecutorOptions, size: number, backend: 'cpu' = 'cpu') {
+async function openPool(options: ExecutorOptions, size: number, backend: 'cpu' = 'cpu') {
   const model = networkModel(mlp)
   const learner = new NetworkLearner(model, {})
   const weights = learner.initial().map(block => {
@@ -133,25 +134,32 @@ async function opened(relay: ExecutorOptions, size: number, backend: 'cpu' = 'cp
     shared.set(block)
     return shared
   })
-  const pool = await DevicePool.open({ network: mlp, backend, relay, weights: { blocks: weights }, workers: 2 })
+  const pool = await DevicePool.open({
+    network: mlp,
+    backend,
+    executorOptions: options,
+    weights: { blocks: weights },
+    workers: 2
+  })
   const store = new BlockStore(model, weights, zeros(learner.layout))
-  return { pool, host: store, device: new Executor(model, relay), rows: rowsOf(mlp, randomRows(model, size)) }
+  return { pool, store, device: new Executor(model, options), rows: rowsOf(mlp, randomRows(model, size)) }
 }
 
-describe('shares of a minibatch', () => {
+describe('load balancing', () => {
   const counts = fc.integer({ min: 1, max: 60 })
 
-  it('are of all microbatches, as many as the speed says', () => {
+  it('assigns all microbatches, in proportion to speed', () => {
     fc.assert(
       fc.property(counts, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 5 }), (count, costs) => {
-        const shares = new LoadBalancer(costs.length)
-        for (const [worker, cost] of costs.entries()) shares.measured(worker, 10, 10 * cost)
-        const given = shares.of(count)
+        const balancer = new LoadBalancer(costs.length)
+        for (const [worker, cost] of costs.entries()) balancer.record(worker, 10, 10 * cost)
+        const given = balancer.assign(count)
         equal(
           given.reduce((a, b) => a + b, 0),
           count
         )
-        // Nobody who has more than one would leave another done by more than a microbatch earlier.
+        // No worker with more than one microbatch finishes more than a microbatch later than another would with one
+        // more.
         for (const [a, share] of given.entries()) {
           for (const [b, other] of given.entries()) {
             if (share > 1) ok(share * costs[a] <= (other + 1) * costs[b] + 1e-9, `${given} at ${costs}`)
@@ -161,15 +169,15 @@ describe('shares of a minibatch', () => {
     )
   })
 
-  it('stay as they are for a small gain', () => {
-    const shares = new LoadBalancer(2)
-    deepEqual(shares.of(10), [5, 5])
-    shares.measured(0, 5, 50)
-    shares.measured(1, 5, 52)
-    deepEqual(shares.of(10), [5, 5])
-    for (let i = 0; i < 20; i++) shares.measured(1, 5, 200)
-    ok(shares.of(10)[0] >= 7)
-    shares.without(1)
-    deepEqual(shares.of(10), [10])
+  it('keeps the shares for a small gain', () => {
+    const balancer = new LoadBalancer(2)
+    deepEqual(balancer.assign(10), [5, 5])
+    balancer.record(0, 5, 50)
+    balancer.record(1, 5, 52)
+    deepEqual(balancer.assign(10), [5, 5])
+    for (let i = 0; i < 20; i++) balancer.record(1, 5, 200)
+    ok(balancer.assign(10)[0] >= 7)
+    balancer.remove(1)
+    deepEqual(balancer.assign(10), [10])
   })
 })

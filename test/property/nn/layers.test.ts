@@ -1,4 +1,6 @@
-/** Every layer's hand-written VJP, on every backend, against the tape of the plain one and against finite differences. */
+/**
+ * Every layer's hand-written VJP on every backend, compared with the cpu backend's tape and with finite differences.
+ */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
@@ -12,7 +14,7 @@ import { maxPool } from '../../../src/nn/layers/max-pool.js'
 import { flatten, meanPool } from '../../../src/nn/layers/reshaping.js'
 import { randomBits } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'
-import { ACTIVATIONS } from '../../../src/nn/spec/model-spec.js'
+import { ACTIVATIONS } from '../../../src/nn/spec/layer-kinds.js'
 import type { Layer } from '../../../src/nn/types.js'
 import {
   type Arrays,
@@ -30,13 +32,13 @@ import {
 
 const size = fc.integer({ min: 1, max: 5 })
 const activation = fc.constantFrom(...ACTIVATIONS)
-const surround = {
+const residualOptions = {
   norm: fc.constantFrom('before' as const, 'after' as const, 'none' as const),
   hasShortcut: fc.boolean(),
   dropout: fc.constantFrom(0, 0.3),
   skip: fc.constantFrom(0, 0.4)
 }
-/** Not all layers can be skipped. */
+/** Clears `skip` for layers that cannot be skipped. */
 const skippable = <T extends { norm: string; hasShortcut: boolean; skip: number }>(options: T): T =>
   options.hasShortcut && options.norm !== 'after' ? options : { ...options, skip: 0 }
 
@@ -51,13 +53,19 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
     .record({ vocabulary: size, length: size, width: size })
     .map(options => embedding({ name: 'embedding', ...options })),
   attention: fc
-    .record({ length: size, heads: fc.constantFrom(1, 2, 3), perHead: size, isCausal: fc.boolean(), ...surround })
-    // A norm over few numbers is almost constant, its slope almost 0.
+    .record({
+      length: size,
+      heads: fc.constantFrom(1, 2, 3),
+      perHead: size,
+      isCausal: fc.boolean(),
+      ...residualOptions
+    })
+    // A norm over few numbers is almost constant, its derivative almost 0.
     .map(({ heads, perHead, ...options }) =>
       attentionLayer({ name: 'attention', heads, width: heads * (perHead + 3), ...skippable(options) })
     ),
   mlp: fc
-    .record({ length: size, width: fc.integer({ min: 4, max: 8 }), inner: size, activation, ...surround })
+    .record({ length: size, width: fc.integer({ min: 4, max: 8 }), inner: size, activation, ...residualOptions })
     .map(options => perceptronLayer({ name: 'mlp', ...skippable(options) })),
   dropout: fc
     .record({ input: fc.array(size, { minLength: 1, maxLength: 2 }), rate: fc.constantFrom(0, 0.1, 0.5) })
@@ -104,7 +112,7 @@ function casesOf(layer: fc.Arbitrary<Layer>): fc.Arbitrary<Case> {
 describe('layers', () => {
   for (const [name, layer] of Object.entries(layers)) {
     describe(name, () => {
-      it('has the gradients of the tape, kept or computed again, to the last bit the same', async () => {
+      it('has the gradients of the tape, and saved and recomputed activations give the same bits', async () => {
         await fc.assert(
           fc.asyncProperty(casesOf(layer), async at => {
             const arrays = arraysOf(at)
@@ -112,16 +120,16 @@ describe('layers', () => {
             const expected = tapeOf(at, arrays)
             for (const backend of BACKENDS) {
               await useBackend(backend)
-              const again = vjpOf(at, arrays, false)
-              assert.ok(difference(again, expected) < 1e-4, `${backend}: ${difference(again, expected)} off`)
-              assert.deepEqual(vjpOf(at, arrays, true), again, backend)
+              const recomputed = vjpOf(at, arrays, false)
+              assert.ok(difference(recomputed, expected) < 1e-4, `${backend}: ${difference(recomputed, expected)} off`)
+              assert.deepEqual(vjpOf(at, arrays, true), recomputed, backend)
             }
           }),
           { numRuns: runs(25) }
         )
       })
 
-      it('has the slopes of finite differences', async () => {
+      it('has the derivatives of finite differences', async () => {
         await fc.assert(
           fc.asyncProperty(casesOf(layer), async at => {
             const arrays = arraysOf(at)
@@ -134,7 +142,7 @@ describe('layers', () => {
         )
       })
 
-      it('leaves nothing on the device, and keeps what it says it keeps', async () => {
+      it('leaves nothing on the device, and saves the declared activations', async () => {
         await fc.assert(
           fc.asyncProperty(casesOf(layer), async at => {
             const arrays = arraysOf(at)
@@ -146,14 +154,14 @@ describe('layers', () => {
                 const y = at.layer.forward(x, weights, at.pass)
                 assert.equal(tf.memory().numTensors, during + 1)
                 assert.deepEqual(y.shape, [at.batch, ...at.layer.output])
-                const { y: same, saved: kept } = at.layer.forwardSaving(x, weights, at.pass)
+                const { y: same, saved } = at.layer.forwardSaving(x, weights, at.pass)
                 assert.deepEqual(same.dataSync(), y.dataSync())
                 assert.deepEqual(
-                  kept.map(({ shape }) => shape),
+                  saved.map(({ shape }) => shape),
                   at.layer.activations.map(shape => [at.batch, ...shape])
                 )
-                assert.equal(tf.memory().numTensors, during + 2 + kept.length)
-                tf.dispose([y, same, ...kept])
+                assert.equal(tf.memory().numTensors, during + 2 + saved.length)
+                tf.dispose([y, same, ...saved])
               })
               vjpOf(at, arrays, true)
               vjpOf(at, arrays, false)
@@ -164,10 +172,10 @@ describe('layers', () => {
         )
       })
 
-      it('begins with as many weights as it has', () =>
+      it('has as many initial weights as declared', () =>
         fc.assert(
           fc.property(layer, layer => {
-            const block = layer.initial(() => 0.25)
+            const block = layer.initialWeights(() => 0.25)
             assert.equal(
               block.length,
               layer.weights.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
@@ -182,7 +190,7 @@ describe('layers', () => {
 
 const STEP = 2 ** -6
 
-/** Compares the gradient with the slope along a random direction, at a place without a kink near by. */
+/** Compares the gradient with the derivative along a random direction, at a point without a kink nearby. */
 function checkSlope(at: Case, arrays: Arrays): void {
   const gradients = vjpOf(at, arrays, false)
   const length = Math.hypot(...gradients.map(part => Math.hypot(...part)))
@@ -192,21 +200,21 @@ function checkSlope(at: Case, arrays: Arrays): void {
     const narrow = slopeAlong(at, arrays, direction, STEP / 2)
     if (wide === undefined || narrow === undefined) continue
     const expected = gradients.reduce((sum, part, i) => sum + part.reduce((s, g, j) => s + g * direction[i][j], 0), 0)
-    // What halving the step changes is three times what is left of the error.
+    // Halving the step changes the estimate by three times the remaining error.
     const tolerance = Math.abs(wide - narrow) + 0.005 * length + 2e-3
-    assert.ok(Math.abs(narrow - expected) <= tolerance, `slope ${narrow}, the gradient says ${expected}`)
+    assert.ok(Math.abs(narrow - expected) <= tolerance, `slope ${narrow}, expected ${expected}`)
     return
   }
   fc.pre(false)
 }
 
-/** The central difference of values, undefined if a kink lies between. */
+/** The central difference; undefined if there is a kink between the two points. */
 function slopeAlong(at: Case, arrays: Arrays, direction: readonly Float32Array[], step: number): number | undefined {
   const ahead = weightedValue(at, moved(at, arrays, direction, step))
   const behind = weightedValue(at, moved(at, arrays, direction, -step))
-  // Slopes of rectifiers and winners of pools are whole numbers.
+  // Derivatives of rectifiers and indices of maxima are integers.
   const isPiecewise = (numbers: Float32Array) => numbers.every(Number.isInteger)
-  const sides = ahead.kept.map((numbers, i) => [numbers, behind.kept[i]])
+  const sides = ahead.saved.map((numbers, i) => [numbers, behind.saved[i]])
   const isCrossed = sides.some(([a, b]) => isPiecewise(a) && isPiecewise(b) && a.some((v, j) => v !== b[j]))
   return isCrossed ? undefined : (ahead.value - behind.value) / (2 * step)
 }

@@ -1,17 +1,16 @@
-/** The heads' losses and gradients, on every backend, against plain arithmetic. */
+/** The heads' losses and gradients on every backend, compared with plain arithmetic. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
-import { softmaxHead } from '../../../src/nn/losses/softmax.js'
-import { squaredHead } from '../../../src/nn/losses/squared.js'
+import { softmaxHead, squaredHead } from '../../../src/nn/losses.js'
 import type { Head } from '../../../src/nn/types.js'
 import { BACKENDS, difference, numbersOf, useBackend } from '../../support/l2l/layers.js'
 
-/** TensorFlow takes numbers too small for the full mantissa for 0, which makes ties. */
+/** TensorFlow flushes subnormal numbers to 0, which creates ties. */
 const score = fc.float({ min: -20, max: 20, noNaN: true }).map(v => (Math.abs(v) < 2 ** -126 ? 0 : v))
 
-/** Rows of scores, each with the number of its class. */
-const judged = fc
+/** Rows of scores with their classes. */
+const scoredRows = fc
   .record({ classes: fc.integer({ min: 2, max: 5 }), samples: fc.integer({ min: 1, max: 4 }) })
   .chain(({ classes, samples }) =>
     fc.record({
@@ -28,9 +27,9 @@ describe('heads', () => {
     describe(`on ${backend}`, () => {
       before(() => useBackend(backend))
 
-      it('softmax: loss, hits and gradient are those of the definition', () =>
+      it('softmax: loss, hits and gradient follow the definition', () =>
         fc.assert(
-          fc.property(judged, ({ rows, targets }) => {
+          fc.property(scoredRows, ({ rows, targets }) => {
             const head = softmaxHead([rows[0].length])
             const expected = rows.map((row, i) => entropyOf(row, targets[i]))
             const { loss, hits, dx } = run(head, [rows.length, rows[0].length], rows.flat(), targets)
@@ -45,9 +44,9 @@ describe('heads', () => {
           { numRuns: 50 }
         ))
 
-      it('softmax over a sequence: the mean over positions', () =>
+      it('softmax over a sequence: mean over positions', () =>
         fc.assert(
-          fc.property(judged, ({ rows, targets }) => {
+          fc.property(scoredRows, ({ rows, targets }) => {
             const length = rows.length
             const single = run(softmaxHead([rows[0].length]), [length, rows[0].length], rows.flat(), targets)
             const head = softmaxHead([length, rows[0].length])
@@ -59,7 +58,7 @@ describe('heads', () => {
           { numRuns: 20 }
         ))
 
-      it('squared: half the square, and the difference as gradient', () =>
+      it('squared: half the square, with the difference as gradient', () =>
         fc.assert(
           fc.property(fc.array(fc.tuple(score, score), { minLength: 1, maxLength: 5 }), pairs => {
             const shape = [pairs.length, 1]
@@ -83,13 +82,13 @@ function entropyOf(row: readonly number[], target: number): { loss: number; slop
   return { loss: Math.log(total) + most - row[target], slopes }
 }
 
-/** Loss with gradient, after a check that the loss alone is the same and that nothing stays on the device. */
+/** Loss with gradient. Checks that the loss alone is the same and that nothing stays on the device. */
 function run(head: Head, shape: number[], x: number[], targets: number[], targetShape = [targets.length]) {
   const before = tf.memory().numTensors
   const input = tf.tensor(x, shape)
-  const wanted = tf.tensor(targets, targetShape, head.classifies ? 'int32' : 'float32')
-  const alone = head.score(input, wanted)
-  const result = head.lossAndGradient(input, wanted)
+  const labels = tf.tensor(targets, targetShape, head.classifies ? 'int32' : 'float32')
+  const alone = head.score(input, labels)
+  const result = head.lossAndGradient(input, labels)
   const predicted = head.predict(input)
   const plain = {
     loss: numbersOf(result.loss)[0],
@@ -100,7 +99,7 @@ function run(head: Head, shape: number[], x: number[], targets: number[], target
   assert.equal(numbersOf(alone.loss)[0], plain.loss)
   const total = sumOf([...numbersOf(predicted)])
   close(total, head.classifies ? targets.length : sumOf(x))
-  tf.dispose([input, wanted, predicted, alone.loss, alone.hits ?? [], result.loss, result.hits ?? [], result.dx])
+  tf.dispose([input, labels, predicted, alone.loss, alone.hits ?? [], result.loss, result.hits ?? [], result.dx])
   assert.equal(tf.memory().numTensors, before)
   return plain
 }

@@ -1,13 +1,13 @@
-/** Small models and rows for them. */
+/** Small models and random rows for them. */
 
 import type { Examples } from '../../../src/learner/index.js'
 import { dense } from '../../../src/nn/layers/dense.js'
-import { softmaxHead } from '../../../src/nn/losses/softmax.js'
+import { softmaxHead } from '../../../src/nn/losses.js'
 import { uniforms } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'
 import type { Model } from '../../../src/nn/types.js'
 
-/** Fully connected layers of those widths, and a softmax over the classes. */
+/** Fully connected layers with a softmax head. */
 export function denseModel(inputs: number, hidden: readonly number[], classes: number): Model {
   const widths = [inputs, ...hidden, classes]
   const layers = widths
@@ -18,10 +18,10 @@ export function denseModel(inputs: number, hidden: readonly number[], classes: n
   return { name: 'dense', sample: { kind: 'features', shape: [inputs] }, layers, head: softmaxHead([classes]) }
 }
 
-/** Rows with random features and labels, or random texts, always the same. */
+/** Rows with random features and labels, or random texts, from a fixed seed. */
 export function randomRows({ sample, head }: Model, size: number): Examples {
   const random = uniforms(size)
-  // Of a text the last token is only a target.
+  // The last token of a text is only a target.
   const width = sizeOf(sample.shape) + (sample.kind === 'tokens' ? 1 : 0)
   const classes = head.input[head.input.length - 1]
   return {

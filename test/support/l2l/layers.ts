@@ -1,4 +1,4 @@
-/** Running one layer in tests: on any backend, from plain arrays to plain arrays. */
+/** Runs a single layer in tests on any backend, with plain arrays. */
 import * as tf from '@tensorflow/tfjs-core'
 import { openDevice } from '../../../src/device/index.js'
 import { randomBits } from '../../../src/nn/random.js'
@@ -6,7 +6,7 @@ import { sizeOf } from '../../../src/nn/shape.js'
 import type { Layer, Pass } from '../../../src/nn/types.js'
 import { tapeGradients } from './tape.js'
 
-const WAYS = {
+const OPENERS = {
   cpu: () => openDevice('cpu'),
   wasm: () => openDevice('wasm', { blas: 'none' }),
   'wasm with BLAS': () => openDevice('wasm'),
@@ -14,42 +14,42 @@ const WAYS = {
   tensorflow: () => openDevice('tensorflow'),
   webgpu: () => openDevice('webgpu')
 }
-export type BackendName = keyof typeof WAYS
+export type BackendName = keyof typeof OPENERS
 
-/** What this machine has: the first two are everywhere. */
+/** The backends of this machine; the first two are always available. */
 export const BACKENDS = await available()
 
 async function available(): Promise<readonly BackendName[]> {
   const names: BackendName[] = ['cpu', 'wasm']
-  if ((await WAYS['wasm with BLAS']()).hasFastProducts) names.push('wasm with BLAS')
-  else console.log('no BLAS was found: tests with it are skipped')
+  if ((await OPENERS['wasm with BLAS']()).hasFastProducts) names.push('wasm with BLAS')
+  else console.log('skipping tests with a BLAS: no library was found')
   for (const name of ['tensorflow-gpu', 'tensorflow', 'webgpu'] as const) {
     // Both register the same backend: a process can load one of them.
     if (name === 'tensorflow' && names.includes('tensorflow-gpu')) continue
     try {
-      await WAYS[name]()
+      await OPENERS[name]()
       names.push(name)
     } catch (error) {
-      console.log(`${(error as Error).message}: tests on it are skipped`)
+      console.log(`skipping tests on ${name}: ${(error as Error).message}`)
     }
   }
   return names
 }
 
-/** Runs of a property: fewer where WebGPU is among the backends, as a driver that computes on the processor is slow. */
+/** Number of runs of a property: fewer with WebGPU, because a software driver is slow. */
 export function runs(count: number): number {
   return BACKENDS.includes('webgpu') ? Math.ceil(count / 4) : count
 }
 
 export async function useBackend(name: BackendName): Promise<void> {
-  await WAYS[name]()
+  await OPENERS[name]()
 }
 
-/** A layer with everything that a pass through it takes. */
+/** A layer and the parameters of a pass through it. */
 export interface Case {
   readonly layer: Layer
   readonly batch: number
-  /** Token numbers go in, so there is no gradient at the input. */
+  /** For token inputs, which have no gradient. */
   readonly vocabulary?: number
   readonly pass: Pass
   readonly seed: number
@@ -61,7 +61,7 @@ export interface Arrays {
   readonly dy: Float32Array
 }
 
-/** Inputs, weights and an output gradient, all drawn from the case's seed. */
+/** Inputs, weights and an output gradient, drawn from the case's seed. */
 export function arraysOf({ layer, batch, vocabulary, seed }: Case): Arrays {
   let counter = 0
   const uniform = () => randomBits(seed, counter++) / 2 ** 32
@@ -78,16 +78,16 @@ export function arraysOf({ layer, batch, vocabulary, seed }: Case): Arrays {
   }
 }
 
-/** Gradients at the input (none for tokens) and at all weights. */
+/** Gradients with respect to the input (none for tokens) and all weights. */
 export type Gradients = Float32Array[]
 
-export function vjpOf(at: Case, arrays: Arrays, isKept: boolean): Gradients {
+export function vjpOf(at: Case, arrays: Arrays, isSaved: boolean): Gradients {
   return withTensors(at, arrays, (x, weights, dy) => {
     const { layer, pass } = at
-    const kept = isKept ? layer.forwardSaving(x, weights, pass) : undefined
-    const { dx, dWeights } = layer.vjp(x, weights, dy, pass, kept?.saved)
+    const result = isSaved ? layer.forwardSaving(x, weights, pass) : undefined
+    const { dx, dWeights } = layer.vjp(x, weights, dy, pass, result?.saved)
     const gradients = [...(dx === undefined ? [] : [dx]), ...dWeights].map(numbersOf)
-    tf.dispose([dx ?? [], ...dWeights, ...(kept === undefined ? [] : [kept.y, ...kept.saved])])
+    tf.dispose([dx ?? [], ...dWeights, ...(result === undefined ? [] : [result.y, ...result.saved])])
     return gradients
   })
 }
@@ -105,13 +105,13 @@ export function tapeOf(at: Case, arrays: Arrays): Gradients {
   })
 }
 
-/** Σ y·dy, and what decides on which piece of a function with kinks the input lies. */
-export function weightedValue(at: Case, arrays: Arrays): { value: number; kept: Float32Array[] } {
+/** Σ y·dy, and the saved activations, which tell on which piece of a piecewise function the input is. */
+export function weightedValue(at: Case, arrays: Arrays): { value: number; saved: Float32Array[] } {
   return withTensors(at, arrays, (x, weights) => {
-    const { y, saved: kept } = at.layer.forwardSaving(x, weights, at.pass)
+    const { y, saved } = at.layer.forwardSaving(x, weights, at.pass)
     const outputs = numbersOf(y)
-    const result = { value: outputs.reduce((sum, v, i) => sum + v * arrays.dy[i], 0), kept: kept.map(numbersOf) }
-    tf.dispose([y, ...kept])
+    const result = { value: outputs.reduce((sum, v, i) => sum + v * arrays.dy[i], 0), saved: saved.map(numbersOf) }
+    tf.dispose([y, ...saved])
     return result
   })
 }
@@ -135,7 +135,7 @@ export function numbersOf(tensor: tf.Tensor): Float32Array {
   return Float32Array.from(tensor.dataSync())
 }
 
-/** The largest difference, as a share of the largest number of `expected`. */
+/** The largest difference, relative to the largest number of `expected`. */
 export function difference(actual: readonly Float32Array[], expected: readonly Float32Array[]): number {
   const worst = actual.map((numbers, i) => {
     const size = expected[i].reduce((most, v) => Math.max(most, Math.abs(v)), 1e-3)

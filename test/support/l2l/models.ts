@@ -1,4 +1,7 @@
-/** A model's loss and gradients in the plainest way: all layers forward, all layers back, everything on the device. */
+/**
+ * Reference implementation of a model's loss and gradients: all layers forward, all layers backward, everything on the
+ * device.
+ */
 import * as tf from '@tensorflow/tfjs-core'
 import { layersWithBlocks } from '../../../src/nn/blocks.js'
 import { sizeOf } from '../../../src/nn/shape.js'
@@ -12,31 +15,31 @@ export interface Step {
 }
 
 export function stepOf(model: Model, blocks: readonly Float32Array[], x: tf.Tensor, targets: tf.Tensor): Step {
-  const owners = layersWithBlocks(model)
+  const withBlocks = layersWithBlocks(model)
   const result: { loss?: number; hits?: number } = {}
   const gradients = new Map<Layer, Float32Array>()
   tf.tidy(() => {
-    const weights = model.layers.map(layer => tensorsOf(layer, blocks[owners.indexOf(layer)]))
+    const weights = model.layers.map(layer => tensorsOf(layer, blocks[withBlocks.indexOf(layer)]))
     const passes = model.layers.map((_, i): Pass => ({ training: true, seed: i }))
     const inputs: tf.Tensor[] = [x]
     model.layers.forEach((layer, i) => {
       inputs.push(layer.forward(inputs[i], weights[i], passes[i]))
     })
-    const judged = model.head.lossAndGradient(inputs[model.layers.length], targets)
-    result.loss = judged.loss.dataSync()[0]
-    result.hits = judged.hits?.dataSync()[0]
-    let d: tf.Tensor | undefined = judged.dx
+    const score = model.head.lossAndGradient(inputs[model.layers.length], targets)
+    result.loss = score.loss.dataSync()[0]
+    result.hits = score.hits?.dataSync()[0]
+    let d: tf.Tensor | undefined = score.dx
     for (let i = model.layers.length - 1; i >= 0; i--) {
       const layer = model.layers[i]
-      const back = layer.vjp(inputs[i], weights[i], d as tf.Tensor, passes[i])
-      gradients.set(layer, blockOf(back.dWeights))
-      d = back.dx
+      const pullback = layer.vjp(inputs[i], weights[i], d as tf.Tensor, passes[i])
+      gradients.set(layer, blockOf(pullback.dWeights))
+      d = pullback.dx
     }
   })
   return {
     loss: result.loss ?? Number.NaN,
     hits: result.hits ?? Number.NaN,
-    gradients: owners.map(layer => gradients.get(layer) ?? new Float32Array(0))
+    gradients: withBlocks.map(layer => gradients.get(layer) ?? new Float32Array(0))
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Gradients by TensorFlow.js's own tape, to check hand-written ones against. Its gradient functions lie in tfjs-core as ES
- * modules without file endings, which Node takes only with a hook; they register themselves in the global engine.
+ * Gradients by TensorFlow.js's tape, as a reference for hand-written VJPs. tfjs-core imports its gradient functions
+ * without file extensions, which Node.js resolves only with a hook. They register themselves in the global engine.
  */
 import { register } from 'node:module'
 import * as tf from '@tensorflow/tfjs-core'
@@ -22,7 +22,7 @@ const hook = `
 register(`data:text/javascript,${encodeURIComponent(hook)}`)
 await import('@tensorflow/tfjs-core/dist/register_all_gradients.js')
 
-/** Gradients of Σ f(…arguments)·weighting at each argument. */
+/** Gradients of Σ f(…args)·weighting with respect to each argument. */
 export function tapeGradients(
   compute: (...given: tf.Tensor[]) => tf.Tensor,
   given: readonly tf.Tensor[],

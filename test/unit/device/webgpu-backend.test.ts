@@ -1,7 +1,7 @@
-/** What is made of a GPU's errors, which WebGPU reports beside calls that seem to have worked: on a GPU of a hundred bytes. */
+/** Handling of asynchronously reported WebGPU errors, on a simulated GPU with a hundred bytes of memory. */
 import assert from 'node:assert/strict'
 import { BackendError } from '../../../src/device/index.js'
-import { adapt, type WebgpuBackend } from '../../../src/device/webgpu-backend.js'
+import { patchBackend, type WebgpuBackend } from '../../../src/device/webgpu-backend.js'
 import { DawnEvents } from '../../../src/device/webgpu-events.js'
 
 const CAPACITY = 100
@@ -58,7 +58,7 @@ function smallGpu() {
     commandEncoder: {},
     endComputePassEncoder: () => undefined,
     submitQueue() {
-      // What was recorded together with a fault is refused as well.
+      // Commands recorded with a faulty one fail, too.
       if (isFaulty) report('the command buffer is invalid')
       isFaulty = false
       done.push('submitted')
@@ -76,18 +76,18 @@ function smallGpu() {
       return { dataId: { name } }
     }
   }
-  const peakBytes = adapt(backend as unknown as WebgpuBackend, new DawnEvents())
+  const peakBytes = patchBackend(backend as unknown as WebgpuBackend, new DawnEvents())
   return { backend, manager, peakBytes, done, taken: () => taken }
 }
 
 describe('a small GPU', () => {
-  it('has its unused buffers taken away where there is no other room', () => {
+  it('frees unused buffers if an allocation fails', () => {
     const { manager, peakBytes, done, taken } = smallGpu()
     const kept = manager.acquireBuffer(40)
     manager.releaseBuffer(manager.acquireBuffer(50))
     assert.equal(taken(), 90)
     manager.releaseBuffer(manager.acquireBuffer(60))
-    // Recorded commands may use a buffer that nobody has any more.
+    // Recorded commands may use a released buffer.
     assert.deepEqual(done, ['submitted'])
     assert.equal(taken(), 100)
     assert.equal(manager.numFreeBuffers, 1)
@@ -96,7 +96,7 @@ describe('a small GPU', () => {
     manager.releaseBuffer(kept)
   })
 
-  it('says so where there is no room at all, and is then as before', () => {
+  it('throws if there is no memory, and is unchanged afterwards', () => {
     const { manager, peakBytes, taken } = smallGpu()
     manager.acquireBuffer(70)
     for (let time = 0; time < 2; time++) {
@@ -111,7 +111,7 @@ describe('a small GPU', () => {
     assert.equal(peakBytes(), 100)
   })
 
-  it('takes what it is given at once, and forgets what it has no room for', () => {
+  it('uploads tensors immediately, and drops those that do not fit', () => {
     const { backend, manager, done, taken } = smallGpu()
     const values = Float32Array.of(1)
     backend.write(values)
@@ -122,7 +122,7 @@ describe('a small GPU', () => {
     assert.equal(taken(), 99)
   })
 
-  it('throws where a program fails, and forgets what was recorded with it', () => {
+  it('throws if a program fails, and drops the commands recorded with it', () => {
     const { backend, done } = smallGpu()
     backend.runWebGPUProgram('sound')
     assert.throws(() => backend.runWebGPUProgram('faulty'), /^BackendError: the shader does not compile$/)

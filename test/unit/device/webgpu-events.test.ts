@@ -1,9 +1,9 @@
-/** Events of something that plans its callbacks by the global setImmediate, as Dawn does. */
+/** Event processing for code that schedules its callbacks by the global setImmediate, as Dawn does. */
 import assert from 'node:assert/strict'
 import { BackendError } from '../../../src/device/index.js'
 import { DawnEvents } from '../../../src/device/webgpu-events.js'
 
-/** Is done when its callback, which plans itself again, has run so often. */
+/** Is done when its callback, which reschedules itself, has run a given number of times. */
 class Job {
   isDone = false
 
@@ -19,20 +19,20 @@ class Job {
 }
 
 describe('events of Dawn', () => {
-  it('are waited for without the event loop', () => {
+  it('complete while the thread is blocked', () => {
     const events = new DawnEvents()
     for (const looks of [1, 3, 100]) {
       const job = new Job(looks)
-      events.calling(() => job.begin())
+      events.call(() => job.begin())
       assert.equal(job.isDone, false)
       events.wait(() => !job.isDone)
     }
   })
 
-  it('of promises come while the event loop goes on', async () => {
+  it('of promises complete while the event loop runs', async () => {
     const events = new DawnEvents()
     const job = new Job(30)
-    const done = await events.finished(
+    const done = await events.waitAsync(
       () =>
         new Promise<string>(resolve => {
           const look = () => {
@@ -45,20 +45,20 @@ describe('events of Dawn', () => {
     )
     assert.equal(done, 'done')
     await assert.rejects(
-      events.finished(() => Promise.reject(new Error('no adapter'))),
+      events.waitAsync(() => Promise.reject(new Error('no adapter'))),
       /no adapter/
     )
   })
 
-  it('that nobody has planned are not waited for', () => {
+  it('cannot be awaited if none is pending', () => {
     assert.throws(() => new DawnEvents().wait(() => true), BackendError)
   })
 
-  it('leave setImmediate to everybody else', async () => {
+  it('do not affect other users of setImmediate', async () => {
     const events = new DawnEvents()
     const before = globalThis.setImmediate
     assert.throws(() =>
-      events.calling(() => {
+      events.call(() => {
         throw new Error('Dawn said no')
       })
     )

@@ -95,7 +95,7 @@ describe('plug-ins', () => {
         model: { layers: [{ kind: 'custom:bends', name: 'bent' }] },
         execution: { backend: 'cpu' }
       }),
-      /layer bent: its output is .* a sample, not 2/
+      /the output of layer bent has shape .* per sample, expected 2/
     )
   })
 

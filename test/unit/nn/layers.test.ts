@@ -1,12 +1,11 @@
-/** What layers promise beside their gradients. */
+/** Properties of layers other than their gradients. */
 import assert from 'node:assert/strict'
 import * as tf from '@tensorflow/tfjs-core'
-import { attentionLayer, perceptronLayer } from '../../../src/nn/layers/block.js'
+import { attentionLayer, perceptronLayer, residual } from '../../../src/nn/layers/block.js'
 import { convolution } from '../../../src/nn/layers/convolution.js'
 import { dropout } from '../../../src/nn/layers/dropout.js'
 import { layerNorm } from '../../../src/nn/layers/layer-norm.js'
 import { maxPool } from '../../../src/nn/layers/max-pool.js'
-import { residual } from '../../../src/nn/layers/residual.js'
 import { sequence } from '../../../src/nn/layers/sequence.js'
 import { multiplyBatch } from '../../../src/nn/matmul.js'
 import type { Layer } from '../../../src/nn/types.js'
@@ -22,16 +21,16 @@ import {
 import { tapeGradients } from '../../support/l2l/tape.js'
 
 const pass = { training: true, seed: 11 }
-const around = { norm: 'before', hasShortcut: true, dropout: 0 } as const
+const residualOptions = { norm: 'before', hasShortcut: true, dropout: 0 } as const
 
-describe('layers, beside their gradients', () => {
+describe('layers: properties other than gradients', () => {
   for (const backend of BACKENDS) {
     describe(`on ${backend}`, () => {
       before(() => useBackend(backend))
 
-      it('causal attention does not look ahead, full attention does', () => {
+      it('causal attention ignores later positions, full attention does not', () => {
         for (const isCausal of [true, false]) {
-          const layer = attentionLayer({ name: 'a', length: 5, width: 8, heads: 2, isCausal, ...around })
+          const layer = attentionLayer({ name: 'a', length: 5, width: 8, heads: 2, isCausal, ...residualOptions })
           const at: Case = { layer, batch: 1, pass, seed: 1 }
           const arrays = arraysOf(at)
           const outputsFor = (x: Float32Array) =>
@@ -49,7 +48,7 @@ describe('layers, beside their gradients', () => {
         }
       })
 
-      it('of equals in a pool, the first has the gradient', () => {
+      it('max pooling sends the gradient to the first of equal maxima', () => {
         const layer = maxPool({ name: 'p', input: [2, 4, 1], size: 2 })
         const x = tf.tensor([0, 0, 3, 7, 0, 0, 7, 7], [1, 2, 4, 1])
         const dy = tf.tensor([5, 6], [1, 1, 2, 1])
@@ -58,7 +57,7 @@ describe('layers, beside their gradients', () => {
         tf.dispose([x, dy, dx as tf.Tensor])
       })
 
-      it('large products of a batch are those of their parts', () => {
+      it('large batched products equal the products of the single matrices', () => {
         const [a, b] = [
           tf.randomUniform([3, 70, 30], -1, 1, 'float32', 1),
           tf.randomUniform([3, 70, 40], -1, 1, 'float32', 2)
@@ -82,7 +81,7 @@ describe('layers, beside their gradients', () => {
     })
   }
 
-  it('dropout draws one mask for a seed, on every backend, and another for another', async () => {
+  it('dropout draws the same mask for a seed on every backend, and different masks for different seeds', async () => {
     const layer = dropout({ name: 'd', input: [1000], rate: 0.25 })
     const masks: Float32Array[] = []
     for (const [backend, seed] of [
@@ -105,18 +104,18 @@ describe('layers, beside their gradients', () => {
     assert.ok(masks[0].every(v => v === 0 || v === Math.fround(4 / 3)))
   })
 
-  it('two dropouts in one layer draw masks of their own', async () => {
+  it('two dropouts in one layer draw independent masks', async () => {
     await useBackend('cpu')
-    const half = (name: string) => dropout({ name, input: [500], rate: 0.5 })
-    const layer = sequence({ kind: 'twice', name: 't', layers: [half('a'), half('b')] })
+    const dropHalf = (name: string) => dropout({ name, input: [500], rate: 0.5 })
+    const layer = sequence({ kind: 'twice', name: 't', layers: [dropHalf('a'), dropHalf('b')] })
     const ones = tf.ones([1, 500])
     const y = layer.forward(ones, [], pass)
     const left = numbersOf(y).filter(v => v !== 0).length
-    assert.ok(left > 80 && left < 170, `${left} of 500 left, a quarter is to be expected`)
+    assert.ok(left > 80 && left < 170, `${left} of 500 left, expected about a quarter`)
     tf.dispose([ones, y])
   })
 
-  it('a shortcut needs an output of the shape of the input', () => {
+  it('a shortcut requires equal input and output shapes', () => {
     const narrow = convolution({
       name: 'c',
       input: [4, 4, 1],
@@ -126,12 +125,12 @@ describe('layers, beside their gradients', () => {
       padding: 'same',
       activation: 'none'
     })
-    assert.throws(() => residual(narrow), { name: 'ModelError', message: /layer c .*4×4×1 becomes 4×4×2/ })
+    assert.throws(() => residual(narrow), { name: 'ModelError', message: /layer c .*maps 4×4×1 to 4×4×2/ })
   })
 
   const large: Layer[] = [
-    attentionLayer({ name: 'attention', length: 16, width: 32, heads: 4, isCausal: true, ...around }),
-    perceptronLayer({ name: 'mlp', length: 16, width: 32, inner: 128, activation: 'gelu', ...around }),
+    attentionLayer({ name: 'attention', length: 16, width: 32, heads: 4, isCausal: true, ...residualOptions }),
+    perceptronLayer({ name: 'mlp', length: 16, width: 32, inner: 128, activation: 'gelu', ...residualOptions }),
     layerNorm({ name: 'norm', input: [16, 32] }),
     convolution({
       name: 'convolution',
@@ -148,19 +147,19 @@ describe('layers, beside their gradients', () => {
       await useBackend('cpu')
       const at: Case = { layer, batch: 4, pass, seed: 1 }
       const arrays = arraysOf(at)
-      const ours = await peakOf(at, arrays, (x, weights, dy) => {
+      const handWritten = await peakOf(at, arrays, (x, weights, dy) => {
         const { dx, dWeights } = layer.vjp(x, weights, dy, pass)
         tf.dispose([dx as tf.Tensor, ...dWeights])
       })
       const tape = await peakOf(at, arrays, (x, weights, dy) => {
         tf.dispose(tapeGradients((input, ...given) => layer.forward(input, given, pass), [x, ...weights], dy))
       })
-      assert.ok(ours < 0.75 * tape, `${ours} bytes, the tape ${tape}`)
+      assert.ok(handWritten < 0.75 * tape, `${handWritten} bytes, the tape ${tape}`)
     })
   }
 })
 
-/** The most bytes that were alive at once, beside the arguments. */
+/** Peak bytes without the arguments. */
 async function peakOf(
   at: Case,
   arrays: Parameters<typeof withTensors>[1],

@@ -1,13 +1,14 @@
-/** Models from data: shapes, names, mistakes told; and that they learn. */
+/** Models from descriptions: shapes, names, error messages; and training on a small sample. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as tf from '@tensorflow/tfjs-core'
-import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
-import { layerCosts } from '../../../src/nn/costs.js'
+import type { ZodType } from 'zod'
+import { initialBlocks, layerCosts, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { randomBits } from '../../../src/nn/random.js'
+import { COMMON_OPTIONS, LAYER_KINDS, type LayerKindEntry } from '../../../src/nn/spec/layer-kinds.js'
 import { loadModel, parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { Target } from '../../../src/nn/spec/network-spec.js'
 import type { Model, Sample } from '../../../src/nn/types.js'
@@ -19,7 +20,7 @@ const text: Sample = { kind: 'tokens', shape: [6], vocabulary: 5 }
 const fourClasses: Target = { kind: 'class', classes: 4 }
 const nextToken: Target = { kind: 'next-token' }
 
-const small: Record<string, { values: object; sample: Sample; target: Target }> = {
+const models: Record<string, { values: object; sample: Sample; target: Target }> = {
   mlp: { values: { model: 'mlp', hidden: [16, 8], dropout: 0.1 }, sample: digits, target: fourClasses },
   'mlp for numbers': { values: { model: 'mlp', hidden: [8] }, sample: digits, target: { kind: 'number' } },
   convnet: { values: { model: 'convnet', filters: [3, 4], size: 3, hidden: 8 }, sample: digits, target: fourClasses },
@@ -49,9 +50,18 @@ const small: Record<string, { values: object; sample: Sample; target: Target }> 
 }
 
 describe('models', () => {
+  it('have help texts for all layer kinds and options', () => {
+    for (const [kind, { help, options }] of Object.entries<LayerKindEntry>(LAYER_KINDS)) {
+      assert.ok(help, kind)
+      for (const [option, schema] of Object.entries({ ...COMMON_OPTIONS, ...options })) {
+        assert.ok((schema as ZodType).description, `${kind}.${option}`)
+      }
+    }
+  })
+
   for (const backend of BACKENDS) {
-    for (const [name, { values, sample, target }] of Object.entries(small)) {
-      it(`${name} learns twelve samples by heart on ${backend}`, async () => {
+    for (const [name, { values, sample, target }] of Object.entries(models)) {
+      it(`${name} fits twelve samples on ${backend}`, async () => {
         await useBackend(backend)
         const model = createModel(parseModel(values, name), sample, target)
         const before = tf.memory().numTensors
@@ -62,7 +72,7 @@ describe('models', () => {
     }
   }
 
-  it('begin with the same weights for the same seed only', () => {
+  it('have equal initial weights only for equal seeds', () => {
     const model = createModel(parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2 }, 'gpt'), text, nextToken)
     assert.deepEqual(initialBlocks(model, 7), initialBlocks(model, 7))
     assert.notDeepEqual(initialBlocks(model, 7), initialBlocks(model, 8))
@@ -70,7 +80,7 @@ describe('models', () => {
     assert.notDeepEqual(first, second)
   })
 
-  it('have one block for each layer with weights, and costs for each layer', () => {
+  it('have one block per layer with weights, and costs for each layer', () => {
     const model = createModel(
       parseModel({ model: 'convnet', filters: [2], size: 3, hidden: 5 }, 'c'),
       digits,
@@ -92,26 +102,26 @@ describe('models', () => {
     })
   })
 
-  const mistakes: [name: string, values: unknown, message: RegExp][] = [
+  const invalidSpecs: [name: string, values: unknown, message: RegExp][] = [
     ['no mapping', 'mlp', /^m must hold key: value lines/],
-    ['an unknown model', { model: 'gtp' }, /^m: model: must be one of mlp, convnet, transformer, gpt, layers.*"gtp"/],
+    ['an unknown model', { model: 'gtp' }, /^m: model: expected one of mlp, convnet, transformer, gpt, layers.*"gtp"/],
     ['an unknown option', { model: 'mlp', hiden: [3] }, /^m: .*hiden/],
     [
       'an unknown layer',
       { layers: [{ kind: 'flatten' }, { kind: 'dens' }] },
-      /^m: layers\.1\.kind: must be one of dense/
+      /^m: layers\.1\.kind: expected one of dense/
     ],
     ['a wrong number', { layers: [{ kind: 'dense', units: 0 }] }, /^m: layers\.0\.units: .*\(given: 0\)/]
   ]
-  for (const [name, values, message] of mistakes) {
-    it(`refuse ${name} with its place`, () => {
+  for (const [name, values, message] of invalidSpecs) {
+    it(`reject ${name} with its path`, () => {
       assert.throws(() => parseModel(values, 'm'), { name: 'ModelError', message })
     })
   }
 
-  const misfits: [name: string, layers: object[], sample: Sample, message: RegExp][] = [
-    ['tokens without embedding', [{ kind: 'dense', units: 3 }], text, /dense0 needs numbers.*embedding first/],
-    ['numbers to an embedding', [{ kind: 'embedding', width: 3 }], digits, /embedding0 needs tokens/],
+  const mismatches: [name: string, layers: object[], sample: Sample, message: RegExp][] = [
+    ['tokens without embedding', [{ kind: 'dense', units: 3 }], text, /dense0 takes numbers.*embedding layer first/],
+    ['numbers to an embedding', [{ kind: 'embedding', width: 3 }], digits, /embedding0 takes tokens/],
     [
       'heads that do not divide',
       [
@@ -121,8 +131,13 @@ describe('models', () => {
       text,
       /2 heads.* 9/
     ],
-    ['an image where a sequence is needed', [{ kind: 'mean-pool' }], digits, /mean-pool0 needs .* not 8×8×1/],
-    ['an end of another shape', [{ kind: 'embedding', width: 4 }], text, /end in 6×4, wanted is 4: .*mean-pool/],
+    ['an image as a sequence', [{ kind: 'mean-pool' }], digits, /mean-pool0 takes .* got 8×8×1/],
+    [
+      'an output of another shape',
+      [{ kind: 'embedding', width: 4 }],
+      text,
+      /end in shape 6×4, expected 4: .*mean-pool/
+    ],
     ['a pool larger than the image', [{ kind: 'max-pool', size: 9 }], digits, /9×9 is larger.*8×8×1/],
     [
       'the same name twice',
@@ -134,8 +149,8 @@ describe('models', () => {
       /name a$/
     ]
   ]
-  for (const [name, layers, sample, message] of misfits) {
-    it(`refuse ${name}`, () => {
+  for (const [name, layers, sample, message] of mismatches) {
+    it(`reject ${name}`, () => {
       assert.throws(() => createModel(parseModel({ layers }, 'm'), sample, fourClasses), {
         name: 'ModelError',
         message
@@ -143,7 +158,7 @@ describe('models', () => {
     })
   }
 
-  it('come from YAML and JSON files', () => {
+  it('are loaded from YAML and JSON files', () => {
     const folder = mkdtempSync(join(tmpdir(), 'models-'))
     try {
       const yaml = join(folder, 'm.yaml')
@@ -154,7 +169,7 @@ describe('models', () => {
       assert.equal(loadModel(json).model, 'mlp')
       assert.throws(
         () => loadModel(join(folder, 'none')),
-        /cannot be read \(ENOENT\): give a YAML or JSON file or one of mlp/
+        /^ModelError: cannot read .*none \(ENOENT\); expected a YAML or JSON file or one of mlp/
       )
     } finally {
       rmSync(folder, { recursive: true })
@@ -162,7 +177,7 @@ describe('models', () => {
   })
 })
 
-/** Gradient descent on twelve random samples; the mean losses of the first and the last step. */
+/** Trains on twelve random samples. @returns the mean losses of the first and the last step */
 function learn(model: Model, target: Target, steps: number): { first: number; last: number } {
   const samples = 12
   let counter = 0
@@ -175,7 +190,7 @@ function learn(model: Model, target: Target, steps: number): { first: number; la
     shape,
     sample.kind === 'tokens' ? 'int32' : 'float32'
   )
-  // Every position is to name its own token.
+  // Each position predicts its own token.
   const targets =
     target.kind === 'next-token'
       ? tf.clone(x)

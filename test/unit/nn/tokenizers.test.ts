@@ -1,15 +1,14 @@
-/** Text to rows of tokens. */
+/** Tokenizers and token rows. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { alphabetOf, characterTokenizer } from '../../../src/nn/tokenizers/characters.js'
-import { nextTokenRows, wholeTextRow } from '../../../src/nn/tokenizers/rows.js'
-import { loadTokenizer, pieceTokenizer, wordPiecesOf } from '../../../src/nn/tokenizers/subwords.js'
+import { buildWordPieces, loadTokenizer, subwordTokenizer } from '../../../src/nn/tokenizers/subwords.js'
+import { alphabetOf, characterTokenizer, nextTokenRows, textRow } from '../../../src/nn/tokenizers/tokenizer.js'
 
 describe('text', () => {
-  it('characters: any text of the alphabet comes back as it was', () =>
+  it('characters: any text over the alphabet is decoded unchanged', () =>
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), text => {
         const tokenizer = characterTokenizer(alphabetOf(text))
@@ -19,11 +18,11 @@ describe('text', () => {
       })
     ))
 
-  it('characters: what is not in the alphabet is token 0', () => {
+  it('characters: characters outside the alphabet are token 0', () => {
     assert.deepEqual(characterTokenizer('abc').encode('a!c'), [1, 0, 3])
   })
 
-  it('rows for the next token overlap by one, and cover the text but its end', () =>
+  it('next-token rows overlap by one token and cover the text except for a remainder', () =>
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme-ascii', minLength: 9, maxLength: 60 }),
@@ -40,39 +39,39 @@ describe('text', () => {
       )
     ))
 
-  it('a text too short for a row is told', () => {
+  it('a text too short for a row is an error', () => {
     assert.throws(() => nextTokenRows('abc', characterTokenizer('abc'), 3), {
       name: 'ModelError',
-      message: /3 tokens: give at least 4/
+      message: /3 tokens: provide at least 4/
     })
   })
 
-  it('whole texts are cut or filled up', () => {
+  it('complete texts are truncated or padded', () => {
     const tokenizer = characterTokenizer('abc')
-    assert.deepEqual(wholeTextRow('cab', tokenizer, 5), Int32Array.of(3, 1, 2, 0, 0))
-    assert.deepEqual(wholeTextRow('cab', tokenizer, 2), Int32Array.of(3, 1))
+    assert.deepEqual(textRow('cab', tokenizer, 5), Int32Array.of(3, 1, 2, 0, 0))
+    assert.deepEqual(textRow('cab', tokenizer, 2), Int32Array.of(3, 1))
   })
 
   describe('word pieces', () => {
     const texts = ['The cat sat. The cat ate!', 'A cat, a mat: Catty']
-    const json = wordPiecesOf(texts, 50)
+    const json = buildWordPieces(texts, 50)
 
-    it('cut words that the vocabulary lacks, and mark the ends of a text', () => {
-      const tokenizer = pieceTokenizer(json)
-      const [start, ...rest] = tokenizer.encodeWhole('the cat mat')
+    it('split unknown words and add start and end tokens', () => {
+      const tokenizer = subwordTokenizer(json)
+      const [start, ...rest] = tokenizer.encodeWithSpecialTokens('the cat mat')
       assert.equal(start, 2)
       assert.equal(rest[rest.length - 1], 3)
       assert.deepEqual(tokenizer.encode('the cat mat'), rest.slice(0, -1))
       assert.equal(tokenizer.encode('cat').length, 1)
-      // Unknown as a word, known by its characters.
+      // Not in the vocabulary as a word, but its characters are.
       assert.equal(tokenizer.encode('tac').length, 3)
-      assert.equal(tokenizer.decode(tokenizer.encodeWhole('The mat')), 'the mat')
+      assert.equal(tokenizer.decode(tokenizer.encodeWithSpecialTokens('The mat')), 'the mat')
       assert.deepEqual(tokenizer.encode('Ω'), [1])
       assert.ok(tokenizer.vocabulary <= 50)
     })
 
-    it('the vocabulary does not depend on the order of the texts', () => {
-      assert.deepEqual(wordPiecesOf([...texts].reverse(), 50), json)
+    it('are the same for any order of the texts', () => {
+      assert.deepEqual(buildWordPieces([...texts].reverse(), 50), json)
     })
   })
 
@@ -83,7 +82,7 @@ describe('text', () => {
     })
     after(() => rmSync(folder, { recursive: true }))
 
-    it('byte pairs are merged in the order of the file', () => {
+    it('byte pairs are merged in file order', () => {
       const file = join(folder, 'tokenizer.json')
       const vocab = { '<|endoftext|>': 0, l: 1, o: 2, w: 3, e: 4, r: 5, Ġ: 6, lo: 7, low: 8, er: 9, Ġlow: 10 }
       writeFileSync(
@@ -118,13 +117,16 @@ describe('text', () => {
       assert.equal(tokenizer.vocabulary, 11)
     })
 
-    it('a file that is none is told', () => {
+    it('an invalid or missing file is an error', () => {
       const file = join(folder, 'other.json')
       writeFileSync(file, '{"a": 1}')
-      assert.throws(() => loadTokenizer(file), { name: 'ModelError', message: /other\.json is no tokenizer\.json/ })
+      assert.throws(() => loadTokenizer(file), {
+        name: 'ModelError',
+        message: /other\.json is not a valid tokenizer\.json/
+      })
       assert.throws(
         () => loadTokenizer(join(folder, 'none')),
-        /none: cannot be read \(ENOENT\): give a tokenizer\.json/
+        /cannot read .*none \(ENOENT\); expected a tokenizer\.json/
       )
     })
   })

@@ -1,4 +1,4 @@
-/** Weights in files: the format itself, our names, and the layouts of GPT-2 and BERT. */
+/** Weight files: the safetensors format, the project's layout, and the layouts of GPT-2 and BERT. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,7 +43,7 @@ describe('safetensors', () => {
       .map(numbers => ({ shape, numbers: Float32Array.from(numbers) }))
   )
 
-  it('gives back what was written, bit for bit', () =>
+  it('reads what was written, bit for bit', () =>
     fc.assert(
       fc.property(
         fc.dictionary(
@@ -68,7 +68,7 @@ describe('safetensors', () => {
       { numRuns: 30 }
     ))
 
-  it('reads 16-bit floats of both kinds', () => {
+  it('reads F16 and BF16', () => {
     writeRaw(
       { a: entry('F16', [4], 0, 8), b: entry('BF16', [2], 8, 12) },
       [0x00, 0x3c, 0x00, 0xc0, 0x01, 0x00, 0xff, 0x7b, 0x80, 0x3f, 0x20, 0xc0]
@@ -78,8 +78,12 @@ describe('safetensors', () => {
     assert.deepEqual(read.get('b')?.read(), Float32Array.of(1, -2.5))
   })
 
-  const damages: [name: string, damage: () => void, message: RegExp][] = [
-    ['a header longer than the file', () => writeFileSync(file, Buffer.alloc(8, 255)), /a header of \d+ bytes/],
+  const corruptions: [name: string, corrupt: () => void, message: RegExp][] = [
+    [
+      'a header longer than the file',
+      () => writeFileSync(file, Buffer.alloc(8, 255)),
+      /the header length is \d+ bytes/
+    ],
     [
       'fewer bytes than the shape needs',
       () => writeRaw({ a: entry('F32', [2], 0, 4) }, [0, 0, 0, 0]),
@@ -89,19 +93,19 @@ describe('safetensors', () => {
     [
       'an unknown type',
       () => writeRaw({ a: entry('I64', [1], 0, 8) }, Array(8).fill(0)),
-      /tensor a: only the types F32/
+      /tensor a: expected dtype F32/
     ],
-    ['no JSON', () => writeFileSync(file, Buffer.from('\u0003\0\0\0\0\0\0\0abc')), /the header is no JSON object/]
+    ['no JSON', () => writeFileSync(file, Buffer.from('\u0003\0\0\0\0\0\0\0abc')), /the header is not a JSON object/]
   ]
-  for (const [name, damage, message] of damages) {
-    it(`refuses ${name}`, () => {
-      damage()
+  for (const [name, corrupt, message] of corruptions) {
+    it(`rejects ${name}`, () => {
+      corrupt()
       assert.throws(() => readSafetensors(file), { name: 'ModelError', message })
     })
   }
 
-  it('says which file is not there', () => {
-    assert.throws(() => readSafetensors(join(folder, 'none')), /none: cannot be read \(ENOENT\)/)
+  it('names a missing file', () => {
+    assert.throws(() => readSafetensors(join(folder, 'none')), /cannot read .*none \(ENOENT\)/)
   })
 
   describe('of models', () => {
@@ -112,14 +116,14 @@ describe('safetensors', () => {
       ['bert', encoder]
     ]
     for (const [layout, model] of cases) {
-      it(`${model.name} in layout ${layout} comes back as it was`, () => {
+      it(`${model.name} in layout ${layout} is restored unchanged`, () => {
         const blocks = initialBlocks(model, 5).map(block => block.map((v, i) => v + i / 1000))
         writeSafetensors(file, exportBlocks(model, blocks, layout))
         assert.deepEqual(importBlocks(model, readSafetensors(file), layout, initialBlocks(model, 6)), blocks)
       })
     }
 
-    it('GPT-2 files hold the names and shapes of GPT-2', () => {
+    it('GPT-2 files have the names and shapes of GPT-2', () => {
       const tensors = exportBlocks(gpt, initialBlocks(gpt, 5), 'gpt2')
       const shapes = Object.fromEntries(tensors.map(({ name, shape }) => [name, shape]))
       assert.deepEqual(shapes['wte.weight'], [VOCABULARY, WIDTH])
@@ -130,7 +134,7 @@ describe('safetensors', () => {
       assert.equal(tensors.length, 2 + 2 * 12 + 2 + 2)
     })
 
-    it('a GPT-2 file with a prefix, longer texts and no output layer of its own is taken', () => {
+    it('a GPT-2 file with a prefix, more positions and no separate output layer is accepted', () => {
       const blocks = initialBlocks(gpt, 5)
       const tensors = exportBlocks(gpt, blocks, 'gpt2')
         .filter(({ name }) => !name.startsWith('lm_head'))
@@ -144,25 +148,25 @@ describe('safetensors', () => {
       const tokens = VOCABULARY * WIDTH
       assert.deepEqual(read[0].subarray(0, tokens), blocks[0].subarray(0, tokens))
       assert.ok(read[0].subarray(tokens).every(v => v === 2))
-      // The output's kernel is the token matrix on its side, without a bias.
+      // The output kernel is the transposed token matrix, without a bias.
       const output = read[read.length - 1]
       assert.equal(output[1], blocks[0][WIDTH])
       assert.ok(output.subarray(tokens).every(v => v === 0))
     })
 
-    it('BERT files keep queries, keys and values apart and on their side', () => {
+    it('BERT files store queries, keys and values separately and transposed', () => {
       const tensors = exportBlocks(encoder, initialBlocks(encoder, 5), 'bert')
       const names = tensors.map(({ name }) => name)
       const at = names.indexOf('encoder.layer.0.attention.self.key.weight')
       const attention = initialBlocks(encoder, 5)[2]
       assert.deepEqual(tensors[at].shape, [WIDTH, WIDTH])
-      // Output 1 of the keys at input 2.
+      // Output 1 of the keys, input 2.
       assert.equal(tensors[at].numbers[WIDTH + 2], attention[2 * 3 * WIDTH + WIDTH + 1])
       assert.ok(names.includes('embeddings.token_type_embeddings.weight'))
       assert.ok(names.includes('encoder.layer.0.output.LayerNorm.weight'))
     })
 
-    it('a BERT file without a classifier leaves ours, and its text types go into the positions', () => {
+    it('a BERT file without a classifier keeps the initial one, and token types are added to the positions', () => {
       const blocks = initialBlocks(encoder, 5)
       const tensors = exportBlocks(encoder, blocks, 'bert')
         .filter(({ name }) => !name.startsWith('classifier'))
@@ -175,7 +179,7 @@ describe('safetensors', () => {
       assert.equal(read[0][firstPosition], Math.fround(blocks[0][firstPosition] + 1))
     })
 
-    it('a tensor of another shape is told with both shapes, a missing one with its name', () => {
+    it('a tensor of another shape is reported with both shapes, a missing one with its name', () => {
       const tensors = exportBlocks(gpt, initialBlocks(gpt, 5), 'gpt2')
       writeSafetensors(
         file,
@@ -184,7 +188,7 @@ describe('safetensors', () => {
         )
       )
       const take = () => importBlocks(gpt, readSafetensors(file), 'gpt2', initialBlocks(gpt, 5))
-      assert.throws(take, { name: 'ModelError', message: /tensor h\.1\.ln_2\.bias is 2, the model needs 4/ })
+      assert.throws(take, { name: 'ModelError', message: /tensor h\.1\.ln_2\.bias has shape 2, expected 4/ })
       writeSafetensors(
         file,
         tensors.filter(({ name }) => name !== 'h.0.attn.c_attn.weight')
@@ -192,7 +196,7 @@ describe('safetensors', () => {
       assert.throws(take, { name: 'ModelError', message: /no tensor h\.0\.attn\.c_attn\.weight \(4×12\)/ })
     })
 
-    it('a model of another structure has no names in their layouts', () => {
+    it('a model of another structure has no names in foreign layouts', () => {
       const mlp = createModel(parseModel({ model: 'mlp' }, 'mlp'), { kind: 'features', shape: [2] }, { kind: 'number' })
       assert.throws(
         () => exportBlocks(mlp, initialBlocks(mlp, 1), 'bert'),

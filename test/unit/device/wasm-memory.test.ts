@@ -1,10 +1,10 @@
-/** Allocations that fail on the wasm heap are errors. */
+/** Failed allocations on the wasm heap are errors. */
 import assert from 'node:assert/strict'
 import { DeviceError } from '../../../src/device/index.js'
-import { guardHeap, type Heap } from '../../../src/device/wasm-heap.js'
+import { guardHeap, type Heap } from '../../../src/device/wasm-memory.js'
 
 describe('the guard of the wasm heap', () => {
-  /** A heap that replaces `_malloc` at its first call, as the real one does. */
+  /** A heap that replaces `_malloc` at its first call, as the real heap does. */
   function heapOf(size: number, addresses: number[]): Heap & { readonly freed: number[] } {
     const heap = {
       freed: [] as number[],
@@ -18,7 +18,7 @@ describe('the guard of the wasm heap', () => {
     return heap
   }
 
-  it('lets addresses through, and turns address 0 into an error', () => {
+  it('returns addresses, and throws for address 0', () => {
     const heap = heapOf(2 ** 20, [64, 128])
     guardHeap(heap)
     guardHeap(heap)
@@ -28,10 +28,10 @@ describe('the guard of the wasm heap', () => {
     assert.deepEqual(heap.freed, [16])
   })
 
-  it('gives back what lies in a heap that has become too large', () => {
+  it('frees an allocation in a heap that has become too large', () => {
     const heap = heapOf(3.5 * 2 ** 30, [64])
     guardHeap(heap)
-    assert.throws(() => heap._malloc(8), /out of memory, its heap having 3584 MB/)
+    assert.throws(() => heap._malloc(8), /out of memory \(heap size 3584 MB\)/)
     assert.deepEqual(heap.freed, [16, 64])
   })
 })

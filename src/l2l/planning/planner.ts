@@ -1,0 +1,108 @@
+/**
+ * The planner: finds the fastest way to execute a minibatch within the device's memory. It tries every microbatch size
+ * and stash location. Times are summed, because the supported backends compute and copy on one thread.
+ */
+import { formatBytes } from '../../base/format-bytes.js'
+import type { Model } from '../../nn/types.js'
+import { OverBudgetError } from '../executor/meter.js'
+import type { Execution, ExecutorOptions } from '../executor/types.js'
+import { planBaseline } from './plan-baseline.js'
+import { backwardBytes, planLayerwise } from './plan-layerwise.js'
+import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
+import type { Plan, PlanRequest } from './types.js'
+
+export interface ResolvedExecution {
+  readonly executorOptions: ExecutorOptions
+  /** Undefined unless the schedule is `auto`. */
+  readonly plan: Plan | undefined
+}
+
+/**
+ * Plans the schedule `auto`; any other options are used as they are.
+ * @param batch samples per minibatch
+ * @throws OverBudgetError naming the layer that needs the most memory, if no plan fits
+ */
+export function resolveExecution(model: Model, execution: Execution, batch: number): ResolvedExecution {
+  const { schedule, deviceMemory, microbatch, stash, precision } = execution
+  if (schedule !== 'auto') {
+    return { executorOptions: { schedule, deviceMemory, microbatch, stash, precision }, plan: undefined }
+  }
+  const plan = planFor(model, profileModel(model), execution, batch)
+  return { executorOptions: { ...executorOptionsOf(plan, deviceMemory), precision }, plan }
+}
+
+/**
+ * The plan of one worker, each of which executes its share of a minibatch.
+ * @throws OverBudgetError
+ */
+export function planFor(model: Model, profile: DeviceProfile, execution: Execution, batch: number): Plan {
+  const {
+    schedule,
+    deviceMemory = Number.POSITIVE_INFINITY,
+    microbatch,
+    stash,
+    precision = 'float32',
+    workers = 1
+  } = execution
+  const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
+  const plan = makePlan({
+    profile,
+    inputBytes: inputBytes(model),
+    batch: Math.ceil(batch / workers),
+    deviceMemory,
+    precision,
+    fixed
+  })
+  if ('tooLarge' in plan) {
+    throw new OverBudgetError(`layer ${plan.tooLarge}`, plan.needsBytes, deviceMemory, adviceFor(plan))
+  }
+  return plan
+}
+
+/** @returns the fastest plan, or, if none fits, the layer that needs the most memory */
+export function makePlan(request: PlanRequest): Plan | { readonly tooLarge: string; readonly needsBytes: number } {
+  const { batch, fixed, profile } = request
+  const plans: Plan[] = []
+  for (const microbatch of fixed.microbatch ? [Math.min(batch, fixed.microbatch)] : halvings(batch)) {
+    if (fixed.schedule === undefined || fixed.schedule.startsWith('baseline')) {
+      const schedule = fixed.schedule ?? 'baseline-ag'
+      const plan = planBaseline(request, schedule, schedule === 'baseline' ? batch : microbatch)
+      if (plan && fixed.stash === undefined) plans.push(plan)
+    }
+    if (fixed.schedule?.startsWith('baseline')) continue
+    for (const stash of fixed.stash ? [fixed.stash] : (['device', 'host'] as const)) {
+      const plan = planLayerwise(request, fixed.schedule ?? 'l2l-p', microbatch, stash)
+      if (plan) plans.push(plan)
+    }
+  }
+  if (plans.length > 0) return plans.reduce((best, plan) => (plan.stepMs < best.stepMs ? plan : best))
+  const least = profile.layers.map(layer => layer.weightBytes + backwardBytes(layer, 0, 1, false))
+  const needsBytes = Math.max(...least)
+  return { tooLarge: profile.layers[least.indexOf(needsBytes)].name, needsBytes }
+}
+
+/** batch, batch/2, … 1, rounded up. */
+function halvings(batch: number): number[] {
+  const sizes = [batch]
+  for (let size = batch; size > 1; ) {
+    size = Math.ceil(size / 2)
+    sizes.push(size)
+  }
+  return sizes
+}
+
+function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
+  return `use --device-memory ${formatBytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
+}
+
+function executorOptionsOf(plan: Plan, deviceMemory: number | undefined): ExecutorOptions {
+  const { schedule, microbatch, stash, keeps, resident } = plan
+  return {
+    schedule,
+    microbatch: schedule === 'baseline' ? undefined : microbatch,
+    stash,
+    keeps,
+    resident,
+    deviceMemory
+  }
+}

@@ -1,0 +1,50 @@
+/** The planner's request and its plan. */
+import type { Precision, Schedule, StashLocation } from '../executor/types.js'
+import type { DeviceProfile } from './profile.js'
+
+export interface PlanRequest {
+  readonly profile: DeviceProfile
+  /** Bytes per sample of the model's input. */
+  readonly inputBytes: number
+  /** Samples per minibatch. */
+  readonly batch: number
+  /** Limit of the bytes on the device. */
+  readonly deviceMemory: number
+  readonly precision: Precision
+  /** Options that the user has set. */
+  readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
+}
+
+export interface Plan {
+  readonly schedule: Schedule
+  readonly microbatch: number
+  readonly stash: StashLocation
+  /** Indices of the layers whose activations are saved. */
+  readonly keeps: readonly number[]
+  /** Indices of the layers whose weights stay on the device from the forward to the backward pass. */
+  readonly resident: readonly number[]
+  /**
+   * Expected peak bytes on the device and of stashed tensors on the host, and the time of a step once all layers take
+   * part.
+   */
+  readonly deviceBytes: number
+  readonly stashBytes: number
+  readonly stepMs: number
+  /**
+   * The mean time of each layer and, last, of the head, including steps that skip it; and the updates after which it
+   * takes part.
+   */
+  readonly parts: readonly { readonly ms: number; readonly from: number }[]
+}
+
+/** Expected mean time of a run's steps except the first, as layers are added. */
+export function meanStepMs({ parts }: Pick<Plan, 'parts'>, steps: number): number {
+  const measured = Math.max(1, steps - 1)
+  return parts.reduce((sum, { ms, from }) => sum + ms * Math.max(0, Math.min(1, (steps - from) / measured)), 0)
+}
+
+/** The time fields of a plan, from the times of its layers and its head. */
+export function stepTimes(layers: Plan['parts'], headMs: number): Pick<Plan, 'stepMs' | 'parts'> {
+  const parts = [...layers, { ms: headMs, from: 0 }]
+  return { stepMs: parts.reduce((sum, { ms }) => sum + ms, 0), parts }
+}

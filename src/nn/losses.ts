@@ -1,0 +1,73 @@
+/** The heads of a network: softmax cross-entropy for classes and tokens, squared error for numbers. */
+import * as tf from '@tensorflow/tfjs-core'
+import { asRows } from './matmul.js'
+import { consume, oneHot } from './ops.js'
+import { sizeOf } from './shape.js'
+import type { Head, HeadScore } from './types.js'
+
+/**
+ * Softmax cross-entropy: the negative log probability of a sample's class; for a sequence, the mean over positions.
+ * @param input [classes] or [length, classes]
+ */
+export function softmaxHead(input: readonly number[]): Head {
+  const classes = input[input.length - 1]
+  const positions = sizeOf(input) / classes
+
+  const scoreOf = (logProbabilities: tf.Tensor, labels: tf.Tensor, x: tf.Tensor, targets: tf.Tensor): HeadScore => ({
+    loss: tf.tidy(() => tf.div(tf.neg(tf.sum(tf.mul(labels, logProbabilities))), positions)),
+    hits: tf.tidy(() => {
+      const correct = tf.equal(tf.argMax(asRows(x), -1), tf.reshape(targets, [-1]))
+      return tf.div(tf.sum(tf.cast(correct, 'float32')), positions)
+    })
+  })
+  const oneHotTargets = (targets: tf.Tensor): tf.Tensor => tf.tidy(() => oneHot(tf.reshape(targets, [-1]), classes))
+
+  return {
+    kind: 'softmax',
+    classifies: true,
+    input,
+    score: (x, targets) => {
+      let score: HeadScore | undefined
+      tf.tidy(() => {
+        score = scoreOf(tf.logSoftmax(asRows(x)), oneHotTargets(targets), x, targets)
+        return [score.loss, score.hits as tf.Tensor]
+      })
+      return score as HeadScore
+    },
+    lossAndGradient: (x, targets) => {
+      let result: (HeadScore & { dx: tf.Tensor }) | undefined
+      tf.tidy(() => {
+        const logProbabilities = tf.logSoftmax(asRows(x))
+        const labels = oneHotTargets(targets)
+        const score = scoreOf(logProbabilities, labels, x, targets)
+        const p = consume([logProbabilities], () => tf.exp(logProbabilities))
+        const difference = consume([p, labels], () => tf.sub(p, labels))
+        const dx = consume([difference], () => tf.reshape(tf.div(difference, positions), x.shape))
+        result = { ...score, dx }
+        return [dx, score.loss, score.hits as tf.Tensor]
+      })
+      return result as HeadScore & { dx: tf.Tensor }
+    },
+    predict: x => tf.softmax(x)
+  }
+}
+
+/** Squared error of one predicted number: ½(x − target)², as for linear models. */
+export function squaredHead(): Head {
+  const differenceOf = (x: tf.Tensor, targets: tf.Tensor) => tf.tidy(() => tf.sub(x, tf.reshape(targets, [-1, 1])))
+  const lossOf = (difference: tf.Tensor) => tf.tidy(() => tf.mul(tf.sum(tf.square(difference)), 0.5))
+  return {
+    kind: 'squared',
+    classifies: false,
+    input: [1],
+    score: (x, targets) => {
+      const difference = differenceOf(x, targets)
+      return { loss: consume([difference], () => lossOf(difference)), hits: undefined }
+    },
+    lossAndGradient: (x, targets) => {
+      const dx = differenceOf(x, targets)
+      return { loss: lossOf(dx), hits: undefined, dx }
+    },
+    predict: x => tf.reshape(x, [-1])
+  }
+}
