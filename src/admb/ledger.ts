@@ -4,6 +4,9 @@
  * to another predictor, the headers on that predictor's lineage determine which segments have been used; the others are
  * carried over to the next epoch's list unless they are too old. No gradient is used twice on any lineage. With `carry` 0
  * every epoch starts empty, which is the published algorithm.
+ *
+ * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
+ * most. A segment that cannot be carried over any more remains in the epoch's sum only.
  */
 import type { Blocks } from '../learner/types.js'
 import { type Coverage, segmentsOf } from './coverage.js'
@@ -11,10 +14,18 @@ import type { Header } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
 import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
 
+/** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
+const BURST = 64
+
+/** Bound of `retainedSums`. @param carry S, at least 1 */
+export function maxRetainedSums(carry: number): number {
+  return carry + 1 + BURST
+}
+
 /** Consecutive own gradients that were closed together. */
 interface Segment {
-  /** Undefined with carry 0, where it is never needed again. */
-  readonly sum: Blocks | undefined
+  /** Undefined once the segment cannot be carried over any more: at once with carry 0. */
+  sum: Blocks | undefined
   readonly count: number
   /** Period in which the segment was closed. */
   readonly period: number
@@ -55,6 +66,8 @@ export class Ledger {
   #openCount = 0
   /** Earlier epochs whose segments can still be carried over, oldest first. */
   #epochs: Epoch[] = []
+  /** Segments with a sum, oldest first. */
+  #retained: Segment[] = []
   #discarded = 0
 
   /**
@@ -86,6 +99,11 @@ export class Ledger {
     return this.#discarded
   }
 
+  /** Number of segments with a vector of their own. */
+  get retainedSums(): number {
+    return this.#retained.length
+  }
+
   added(count: number): void {
     this.#openCount += count
   }
@@ -109,17 +127,21 @@ export class Ledger {
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
       addInto(this.#sum, this.#openSum)
-      const keep = this.#carry > 0
-      this.#list.push({
-        sum: keep ? this.#openSum : undefined,
+      const isRetained = this.#carry > 0
+      const segment = {
+        sum: isRetained ? this.#openSum : undefined,
         count: this.#openCount,
         period,
         updates: this.#id.updates,
         used: false,
         epochs: 1
-      })
-      if (keep) this.#openSum = this.#buffers.zeros()
-      else clear(this.#openSum)
+      }
+      this.#list.push(segment)
+      if (isRetained) {
+        this.#retained.push(segment)
+        this.#openSum = this.#buffers.zeros()
+        this.#releaseSums(period)
+      } else clear(this.#openSum)
       this.#count += this.#openCount
       this.#openCount = 0
     }
@@ -134,6 +156,7 @@ export class Ledger {
     this.close(period)
     this.#epochs.push({ id: this.#id, segments: this.#list, carried: this.#carried })
     const unused = this.#unused(lineage)
+    this.#releaseSums(period)
     this.#dropExpiredEpochs(period)
     this.#id = next
     this.#list = unused.filter(segment => !this.#isExpired(segment, period))
@@ -188,8 +211,21 @@ export class Ledger {
     return [-1, 0]
   }
 
-  #isExpired({ period }: Segment, now: number): boolean {
-    return this.#carry === 0 || now - period > this.#carry
+  #isExpired({ sum, period }: Segment, now: number): boolean {
+    return sum === undefined || now - period > this.#carry
+  }
+
+  /** Releases the vectors of segments that cannot be carried over any more. */
+  #releaseSums(period: number): void {
+    let released = 0
+    for (const segment of this.#retained) {
+      const isExcess = this.#retained.length - released > maxRetainedSums(this.#carry)
+      if (!isExcess && !this.#isExpired(segment, period)) break
+      released++
+      this.#buffers.give(segment.sum as Blocks)
+      segment.sum = undefined
+    }
+    if (released > 0) this.#retained.splice(0, released)
   }
 
   /** Drops the oldest epochs as long as all of their segments are too old to be carried over. */
@@ -200,9 +236,7 @@ export class Ledger {
       const newest = this.#epochs[expired].segments.at(-1)
       if (newest !== undefined && !this.#isExpired(newest, period)) break
       for (const segment of this.#epochs[expired].segments) {
-        if (--segment.epochs > 0) continue
-        if (!segment.used) this.#discarded += segment.count
-        if (segment.sum !== undefined) this.#buffers.give(segment.sum)
+        if (--segment.epochs === 0 && !segment.used) this.#discarded += segment.count
       }
     }
     if (expired > 0) this.#epochs = this.#epochs.slice(expired)
