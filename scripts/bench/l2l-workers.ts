@@ -1,5 +1,5 @@
 /**
- * One and two devices with one param-server on the same minibatch, in separate processes that run alternately, so that
+ * One and two devices with one parameter server on the same minibatch, in separate processes that run alternately, so that
  * they do not share caches. The ratio of wall times is meaningful only on an idle machine; the ratio of CPU times, the
  * cost of sharing, on any machine.
  */

@@ -1,6 +1,6 @@
 /**
  * The executor's schedules on the same transformer: memory by depth, time per step, time spent waiting for the
- * param-server, and speed compared with other implementations. Ratios are of CPU time, the minimum over interleaved
+ * parameter server, and speed compared with other implementations. Ratios are of CPU time, the minimum over interleaved
  * steps, because the machine may be shared.
  */
 import { openDevice } from '../../src/device/index.js'
@@ -170,7 +170,7 @@ function* time(backend: string): Generator<Row> {
   yield { name: 'l2l-p: stash on the host over stash on the device', value: host, unit: 'times' }
 }
 
-/** Training with Adam: the time that the executor waits for the param-server. */
+/** Training with Adam: the time that the executor waits for the parameter server. */
 export function* exposed(backend: string): Generator<Row> {
   for (const [schedule, serverThreads] of [
     ['l2l', 0],

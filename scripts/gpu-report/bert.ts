@@ -77,7 +77,7 @@ export function* bert(size: Size, way: BertWay, plan: Plans, limitMs: number): G
   executor.close()
 }
 
-/** The same with Adam, which runs on the host in threads of the param-server. */
+/** The same with Adam, which runs on the host in threads of the parameter server. */
 export function* bertTraining(size: Size, { microbatch }: Plans, limitMs: number): Generator<Row> {
   const shape = shapeOf(size)
   const model = bertModel(shape)

@@ -1,5 +1,5 @@
 /**
- * Memory of the param-server: each layer's parameters and optimizer state, and slots for gradients waiting to be
+ * Memory of the parameter server: each layer's parameters and optimizer state, and slots for gradients waiting to be
  * applied.
  */
 import { isFiniteBlock } from '../../base/floats.js'

@@ -1,4 +1,4 @@
-/** Trains a network in one process: executor and param-server as an engine for `SerialTrainer`. */
+/** Trains a network in one process: executor and parameter server as an engine for `SerialTrainer`. */
 import { openedDevice } from '../../device/index.js'
 import {
   type AveragingSpec,
@@ -29,7 +29,7 @@ export interface L2LEngineOptions extends ExecutorOptions {
   readonly batch: number
   /** `average` takes an extra forward pass; `current` scores the training pass, including dropout. */
   readonly predictWith: PredictWith
-  /** Threads of the param-server. @default 1 for `l2l-p`, otherwise 0 */
+  /** Threads of the parameter server. @default 1 for `l2l-p`, otherwise 0 */
   readonly serverThreads?: number
   /** Number of devices that share the minibatch: see `startWorkers`. @default 1 */
   readonly workers?: number
@@ -40,7 +40,7 @@ export interface ExecutionReport {
   readonly steps: number
   /** Mean time of all steps except the first, without scoring. */
   readonly stepMs: number
-  /** Mean time per step spent waiting for the param-server. */
+  /** Mean time per step spent waiting for the parameter server. */
   readonly exposedMs: number
   /** Peak bytes of all live buffers, which `deviceMemory` limits. */
   readonly devicePeakBytes: number

@@ -1,5 +1,5 @@
 /**
- * The eager param-server (Pudipeddi et al.): weights, averages and optimizer state in host memory. A layer is updated
+ * The eager parameter server (Pudipeddi et al.): weights, averages and optimizer state in host memory. A layer is updated
  * as soon as its gradient is pushed: by server threads while the executor continues with the layers below, or
  * synchronously if there are none. Updating in place is safe, because a step reads a layer for the last time before it
  * pushes its gradient.
@@ -174,7 +174,7 @@ export class ParamServer implements ParameterStore {
       const start = performance.now()
       this.#signals.wait(block)
       this.waitedMs += performance.now() - start
-      if (this.#signals.hasFailed) throw new Error('a param-server thread failed; see the error above')
+      if (this.#signals.hasFailed) throw new Error('a parameter server thread failed; see the error above')
     }
     return this.#blocks[block]
   }

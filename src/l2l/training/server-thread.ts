@@ -1,5 +1,5 @@
 /**
- * Entry point of a param-server thread: updates layers whose gradients were pushed, in memory shared with the
+ * Entry point of a parameter server thread: updates layers whose gradients were pushed, in memory shared with the
  * executor's thread.
  */
 import { workerData } from 'node:worker_threads'

@@ -1,5 +1,5 @@
 /**
- * Synchronization of the executor's thread and the param-server's threads through shared integers, without an event
+ * Synchronization of the executor's thread and the parameter server's threads through shared integers, without an event
  * loop, so that all calls are synchronous. A layer's memory belongs to its server thread from `post` until the update
  * is done, and to the executor otherwise.
  */

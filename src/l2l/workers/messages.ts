@@ -24,7 +24,7 @@ export interface WorkerInit {
 export interface SharedWeights {
   /** Backed by SharedArrayBuffers. */
   readonly blocks: readonly Float32Array[]
-  /** If param-server threads update the weights: for waiting until an update is done. */
+  /** If parameter server threads update the weights: for waiting until an update is done. */
   readonly signals?: { readonly shared: SharedArrayBuffer; readonly threads: number }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Several devices with one param-server: the microbatches of a minibatch are divided among this thread and worker
+ * Several devices with one parameter server: the microbatches of a minibatch are divided among this thread and worker
  * threads, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
  * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
  * runs may differ by rounding.

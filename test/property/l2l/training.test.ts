@@ -1,4 +1,4 @@
-/** Training with the param-server gives the same results as batch training, with and without server threads. */
+/** Training with the parameter server gives the same results as batch training, with and without server threads. */
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'

@@ -1,4 +1,4 @@
-/** Several devices with one param-server give the same results as one, and tolerate failures of each other. */
+/** Several devices with one parameter server give the same results as one, and tolerate failures of each other. */
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
