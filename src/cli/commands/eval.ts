@@ -7,7 +7,7 @@ import { moreText } from '../../task/text.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
-import { malformedLines } from '../output/malformed.js'
+import { SkippedInputs } from '../output/malformed.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
 
@@ -33,12 +33,13 @@ Examples:
 
 async function evaluate(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const skipped = new SkippedInputs()
   const tokens = spec.network && (await moreText(spec.network, flags.data))
   const stream = await openStream({
     ...streamFor(spec, readOptions(flags)),
     tokens,
     scaling,
-    onMalformed: malformedLines()
+    onMalformed: skipped.add
   })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
@@ -55,14 +56,17 @@ async function evaluate(flags: Flags): Promise<void> {
     })
   }
   progress.clear()
-  const loss = inputs === 0 ? 0 : score.loss / inputs
-  const accuracy = learner.classifies ? (inputs === 0 ? 0 : score.hits / inputs) : undefined
+  const data = flags.data as string
+  skipped.requireInputs(data, inputs)
+  const loss = score.loss / inputs
+  const accuracy = learner.classifies ? score.hits / inputs : undefined
   if (flags.json) {
     printJson({ command: 'eval', inputs, loss, accuracy, skipped: stream.skipped, predictor: predictor.id })
-    return
+  } else {
+    print(`inputs      ${formatNumber(inputs)}`)
+    print(`loss        ${loss.toFixed(5)}`)
+    if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
+    print(`predictor   ${formatNumber(predictor.id.updates)} updates, origin ${predictor.id.origin}`)
   }
-  print(`inputs      ${formatNumber(inputs)}`)
-  print(`loss        ${loss.toFixed(5)}`)
-  if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
-  print(`predictor   ${formatNumber(predictor.id.updates)} updates, origin ${predictor.id.origin}`)
+  skipped.checkLimit(data, inputs, 0, flags.skipLimit)
 }

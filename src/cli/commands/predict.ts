@@ -6,7 +6,7 @@ import { moreText } from '../../task/text.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
-import { malformedLines } from '../output/malformed.js'
+import { SkippedInputs } from '../output/malformed.js'
 import { print, printJson } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
 
@@ -36,10 +36,11 @@ Examples:
 
 async function predict(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const skipped = new SkippedInputs()
   const tokens = spec.network && (await moreText(spec.network, flags.data))
   const options = streamFor(spec, readOptions(flags))
   const unlabelled = isTextKind(inputKind(options.data, flags.format)) ? true : undefined
-  const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed: malformedLines() })
+  const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed: skipped.add })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const names = spec.features.classNames
@@ -53,4 +54,5 @@ async function predict(flags: Flags): Promise<void> {
     inputs += examples.size
   }
   if (flags.json) printJson({ command: 'predict', inputs, skipped: stream.skipped, predictor: predictor.id })
+  skipped.checkLimit(options.data, inputs, 0, flags.skipLimit)
 }

@@ -21,7 +21,7 @@ import {
   withPredictWith
 } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
-import { malformedLines } from '../output/malformed.js'
+import { SkippedInputs } from '../output/malformed.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
@@ -59,7 +59,8 @@ async function train(flags: Flags): Promise<void> {
     const { model, stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
     if (source === undefined) throw noData()
     const scaling = { moments: new RunningMoments(), frozen: false }
-    const stream = await openStream({ ...source, scaling, onMalformed: malformedLines() })
+    const skipped = new SkippedInputs()
+    const stream = await openStream({ ...source, scaling, onMalformed: skipped.add })
     const spec = specFor(stream)
     const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -85,9 +86,12 @@ async function train(flags: Flags): Promise<void> {
     }
     if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
     if (early) throw early
+    const { inputs, unlabelled } = trainer.report()
+    skipped.requireInputs(source.data, inputs, unlabelled)
     const id = await ended()
     const seconds = (performance.now() - start) / 1000
     show(flags, trainer.report(), { seconds, skipped: stream.skipped, device, plan, relay: report?.() }, id)
+    skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
   } finally {
     await store?.close()
   }

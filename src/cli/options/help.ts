@@ -7,7 +7,7 @@ export const HELP_ALL = '--help-all'
 /** Options by long name that `--help` leaves out. */
 export const RARER: ReadonlySet<string> = new Set([
   ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--dimension', '--no-constant'],
-  ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict'],
+  ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--carry'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--name', '--relay', '--log-level', '--http-origin', '--http-body', '--http-rate']

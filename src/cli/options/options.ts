@@ -12,7 +12,7 @@ import {
 } from '../../learner/index.js'
 import { FORMATS, type Format, type Shard } from '../../streams/index.js'
 import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
-import { amount, choice, list, named, shard, whole } from './values.js'
+import { amount, choice, list, named, once, shard, share, whole } from './values.js'
 
 export interface DataFlags {
   readonly data?: string
@@ -35,6 +35,7 @@ export interface DataFlags {
   readonly limit?: number
   readonly noise?: number
   readonly strict?: boolean
+  readonly skipLimit?: number
 }
 
 export interface LearningFlags extends NetworkFlags {
@@ -61,7 +62,7 @@ export function withCommon(command: Command): Command {
 export function withData(command: Command): Command {
   return command
     .optionsGroup('Inputs:')
-    .option('--data <file>', 'inputs: a file, - for standard input, digits, digits:test or synthetic')
+    .option('--data <file>', 'inputs: a file, - for standard input, digits, digits:test or synthetic', once)
     .option('--format <name>', `${FORMATS.join(', ')} (default: from the file name)`, choice(FORMATS))
     .option('--label <column>', 'CSV column or JSON key of the label')
     .option('--labels <file>', 'IDX: the file of labels (default: beside the images)')
@@ -74,6 +75,7 @@ export function withData(command: Command): Command {
     .option('--seed <n>', 'seed of shuffling and of built-in streams', whole(0))
     .option('--limit <rows>', 'maximum number of inputs', whole(0))
     .option('--noise <amount>', 'synthetic: share of flipped classes, or deviation of numbers', amount())
+    .option('--skip-limit <share>', 'fail if more inputs are skipped (default: 0.01)', share)
     .option('--strict', 'stop at the first malformed input instead of skipping it')
 }
 

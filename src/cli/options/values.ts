@@ -22,6 +22,19 @@ export function amount(above = false): (word: string) => number {
   }
 }
 
+/** A share, from 0 to 1. */
+export function share(word: string): number {
+  const value = Number(word)
+  if (word.trim() !== '' && value >= 0 && value <= 1) return value
+  throw new InvalidArgumentError('It must be a share from 0 to 1, such as 0.05.')
+}
+
+/** An option that must not be repeated, because only the last value would count. */
+export function once(value: string, previous: string | undefined): string {
+  if (previous === undefined) return value
+  throw new InvalidArgumentError(`It is given twice (${previous}, ${value}): give one.`)
+}
+
 /** A repeatable option. */
 export function collect(word: string, previous: readonly string[] | undefined): string[] {
   return [...(previous ?? []), word]

@@ -1,14 +1,81 @@
-/** Reports malformed inputs on stderr: the first few by line and column; the rest are only counted. */
+/** Skipped inputs: the first few are printed on stderr, all are counted by reason, and too many fail the command. */
+import { CodedError } from '../../base/errors.js'
 import type { Malformed } from '../../streams/index.js'
+import { formatNumber } from './output.js'
 
-const MOST_LINES = 10
+/** Largest share of skipped inputs without `--skip-limit`. */
+const DEFAULT_SKIP_LIMIT = 0.01
+/** Lines printed on stderr. */
+const MAX_LINES = 10
+/** Distinct reasons that are counted. */
+const MAX_REASONS = 100
 
-/** @returns the handler for a stream's `onMalformed` */
-export function malformedLines(): (malformed: Malformed) => void {
-  let told = 0
-  return ({ source, line, column, reason }) => {
-    if (told === MOST_LINES) return
-    process.stderr.write(`${source}:${line}:${column}: ${reason}\n`)
-    if (++told === MOST_LINES) process.stderr.write('further malformed inputs are only counted\n')
+/** More inputs were skipped than `--skip-limit` allows. */
+export class SkippedInputsError extends CodedError {
+  static override readonly code = 'ERR_SKIPPED_INPUTS'
+}
+
+/** The data had no input that could be used. */
+export class NoInputsError extends CodedError {
+  static override readonly code = 'ERR_NO_INPUTS'
+}
+
+interface Reason {
+  readonly first: Malformed
+  count: number
+}
+
+export class SkippedInputs {
+  #skipped = 0
+  readonly #reasons = new Map<string, Reason>()
+
+  /** The handler for a stream's `onMalformed`. */
+  readonly add = (malformed: Malformed): void => {
+    const { source, line, column, reason } = malformed
+    if (this.#skipped++ < MAX_LINES) process.stderr.write(`${source}:${line}:${column}: ${reason}\n`)
+    if (this.#skipped === MAX_LINES) process.stderr.write('further malformed inputs are only counted\n')
+    // Reasons that differ in a value only are the same reason.
+    const kind = reason.replace(/"[^"]*"|'[^']*'|[-+]?\d[\d.e+-]*/g, '…')
+    const found = this.#reasons.get(kind)
+    if (found !== undefined) found.count++
+    else if (this.#reasons.size < MAX_REASONS) this.#reasons.set(kind, { first: malformed, count: 1 })
+  }
+
+  /**
+   * Fails if no input could be used.
+   * @param data the name of the data, for the message
+   * @param inputs number of inputs that were used
+   * @param unlabelled number of further inputs that were skipped because they have no label
+   * @throws NoInputsError
+   */
+  requireInputs(data: string, inputs: number, unlabelled = 0): void {
+    if (inputs > 0) return
+    const skipped = this.#skipped + unlabelled
+    if (skipped === 0) throw new NoInputsError(`${data}: there are no inputs: check the file and --limit`)
+    throw new NoInputsError(`${data}: all ${formatNumber(skipped)} inputs were skipped${this.#advice(unlabelled)}`)
+  }
+
+  /**
+   * Fails if too many inputs were skipped. Parameters as for `requireInputs`.
+   * @param limit largest share of inputs that may be skipped
+   * @throws SkippedInputsError
+   */
+  checkLimit(data: string, inputs: number, unlabelled: number, limit = DEFAULT_SKIP_LIMIT): void {
+    const skipped = this.#skipped + unlabelled
+    const share = skipped / (inputs + skipped)
+    if (!(share > limit)) return
+    const counts = `${formatNumber(skipped)} of ${formatNumber(inputs + skipped)} inputs (${(100 * share).toFixed(1)} %)`
+    const allowed = Math.min(1, Math.ceil(100 * share) / 100)
+    throw new SkippedInputsError(
+      `${data}: ${counts} were skipped${this.#advice(unlabelled)}, or allow it with --skip-limit ${allowed}`
+    )
+  }
+
+  /** The most frequent reason with its first place. */
+  #advice(unlabelled: number): string {
+    const [most] = [...this.#reasons.values()].sort((a, b) => b.count - a.count)
+    if (most === undefined || most.count < unlabelled) return ' because they have no label: check --label'
+    const { source, line, column, reason } = most.first
+    return `, ${formatNumber(most.count)} of them like ${source}:${line}:${column}: ${reason}: check the options of the model and the data`
   }
 }

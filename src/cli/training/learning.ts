@@ -7,7 +7,7 @@ import { createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import type { DataFlags, LearningFlags } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
-import { malformedLines } from '../output/malformed.js'
+import { SkippedInputs } from '../output/malformed.js'
 
 export interface SerialFlags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
@@ -29,7 +29,11 @@ export async function openLearning(flags: SerialFlags): Promise<Learning> {
   }
   if (source === undefined) throw noData()
   const moments = new RunningMoments()
-  const stream = await openStream({ ...source, scaling: { moments, frozen: false }, onMalformed: malformedLines() })
+  const stream = await openStream({
+    ...source,
+    scaling: { moments, frozen: false },
+    onMalformed: new SkippedInputs().add
+  })
   const spec = specFor(stream) as Omit<LinearSpec, 'dimension'> & { readonly dimension: number | undefined }
   return { stream, options: { ...spec, predictWith: flags.predictWith }, moments }
 }

@@ -117,7 +117,7 @@ describe('a command', function () {
   it('skips inputs that are malformed or not of the model’s classes, or stops at the first', async () => {
     const lines = ['1 1:1', '0 2:1', '7 1:1', '1 1:nan', '0 1:inf', '1 x:1', '1 2:1', ...new Array(20).fill('5 1:1')]
     const data = await file('mixed.svm', `${lines.join('\n')}\n`)
-    const { code, stdout, stderr } = await admb(['train', '--data', data, '--json'])
+    const { code, stdout, stderr } = await admb(['train', '--data', data, '--json', '--skip-limit', '0.9'])
     assert.equal(code, 0, stderr)
     const { inputs, skipped, averageLoss } = JSON.parse(stdout)
     assert.deepEqual({ inputs, skipped }, { inputs: 3, skipped: 24 })
@@ -127,6 +127,39 @@ describe('a command', function () {
     assert.match(told[0], /mixed\.svm:3:1: label 7 is not below the number of classes, 2/)
     assert.match(told[10], /further malformed inputs are only counted/)
     await refuses(['train', '--data', data, '--strict'], 1, /mixed\.svm:3:1: label 7/)
+  })
+
+  it('fails if too many inputs are skipped, with the most frequent reason, and stores what was learned', async () => {
+    const rows = Array.from({ length: 260 }, (_, i) => `${i % 26} 1:${i}`)
+    const data = await file('letters.svm', `${rows.join('\n')}\n`)
+    const model = join(dir, 'letters')
+    const { code, stdout, stderr } = await admb(['train', '--data', data, '--dir', model, '--json'])
+    assert.equal(code, 1)
+    assert.equal(JSON.parse(stdout).inputs, 20)
+    assert.match(
+      stderr,
+      /letters\.svm: 240 of 260 inputs \(92\.3 %\) were skipped, 240 of them like .*letters\.svm:3:1: label 2 is not below the number of classes.*--skip-limit 0\.93 \(ERR_SKIPPED_INPUTS\)/
+    )
+    const scored = await admb(['eval', '--dir', model, '--data', data])
+    assert.equal(scored.code, 1)
+    assert.match(scored.stderr, /240 of 260 inputs .*ERR_SKIPPED_INPUTS/)
+    const allowed = await admb(['eval', '--dir', model, '--data', data, '--skip-limit', '0.93'])
+    assert.equal(allowed.code, 0, allowed.stderr)
+    await refuses(['train', '--data', data, '--skip-limit', '2'], 2, /share from 0 to 1/)
+    await refuses(['train', '--data', data, '--data', 'b.csv'], 2, /given twice/)
+  })
+
+  it('fails if nothing can be learned or scored', async () => {
+    const empty = await file('empty.svm', '')
+    await refuses(['train', '--data', empty], 1, /empty\.svm: there are no inputs.*ERR_NO_INPUTS/)
+    const names = await file('names.csv', 'size,label\n1,yes\n2,no\n')
+    const { code, stderr } = await admb(['train', '--data', names, '--class-names', 'ja,nein'])
+    assert.equal(code, 1)
+    assert.match(stderr, /names\.csv: all 2 inputs were skipped.*label "yes" is not among.*ERR_NO_INPUTS/)
+    const model = join(dir, 'small')
+    const data = await file('small.svm', '1 1:1\n0 1:2\n')
+    assert.equal((await admb(['train', '--data', data, '--dir', model])).code, 0)
+    await refuses(['eval', '--dir', model, '--data', empty], 1, /empty\.svm: there are no inputs/)
   })
 
   it('predicts unlabelled inputs in every text format, and only what fits the model', async () => {
