@@ -67,7 +67,7 @@ export class Ledger {
   /** Earlier epochs whose segments can still be carried over, oldest first. */
   #epochs: Epoch[] = []
   /** Segments with a sum, oldest first. */
-  #retained: Segment[] = []
+  readonly #retained: Segment[] = []
   #discarded = 0
 
   /**
