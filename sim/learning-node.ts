@@ -1,7 +1,4 @@
-/**
- * What the simulator asks of a node that learns together with its neighbours. AdmbNode is one; a wrapper that watches it, or a
- * researcher's own, takes its place.
- */
+/** The interface of a node that learns together with its neighbours: AdmbNode, a checked wrapper of it, or a custom node. */
 import type { AdmbNode, AdmbOptions } from '../src/admb/index.js'
 
 export type LearningNode = Pick<
@@ -25,5 +22,5 @@ export type LearningNode = Pick<
   | 'restore'
 >
 
-/** Makes the node of that number among all; again, with a new incarnation or identity, when it starts again. */
+/** Creates the node with that index. Called again, with a new incarnation or identity, when the node restarts. */
 export type NodeFactory = (options: AdmbOptions, index: number) => LearningNode

@@ -1,13 +1,14 @@
-/** Where scenarios come from: the built-in ones by name, files, and `key=value` words on top of either. */
+/** Loads scenarios, built in or from files, and applies `key=value` overrides. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { SCENARIO_KEYS, ScenarioError } from './scenario.js'
 
-/** The scenarios stay YAML and are read where the sources are: dist/sim → sim/scenarios. */
+/** The folder of the sources, as YAML files are not compiled: dist/sim → sim/scenarios. */
 const FOLDER = fileURLToPath(new URL('../../sim/scenarios', import.meta.url))
 
+/** The scenarios in `sim/scenarios`. `about` is the comment in the first line of the file. */
 export function builtInScenarios(): { readonly name: string; readonly about: string }[] {
   return readdirSync(FOLDER)
     .filter(file => file.endsWith('.yaml'))
@@ -19,8 +20,8 @@ export function builtInScenarios(): { readonly name: string; readonly about: str
 }
 
 /**
- * A scenario's values, unchecked: pass them to `parseScenario`.
- * @param name a built-in scenario's name or a YAML file; undefined for all defaults
+ * The values of a scenario, not yet validated by `parseScenario`.
+ * @param name a built-in scenario or a YAML file; undefined for all defaults
  * @throws ScenarioError
  */
 export function loadScenario(name: string | undefined): {
@@ -36,37 +37,37 @@ export function loadScenario(name: string | undefined): {
   } catch (error) {
     const names = builtInScenarios().map(scenario => scenario.name)
     const { code } = error as NodeJS.ErrnoException
-    throw new ScenarioError(`${name}: cannot be read (${code}): give a YAML file or one of ${names.join(', ')}`)
+    throw new ScenarioError(`cannot read ${name} (${code}); expected a YAML file or one of ${names.join(', ')}`)
   }
   let values: unknown
   try {
     values = parse(text)
   } catch (error) {
-    throw new ScenarioError(`${name} is not YAML: ${(error as Error).message.split('\n')[0]}`)
+    throw new ScenarioError(`${name}: invalid YAML: ${(error as Error).message.split('\n')[0]}`)
   }
   if (values !== null && (typeof values !== 'object' || Array.isArray(values))) {
-    throw new ScenarioError(`${name} must hold key: value lines`)
+    throw new ScenarioError(`${name}: expected lines of the form key: value`)
   }
   return { source: name, values: { ...(values as Record<string, unknown> | null) } }
 }
 
 /**
- * Puts `key=value` words over a scenario's values; values are read as YAML, inner keys are written with a dot.
- * @param option the option that the words were given with, to name in errors
- * @throws ScenarioError for an unknown key or a word that is none of these
+ * Applies `key=value` overrides to a scenario's values. Values are parsed as YAML; nested keys are written with a dot.
+ * @param option the command-line option, named in errors
+ * @throws ScenarioError for an unknown key or a malformed override
  */
-export function override(
+export function applyOverrides(
   values: Record<string, unknown>,
-  words: readonly string[],
+  overrides: readonly string[],
   option = '--set'
 ): Record<string, unknown> {
   const result = structuredClone(values)
-  for (const word of words) {
-    const at = word.indexOf('=')
-    const key = word.slice(0, at)
-    if (at < 1) throw new ScenarioError(`${option} ${word}: write key=value`)
+  for (const text of overrides) {
+    const separator = text.indexOf('=')
+    const key = text.slice(0, separator)
+    if (separator < 1) throw new ScenarioError(`${option} ${text}: expected key=value`)
     if (!SCENARIO_KEYS.includes(key)) {
-      throw new ScenarioError(`${option} ${word}: there is no key ${key}; there are ${SCENARIO_KEYS.join(', ')}`)
+      throw new ScenarioError(`${option} ${text}: unknown key '${key}'; expected one of ${SCENARIO_KEYS.join(', ')}`)
     }
     const path = key.split('.')
     const last = path.pop() as string
@@ -76,7 +77,7 @@ export function override(
       target[step] = inner
       target = inner as Record<string, unknown>
     }
-    target[last] = parse(word.slice(at + 1))
+    target[last] = parse(text.slice(separator + 1))
   }
   return result
 }

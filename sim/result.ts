@@ -1,4 +1,17 @@
-/** What a run came to: what `admb sim run --json` prints, and what reports are made of. */
+/** The result of a run: the output of `admb sim run --json`, and the data of reports. */
+
+/** A property that does not hold. It ends the run at the event that violated it. */
+export class Violation extends Error {
+  override readonly name = 'Violation'
+  /** The property, as in the table of docs/simulator.md. */
+  readonly property: string
+
+  /** @param detail one line: which node, and what it did */
+  constructor(property: string, detail: string) {
+    super(`${property}: ${detail}`)
+    this.property = property
+  }
+}
 
 export interface CurvePoint {
   /** Inputs served so far, by all nodes. */
@@ -9,51 +22,56 @@ export interface CurvePoint {
   readonly bytes: number
 }
 
-/** What the predictions of a run lost. Losses in nats or squared-error units. */
+/** Losses and regret of the served predictions, in nats or in units of squared error. */
 export interface RegretAccounts {
-  /** Loss of all served predictions less that of the comparator on the same inputs. */
+  /** Loss of all served predictions minus that of the comparator on the same inputs. */
   readonly regret: number
   readonly averageLoss: number
   readonly comparatorLoss: number
-  /** The best predictor: that of the stream's distribution, or the one found in hindsight for the inputs served. */
+  /** `known`: the optimum of the stream's distribution. `hindsight`: the best fixed predictor of the served inputs. */
   readonly comparator: 'known' | 'hindsight'
-  /** Length of the average loss's gradient at the comparator found in hindsight. */
+  /** Norm of the gradient of the average loss at a comparator found in hindsight. */
   readonly gradientNorm?: number
-  /** The theorem's bound on the expected regret, where there is one; for ADMB, on that of the good periods' inputs. */
+  /** The theorem's bound on the expected regret, if there is one. For ADMB it bounds `goodRegret`. */
   readonly bound?: number
-  /** Whether the regret of this run is within it. */
+  /** Whether the regret of this run is within the bound. */
   readonly boundHolds?: boolean
-  /** Inputs served in good periods: all running nodes linked, and the last fault long enough past (`good-periods.ts`). */
+  /** Inputs served in good periods: all running nodes are linked and the last fault is long past (`regret/periods.ts`). */
   readonly goodInputs: number
+  /** Regret of these inputs. */
   readonly goodRegret: number
-  /** Regret of the inputs that each node served; every node's own only where there are few. */
+  /** Regret of the inputs that each node served. `nodes` lists all nodes if there are at most 64. */
   readonly regretByNode: {
     readonly min: number
     readonly median: number
     readonly max: number
     readonly nodes?: readonly number[]
   }
-  /** At numbers of inputs that grow by √2. */
+  /** Points at numbers of inputs that grow by a factor of √2. */
   readonly curve: readonly CurvePoint[]
 }
 
-/** What a run came to; see the scenario for the rest of its keys. */
 export interface RunResult extends RegretAccounts {
   readonly algorithm: string
   readonly nodes: number
   readonly inputs: number
   readonly batch: number
   readonly seed: number
-  /** Inputs served until every node had held a predictor beyond its start; for ADMB, where that came about. */
+  /** Inputs served until every node had held an updated predictor. Only for ADMB; undefined if that was not reached. */
   readonly startInputs?: number
+  /** Updates of the best predictor. */
   readonly updates: number
+  /** Predictors adopted from another node. */
   readonly adoptions: number
+  /** Gradients that no update has used or will use. */
   readonly discarded: number
   readonly messages: number
   readonly bytes: number
   readonly violations: readonly string[]
   readonly events: number
+  /** Hash of all events: equal for the same scenario and seed on any machine. */
   readonly traceHash: string
   readonly virtualMs: number
+  /** Wall-clock time. */
   readonly seconds: number
 }

@@ -1,15 +1,15 @@
 /**
- * A scenario: everything that a run depends on, as plain data. YAML files and `--set key=value` give parts of it; what is
- * left out has a default. A wrong value is told with its place, what was given and what is allowed.
+ * The schema of a scenario: everything that a run depends on, as plain data. Every key has a default. Validation errors name
+ * the key, the given value and the allowed values.
  */
 
 import { z } from 'zod'
 import { CodedError } from '../src/base/errors.js'
-import { modelNames } from '../src/learner/index.js'
-import { ALGORITHMS } from './algorithms/index.js'
+import { averagingNames, modelNames, ruleNames } from '../src/learner/index.js'
+import { algorithmNames } from './algorithms/index.js'
 import { faultKeys } from './faults/keys.js'
-import { STREAMS } from './streams/inputs.js'
-import { TOPOLOGIES } from './topology.js'
+import { streamNames } from './streams/inputs.js'
+import { topologyNames } from './topology.js'
 
 /** A scenario that cannot be run. */
 export class ScenarioError extends CodedError {
@@ -21,29 +21,29 @@ const count = z.int().min(1)
 const duration = z.number().positive()
 
 const schema = z.strictObject({
-  algorithm: z.enum(ALGORITHMS as [string, ...string[]]).default('admb'),
-  topology: z.enum(TOPOLOGIES).default('tree'),
+  algorithm: z.enum(algorithmNames).default('admb'),
+  topology: z.enum(topologyNames).default('tree'),
   nodes: count.max(1_000_000).default(16),
-  /** Most neighbours of a node; a `tree` has one child less a node. */
+  /** Maximum number of neighbours of a node. In a `tree` every node has degree − 1 children. */
   degree: z.int().min(2).max(1000).default(3),
-  /** Links of a node to others that it knows from the start, on `overlay`. */
+  /** On `overlay`: number of other nodes that a node has links to at the start. */
   linkDegree: z.int().min(2).max(1000).default(6),
-  /** Virtual ms between heartbeats of `overlay`, whose other timers keep their proportions to it. Default: ten latencies. */
+  /** On `overlay`: virtual ms between heartbeats. All other timers are scaled with it. @default 10 × latency */
   heartbeat: duration.optional(),
-  /** Order of the nodes' indices, which decides between predictors. */
+  /** Order of the nodes' identities, which decides precedence between predictors. */
   labels: z.enum(['ascending', 'random', 'hub-highest']).default('ascending'),
-  /** Whether all nodes start from one predictor, or each from one of its own with as many updates. */
+  /** Whether all nodes start from the same predictor, or each from a different one with one update. */
   starts: z.enum(['common', 'distinct']).default('common'),
-  stream: z.enum(STREAMS).default('logistic'),
-  /** Features an input. */
+  stream: z.enum(streamNames).default('logistic'),
+  /** Features per input. */
   dimension: count.max(1_000_000).default(20),
   /** Standard deviation of the noise of `least-squares`. */
   noise: z.number().min(0).default(0.5),
-  /** Share of inputs whose class is exchanged for another one. */
+  /** Share of inputs whose class is replaced by another one. */
   labelNoise: share.default(0),
-  /** Turns that the best predictor of a synthetic stream makes during the run. */
+  /** Full rotations of the optimum of a synthetic stream during the run. */
   drift: z.number().min(0).default(0),
-  /** Of the stream `file`: what `admb train` takes as --data, --format, --label, --model, --classes, --scale, --hash-bits. */
+  /** For the stream `file`: the options --data, --format, --label, --model, --classes, --scale and --hash-bits of `admb train`. */
   data: z.string().min(1).optional(),
   format: z.string().min(1).optional(),
   label: z.string().min(1).optional(),
@@ -51,37 +51,37 @@ const schema = z.strictObject({
   classes: z.int().min(2).optional(),
   scale: z.enum(['none', 'standard']).optional(),
   hashBits: z.int().min(1).max(30).optional(),
-  /** Inputs of all nodes together. */
+  /** Total number of inputs of all nodes. */
   inputs: count.default(100_000),
   /** Virtual milliseconds between two inputs of a node. */
   interval: duration.default(1),
-  /** Deviation of the logarithm of the nodes' speeds; the rate of all together stays. */
+  /** Standard deviation of the logarithm of the nodes' input rates; the total rate is constant. */
   speedSpread: z.number().min(0).default(0),
-  /** Whether inputs and periods of all nodes fall together, or each node has an offset of its own. */
+  /** Whether inputs and periods of all nodes are aligned, or each node has a random offset. */
   phases: z.enum(['aligned', 'spread']).default('aligned'),
-  /** Virtual milliseconds before the first input, in which the tree can form. */
+  /** Virtual milliseconds before the first input, for the overlay to form the tree. */
   warmup: z.number().min(0).default(0),
-  /** b: gradients an update. */
+  /** b: gradients per update. */
   batch: count.default(512),
   /** T in virtual milliseconds. */
   period: duration.default(1),
   /** Mean one-way latency in virtual milliseconds. */
   latency: duration.default(1),
-  /** How latencies are distributed. */
+  /** Distribution of the latencies. */
   delay: z.enum(['constant', 'uniform', 'exponential', 'log-normal']).default('constant'),
-  /** Deviation of the logarithm of the links' mean latencies. */
+  /** Standard deviation of the logarithm of the links' mean latencies. */
   linkSpread: z.number().min(0).default(0),
-  /** Bytes per virtual millisecond on each direction of a link, behind one another; 0: no limit. */
+  /** Bytes per virtual millisecond in each direction of a link; messages queue. 0: no limit. */
   bandwidth: z.number().min(0).default(0),
   /** Share of messages that are lost. */
   loss: share.default(0),
   /** Share of messages that arrive twice. */
   duplicate: share.default(0),
-  /** Share of messages that take three latencies longer, on average, so that others overtake them. */
+  /** Share of messages that are delayed by another three latencies on average, so that later messages overtake them. */
   reorder: share.default(0),
   /** S of ADMB's carry-over, in periods. */
   carry: z.int().min(0).default(16),
-  /** Frames of ADMB with vectors of more bytes go in parts of about that many. */
+  /** ADMB splits frames whose vectors have more bytes into fragments of about this size. */
   fragmentBytes: z
     .int()
     .min(0)
@@ -90,58 +90,57 @@ const schema = z.strictObject({
   checkpoint: count.default(8),
   /** Virtual milliseconds until a checkpoint is on the disk. */
   diskTime: z.number().min(0).default(0),
-  rule: z.enum(['dual-averaging', 'mirror-descent', 'adagrad', 'momentum', 'adam']).default('dual-averaging'),
-  average: z.enum(['uniform', 'exponential', 'tail']).default('uniform'),
+  rule: z.enum(ruleNames).default('dual-averaging'),
+  average: z.enum(averagingNames).default('uniform'),
   seed: z.int().min(0).default(1),
-  /** Whether every event is checked for what must never happen. */
+  /** Whether the invariants are checked after every event. */
   checks: z.boolean().default(true),
   faults: faultKeys.prefault({})
 })
 
-export type Scenario = z.infer<typeof schema> & { readonly algorithm: (typeof ALGORITHMS)[number] }
+export type Scenario = z.infer<typeof schema>
 
-/** Every key that `--set` takes, nested ones with a dot. */
+/** Every key that `--set` accepts, nested ones with a dot. */
 export const SCENARIO_KEYS: readonly string[] = Object.keys(schema.shape).flatMap(key =>
   key === 'faults' ? Object.keys(faultKeys.shape).map(inner => `faults.${inner}`) : [key]
 )
 
 /**
- * Fills in defaults and checks.
- * @param source what to name in errors: the file, or `--set`
+ * Validates a scenario and applies the defaults.
+ * @param source named in errors: the file, or `--set`
  * @throws ScenarioError
  */
 export function parseScenario(value: unknown, source: string): Scenario {
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    const given = issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown>)?.[key], value)
-    const where = issue.path.length > 0 ? `${issue.path.join('.')}` : 'the scenario'
+    const given = issue.path.reduce<unknown>((parent, name) => (parent as Record<PropertyKey, unknown>)?.[name], value)
+    const key = issue.path.length > 0 ? issue.path.join('.') : 'the scenario'
     const shown = given === undefined ? '' : ` (given: ${JSON.stringify(given)})`
-    throw new ScenarioError(`${source}: ${where}: ${issue.message}${shown}`)
+    throw new ScenarioError(`${source}: ${key}: ${issue.message}${shown}`)
   }
-  const scenario = parsed.data as Scenario
-  const problem = impossible(scenario)
+  const scenario = parsed.data
+  const problem = conflict(scenario)
   if (problem !== undefined) throw new ScenarioError(`${source}: ${problem}`)
   checkStream(scenario, source)
   return scenario
 }
 
-/** What keys do not allow together, and what to do about it. */
-function impossible({ topology, nodes, latency, heartbeat, loss, faults }: Scenario): string | undefined {
+/** Describes a combination of keys that cannot be simulated, and its fix. */
+function conflict({ topology, nodes, latency, heartbeat, loss, faults }: Scenario): string | undefined {
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (partitionShare > 0 && nodes < 2) {
-    return 'faults.partitionShare: one node cannot be partitioned: give at least 2 nodes'
+    return 'faults.partitionShare: a network of one node cannot be partitioned; set nodes to at least 2'
   }
   if (partitionMin > partitionTime) {
-    const most = `give at most faults.partitionTime (${partitionTime})`
-    return `faults.partitionMin: the least length (${partitionMin}) is above the mean: ${most}`
+    return `faults.partitionMin: the minimum (${partitionMin}) exceeds the mean; set it to at most faults.partitionTime (${partitionTime})`
   }
   if (topology === 'overlay' && heartbeat !== undefined && 2 * heartbeat <= latency) {
-    const within = 'an answer must come within the four heartbeats of silence that count as death'
-    return `heartbeat: ${within}: give more than half the latency (${latency / 2})`
+    const reason = 'a reply must arrive within four heartbeats, the timeout of the failure detector'
+    return `heartbeat: ${reason}; set it above half the latency (${latency / 2})`
   }
   if (topology === 'overlay' && loss > 0.9) {
-    return `loss: sessions do not stand where nearly all is lost (${loss}): give at most 0.9 with topology overlay`
+    return `loss: sessions cannot be kept open at a loss of ${loss}; set at most 0.9 with topology overlay`
   }
   return undefined
 }
@@ -151,19 +150,19 @@ const FILE_KEYS = ['data', 'format', 'label', 'model', 'classes', 'scale', 'hash
 function checkStream(scenario: Scenario, source: string): void {
   const { stream, dimension, labelNoise, drift, data, model } = scenario
   const isFile = stream === 'file'
-  if (isFile && data === undefined) throw new ScenarioError(`${source}: data: stream file needs one: give data=FILE`)
-  const stray = FILE_KEYS.find(key => scenario[key] !== undefined)
-  if (!isFile && stray !== undefined) {
-    throw new ScenarioError(`${source}: ${stray}: has a meaning for stream file alone, not for ${stream}: leave it out`)
+  if (isFile && data === undefined) throw new ScenarioError(`${source}: data: missing for stream file; set data=FILE`)
+  const unused = FILE_KEYS.find(key => scenario[key] !== undefined)
+  if (!isFile && unused !== undefined) {
+    throw new ScenarioError(`${source}: ${unused}: only valid for stream file, not for ${stream}; remove it`)
   }
   if (drift > 0 && (isFile || dimension < 2)) {
     throw new ScenarioError(
-      `${source}: drift: only what is drawn in 2 dimensions or more can turn: give another stream or dimension, or drift=0`
+      `${source}: drift: requires a synthetic stream of dimension 2 or more; change stream or dimension, or set drift=0`
     )
   }
   if (labelNoise > 0 && (stream === 'least-squares' || model === 'linear')) {
     throw new ScenarioError(
-      `${source}: labelNoise: numbers are no classes: give noise for least-squares, or labelNoise=0`
+      `${source}: labelNoise: requires classes, not numbers; use noise for least-squares, or set labelNoise=0`
     )
   }
 }

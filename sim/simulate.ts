@@ -1,13 +1,12 @@
-/** The simulator's one function: a scenario in, a measured run out. */
+/** Runs a scenario and measures its wall-clock time. */
+import type { SimulateOptions } from './options.js'
 import type { RunResult } from './result.js'
 import type { Scenario } from './scenario.js'
-import { type SimulateOptions, Simulation } from './simulation.js'
+import { Simulation } from './simulation.js'
 
-export type { SimulateOptions }
-
-/** Runs a scenario: same scenario, same result, on any machine (`seconds` apart). */
+/** Runs a scenario. The result depends on the scenario and options only, except for `seconds`. */
 export function simulate(scenario: Scenario, options: SimulateOptions = {}): RunResult {
-  const began = performance.now()
+  const start = performance.now()
   const result = new Simulation(scenario, options).run()
-  return { ...result, seconds: (performance.now() - began) / 1000 }
+  return { ...result, seconds: (performance.now() - start) / 1000 }
 }

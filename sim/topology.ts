@@ -1,12 +1,11 @@
 /**
- * Who is linked with whom: the acyclic graphs that ADMB runs on, and that spanning-tree sums use. On `overlay` ADMB's nodes
- * build their tree themselves; the tree here is then one of a random graph of links, for those that need one from the start.
+ * The trees that the algorithms run on, and the initial identities of the nodes. On `overlay` ADMB's nodes build their tree
+ * themselves; the topology then has a random graph of links, and a spanning tree of it for the other algorithms.
  */
 import type { Random } from './engine/random.js'
-import { linkGraph } from './overlay/link-graph.js'
 
-export const TOPOLOGIES = ['path', 'star', 'tree', 'random', 'caterpillar', 'overlay'] as const
-export type TopologyName = (typeof TOPOLOGIES)[number]
+export const topologyNames = ['path', 'star', 'tree', 'random', 'caterpillar', 'overlay'] as const
+export type TopologyName = (typeof topologyNames)[number]
 
 export interface Topology {
   readonly nodes: number
@@ -16,7 +15,7 @@ export interface Topology {
   readonly parents: readonly number[]
   /** Edges on the longest path. */
   readonly diameter: number
-  /** Whom each node knows from the start, on `overlay`. */
+  /** On `overlay`: the nodes that each node has links to at the start. */
   readonly links?: readonly (readonly number[])[]
 }
 
@@ -29,8 +28,8 @@ export interface TopologyOptions {
 }
 
 /**
- * @param options `degree` is the most neighbours of a node: a `tree` has degree − 1 children a node, a `random` tree and a `caterpillar` keep
- *   to it, a `path` and a `star` have the degree that they have
+ * @param options `degree` is the maximum number of neighbours of a node in a `random` tree and a `caterpillar`. In a `tree`
+ *   every node has degree − 1 children. A `path` and a `star` ignore it.
  */
 export function createTopology({ topology, nodes, degree, linkDegree }: TopologyOptions, random: Random): Topology {
   switch (topology) {
@@ -53,7 +52,7 @@ export function createTopology({ topology, nodes, degree, linkDegree }: Topology
   }
 }
 
-/** The tree in which node i > 0 hangs below parentOf(i). */
+/** The tree rooted at node 0 in which `parentOf(i)` is the parent of node i > 0. */
 export function fromParents(nodes: number, parentOf: (i: number) => number): Topology {
   const parents = [-1]
   const neighbours: number[][] = Array.from({ length: nodes }, () => [])
@@ -67,29 +66,29 @@ export function fromParents(nodes: number, parentOf: (i: number) => number): Top
 }
 
 function randomTree(nodes: number, degree: number, random: Random): Topology {
-  const links = new Int32Array(nodes)
+  const degrees = new Int32Array(nodes)
   const open: number[] = [0]
   return fromParents(nodes, i => {
-    const at = random.below(open.length)
-    const parent = open[at]
-    if (++links[parent] >= degree) {
-      open[at] = open[open.length - 1]
+    const index = random.below(open.length)
+    const parent = open[index]
+    if (++degrees[parent] >= degree) {
+      open[index] = open[open.length - 1]
       open.pop()
     }
-    links[i] = 1
+    degrees[i] = 1
     if (degree > 1) open.push(i)
     return parent
   })
 }
 
-/** A path of half the nodes or less, from which the others hang. */
+/** A path (the spine) of at most half the nodes; the others are leaves attached to it. */
 function caterpillar(nodes: number, degree: number): Topology {
   const legs = Math.max(1, degree - 2)
   const spine = Math.max(1, Math.ceil(nodes / (1 + legs)))
   return fromParents(nodes, i => (i < spine ? i - 1 : (i - spine) % spine))
 }
 
-/** The tree of shortest ways from node 0. */
+/** The tree of shortest paths from node 0. */
 function breadthFirst(links: readonly (readonly number[])[]): Topology {
   const parents = new Map([[0, -1]])
   for (const node of parents.keys()) for (const next of links[node]) if (!parents.has(next)) parents.set(next, node)
@@ -112,4 +111,41 @@ function diameterOf(neighbours: readonly (readonly number[])[]): number {
     return [last, distance[last]]
   }
   return farthest(farthest(0)[0])[1]
+}
+
+export interface LabelOptions {
+  readonly topology: TopologyName
+  readonly nodes: number
+  readonly labels: 'ascending' | 'random' | 'hub-highest'
+}
+
+/** Initial identities of the nodes: zero-padded numbers, so that their order as text is their numerical order. */
+export function createLabels({ nodes, labels, topology }: LabelOptions, random: Random): string[] {
+  const numbers = Array.from({ length: nodes }, (_, i) => i + 1)
+  if (labels === 'random') random.shuffle(numbers)
+  if (labels === 'hub-highest') numbers[topology === 'path' ? nodes >> 1 : 0] = nodes + 1
+  const width = String(nodes + 1).length
+  return numbers.map(number => String(number).padStart(width, '0'))
+}
+
+/**
+ * A random connected graph in which nearly all nodes have the same degree: a random ring and random matchings over it.
+ * @param degree maximum number of links of a node, at least 2
+ * @returns the neighbours of each node, ascending
+ */
+export function linkGraph(nodes: number, degree: number, random: Random): number[][] {
+  const links: Set<number>[] = Array.from({ length: nodes }, () => new Set())
+  const join = (a: number, b: number): void => {
+    if (a === b) return
+    links[a].add(b)
+    links[b].add(a)
+  }
+  const order = Array.from({ length: nodes }, (_, node) => node)
+  random.shuffle(order)
+  for (let i = 0; i < nodes; i++) join(order[i], order[(i + 1) % nodes])
+  for (let matching = 2; matching < degree; matching++) {
+    random.shuffle(order)
+    for (let i = 0; i + 1 < nodes; i += 2) join(order[i], order[i + 1])
+  }
+  return links.map(others => [...others].sort((a, b) => a - b))
 }

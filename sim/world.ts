@@ -1,6 +1,6 @@
 /**
- * What an algorithm sees of the simulated world, and what the world asks of an algorithm. Every algorithm of the papers is
- * a file behind this one interface, so that all are measured on the same inputs over the same network.
+ * The interface between an algorithm and the simulated world. Every algorithm implements it, so that all of them are
+ * measured on the same inputs and the same network.
  */
 import type { AdmbOptions, Predictor, PredictorId, Recipe } from '../src/admb/index.js'
 import { nextPredictor } from '../src/admb/index.js'
@@ -9,7 +9,7 @@ import type { LearningNode } from './learning-node.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
 
-/** The keys of a scenario that algorithms read beside what `World` names. */
+/** The keys of a scenario that algorithms read, except those that `World` has itself. */
 export interface AlgorithmOptions {
   readonly starts: 'common' | 'distinct'
   /** Bytes of vectors above which a frame is split into fragments. */
@@ -20,86 +20,89 @@ export interface AlgorithmOptions {
   readonly diskTime: number
 }
 
+/** Why a node has another predictor. `restarted`: it loaded its last checkpoint. */
+export type PredictorCause = 'updated' | 'adopted' | 'restarted'
+
 export interface World {
   readonly scenario: AlgorithmOptions
   readonly topology: Topology
   readonly learner: Learner
   readonly recipe: Recipe
-  /** The predictor that every node starts from. */
+  /** The starting predictor of every node. */
   readonly start: Predictor
-  /** Whether nodes may take a predictor that they know by name from one another's memory, instead of making it again. */
+  /** Whether nodes may share predictors in memory instead of recomputing them. */
   readonly sharesPredictors: boolean
-  /** b: gradients an update. */
+  /** b: gradients per update. */
   readonly batch: number
   /** T in virtual milliseconds. */
   readonly period: number
   /** Mean one-way latency in virtual milliseconds. */
   readonly latency: number
-  /** S in periods, of ADMB's carry-over. */
+  /** S of ADMB's carry-over, in periods. */
   readonly carry: number
-  /** Identity of each node, as it decides precedence; another one once a node's disk is lost. */
+  /** Identity of each node, which decides precedence. It changes when a node loses its disk. */
   readonly labels: readonly string[]
   /** Virtual milliseconds. */
   readonly now: number
-  /** Whether the node serves inputs and hears messages now. */
+  /** Whether the node serves inputs and receives messages. */
   isUp(node: number): boolean
-  /** A node holds another predictor from now on. */
-  holds(node: number, id: PredictorId, how: 'updated' | 'adopted' | 'restarted'): void
-  /** A node that learns by ADMB, watched where the run is; one of the same index before it is gone. */
+  /** Reports that a node has another predictor. */
+  predictorChanged(node: number, id: PredictorId, cause: PredictorCause): void
+  /** Creates a node that learns by ADMB, with invariants checked if the run checks them. It replaces the previous node of that index. */
   createNode(index: number, options: AdmbOptions): LearningNode
-  /** When a link has sent what was given to it: the past if it is idle, as it always is without a limit of bandwidth. */
+  /** When a link has transmitted everything queued on it. In the past if it is idle, and always without a limit of bandwidth. */
   freeAt(from: number, to: number): number
-  /** Sends a message, which must not be changed any more; `bytes` is its size on a wire. */
+  /** Sends a message, which must not change afterwards; `bytes` is its size on the wire. */
   send(from: number, to: number, message: unknown, bytes: number): void
-  /** Calls `timer(node, tag)` later, unless the node has crashed or left by then. */
-  after(delay: number, node: number, tag: number): void
+  /** Calls `timer(node, tag)` after `delay` ms, unless the node has crashed or left by then. */
+  startTimer(delay: number, node: number, tag: number): void
 }
 
-/** What a node finds when it starts again. */
-export type Disk = 'kept' | 'lost'
+/** The disk of a node that restarts. */
+export type DiskState = 'kept' | 'lost'
 
-export interface Tally {
+export interface AlgorithmTotals {
   /** Updates of the best predictor. */
   readonly updates: number
-  /** Predictors taken over from another node. */
+  /** Predictors adopted from another node. */
   readonly adoptions: number
   /** Gradients that no update has used or will use. */
   readonly discarded: number
 }
 
 export interface Algorithm extends Connectable {
-  /** The parameters that serve a node's predictions. */
+  /** The parameters that a node predicts with. */
   serving(node: number): Blocks
   /** A node has scored one input and may learn from it. */
   input(node: number, examples: Examples): void
-  /** A period T has passed at a node. */
+  /** A period T has ended at a node. */
   tick(node: number): void
   receive(to: number, from: number, message: unknown): void
   timer(node: number, tag: number): void
-  /** The node crashed or left: its memory is gone; its disk is as `restart` finds it. */
+  /** The node has crashed or left and lost its memory; `restart` says whether it kept its disk. */
   crash(node: number): void
-  /** A crashed node is back, or one joins: with a lost disk under a new identity. */
-  restart(node: number, disk: Disk): void
-  /** At the end of a run. */
-  tally(): Tally
+  /** A crashed node restarts, or a node joins. With a lost disk it has a new identity. */
+  restart(node: number, disk: DiskState): void
+  /** Called at the end of a run. */
+  totals(): AlgorithmTotals
 }
 
 export type AlgorithmFactory = (world: World) => Algorithm
 
-/** An update of one of the simpler algorithms, which need no names. */
+/** The next predictor of an algorithm that does not identify predictors: id and digest are left blank. */
 export function advance(world: World, predictor: Predictor, sum: Blocks, count: number): Predictor {
-  return nextPredictor(predictor, { sum, count }, NOBODY, { ...world.recipe, digest: () => '' })
+  return nextPredictor(predictor, { sum, count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
 }
 
-const NOBODY = { origin: '', incarnation: 0 }
+const NO_ORIGIN = { origin: '', incarnation: 0 }
 
 /** Bytes of one vector of the model's parameters. */
 export function vectorBytes(world: World): number {
   return 4 * world.learner.layout.blocks.reduce((sum, block) => sum + block.length, 0)
 }
 
-/** A gradient sum in the making. */
-export class Accumulator {
+/** A gradient sum and its count. */
+export class GradientAccumulator {
   readonly #learner: Learner
   sum: Float32Array[]
   count = 0
@@ -119,7 +122,7 @@ export class Accumulator {
     this.count += count
   }
 
-  /** Hands the sum over and starts a new one. */
+  /** Returns the sum and resets the accumulator. */
   take(): { readonly sum: Float32Array[]; readonly count: number } {
     const { sum, count } = this
     this.sum = this.#zeros()

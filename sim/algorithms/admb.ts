@@ -1,34 +1,59 @@
 /**
- * ADMB on the simulated network: the very AdmbNode that real peers run, its frames encoded and decoded as between them.
- * `admb` decides by origin, `admb-sender` by the paper's letter (and so without carry-over).
+ * ADMB on the simulated network. It runs the AdmbNode of real peers and encodes and decodes every frame. `admb` decides
+ * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
  */
 import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { Slab } from '../engine/slab.js'
-import { Disk } from '../faults/disk.js'
+import { SlabAllocator } from '../engine/allocation.js'
+import { SimulatedDisk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
-import type { Algorithm, AlgorithmFactory, World } from '../world.js'
+import type { Algorithm, World } from '../world.js'
+import type { AlgorithmDefinition } from './definition.js'
 
-interface Site {
+export const admb: AlgorithmDefinition = {
+  create: world => create(world, 'origin'),
+  help: 'ADMB as peers run it: precedence by origin, carry-over',
+  source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB, with the changes of docs/protocol.md',
+  series: 1,
+  bound: {
+    // Theorem 3 with t + 2 = T + 2 · maxDelay: a period, and the delays of a message out and of one in.
+    pace: ({ batch, period, maxDelay, diameter, rate }) => ({
+      batch,
+      inputsPerUpdate: batch + 2 * (period + 2 * maxDelay) * diameter * rate,
+      learners: 1
+    }),
+    usesNetwork: true,
+    scope: 'good-periods'
+  }
+}
+
+export const admbSender: AlgorithmDefinition = {
+  create: world => create(world, 'sender'),
+  help: 'ADMB as published: precedence by sender, no carry-over',
+  source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB',
+  series: 6
+}
+
+interface NodeState {
   node: LearningNode
   incarnation: number
   /** Nodes with which it has a session. */
   neighbours: number[]
-  /** Neighbours whose link is busy, so that a frame waits. */
+  /** Neighbours with a pending frame whose link is busy. */
   readonly waiting: Set<number>
-  readonly disk: Disk
+  readonly disk: SimulatedDisk
   ticks: number
 }
 
-const MOST_SHARED = 4096
+const MAX_SHARED = 4096
 
-/** The newest predictors, which the nodes that adopt them share. Older ones are made again where somebody still needs them. */
-class Shared {
+/** The newest predictors, shared between the nodes that adopt them. A node recomputes a predictor that has been evicted. */
+class SharedPredictors {
   readonly #predictors = new Map<string, Predictor>()
 
   add(predictor: Predictor): void {
     this.#predictors.set(formatId(predictor.id), predictor)
-    if (this.#predictors.size > MOST_SHARED) {
+    if (this.#predictors.size > MAX_SHARED) {
       this.#predictors.delete(this.#predictors.keys().next().value as string)
     }
   }
@@ -38,27 +63,24 @@ class Shared {
   }
 }
 
-/** The start as if that node had made it. */
-function ownStart(start: Predictor, origin: string): Predictor {
+/** The starting predictor, as an update of that node. */
+function distinctStart(start: Predictor, origin: string): Predictor {
   return { ...start, id: { ...start.id, updates: 1, origin, incarnation: 1 } }
 }
 
-export const admb: AlgorithmFactory = world => run(world, 'origin')
-export const admbSender: AlgorithmFactory = world => run(world, 'sender')
-
-function run(world: World, precedence: Precedence): Algorithm {
+function create(world: World, precedence: Precedence): Algorithm {
   const { topology, recipe, start, batch, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
-  const shared = new Shared()
-  const slab = new Slab()
-  const create = (index: number, incarnation: number) =>
+  const shared = new SharedPredictors()
+  const slab = new SlabAllocator()
+  const createNode = (index: number, incarnation: number) =>
     world.createNode(index, {
       ...recipe,
       self: labels[index],
       incarnation,
       layout,
-      initial: scenario.starts === 'distinct' ? ownStart(start, labels[index]) : start,
+      initial: scenario.starts === 'distinct' ? distinctStart(start, labels[index]) : start,
       batch,
       carry,
       precedence,
@@ -66,25 +88,25 @@ function run(world: World, precedence: Precedence): Algorithm {
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length)
     })
-  const sites: Site[] = topology.neighbours.map((_, index) => ({
-    node: create(index, 1),
+  const states: NodeState[] = topology.neighbours.map((_, index) => ({
+    node: createNode(index, 1),
     incarnation: 1,
     neighbours: [],
     waiting: new Set(),
-    disk: new Disk(scenario.diskTime),
+    disk: new SimulatedDisk(scenario.diskTime),
     ticks: 0
   }))
   let adoptions = 0
   let lost = 0
 
-  /** Says the newest once the link can take it. */
-  const speak = (index: number, neighbour: number) => {
-    const { node, waiting } = sites[index]
+  /** Sends the next frame once the link is free. */
+  const sendNext = (index: number, neighbour: number) => {
+    const { node, waiting } = states[index]
     let frame: Uint8Array | undefined
     do {
-      const free = world.freeAt(index, neighbour)
-      if (free > world.now) {
-        if (!waiting.has(neighbour)) world.after(free - world.now, index, neighbour)
+      const freeAt = world.freeAt(index, neighbour)
+      if (freeAt > world.now) {
+        if (!waiting.has(neighbour)) world.startTimer(freeAt - world.now, index, neighbour)
         waiting.add(neighbour)
         return
       }
@@ -92,81 +114,81 @@ function run(world: World, precedence: Precedence): Algorithm {
       if (frame) world.send(index, neighbour, frame, frame.length)
     } while (frame && isFragment(frame))
   }
-  const settle = (index: number) => {
-    const { node, neighbours } = sites[index]
+  const applyEffects = (index: number) => {
+    const { node, neighbours } = states[index]
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
-        world.holds(index, effect.predictor.id, 'adopted')
+        world.predictorChanged(index, effect.predictor.id, 'adopted')
       } else if (effect.kind === 'updated') {
         shared.add(effect.predictor)
-        world.holds(index, effect.predictor.id, 'updated')
+        world.predictorChanged(index, effect.predictor.id, 'updated')
       }
     }
-    for (const neighbour of neighbours) speak(index, neighbour)
+    for (const neighbour of neighbours) sendNext(index, neighbour)
   }
   return {
-    serving: (index): Blocks => sites[index].node.predictor.average,
+    serving: (index): Blocks => states[index].node.predictor.average,
     input(index, examples) {
-      const { node } = sites[index]
+      const { node } = states[index]
       world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
       node.added(examples.size)
-      settle(index)
+      applyEffects(index)
     },
     tick(index) {
-      const site = sites[index]
-      site.node.tick()
-      if (++site.ticks % scenario.checkpoint === 0) site.disk.write(site.node.snapshot(), world.now)
-      settle(index)
+      const state = states[index]
+      state.node.tick()
+      if (++state.ticks % scenario.checkpoint === 0) state.disk.write(state.node.snapshot(), world.now)
+      applyEffects(index)
     },
     receive(to, from, message) {
-      sites[to].node.receive(from, message as Uint8Array)
-      settle(to)
+      states[to].node.receive(from, message as Uint8Array)
+      applyEffects(to)
     },
     timer(index, neighbour) {
-      sites[index].waiting.delete(neighbour)
-      speak(index, neighbour)
+      states[index].waiting.delete(neighbour)
+      sendNext(index, neighbour)
     },
     connect(index, neighbour, session) {
-      const site = sites[index]
-      site.node.connect(neighbour, session, labels[neighbour])
-      if (!site.neighbours.includes(neighbour)) site.neighbours.push(neighbour)
-      // Before time begins nobody speaks.
-      if (world.now > 0 && world.isUp(index)) settle(index)
+      const state = states[index]
+      state.node.connect(neighbour, session, labels[neighbour])
+      if (!state.neighbours.includes(neighbour)) state.neighbours.push(neighbour)
+      // Nothing is sent before time 0.
+      if (world.now > 0 && world.isUp(index)) applyEffects(index)
     },
     disconnect(index, neighbour) {
-      const site = sites[index]
-      site.node.disconnect(neighbour)
-      site.neighbours = site.neighbours.filter(other => other !== neighbour)
-      if (world.now > 0 && world.isUp(index)) settle(index)
+      const state = states[index]
+      state.node.disconnect(neighbour)
+      state.neighbours = state.neighbours.filter(other => other !== neighbour)
+      if (world.now > 0 && world.isUp(index)) applyEffects(index)
     },
     crash(index) {
-      const site = sites[index]
-      lost += site.node.ownGradients + site.node.discarded
-      site.neighbours = []
-      site.waiting.clear()
-      site.disk.stop(world.now)
+      const state = states[index]
+      lost += state.node.ownGradients + state.node.discarded
+      state.neighbours = []
+      state.waiting.clear()
+      state.disk.stop(world.now)
     },
     restart(index, disk) {
-      const site = sites[index]
-      // The incarnation is stored beside the predictor; a new identity counts its own from the start.
+      const state = states[index]
+      // The incarnation is stored with the predictor; a new identity starts at 1 again.
       if (disk === 'lost') {
-        site.disk.erase()
-        site.incarnation = 1
-      } else site.incarnation++
-      const { stored } = site.disk
-      const bytes = stored && site.node.save(stored)
-      site.node = create(index, site.incarnation)
+        state.disk.erase()
+        state.incarnation = 1
+      } else state.incarnation++
+      const { stored } = state.disk
+      const bytes = stored && state.node.save(stored)
+      state.node = createNode(index, state.incarnation)
       if (bytes) {
-        site.node.restore(bytes)
-        site.disk.reread(site.node.snapshot())
+        state.node.restore(bytes)
+        state.disk.reread(state.node.snapshot())
       }
-      world.holds(index, site.node.predictor.id, 'restarted')
+      world.predictorChanged(index, state.node.predictor.id, 'restarted')
     },
-    tally: () => ({
-      updates: Math.max(...sites.map(({ node }) => node.predictor.id.updates)),
+    totals: () => ({
+      updates: Math.max(...states.map(({ node }) => node.predictor.id.updates)),
       adoptions,
-      discarded: lost + sites.reduce((sum, { node }) => sum + node.discarded, 0)
+      discarded: lost + states.reduce((sum, { node }) => sum + node.discarded, 0)
     })
   }
 }

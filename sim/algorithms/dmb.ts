@@ -1,53 +1,77 @@
 /**
- * DMB (Dekel et al., "Optimal Distributed Online Prediction Using Mini-Batches", Algorithm 3): in each round every node
- * takes b/k inputs with the same predictor, then a sum over a spanning tree is made and sent back down, while the inputs
- * that pass (μ of them) are served but not learned from. It waits for everyone: a dead node stops it.
+ * DMB (Dekel et al., "Optimal Distributed Online Prediction Using Mini-Batches", Algorithm 3). In each round every node
+ * computes gradients of b/k inputs at the same predictor. Their sum is computed over a spanning tree and sent back down. The
+ * μ inputs that arrive meanwhile are served but not learned from. The sum is a barrier: a dead node blocks all nodes.
  */
 import type { Blocks } from '../../src/learner/index.js'
-import { Accumulator, type Algorithm, advance, vectorBytes, type World } from '../world.js'
+import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import type { AlgorithmDefinition } from './definition.js'
 
-interface Up {
+export const dmb: AlgorithmDefinition = {
+  create,
+  help: 'synchronous sums over a spanning tree',
+  source: 'Dekel et al. (JMLR 2012), Algorithm 3',
+  series: 3,
+  bound: {
+    // Theorem 1: μ inputs arrive while the sum travels up and down the tree.
+    pace({ batch, nodes, diameter, maxDelay, rate }) {
+      const gradients = nodes * shareOf(batch, nodes)
+      return { batch: gradients, inputsPerUpdate: gradients + 2 * diameter * maxDelay * rate, learners: 1 }
+    },
+    usesNetwork: true,
+    scope: 'fault-free'
+  }
+}
+
+/** The gradient sum of a subtree, for a node's parent. */
+interface SubtreeSum {
   readonly kind: 'up'
   readonly round: number
   readonly sum: Blocks
   readonly count: number
 }
 
-interface Down {
+/** The sum of all nodes, for a node's children. */
+interface TotalSum {
   readonly kind: 'down'
   readonly round: number
   readonly sum: Blocks
   readonly count: number
 }
 
-export function dmb(world: World): Algorithm {
+/** Inputs per node and round. */
+function shareOf(batch: number, nodes: number): number {
+  return Math.max(1, Math.round(batch / nodes))
+}
+
+function create(world: World): Algorithm {
   const { parents, neighbours, nodes } = world.topology
-  const share = Math.max(1, Math.round(world.batch / nodes))
+  const share = shareOf(world.batch, nodes)
   const bytes = vectorBytes(world) + 16
   const predictors = neighbours.map(() => world.start)
-  const own = neighbours.map(() => new Accumulator(world.learner))
+  const own = neighbours.map(() => new GradientAccumulator(world.learner))
   const children = neighbours.map((list, node) => list.filter(other => other !== parents[node]))
-  /** Sums of whole subtrees, a child each, for the round at hand. */
-  const heard = neighbours.map(() => new Map<number, Up>())
+  /** For each node, the sums received from its children in the current round. */
+  const subtreeSums = neighbours.map(() => new Map<number, SubtreeSum>())
   const sent = neighbours.map(() => false)
   let discarded = 0
 
-  const finish = (node: number, { sum, count, round }: Down) => {
+  const update = (node: number, { sum, count, round }: TotalSum) => {
     predictors[node] = advance(world, predictors[node], sum, count)
     sent[node] = false
-    heard[node].clear()
+    subtreeSums[node].clear()
     own[node].take()
     for (const child of children[node])
-      world.send(node, child, { kind: 'down', round, sum, count } satisfies Down, bytes)
+      world.send(node, child, { kind: 'down', round, sum, count } satisfies TotalSum, bytes)
   }
-  const report = (node: number) => {
-    if (sent[node] || own[node].count < share || heard[node].size < children[node].length) return
+  const sendIfComplete = (node: number) => {
+    if (sent[node] || own[node].count < share || subtreeSums[node].size < children[node].length) return
     sent[node] = true
-    for (const { sum, count } of heard[node].values()) own[node].addSum(sum, count)
+    for (const { sum, count } of subtreeSums[node].values()) own[node].addSum(sum, count)
     const { sum, count } = own[node].take()
     const round = predictors[node].id.updates
-    if (parents[node] < 0) finish(node, { kind: 'down', round, sum, count })
-    else world.send(node, parents[node], { kind: 'up', round, sum, count } satisfies Up, bytes)
+    if (parents[node] < 0) update(node, { kind: 'down', round, sum, count })
+    else world.send(node, parents[node], { kind: 'up', round, sum, count } satisfies SubtreeSum, bytes)
   }
   return {
     serving: node => predictors[node].average,
@@ -57,26 +81,26 @@ export function dmb(world: World): Algorithm {
         return
       }
       own[node].add(predictors[node].parameters, examples)
-      report(node)
+      sendIfComplete(node)
     },
     tick: () => undefined,
     receive(to, from, message) {
-      const sum = message as Up | Down
+      const sum = message as SubtreeSum | TotalSum
       if (sum.round !== predictors[to].id.updates) return
-      if (sum.kind === 'down') finish(to, sum)
+      if (sum.kind === 'down') update(to, sum)
       else {
-        heard[to].set(from, sum)
-        report(to)
+        subtreeSums[to].set(from, sum)
+        sendIfComplete(to)
       }
     },
     timer: () => undefined,
     crash(node) {
       discarded += own[node].take().count
-      heard[node].clear()
+      subtreeSums[node].clear()
     },
     restart(node, disk) {
       if (disk === 'lost') predictors[node] = world.start
     },
-    tally: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
+    totals: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
   }
 }

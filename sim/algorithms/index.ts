@@ -1,6 +1,6 @@
-/** The algorithms of the papers by name. */
-import type { AlgorithmFactory } from '../world.js'
+/** The registry of simulated algorithms. A new algorithm is one file and one line of `algorithms`. */
 import { admb, admbSender } from './admb.js'
+import type { AlgorithmDefinition } from './definition.js'
 import { dmb } from './dmb.js'
 import { isolated } from './isolated.js'
 import { mawo } from './mawo.js'
@@ -17,7 +17,7 @@ export const algorithms = {
   'mawo-database': mawoDatabase,
   admb,
   'admb-sender': admbSender
-} satisfies Record<string, AlgorithmFactory>
+} satisfies Readonly<Record<string, AlgorithmDefinition>>
 
 export type AlgorithmName = keyof typeof algorithms
-export const ALGORITHMS = Object.keys(algorithms) as AlgorithmName[]
+export const algorithmNames = Object.keys(algorithms) as readonly AlgorithmName[]

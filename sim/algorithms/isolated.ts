@@ -1,28 +1,41 @@
-/** Every node learns alone from its own inputs: what a network has to beat. */
-import { Accumulator, type Algorithm, advance, type World } from '../world.js'
+/** Nodes without communication, each learning from its own inputs: the baseline that a network has to beat. */
+import { type Algorithm, advance, GradientAccumulator, type World } from '../world.js'
+import type { AlgorithmDefinition } from './definition.js'
 
-export function isolated(world: World): Algorithm {
+export const isolated: AlgorithmDefinition = {
+  create,
+  help: 'each node learns from its own inputs only',
+  source: 'Dekel et al. (JMLR 2012), the no-communication baseline of section 7',
+  series: 2,
+  bound: {
+    pace: ({ batch, nodes }) => ({ batch, inputsPerUpdate: batch, learners: nodes }),
+    usesNetwork: false,
+    scope: 'fault-free'
+  }
+}
+
+function create(world: World): Algorithm {
   const predictors = world.topology.neighbours.map(() => world.start)
-  const own = predictors.map(() => new Accumulator(world.learner))
+  const gradients = predictors.map(() => new GradientAccumulator(world.learner))
   let discarded = 0
   return {
     serving: node => predictors[node].average,
     input(node, examples) {
-      own[node].add(predictors[node].parameters, examples)
-      if (own[node].count < world.batch) return
-      const { sum, count } = own[node].take()
+      gradients[node].add(predictors[node].parameters, examples)
+      if (gradients[node].count < world.batch) return
+      const { sum, count } = gradients[node].take()
       predictors[node] = advance(world, predictors[node], sum, count)
     },
     tick: () => undefined,
     receive: () => undefined,
     timer: () => undefined,
-    // The predictor was on the disk, the gradients in memory.
+    // The predictor is on the disk, the gradient sum only in memory.
     crash(node) {
-      discarded += own[node].take().count
+      discarded += gradients[node].take().count
     },
     restart(node, disk) {
       if (disk === 'lost') predictors[node] = world.start
     },
-    tally: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
+    totals: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
   }
 }

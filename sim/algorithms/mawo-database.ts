@@ -1,16 +1,24 @@
 /**
- * MaWo-DMB with a database in the master's place (Dekel et al., "Robust Distributed Online Prediction", the "distributed
- * master"): every t a worker locks the one record, adds its sum, makes the update itself if b gradients are there, and
- * unlocks. Any node may die at any time: the lock is a lease, and a write needs the lease that it began with.
+ * MaWo-DMB with a database instead of a master (Dekel et al., "Robust Distributed Online Prediction", the "distributed
+ * master"). Every t a worker locks the single record, adds its sum, makes the update if the record has b gradients, and
+ * unlocks it. Any node may die at any time: the lock is a lease, and a write is valid only within the lease it was granted.
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { Accumulator, type Algorithm, advance, vectorBytes, type World } from '../world.js'
+import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import type { AlgorithmDefinition } from './definition.js'
 
-/** The database is a service beside the nodes: its number on the network. */
+export const mawoDatabase: AlgorithmDefinition = {
+  create,
+  help: 'workers update a shared database record under a lease',
+  source: 'Dekel et al., "Robust Distributed Online Prediction", distributed master',
+  series: 8
+}
+
+/** Node number of the database, which is a service that does not fail. */
 const DATABASE = -1
 
-interface Record {
+interface MasterRecord {
   readonly predictor: Predictor
   readonly sum: Blocks
   readonly count: number
@@ -18,18 +26,18 @@ interface Record {
 
 type Message =
   | { readonly kind: 'lock' }
-  | { readonly kind: 'granted'; readonly lease: number; readonly record: Record }
-  | { readonly kind: 'write'; readonly lease: number; readonly record: Record }
+  | { readonly kind: 'granted'; readonly lease: number; readonly record: MasterRecord }
+  | { readonly kind: 'write'; readonly lease: number; readonly record: MasterRecord }
 
-export function mawoDatabase(world: World): Algorithm {
+function create(world: World): Algorithm {
   const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
   const predictors: Predictor[] = Array.from({ length: nodes }, () => world.start)
-  const own = predictors.map(() => new Accumulator(world.learner))
-  const zeros = new Accumulator(world.learner).take().sum
-  let record: Record = { predictor: world.start, sum: zeros, count: 0 }
+  const own = predictors.map(() => new GradientAccumulator(world.learner))
+  const zeros = new GradientAccumulator(world.learner).take().sum
+  let stored: MasterRecord = { predictor: world.start, sum: zeros, count: 0 }
   let lease = 0
-  let heldUntil = Number.NEGATIVE_INFINITY
+  let leaseEnd = Number.NEGATIVE_INFINITY
   const waiting: number[] = []
   let adoptions = 0
   let discarded = 0
@@ -37,27 +45,27 @@ export function mawoDatabase(world: World): Algorithm {
   const grant = () => {
     const next = waiting.shift()
     if (next === undefined) {
-      heldUntil = Number.NEGATIVE_INFINITY
+      leaseEnd = Number.NEGATIVE_INFINITY
       return
     }
     lease++
-    heldUntil = world.now + 4 * world.latency + 1
-    world.send(DATABASE, next, { kind: 'granted', lease, record } satisfies Message, 4 * bytes + 24)
-    world.after(heldUntil - world.now, DATABASE, lease)
+    leaseEnd = world.now + 4 * world.latency + 1
+    world.send(DATABASE, next, { kind: 'granted', lease, record: stored } satisfies Message, 4 * bytes + 24)
+    world.startTimer(leaseEnd - world.now, DATABASE, lease)
   }
-  /** The holder's part: adds its sum to the record it was given, and updates if that fills the batch. */
-  const contribute = (node: number, given: Record): Record => {
-    if (given.predictor.id.updates !== predictors[node].id.updates) {
+  /** Adds the lease holder's sum to the record, and updates the predictor if that completes the batch. */
+  const contribute = (node: number, record: MasterRecord): MasterRecord => {
+    if (record.predictor.id.updates !== predictors[node].id.updates) {
       discarded += own[node].take().count
-      predictors[node] = given.predictor
+      predictors[node] = record.predictor
       adoptions++
     }
-    const mine = own[node].take()
-    const total = new Accumulator(world.learner)
-    total.addSum(given.sum, given.count)
-    total.addSum(mine.sum, mine.count)
-    if (total.count < world.batch) return { predictor: given.predictor, sum: total.sum, count: total.count }
-    const predictor = advance(world, given.predictor, total.sum, total.count)
+    const ownSum = own[node].take()
+    const total = new GradientAccumulator(world.learner)
+    total.addSum(record.sum, record.count)
+    total.addSum(ownSum.sum, ownSum.count)
+    if (total.count < world.batch) return { predictor: record.predictor, sum: total.sum, count: total.count }
+    const predictor = advance(world, record.predictor, total.sum, total.count)
     predictors[node] = predictor
     return { predictor, sum: zeros, count: 0 }
   }
@@ -69,28 +77,24 @@ export function mawoDatabase(world: World): Algorithm {
     tick(node) {
       world.send(node, DATABASE, { kind: 'lock' } satisfies Message, 16)
     },
-    receive(to, from, message) {
-      const told = message as Message
-      if (told.kind === 'lock') {
+    receive(to, from, content) {
+      const message = content as Message
+      if (message.kind === 'lock') {
         if (!waiting.includes(from)) waiting.push(from)
-        if (world.now >= heldUntil) grant()
-      } else if (told.kind === 'granted') {
-        const written = contribute(to, told.record)
-        world.send(
-          to,
-          DATABASE,
-          { kind: 'write', lease: told.lease, record: written } satisfies Message,
-          4 * bytes + 24
-        )
+        if (world.now >= leaseEnd) grant()
+      } else if (message.kind === 'granted') {
+        const record = contribute(to, message.record)
+        const write: Message = { kind: 'write', lease: message.lease, record }
+        world.send(to, DATABASE, write, 4 * bytes + 24)
       } else {
-        // A holder whose lease ran out lost its turn, and its sum with it.
-        if (told.lease === lease && world.now <= heldUntil) record = told.record
+        // A write after the end of its lease is ignored, and its sum is lost.
+        if (message.lease === lease && world.now <= leaseEnd) stored = message.record
         grant()
       }
     },
-    // A lease ran out: its holder is dead or cut off.
+    // The lease has expired: its holder is dead or disconnected.
     timer(_node, tag) {
-      if (tag === lease && world.now >= heldUntil) grant()
+      if (tag === lease && world.now >= leaseEnd) grant()
     },
     crash(node) {
       discarded += own[node].take().count
@@ -98,6 +102,6 @@ export function mawoDatabase(world: World): Algorithm {
     restart(node, disk) {
       if (disk === 'lost') predictors[node] = world.start
     },
-    tally: () => ({ updates: record.predictor.id.updates, adoptions, discarded })
+    totals: () => ({ updates: stored.predictor.id.updates, adoptions, discarded })
   }
 }

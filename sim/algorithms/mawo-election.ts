@@ -1,140 +1,152 @@
 /**
- * MaWo-DMB with leader election (Dekel et al., "Robust Distributed Online Prediction", section on master failure): workers
- * that have not heard of a master for a while take its place, lower indices sooner; after a partition every component has a
- * master of its own; of masters that hear of one another the one with more updates stays, then the lower index.
+ * MaWo-DMB with leader election (Dekel et al., "Robust Distributed Online Prediction", section on master failure). A worker
+ * that receives no message from a master for a timeout becomes master itself; lower indices have shorter timeouts. After a
+ * partition every component has its own master. Among masters that are connected again, the one with more updates wins, then
+ * the one with the lower index.
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { Accumulator, type Algorithm, advance, vectorBytes, type World } from '../world.js'
+import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import type { AlgorithmDefinition } from './definition.js'
 
-interface Report {
-  readonly kind: 'report'
+export const mawoElection: AlgorithmDefinition = {
+  create,
+  help: 'workers elect a new master when it fails',
+  source: 'Dekel et al., "Robust Distributed Online Prediction", master failure',
+  series: 4
+}
+
+/** A worker's gradients since its previous message. */
+interface SumMessage {
+  readonly kind: 'sum'
   readonly sequence: number
   readonly term: string
   readonly sum: Blocks
   readonly count: number
 }
 
-interface News {
-  readonly kind: 'news'
+interface PredictorMessage {
+  readonly kind: 'predictor'
   readonly predictor: Predictor
-  /** Names the predictor: updates and master, so that sums of two masters are never mixed. */
+  /** Updates and master of the predictor, so that sums for different masters are never mixed. */
   readonly term: string
 }
 
-interface Site {
+interface NodeState {
   predictor: Predictor
   term: string
   master: number
-  /** When the master was last heard of. */
-  heard: number
+  /** When the last message of a master was accepted. */
+  lastContact: number
   sequence: number
-  readonly own: Accumulator
-  /** As a master: what the workers have reported for this predictor. */
-  readonly batch: Accumulator
+  readonly own: GradientAccumulator
+  /** Of a master: gradients received for the current predictor. */
+  readonly batch: GradientAccumulator
+  /** Of a master: last sequence number of each worker. */
   readonly received: Map<number, number>
 }
 
-/** Whom a restarted node follows until it hears of a master. */
-const NOBODY = -1
+/** The master of a restarted node until it receives a predictor. */
+const NO_MASTER = -1
 
-export function mawoElection(world: World): Algorithm {
+function create(world: World): Algorithm {
   const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
-  const fresh = (): Site => ({
+  const initialState = (): NodeState => ({
     predictor: world.start,
     term: '0',
     master: 0,
-    heard: world.now,
+    lastContact: world.now,
     sequence: 0,
-    own: new Accumulator(world.learner),
-    batch: new Accumulator(world.learner),
+    own: new GradientAccumulator(world.learner),
+    batch: new GradientAccumulator(world.learner),
     received: new Map()
   })
-  const sites = Array.from({ length: nodes }, fresh)
-  const patience = 4 * (world.period + world.latency)
+  const states = Array.from({ length: nodes }, initialState)
+  const electionTimeout = 4 * (world.period + world.latency)
   let adoptions = 0
   let discarded = 0
 
-  const announce = (node: number) => {
-    const { predictor, term } = sites[node]
+  const broadcast = (node: number) => {
+    const { predictor, term } = states[node]
+    const message: PredictorMessage = { kind: 'predictor', predictor, term }
     for (let other = 0; other < nodes; other++) {
-      if (other !== node) world.send(node, other, { kind: 'news', predictor, term } satisfies News, 2 * bytes + 16)
+      if (other !== node) world.send(node, other, message, 2 * bytes + 16)
     }
   }
-  const drop = (site: Site) => {
-    discarded += site.own.take().count + site.batch.take().count
+  const discardSums = (state: NodeState) => {
+    discarded += state.own.take().count + state.batch.take().count
   }
   const updateIfFull = (node: number) => {
-    const site = sites[node]
-    if (site.master !== node || site.batch.count + site.own.count < world.batch) return
-    const mine = site.own.take()
-    site.batch.addSum(mine.sum, mine.count)
-    const { sum, count } = site.batch.take()
-    site.predictor = advance(world, site.predictor, sum, count)
-    site.term = `${site.predictor.id.updates}/${node}`
-    announce(node)
+    const state = states[node]
+    if (state.master !== node || state.batch.count + state.own.count < world.batch) return
+    const ownSum = state.own.take()
+    state.batch.addSum(ownSum.sum, ownSum.count)
+    const { sum, count } = state.batch.take()
+    state.predictor = advance(world, state.predictor, sum, count)
+    state.term = `${state.predictor.id.updates}/${node}`
+    broadcast(node)
   }
-  /** Whether news of another master outweighs the master that a node follows or is. */
-  const outweighs = (site: Site, from: number, predictor: Predictor) => {
-    const theirs = predictor.id.updates
-    const ours = site.predictor.id.updates
-    return theirs > ours || (theirs === ours && (site.master === NOBODY || from <= site.master))
+  /** Whether the sender of a predictor replaces the current master of a node. */
+  const takesPrecedence = (state: NodeState, from: number, predictor: Predictor) => {
+    const remote = predictor.id.updates
+    const local = state.predictor.id.updates
+    return remote > local || (remote === local && (state.master === NO_MASTER || from <= state.master))
   }
   return {
-    serving: node => sites[node].predictor.average,
+    serving: node => states[node].predictor.average,
     input(node, examples) {
-      const site = sites[node]
-      site.own.add(site.predictor.parameters, examples)
+      const state = states[node]
+      state.own.add(state.predictor.parameters, examples)
       updateIfFull(node)
     },
     tick(node) {
-      const site = sites[node]
-      if (site.master === node) return announce(node)
-      // Lower indices lose patience sooner, so that mostly one takes over.
-      if (world.now - site.heard > patience + node * world.latency) {
-        site.master = node
-        site.received.clear()
-        announce(node)
+      const state = states[node]
+      if (state.master === node) return broadcast(node)
+      // The timeout grows with the index, so that usually only one node becomes master.
+      if (world.now - state.lastContact > electionTimeout + node * world.latency) {
+        state.master = node
+        state.received.clear()
+        broadcast(node)
         return
       }
-      if (site.own.count === 0 || site.master === NOBODY) return
-      const { sum, count } = site.own.take()
-      const report: Report = { kind: 'report', sequence: ++site.sequence, term: site.term, sum, count }
-      world.send(node, site.master, report, bytes + 24)
+      if (state.own.count === 0 || state.master === NO_MASTER) return
+      const { sum, count } = state.own.take()
+      const message: SumMessage = { kind: 'sum', sequence: ++state.sequence, term: state.term, sum, count }
+      world.send(node, state.master, message, bytes + 24)
     },
-    receive(to, from, message) {
-      const told = message as Report | News
-      const site = sites[to]
-      if (told.kind === 'report') {
-        const isNew = told.sequence > (site.received.get(from) ?? 0)
-        if (isNew) site.received.set(from, told.sequence)
-        if (isNew && site.master === to && told.term === site.term) {
-          site.batch.addSum(told.sum, told.count)
+    receive(to, from, content) {
+      const message = content as SumMessage | PredictorMessage
+      const state = states[to]
+      if (message.kind === 'sum') {
+        const isNew = message.sequence > (state.received.get(from) ?? 0)
+        if (isNew) state.received.set(from, message.sequence)
+        if (isNew && state.master === to && message.term === state.term) {
+          state.batch.addSum(message.sum, message.count)
           updateIfFull(to)
-        } else if (isNew) discarded += told.count
+        } else if (isNew) discarded += message.count
         return
       }
-      if (!outweighs(site, from, told.predictor)) return
-      site.heard = world.now
-      site.master = from
-      if (told.term === site.term) return
-      drop(site)
-      site.predictor = told.predictor
-      site.term = told.term
+      if (!takesPrecedence(state, from, message.predictor)) return
+      state.lastContact = world.now
+      state.master = from
+      if (message.term === state.term) return
+      discardSums(state)
+      state.predictor = message.predictor
+      state.term = message.term
       adoptions++
     },
     timer: () => undefined,
     crash(node) {
-      drop(sites[node])
+      discardSums(states[node])
     },
-    // The predictor is on the disk; who is master now has to be heard.
+    // The predictor is on the disk; the current master is not.
     restart(node, disk) {
-      const { predictor, term, sequence } = sites[node]
+      const { predictor, term, sequence } = states[node]
       const stored = disk === 'kept' ? { predictor, term } : undefined
-      // A new identity would begin to count anew; its number on the network stays, and so the count goes on.
-      sites[node] = { ...fresh(), ...stored, sequence, master: NOBODY }
+      // The node keeps its number on the network under a new identity, so its sequence numbers must continue.
+      states[node] = { ...initialState(), ...stored, sequence, master: NO_MASTER }
     },
-    tally: () => ({ updates: Math.max(...sites.map(({ predictor }) => predictor.id.updates)), adoptions, discarded })
+    totals: () => ({ updates: Math.max(...states.map(({ predictor }) => predictor.id.updates)), adoptions, discarded })
   }
 }

@@ -1,40 +1,60 @@
 /**
- * MaWo-DMB (Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2): workers send what they have gathered
- * to a master every t, the master updates at b gradients and tells everyone. Node 0 is the master and works too. Messages
- * are deltas, so they carry sequence numbers, lest a duplicate count twice. A dead master stops it; one whose disk was lost
- * begins anew, and all with it.
+ * MaWo-DMB (Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2). Every t a worker sends its gradient
+ * sum to the master, which updates at b gradients and broadcasts the predictor. Node 0 is the master and also a worker.
+ * Messages are deltas and carry sequence numbers, so that a duplicate is not counted twice. A dead master blocks the algorithm.
+ * A master that has lost its disk restarts from the initial predictor, in a new epoch, and so do all workers.
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { Accumulator, type Algorithm, advance, vectorBytes, type World } from '../world.js'
+import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import type { AlgorithmDefinition } from './definition.js'
 
-interface Report {
-  readonly kind: 'report'
+export const mawo: AlgorithmDefinition = {
+  create,
+  help: 'workers send sums to a fixed master',
+  source: 'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2',
+  series: 5,
+  bound: {
+    // Sums computed at the previous predictor are dropped at an update.
+    pace: ({ batch, period, maxDelay, rate }) => ({
+      batch,
+      inputsPerUpdate: batch + (period + 2 * maxDelay) * rate,
+      learners: 1
+    }),
+    usesNetwork: true,
+    scope: 'fault-free'
+  }
+}
+
+/** A worker's gradients since its previous message. */
+interface SumMessage {
+  readonly kind: 'sum'
   readonly sequence: number
+  /** Updates of the predictor at which the gradients were computed. */
   readonly updates: number
-  readonly reign: number
+  readonly epoch: number
   readonly sum: Blocks
   readonly count: number
 }
 
-interface News {
-  readonly kind: 'news'
+interface PredictorMessage {
+  readonly kind: 'predictor'
   readonly predictor: Predictor
-  /** How often the master has begun anew. */
-  readonly reign: number
+  /** Number of times that the master has restarted from the initial predictor. */
+  readonly epoch: number
 }
 
 const MASTER = 0
 
-export function mawo(world: World): Algorithm {
+function create(world: World): Algorithm {
   const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
   const predictors: Predictor[] = Array.from({ length: nodes }, () => world.start)
-  const own = predictors.map(() => new Accumulator(world.learner))
-  const batch = new Accumulator(world.learner)
-  const sequences = new Int32Array(nodes)
-  const received = new Int32Array(nodes)
-  const reigns = new Int32Array(nodes)
+  const own = predictors.map(() => new GradientAccumulator(world.learner))
+  const batch = new GradientAccumulator(world.learner)
+  const sentSequences = new Int32Array(nodes)
+  const receivedSequences = new Int32Array(nodes)
+  const epochs = new Int32Array(nodes)
   let adoptions = 0
   let discarded = 0
 
@@ -42,18 +62,18 @@ export function mawo(world: World): Algorithm {
     predictors[node] = predictor
     discarded += own[node].take().count
   }
-  const announce = () => {
+  const broadcast = () => {
     const predictor = predictors[MASTER]
-    for (let node = 1; node < nodes; node++)
-      world.send(MASTER, node, { kind: 'news', predictor, reign: reigns[MASTER] } satisfies News, 2 * bytes + 16)
+    const message: PredictorMessage = { kind: 'predictor', predictor, epoch: epochs[MASTER] }
+    for (let node = 1; node < nodes; node++) world.send(MASTER, node, message, 2 * bytes + 16)
   }
   const updateIfFull = () => {
     if (batch.count + own[MASTER].count < world.batch) return
-    const mine = own[MASTER].take()
-    batch.addSum(mine.sum, mine.count)
+    const ownSum = own[MASTER].take()
+    batch.addSum(ownSum.sum, ownSum.count)
     const { sum, count } = batch.take()
     predictors[MASTER] = advance(world, predictors[MASTER], sum, count)
-    announce()
+    broadcast()
   }
   return {
     serving: node => predictors[node].average,
@@ -63,38 +83,38 @@ export function mawo(world: World): Algorithm {
     },
     tick(node) {
       if (node === MASTER) {
-        // A worker that missed the news would send useless sums for ever.
-        announce()
+        // Repeated, because a worker that missed the predictor would only send sums that cannot be used.
+        broadcast()
         return
       }
       if (own[node].count === 0) return
       const { sum, count } = own[node].take()
-      const report: Report = {
-        kind: 'report',
-        sequence: ++sequences[node],
+      const message: SumMessage = {
+        kind: 'sum',
+        sequence: ++sentSequences[node],
         updates: predictors[node].id.updates,
-        reign: reigns[node],
+        epoch: epochs[node],
         sum,
         count
       }
-      world.send(node, MASTER, report, bytes + 20)
+      world.send(node, MASTER, message, bytes + 20)
     },
-    receive(to, from, message) {
-      const told = message as Report | News
-      if (told.kind === 'news') {
-        const newer = told.reign - reigns[to] || told.predictor.id.updates - predictors[to].id.updates
-        if (newer <= 0) return
-        reigns[to] = told.reign
+    receive(to, from, content) {
+      const message = content as SumMessage | PredictorMessage
+      if (message.kind === 'predictor') {
+        const progress = message.epoch - epochs[to] || message.predictor.id.updates - predictors[to].id.updates
+        if (progress <= 0) return
+        epochs[to] = message.epoch
         adoptions++
-        adopt(to, told.predictor)
+        adopt(to, message.predictor)
         return
       }
-      if (told.sequence <= received[from]) return
-      received[from] = told.sequence
-      if (told.reign === reigns[MASTER] && told.updates === predictors[MASTER].id.updates) {
-        batch.addSum(told.sum, told.count)
+      if (message.sequence <= receivedSequences[from]) return
+      receivedSequences[from] = message.sequence
+      if (message.epoch === epochs[MASTER] && message.updates === predictors[MASTER].id.updates) {
+        batch.addSum(message.sum, message.count)
         updateIfFull()
-      } else discarded += told.count
+      } else discarded += message.count
     },
     timer: () => undefined,
     crash(node) {
@@ -104,8 +124,8 @@ export function mawo(world: World): Algorithm {
     restart(node, disk) {
       if (disk === 'kept') return
       predictors[node] = world.start
-      if (node === MASTER) reigns[MASTER]++
+      if (node === MASTER) epochs[MASTER]++
     },
-    tally: () => ({ updates: predictors[MASTER].id.updates, adoptions, discarded })
+    totals: () => ({ updates: predictors[MASTER].id.updates, adoptions, discarded })
   }
 }

@@ -1,15 +1,28 @@
-/** One learner sees every input, wherever it arrives: what no distributed algorithm can beat. */
-import { Accumulator, type Algorithm, advance, type World } from '../world.js'
+/** A single learner that receives every input: the lower bound for every distributed algorithm. */
+import { type Algorithm, advance, GradientAccumulator, type World } from '../world.js'
+import type { AlgorithmDefinition } from './definition.js'
 
-export function serial(world: World): Algorithm {
+export const serial: AlgorithmDefinition = {
+  create,
+  help: 'one learner receives all inputs',
+  source: 'Dekel et al. (JMLR 2012), Algorithm 2',
+  series: 7,
+  bound: {
+    pace: ({ batch }) => ({ batch, inputsPerUpdate: batch, learners: 1 }),
+    usesNetwork: false,
+    scope: 'always'
+  }
+}
+
+function create(world: World): Algorithm {
   let predictor = world.start
-  const own = new Accumulator(world.learner)
+  const gradients = new GradientAccumulator(world.learner)
   return {
     serving: () => predictor.average,
     input(_node, examples) {
-      own.add(predictor.parameters, examples)
-      if (own.count < world.batch) return
-      const { sum, count } = own.take()
+      gradients.add(predictor.parameters, examples)
+      if (gradients.count < world.batch) return
+      const { sum, count } = gradients.take()
       predictor = advance(world, predictor, sum, count)
     },
     tick: () => undefined,
@@ -17,6 +30,6 @@ export function serial(world: World): Algorithm {
     timer: () => undefined,
     crash: () => undefined,
     restart: () => undefined,
-    tally: () => ({ updates: predictor.id.updates, adoptions: 0, discarded: 0 })
+    totals: () => ({ updates: predictor.id.updates, adoptions: 0, discarded: 0 })
   }
 }

@@ -1,10 +1,10 @@
-/** Properties 4 and 10: how large batches are, and that replaying them gives the predictors again. */
+/** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
 import { formatId, nextPredictor, type Recipe, sameId } from '../../src/admb/index.js'
-import { fingerprint } from './fingerprint.js'
-import type { Invariant, Site, Turn } from './invariant.js'
-import { Violation } from './violation.js'
+import { fingerprint } from './identity.js'
+import type { Invariant, CheckedNode, PredictorChange, NodeEvent } from './invariant.js'
+import { Violation } from '../result.js'
 
-/** A batch has at least b gradients, and a node that holds b of them makes its update. */
+/** A batch has at least b gradients, and a node that holds b gradients updates. */
 export class Size implements Invariant {
   readonly #batch: number
 
@@ -12,25 +12,25 @@ export class Size implements Invariant {
     this.#batch = batch
   }
 
-  turned({ origin }: Site, turn: Turn): void {
-    if (turn.how !== 'updated') return
-    const { header, batch } = turn
+  predictorChanged({ origin }: CheckedNode, change: PredictorChange): void {
+    if (change.cause !== 'updated') return
+    const { header, batch } = change
     const key = formatId(header.id)
     if (batch.count < this.#batch)
       throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${this.#batch} gradients`)
     if (header.count !== batch.count)
-      throw new Violation('size', `the header of ${key} states ${header.count} of ${batch.count} gradients`)
+      throw new Violation('size', `the header of ${key} has a count of ${header.count} for ${batch.count} gradients`)
   }
 
-  after({ origin, node }: Site): void {
+  afterEvent({ origin, node }: CheckedNode): void {
     if (node.gradients >= this.#batch)
-      throw new Violation('size', `${origin} holds ${node.gradients} gradients and makes no update of ${this.#batch}`)
+      throw new Violation('size', `${origin} holds ${node.gradients} gradients without an update of ${this.#batch}`)
   }
 }
 
 /**
- * The batch replayed on the parent gives the predictor, bit for bit. As equal names stand for equal bits, so does the whole
- * log of a lineage.
+ * The batch replayed on the parent gives the predictor, bit for bit. As equal ids imply equal bits (`Identity`), this extends to
+ * the whole lineage.
  */
 export class Lineage implements Invariant {
   readonly #recipe: Recipe
@@ -39,9 +39,9 @@ export class Lineage implements Invariant {
     this.#recipe = recipe
   }
 
-  turned({ origin }: Site, turn: Turn): void {
-    if (turn.how !== 'updated') return
-    const { parent, predictor, header, batch } = turn
+  predictorChanged({ origin }: CheckedNode, change: PredictorChange): void {
+    if (change.cause !== 'updated') return
+    const { parent, predictor, header, batch } = change
     const key = formatId(predictor.id)
     if (!sameId(header.parent, parent.id))
       throw new Violation(
@@ -53,5 +53,30 @@ export class Lineage implements Invariant {
     const replayed = nextPredictor(parent, batch, predictor.id, { ...this.#recipe, digest: () => '' })
     if (fingerprint(replayed) !== fingerprint(predictor))
       throw new Violation('lineage', `the batch of ${key}, replayed, gives another predictor`)
+  }
+}
+
+/**
+ * Own gradients are lost only at a change of predictor or with the node, never by rewiring. Which of them a change of predictor
+ * may drop with carry-over, only the exact learner can check (exact.ts).
+ */
+export class Conservation implements Invariant {
+  readonly #carry: number
+
+  /** @param carry S */
+  constructor(carry: number) {
+    this.#carry = carry
+  }
+
+  afterEvent({ origin, node, before }: CheckedNode, event: NodeEvent, count: number): void {
+    const own = node.ownGradients
+    if (node.predictor === before.predictor) {
+      if (own !== before.own + count)
+        throw new Violation(
+          'conservation',
+          `${origin} had ${before.own} own gradients, ${event} ${count}, and has ${own}`
+        )
+    } else if (this.#carry === 0 && own !== 0)
+      throw new Violation('conservation', `${origin} carries over ${own} gradients with a carry-over of 0`)
   }
 }

@@ -1,108 +1,108 @@
-/** Properties 5, 6 and 7: what crosses an edge, and that an honest frame is never refused. */
+/** Properties 5 (no echo), 6 (idempotence) and 7 (edge monotone), and acceptance of valid frames. */
 import { formatId, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
-import type { Invariant, Site, Turn } from './invariant.js'
-import { Violation } from './violation.js'
+import type { Invariant, CheckedNode, PredictorChange } from './invariant.js'
+import { Violation } from '../result.js'
 
 /** No node holds a sum that contains its own gradients. */
 export class NoEcho implements Invariant {
-  heard(site: Site, edge: number): void {
-    const { origin, incarnation } = site
-    for (const contributor of site.neighbourSum(edge)?.contributors ?? []) {
+  frameReceived(checked: CheckedNode, edge: number): void {
+    const { origin, incarnation } = checked
+    for (const contributor of checked.neighbourSum(edge)?.contributors ?? []) {
       if (contributor.origin === origin && contributor.incarnation === incarnation)
-        throw new Violation('no echo', `the sum that ${origin} holds from ${peerOf(site, edge)} contains its own`)
+        throw new Violation('no echo', `the sum that ${origin} holds from ${peerOf(checked, edge)} contains its own`)
     }
   }
 }
 
-/** A frame that comes again, at once or after later ones, changes nothing. */
+/** A duplicate of a frame has no effect, immediately or after later frames. */
 export class Idempotence implements Invariant {
-  /** The last frame of each edge of each node, in its session. */
-  readonly #last = new WeakMap<Site, Map<number, { readonly frame: Uint8Array; readonly session: number }>>()
+  /** The last frame of each edge of each node, with its session. */
+  readonly #last = new WeakMap<CheckedNode, Map<number, { readonly frame: Uint8Array; readonly session: number }>>()
 
-  heard(site: Site, edge: number, frame: Uint8Array): void {
-    const session = site.edges.get(edge)?.session
+  frameReceived(checked: CheckedNode, edge: number, frame: Uint8Array): void {
+    const session = checked.edges.get(edge)?.session
     if (session === undefined) return
-    let last = this.#last.get(site)
+    let last = this.#last.get(checked)
     if (last === undefined) {
       last = new Map()
-      this.#last.set(site, last)
+      this.#last.set(checked, last)
     }
     const earlier = last.get(edge)
-    this.#again(site, edge, frame)
-    if (earlier?.session === session) this.#again(site, edge, earlier.frame)
+    this.#replay(checked, edge, frame)
+    if (earlier?.session === session) this.#replay(checked, edge, earlier.frame)
     last.set(edge, { frame, session })
   }
 
-  #again(site: Site, edge: number, frame: Uint8Array): void {
-    const { node, origin } = site
+  #replay(checked: CheckedNode, edge: number, frame: Uint8Array): void {
+    const { node, origin } = checked
     const { predictor, gradients, ownGradients } = node
-    const held = site.neighbourSum(edge)?.count
+    const held = checked.neighbourSum(edge)?.count
     node.receive(edge, frame)
-    const isSame =
+    const isUnchanged =
       node.takeEffects().length === 0 &&
       node.predictor === predictor &&
       node.gradients === gradients &&
       node.ownGradients === ownGradients &&
       node.neighbourSum(edge)?.count === held
-    if (!isSame)
-      throw new Violation('idempotence', `a frame from ${peerOf(site, edge)} changed ${origin} when it came again`)
+    if (!isUnchanged)
+      throw new Violation('idempotence', `a duplicate frame from ${peerOf(checked, edge)} changed ${origin}`)
   }
 }
 
 /**
- * The count held for an edge, per session and predictor, never falls; unless a link was lost anywhere since that predictor was
- * made, for then what lies behind that link leaves the sums.
+ * The count held for an edge, session and predictor never decreases, unless a link has been lost anywhere since the predictor was
+ * created: then the gradients behind that link leave the sums.
  */
 export class EdgeMonotone implements Invariant {
-  /** Links lost so far. */
-  #cuts = 0
-  /** Links lost when a predictor was made. */
-  readonly #cutsAtBirth = new Map<string, number>()
-  readonly #held = new WeakMap<Site, Map<number, { readonly name: PredictorId; readonly count: number }>>()
+  /** Number of links lost so far. */
+  #disconnects = 0
+  /** Number of links lost when a predictor was created. */
+  readonly #disconnectsAtCreation = new Map<string, number>()
+  readonly #held = new WeakMap<CheckedNode, Map<number, { readonly id: PredictorId; readonly count: number }>>()
 
   constructor(start: Predictor) {
-    this.#cutsAtBirth.set(formatId(start.id), 0)
+    this.#disconnectsAtCreation.set(formatId(start.id), 0)
   }
 
-  began(site: Site): void {
-    this.#held.set(site, new Map())
+  started(checked: CheckedNode): void {
+    this.#held.set(checked, new Map())
   }
 
-  turned(_site: Site, { how, predictor }: Turn): void {
-    if (how === 'updated') this.#cutsAtBirth.set(formatId(predictor.id), this.#cuts)
+  predictorChanged(_checked: CheckedNode, { cause, predictor }: PredictorChange): void {
+    if (cause === 'updated') this.#disconnectsAtCreation.set(formatId(predictor.id), this.#disconnects)
   }
 
-  linked(site: Site, edge: number): void {
-    this.#held.get(site)?.delete(edge)
+  connected(checked: CheckedNode, edge: number): void {
+    this.#held.get(checked)?.delete(edge)
   }
 
-  unlinked(): void {
-    this.#cuts++
+  disconnected(): void {
+    this.#disconnects++
   }
 
-  heard(site: Site, edge: number): void {
-    const { id } = site.node.predictor
-    const counts = this.#held.get(site)
+  frameReceived(checked: CheckedNode, edge: number): void {
+    const { id } = checked.node.predictor
+    const counts = this.#held.get(checked)
     const last = counts?.get(edge)
-    const count = site.neighbourSum(edge)?.count ?? 0
-    if (last && count < last.count && sameId(last.name, id) && this.#cutsAtBirth.get(formatId(id)) === this.#cuts) {
-      const where = `${site.origin} holds from ${peerOf(site, edge)}`
+    const count = checked.neighbourSum(edge)?.count ?? 0
+    if (last && count < last.count && sameId(last.id, id) && this.#disconnectsAtCreation.get(formatId(id)) === this.#disconnects) {
+      const from = peerOf(checked, edge)
       throw new Violation(
         'edge monotone',
-        `the sum for ${formatId(id)} that ${where} fell from ${last.count} to ${count}`
+        `the sum for ${formatId(id)} that ${checked.origin} holds from ${from} decreased from ${last.count} to ${count}`
       )
     }
-    if (count !== last?.count || last.name !== id) counts?.set(edge, { name: id, count })
+    if (count !== last?.count || last.id !== id) counts?.set(edge, { id, count })
   }
 }
 
-/** Honest nodes never refuse one another's frames. */
+/** Nodes never refuse valid frames. */
 export class Acceptance implements Invariant {
-  refused(site: Site, edge: number, reason: string): void {
-    throw new Violation('acceptance', `${site.origin} refused a frame of ${peerOf(site, edge)}: ${reason}`)
+  frameRefused(checked: CheckedNode, edge: number, reason: string): void {
+    throw new Violation('acceptance', `${checked.origin} refused a frame of ${peerOf(checked, edge)}: ${reason}`)
   }
 }
 
-function peerOf(site: Site, edge: number): string {
-  return site.edges.get(edge)?.peer ?? `edge ${edge}`
+function peerOf(checked: CheckedNode, edge: number): string {
+  return checked.edges.get(edge)?.peer ?? `edge ${edge}`
 }

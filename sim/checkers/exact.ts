@@ -1,24 +1,24 @@
 /**
- * What only the exact learner (fuzz/counting.ts) can tell, as its sums and parameters count how often each input was used.
- * Property 3: every gradient of a batch was taken at its parent, or with carry-over at a predictor that its maker held at most
- * S periods before it took up the parent; each input once on any lineage. Property 4: counts are true. Property 5: no echo.
- * Property 11: with carry-over nothing is lost but by age.
+ * Properties that only the exact learner (fuzz/counting.ts) can check, as its sums and parameters count how often each input was
+ * used. Property 3 (purity): every gradient of a batch was computed at its parent, or with carry-over at a predictor that its node
+ * held at most S periods before it had the parent; each input is used at most once on a lineage. Property 4 (size): counts are
+ * correct. Property 5: no echo. Property 11 (conservation): with carry-over gradients are lost only by age.
  */
 import { formatId, type PredictorId, sameId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { CountingInputs } from '../fuzz/counting.js'
-import type { Invariant, Site, Turn } from './invariant.js'
-import { Violation } from './violation.js'
+import type { Invariant, CheckedNode, PredictorChange } from './invariant.js'
+import { Violation } from '../result.js'
 
 interface Gradient {
-  readonly site: Site
+  readonly checked: CheckedNode
   readonly at: PredictorId
-  /** Period of the site in which it was taken. */
+  /** Period of the node in which it was computed. */
   readonly period: number
 }
 
-/** Periods of a site in which it took a predictor up and gave it up. */
-interface Stay {
+/** First and last period in which a node held a predictor. */
+interface Tenure {
   readonly since: number
   until: number
 }
@@ -27,7 +27,7 @@ export class ExactlyOnce implements Invariant {
   readonly #inputs: CountingInputs
   readonly #carry: number
   readonly #gradients: Gradient[] = []
-  readonly #stays = new WeakMap<Site, Map<string, Stay>>()
+  readonly #tenures = new WeakMap<CheckedNode, Map<string, Tenure>>()
 
   /** @param carry S */
   constructor(inputs: CountingInputs, carry: number) {
@@ -35,47 +35,47 @@ export class ExactlyOnce implements Invariant {
     this.#carry = carry
   }
 
-  began(site: Site): void {
-    this.#stays.set(site, new Map([[formatId(site.node.predictor.id), { since: 0, until: Number.POSITIVE_INFINITY }]]))
+  started(checked: CheckedNode): void {
+    this.#tenures.set(checked, new Map([[formatId(checked.node.predictor.id), { since: 0, until: Number.POSITIVE_INFINITY }]]))
   }
 
-  learned(site: Site): void {
-    this.#gradients[this.#inputs.last] = { site, at: site.before.predictor.id, period: site.period }
+  learned(checked: CheckedNode): void {
+    this.#gradients[this.#inputs.last] = { checked, at: checked.before.predictor.id, period: checked.period }
   }
 
-  turned(site: Site, turn: Turn): void {
-    if (turn.how === 'updated') this.#checkUses(turn)
-    const stays = this.#stays.get(site)
-    const left = stays?.get(formatId(turn.parent.id))
-    if (left) left.until = site.period
-    stays?.set(formatId(turn.predictor.id), { since: site.period, until: Number.POSITIVE_INFINITY })
+  predictorChanged(checked: CheckedNode, change: PredictorChange): void {
+    if (change.cause === 'updated') this.#checkUses(change)
+    const tenures = this.#tenures.get(checked)
+    const previous = tenures?.get(formatId(change.parent.id))
+    if (previous) previous.until = checked.period
+    tenures?.set(formatId(change.predictor.id), { since: checked.period, until: Number.POSITIVE_INFINITY })
   }
 
-  heard(site: Site, edge: number): void {
-    const held = site.neighbourSum(edge)
+  frameReceived(checked: CheckedNode, edge: number): void {
+    const held = checked.neighbourSum(edge)
     if (held === undefined) return
-    const from = `the sum that ${site.origin} holds from ${site.edges.get(edge)?.peer}`
+    const sum = `the sum that ${checked.origin} holds from ${checked.edges.get(edge)?.peer}`
     let total = 0
     for (const [input, uses] of usesIn(held.sum)) {
       total += uses
-      if (this.#gradients[input]?.site === site) throw new Violation('no echo', `${from} contains its input ${input}`)
+      if (this.#gradients[input]?.checked === checked) throw new Violation('no echo', `${sum} contains its input ${input}`)
     }
-    if (total !== held.count) throw new Violation('size', `${from} states ${held.count} gradients and has ${total}`)
+    if (total !== held.count) throw new Violation('size', `${sum} has a count of ${held.count} for ${total} gradients`)
   }
 
-  after(site: Site): void {
-    if (this.#carry === 0 || site.node.predictor === site.before.predictor) return
-    this.#checkCarried(site)
+  afterEvent(checked: CheckedNode): void {
+    if (this.#carry === 0 || checked.node.predictor === checked.before.predictor) return
+    this.#checkCarried(checked)
   }
 
-  #checkUses(turn: Turn & { readonly how: 'updated' }): void {
-    const { header, batch, predictor } = turn
+  #checkUses(change: PredictorChange & { readonly cause: 'updated' }): void {
+    const { header, batch, predictor } = change
     const key = formatId(predictor.id)
     let total = 0
     for (const [input, uses] of usesIn(batch.sum)) {
       total += uses
       const gradient = this.#gradients[input]
-      if (gradient === undefined) throw new Violation('purity', `${key} used input ${input}, which nobody took`)
+      if (gradient === undefined) throw new Violation('purity', `${key} used input ${input}, which no node has received`)
       if (predictor.parameters[0][input] > 1)
         throw new Violation(
           'purity',
@@ -83,42 +83,42 @@ export class ExactlyOnce implements Invariant {
         )
       this.#checkAge(key, header.parent, input, gradient)
     }
-    if (total !== batch.count) throw new Violation('size', `${key} states ${batch.count} gradients and has ${total}`)
+    if (total !== batch.count) throw new Violation('size', `${key} has a count of ${batch.count} for ${total} gradients`)
   }
 
-  #checkAge(key: string, parent: PredictorId, input: number, { site, at }: Gradient): void {
+  #checkAge(key: string, parent: PredictorId, input: number, { checked, at }: Gradient): void {
     if (sameId(at, parent)) return
-    const what = `${key} used input ${input}, whose gradient ${site.origin} took at ${formatId(at)}`
-    const stays = this.#stays.get(site)
-    const taken = stays?.get(formatId(at))
-    const stay = stays?.get(formatId(parent))
-    if (this.#carry === 0 || taken === undefined || stay === undefined)
+    const what = `${key} used input ${input}, whose gradient ${checked.origin} computed at ${formatId(at)}`
+    const tenures = this.#tenures.get(checked)
+    const computed = tenures?.get(formatId(at))
+    const current = tenures?.get(formatId(parent))
+    if (this.#carry === 0 || computed === undefined || current === undefined)
       throw new Violation('purity', `${what} and not at ${formatId(parent)}`)
-    const age = stay.since - taken.until
+    const age = current.since - computed.until
     if (age > this.#carry) throw new Violation('purity', `${what}, ${age} periods before ${formatId(parent)}`)
   }
 
-  /** After a change of predictor: of the own gradients that its lineage has not used, all young ones are there, and no other. */
-  #checkCarried(site: Site): void {
-    const { node, period, origin } = site
+  /** After a change of predictor the node holds all recent own gradients that the lineage has not used, and no used ones. */
+  #checkCarried(checked: CheckedNode): void {
+    const { node, period, origin } = checked
     const { id, parameters } = node.predictor
-    const known = node.lineage.at(-1)?.parent.updates ?? Number.POSITIVE_INFINITY
-    let young = 0
+    const oldestKnown = node.lineage.at(-1)?.parent.updates ?? Number.POSITIVE_INFINITY
+    let recent = 0
     let unused = 0
     this.#gradients.forEach((gradient, input) => {
-      if (gradient.site !== site || parameters[0][input] > 0) return
+      if (gradient.checked !== checked || parameters[0][input] > 0) return
       unused++
-      if (gradient.at.updates >= known && period - gradient.period <= this.#carry) young++
+      if (gradient.at.updates >= oldestKnown && period - gradient.period <= this.#carry) recent++
     })
     const own = node.ownGradients
-    if (own < young || own > unused) {
-      const range = `${young} to ${unused} of its gradients are to be carried over`
-      throw new Violation('conservation', `${origin} has ${own} at ${formatId(id)}, where ${range}`)
+    if (own < recent || own > unused) {
+      const expected = `${recent} to ${unused} carried over`
+      throw new Violation('conservation', `${origin} has ${own} own gradients at ${formatId(id)}, expected ${expected}`)
     }
   }
 }
 
-/** Inputs that a sum contains, and how often. */
+/** The inputs in a sum, and how often each is used. */
 function* usesIn([block]: Blocks): Iterable<readonly [input: number, uses: number]> {
   for (let input = 0; input < block.length; input++) if (block[input] !== 0) yield [input, block[input]]
 }

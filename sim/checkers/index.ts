@@ -1,25 +1,32 @@
-/** The properties that hold of every run, as invariants to watch it with. */
+/** The properties of ADMB, as invariants to check during a run. */
 import type { CountingInputs } from '../fuzz/counting.js'
-import { Lineage, Size } from './batches.js'
+import { Conservation, Lineage, Size } from './batches.js'
 import { Acceptance, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { ExactlyOnce } from './exact.js'
-import { Conservation } from './gradients.js'
-import type { Invariants, WatchedRun } from './invariant.js'
-import { Identity, Monotone } from './names.js'
+import { Identity, Monotone } from './identity.js'
+import type { CheckedRun, Invariants } from './invariant.js'
 import { Progress } from './progress.js'
 import { Quiescence } from './quiescence.js'
 
-export type { EdgeSite, Invariant, Invariants, Occurrence, Site, Turn, WatchedRun } from './invariant.js'
-export { Violation } from './violation.js'
+export { Violation } from '../result.js'
+export type {
+  CheckedEdge,
+  CheckedNode,
+  CheckedRun,
+  Invariant,
+  Invariants,
+  NodeEvent,
+  PredictorChange
+} from './invariant.js'
 
-/** What holds whatever is learned. The paper's precedence by sender lets nodes go back, so it keeps fewer of them. */
+/** Properties that hold for every learner. Precedence by sender lets nodes return to a predictor, so it has fewer of them. */
 export const invariants: Invariants = run => {
   const { scenario, recipe, start } = run
   const { batch, carry } = scenario
   const always = [new Identity(), new Lineage(recipe), new Size(batch), new NoEcho(), new Acceptance()]
   if (scenario.algorithm === 'admb-sender') return always
-  const delay = steadyDelay(run)
-  // On a cycle sums overlap, and the larger one takes the place of others.
+  const delay = constantDelay(run)
+  // On a cycle sums overlap, and a larger sum replaces others.
   const isForest = run.faults.every(({ kind }) => kind !== 'link')
   return [
     ...always,
@@ -32,18 +39,18 @@ export const invariants: Invariants = run => {
   ]
 }
 
-/** All of these, and what the exact learner tells. */
+/** These properties, and those that only the exact learner can check. */
 export function exactInvariants(inputs: CountingInputs): Invariants {
   return run => [...invariants(run), new ExactlyOnce(inputs, run.scenario.carry)]
 }
 
 /**
- * One-way delay in a run in which nothing fails, in ms; undefined if something may. Delays that vary let frames overtake one
- * another: then a predictor may come too late, and is told again only after a wait.
+ * One-way delay in ms in a run without faults and with a constant delay; undefined for other runs. With varying delays frames
+ * overtake one another: a predictor may then arrive too late and is sent again only after a backoff.
  */
-function steadyDelay({ scenario, faults }: WatchedRun): number | undefined {
+function constantDelay({ scenario, faults }: CheckedRun): number | undefined {
   const { latency, delay, loss, topology, linkSpread, reorder, bandwidth, speedSpread } = scenario
-  const isSteady = delay === 'constant' && linkSpread === 0 && bandwidth === 0 && speedSpread === 0
+  const isConstant = delay === 'constant' && linkSpread === 0 && bandwidth === 0 && speedSpread === 0
   const mayFail = faults.length > 0 || loss > 0 || reorder > 0 || topology === 'overlay'
-  return isSteady && !mayFail ? latency : undefined
+  return isConstant && !mayFail ? latency : undefined
 }

@@ -1,80 +1,81 @@
 /**
- * What a property is made of: it is told of every event of every node, right after it happened, and throws a Violation. It
- * looks only at what the event touched, so that checking costs no more than running.
+ * The interface of an invariant: callbacks for every event of every node, called right after the event, that throw a Violation.
+ * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
-import type { Violation } from './violation.js'
+import type { Violation } from '../result.js'
 
-/** One node in one incarnation. */
-export interface Site {
+/** A checked node, in one incarnation. */
+export interface CheckedNode {
   readonly index: number
   readonly origin: string
   readonly incarnation: number
   readonly node: LearningNode
   /** Periods since this incarnation began. */
   readonly period: number
-  /** Peers' indices among the nodes, by edge, for every session that this end holds. */
-  readonly edges: ReadonlyMap<number, EdgeSite>
-  /** Predictor and own gradients as they were before the event. */
+  /** The open sessions of this end, by edge. */
+  readonly edges: ReadonlyMap<number, CheckedEdge>
+  /** Predictor and number of own gradients before the event. */
   readonly before: { readonly predictor: Predictor; readonly own: number }
-  /** The sum held from a neighbour, as `AdmbNode.held`; asked for once an event. */
+  /** The sum held from a neighbour, as `AdmbNode.neighbourSum`; cached for the event. */
   neighbourSum(edge: number): ReturnType<LearningNode['neighbourSum']>
 }
 
-export interface EdgeSite {
+export interface CheckedEdge {
   readonly session: number
   readonly peer: string
 }
 
-/** A node's change to another predictor. `restored`: what its disk had, before its first event. */
-export type Turn =
-  | { readonly how: 'restored' | 'adopted'; readonly parent: Predictor; readonly predictor: Predictor }
+/** A node has another predictor. `restored`: loaded from its disk, before its first event. */
+export type PredictorChange =
+  | { readonly cause: 'restored' | 'adopted'; readonly parent: Predictor; readonly predictor: Predictor }
   | {
-      readonly how: 'updated'
+      readonly cause: 'updated'
       readonly parent: Predictor
       readonly predictor: Predictor
       readonly header: Header
       readonly batch: Batch
     }
 
-/** What an event was. */
-export type Occurrence = 'learned' | 'ticked' | 'heard' | 'linked' | 'unlinked'
+/** The kind of an event. */
+export type NodeEvent = 'learned' | 'ticked' | 'received' | 'connected' | 'disconnected'
 
 export interface Invariant {
-  /** A node begins, or begins again in a new incarnation; `restored` may follow. */
-  began?(site: Site): void
-  turned?(site: Site, turn: Turn): void
-  /** `count` own gradients were added. */
-  learned?(site: Site, count: number): void
-  ticked?(site: Site): void
-  linked?(site: Site, edge: number): void
-  unlinked?(site: Site, edge: number): void
-  heard?(site: Site, edge: number, frame: Uint8Array): void
-  refused?(site: Site, edge: number, reason: string): void
-  /** After all of the above, once an event. @param count own gradients that the event added */
-  after?(site: Site, what: Occurrence, count: number): void
+  /** A node has started, or restarted in a new incarnation; a change by `restored` may follow. */
+  started?(node: CheckedNode): void
+  predictorChanged?(node: CheckedNode, change: PredictorChange): void
+  /** `count` own gradients have been added. */
+  learned?(node: CheckedNode, count: number): void
+  ticked?(node: CheckedNode): void
+  connected?(node: CheckedNode, edge: number): void
+  disconnected?(node: CheckedNode, edge: number): void
+  frameReceived?(node: CheckedNode, edge: number, frame: Uint8Array): void
+  frameRefused?(node: CheckedNode, edge: number, reason: string): void
+  /** Called after the callbacks above, once per event. @param count own gradients added by the event */
+  afterEvent?(node: CheckedNode, event: NodeEvent, count: number): void
   /**
-   * Faults are over, no input comes any more: what is not yet as it must come to be.
-   * @param sites those that are up
+   * Called in the final phase, without inputs and faults.
+   * @param nodes the nodes that are up
+   * @returns the property that does not hold yet
    */
-  unsettled?(sites: readonly Site[]): Violation | undefined
+  checkQuiescence?(nodes: readonly CheckedNode[]): Violation | undefined
 }
 
-/** What invariants may know of the run that they watch. */
-export interface WatchedRun {
+/** The run, as invariants may use it. */
+export interface CheckedRun {
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
   readonly topology: Topology
   readonly recipe: Recipe
-  /** The predictor that every node starts from. */
+  /** The starting predictor of every node. */
   readonly start: Predictor
   /** Virtual milliseconds. */
   readonly now: number
 }
 
-/** Makes the invariants of one run, which keep what they need to remember of it. */
-export type Invariants = (run: WatchedRun) => readonly Invariant[]
+/** Creates the invariants for one run; they may have state. */
+export type Invariants = (run: CheckedRun) => readonly Invariant[]

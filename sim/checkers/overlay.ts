@@ -1,88 +1,88 @@
 /**
- * The overlay's invariants, looked at after every event of every node. Always: tree edges, those that both ends hold, form a forest; no
- * node has more than its degree; one session a pair; a node joins only an older fragment; and when a root's freeze is over,
- * all that stayed below it has taken part. Eventually: one tree, with one label.
+ * The overlay's invariants, checked after every event of every node. Always: tree edges (held by both ends) form a forest; no node
+ * exceeds its degree; each pair of nodes has at most one edge; a node joins only an older fragment; and when a root's freeze ends, all
+ * nodes that stayed below it have taken part. Eventually: one tree, with one label.
  */
 import { isOlder, type Label, type OverlayView, type SessionId, sameLabel } from '../../src/overlay/index.js'
-import { Violation } from './violation.js'
+import { Violation } from '../result.js'
 
-/** A node of the overlay. */
-export interface OverlaySite {
+/** An overlay node, as the checker needs it. */
+export interface CheckedOverlayNode {
   readonly key: string
   /** Undefined while the node is down. */
   readonly view: OverlayView | undefined
-  /** What is at the other end of a session that this node holds; undefined if that end's process is gone. */
-  across(session: SessionId): Across | undefined
+  /** The other end of a session of this node; undefined if that end's process has ended. */
+  remoteEndpoint(session: SessionId): OverlayEndpoint | undefined
 }
 
-export interface Across {
-  readonly site: OverlaySite
-  /** The session's number there, if that end has taken it up. */
+export interface OverlayEndpoint {
+  readonly node: CheckedOverlayNode
+  /** Number of the session at that end, if it has accepted the session. */
   readonly session: SessionId | undefined
-  /** The session itself, the same object from both ends. */
+  /** The session itself, the same object for both ends. */
   readonly link: object
 }
 
 interface Freeze {
   readonly label: Label
-  /** Sessions of the subtree when it began. */
+  /** Sessions of the subtree when the freeze started. */
   readonly links: ReadonlySet<object>
 }
 
 export class OverlayChecker {
-  readonly #sites: readonly OverlaySite[]
+  readonly #nodes: readonly CheckedOverlayNode[]
   readonly #degree: number
-  /** The freeze under way at a root. */
-  readonly #freezes = new Map<OverlaySite, Freeze>()
+  /** The current freeze of each root. */
+  readonly #freezes = new Map<CheckedOverlayNode, Freeze>()
 
-  /** @param sites all nodes @param degree most tree neighbours of a node */
-  constructor(sites: readonly OverlaySite[], degree: number) {
-    this.#sites = sites
+  /** @param nodes all nodes @param degree maximum number of tree neighbours of a node */
+  constructor(nodes: readonly CheckedOverlayNode[], degree: number) {
+    this.#nodes = nodes
     this.#degree = degree
   }
 
-  /** A node has gone: what it was doing is forgotten. */
-  stopped(site: OverlaySite): void {
-    this.#freezes.delete(site)
+  /** Call when a node stops. */
+  stopped(node: CheckedOverlayNode): void {
+    this.#freezes.delete(node)
   }
 
-  /** After an event at a node that is up. @throws Violation */
-  after(site: OverlaySite, before: OverlayView, after: OverlayView): void {
-    this.#checkEdges(site, after)
+  /** Checks a node that is up after an event. @throws Violation */
+  after(node: CheckedOverlayNode, before: OverlayView, after: OverlayView): void {
+    this.#checkEdges(node, after)
     const { parent } = after
     if (parent !== undefined && parent.session !== before.parent?.session) {
       if (!isOlder(after.label, before.label))
-        throw new Violation('overlay', `${site.key} joined a fragment that is not older`)
+        throw new Violation('overlay', `${node.key} joined a fragment that is not older`)
       // Only a new edge can close a cycle.
-      this.#checkCycle(site)
+      this.#checkCycle(node)
     }
     for (const { session } of after.children) {
       if (before.children.some(child => child.session === session)) continue
-      const child = site.across(session)?.site
+      const child = node.remoteEndpoint(session)?.node
       if (child !== undefined) this.#checkCycle(child)
     }
   }
 
-  /** The part of `after` that a protocol without freeze need not keep. @throws Violation */
-  afterFreeze(site: OverlaySite, view: OverlayView): void {
-    const freeze = this.#freezes.get(site)
+  /** Checks the freeze after an event; separate from `after` for protocols without a freeze. @throws Violation */
+  afterFreeze(node: CheckedOverlayNode, view: OverlayView): void {
+    const freeze = this.#freezes.get(node)
     if (freeze && !view.frozen && view.parent === undefined && sameLabel(freeze.label, view.label)) {
-      this.#checkFrozen(site, view.label, freeze.links)
+      this.#checkFrozen(node, view.label, freeze.links)
     }
-    if (!view.frozen || view.parent !== undefined) this.#freezes.delete(site)
+    if (!view.frozen || view.parent !== undefined) this.#freezes.delete(node)
     else if (freeze === undefined || !sameLabel(freeze.label, view.label)) {
-      this.#freezes.set(site, { label: view.label, links: this.#linksBelow(site) })
+      this.#freezes.set(node, { label: view.label, links: this.#linksBelow(node) })
     }
   }
 
-  /** What keeps the nodes that are up from being one tree at rest, if anything does. */
-  unsettled(): Violation | undefined {
-    const up = this.#sites.flatMap(({ view, key }) => (view ? [{ view, key }] : []))
+  /** In the final phase: the reason why the nodes that are up do not form a single tree yet. */
+  checkQuiescence(): Violation | undefined {
+    const up = this.#nodes.flatMap(({ view, key }) => (view ? [{ view, key }] : []))
     const roots = up.filter(({ view }) => view.parent === undefined)
     if (up.length > 0 && roots.length !== 1) {
       return new Violation('overlay', `there are ${roots.length} roots: ${roots.map(({ key }) => key).join(', ')}`)
     }
-    const edges = this.#sites.filter(site => site.view && parentOf(site)).length
+    const edges = this.#nodes.filter(node => node.view && parentOf(node)).length
     if (up.length > 0 && edges !== up.length - 1) {
       return new Violation('overlay', `${up.length} nodes have ${edges} edges that both ends hold`)
     }
@@ -94,29 +94,29 @@ export class OverlayChecker {
     return undefined
   }
 
-  #checkEdges({ key }: OverlaySite, { parent, children }: OverlayView): void {
+  #checkEdges({ key }: CheckedOverlayNode, { parent, children }: OverlayView): void {
     const peers = [...children, ...(parent ? [parent] : [])].map(({ peer }) => peer)
     if (peers.length > this.#degree)
       throw new Violation('overlay', `${key} has ${peers.length} edges of ${this.#degree}`)
     if (new Set(peers).size < peers.length) throw new Violation('overlay', `${key} has two edges with one peer`)
   }
 
-  #checkCycle(start: OverlaySite): void {
-    let at = parentOf(start)?.site
-    for (let steps = 0; at !== undefined && steps <= this.#sites.length; steps++) {
-      if (at === start) throw new Violation('overlay', `${start.key} is on a cycle`)
-      at = parentOf(at)?.site
+  #checkCycle(start: CheckedOverlayNode): void {
+    let ancestor = parentOf(start)?.node
+    for (let steps = 0; ancestor !== undefined && steps <= this.#nodes.length; steps++) {
+      if (ancestor === start) throw new Violation('overlay', `${start.key} is on a cycle`)
+      ancestor = parentOf(ancestor)?.node
     }
   }
 
-  /** All that was below from the start of the freeze has the root's label, and nothing has an older one. */
-  #checkFrozen(root: OverlaySite, label: Label, links: ReadonlySet<object>): void {
-    const visit = (at: OverlaySite, since: boolean): void => {
-      for (const { child, link } of childrenOf(at)) {
-        const stayed = since && links.has(link)
-        const theirs = child.view?.label
-        if (theirs && (stayed ? !sameLabel(theirs, label) : isOlder(theirs, label))) {
-          throw new Violation('overlay', `the freeze of ${root.key} is over before ${child.key} took part`)
+  /** All nodes below the root since the start of the freeze have its label, and no node below has an older one. */
+  #checkFrozen(root: CheckedOverlayNode, label: Label, links: ReadonlySet<object>): void {
+    const visit = (parent: CheckedOverlayNode, parentStayed: boolean): void => {
+      for (const { child, link } of childrenOf(parent)) {
+        const stayed = parentStayed && links.has(link)
+        const childLabel = child.view?.label
+        if (childLabel && (stayed ? !sameLabel(childLabel, label) : isOlder(childLabel, label))) {
+          throw new Violation('overlay', `the freeze of ${root.key} ended before ${child.key} took part`)
         }
         visit(child, stayed)
       }
@@ -124,8 +124,8 @@ export class OverlayChecker {
     visit(root, true)
   }
 
-  #linksBelow(site: OverlaySite, links: Set<object> = new Set()): Set<object> {
-    for (const { child, link } of childrenOf(site)) {
+  #linksBelow(node: CheckedOverlayNode, links: Set<object> = new Set()): Set<object> {
+    for (const { child, link } of childrenOf(node)) {
       if (links.has(link)) continue
       links.add(link)
       this.#linksBelow(child, links)
@@ -135,17 +135,17 @@ export class OverlayChecker {
 }
 
 /** The parent of a node, if both ends hold the edge. */
-export function parentOf(site: OverlaySite): Across | undefined {
-  const { parent } = site.view ?? {}
-  const across = parent && site.across(parent.session)
-  return across?.site.view?.children.some(({ session }) => session === across.session) ? across : undefined
+export function parentOf(node: CheckedOverlayNode): OverlayEndpoint | undefined {
+  const { parent } = node.view ?? {}
+  const endpoint = parent && node.remoteEndpoint(parent.session)
+  return endpoint?.node.view?.children.some(({ session }) => session === endpoint.session) ? endpoint : undefined
 }
 
-function childrenOf(site: OverlaySite): { readonly child: OverlaySite; readonly link: object }[] {
+function childrenOf(node: CheckedOverlayNode): { readonly child: CheckedOverlayNode; readonly link: object }[] {
   const children = []
-  for (const { session } of site.view?.children ?? []) {
-    const across = site.across(session)
-    if (across && parentOf(across.site)?.site === site) children.push({ child: across.site, link: across.link })
+  for (const { session } of node.view?.children ?? []) {
+    const endpoint = node.remoteEndpoint(session)
+    if (endpoint && parentOf(endpoint.node)?.node === node) children.push({ child: endpoint.node, link: endpoint.link })
   }
   return children
 }

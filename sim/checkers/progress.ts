@@ -1,58 +1,60 @@
 /**
- * Property 9, where nothing fails: Lemma 1 and Theorem 2 of Dekel et al., "Robust Distributed Online Prediction". A hop of a
- * predictor takes no period, as it is forwarded at once: only the delay of the push, and of a question and its answer where the
- * push was of no use.
+ * Property 9 (progress), in runs without faults: Lemma 1 and Theorem 2 of Dekel et al., "Robust Distributed Online Prediction".
+ * Predictors are forwarded immediately, so a hop takes no period, only the delay of the push and, if the receiver cannot use the
+ * push, of a request and its response.
  */
-import type { Invariant, Site, Turn, WatchedRun } from './invariant.js'
-import { Violation } from './violation.js'
+import type { Invariant, CheckedNode, PredictorChange, CheckedRun } from './invariant.js'
+import { Violation } from '../result.js'
 
-/** Messages that a hop may take: a step whose parent is not held, the question for the whole, the answer. */
+/** Messages per hop in the worst case: a step whose parent the receiver does not hold, the request for the predictor, the response. */
 const MESSAGES_A_HOP = 3
 
 export class Progress implements Invariant {
-  readonly #run: WatchedRun
-  /** ms in which whatever is best reaches everybody (Lemma 1). */
+  readonly #run: CheckedRun
+  /** Time in ms until the best predictor has reached all nodes (Lemma 1). */
   readonly #spread: number
-  /** Inputs until the next update is everywhere (Theorem 2). */
+  /** Inputs until all nodes have the next update (Theorem 2). */
   readonly #inputs: number
-  /** Updates of each node, and how many nodes have how many. */
+  /** Number of updates of each node. */
   readonly #updates: number[] = []
+  /** Number of nodes by number of updates. */
   readonly #counts: number[] = []
-  /** When some node first had so many updates. */
+  /** When a node first reached each number of updates. */
   readonly #reached: number[] = []
-  #least: number
-  #taken = 0
-  /** Inputs taken when every node had `#least`. */
-  #takenAtLeast = 0
+  /** Minimum number of updates of all nodes. */
+  #minUpdates: number
+  #served = 0
+  /** Inputs served when every node had reached `#minUpdates`. */
+  #servedAtMin = 0
 
-  /** @param delay one-way, in ms, the same for all messages */
-  constructor(run: WatchedRun, delay: number) {
+  /** @param delay one-way delay of all messages in ms */
+  constructor(run: CheckedRun, delay: number) {
     const { batch, period, interval, nodes } = run.scenario
     const { diameter } = run.topology
     this.#run = run
-    // What is made before the first frames have arrived waits for them.
+    // Predictors created before the first frames arrive are sent after them.
     this.#spread = (MESSAGES_A_HOP * diameter + 1) * delay
-    // All nodes may take their inputs at one instant: as many may come on top at either end.
+    // All nodes may receive inputs at the same instant, at both ends of the interval.
     this.#inputs = batch + (2 * (period + 2 * delay) * diameter * nodes) / interval + 2 * nodes
-    this.#least = run.scenario.starts === 'distinct' ? 1 : 0
-    this.#counts[this.#least] = nodes
-    this.#reached[this.#least] = 0
+    this.#minUpdates = run.scenario.starts === 'distinct' ? 1 : 0
+    this.#counts[this.#minUpdates] = nodes
+    this.#reached[this.#minUpdates] = 0
   }
 
-  began({ index, node }: Site): void {
+  started({ index, node }: CheckedNode): void {
     this.#updates[index] = node.predictor.id.updates
   }
 
-  learned(_site: Site, count: number): void {
-    this.#taken += count
-    const inputs = this.#taken - this.#takenAtLeast
+  learned(_node: CheckedNode, count: number): void {
+    this.#served += count
+    const inputs = this.#served - this.#servedAtMin
     if (inputs > this.#inputs) {
       const bound = `${Math.floor(this.#inputs)} inputs (Theorem 2)`
-      throw new Violation('progress', `not every node has ${this.#least + 1} updates after ${inputs} of ${bound}`)
+      throw new Violation('progress', `not all nodes have ${this.#minUpdates + 1} updates after ${inputs} inputs, above ${bound}`)
     }
   }
 
-  turned({ index, origin }: Site, { predictor }: Turn): void {
+  predictorChanged({ index, origin }: CheckedNode, { predictor }: PredictorChange): void {
     const { now } = this.#run
     const before = this.#updates[index]
     const { updates } = predictor.id
@@ -60,7 +62,7 @@ export class Progress implements Invariant {
     this.#counts[before]--
     this.#counts[updates] = (this.#counts[updates] ?? 0) + 1
     this.#reached[updates] ??= now
-    // Between two events time does not pass: the wait ends when the last node turns, and is measured then.
+    // The wait ends when the last node changes, and is measured then.
     for (let v = before + 1; v <= updates; v++) {
       const waited = now - this.#reached[v]
       if (waited > this.#spread * (1 + 1e-9)) {
@@ -71,9 +73,9 @@ export class Progress implements Invariant {
         )
       }
     }
-    while (this.#counts[this.#least] === 0) {
-      this.#least++
-      this.#takenAtLeast = this.#taken
+    while (this.#counts[this.#minUpdates] === 0) {
+      this.#minUpdates++
+      this.#servedAtMin = this.#served
     }
   }
 }

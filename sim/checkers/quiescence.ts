@@ -1,14 +1,14 @@
 /**
- * Properties 8 and 12: once inputs have stopped, every node of a tree names the best predictor, and every node's total is made
- * of all live gradients, without what rewiring left behind.
+ * Properties 8 (quiescence) and 12 (flush): after the end of inputs and faults, all nodes of a tree hold its best predictor, and
+ * every node's sum contains all live gradients and no gradients left over from former links.
  */
 import { compareIds, formatId } from '../../src/admb/index.js'
-import type { Invariant, Site } from './invariant.js'
-import { Violation } from './violation.js'
+import type { Invariant, CheckedNode } from './invariant.js'
+import { Violation } from '../result.js'
 
 export class Quiescence implements Invariant {
-  unsettled(sites: readonly Site[]): Violation | undefined {
-    for (const tree of componentsOf(sites)) {
+  checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
+    for (const tree of componentsOf(nodes)) {
       const best = tree.map(({ node }) => node.predictor.id).reduce((a, b) => (compareIds(a, b) >= 0 ? a : b))
       const live = tree.reduce((sum, { node }) => sum + node.ownGradients, 0)
       for (const { origin, node } of tree) {
@@ -18,27 +18,27 @@ export class Quiescence implements Invariant {
         if (node.gradients < live)
           return new Violation('quiescence', `${origin} holds ${node.gradients} of ${live} live gradients`)
         if (node.gradients > live)
-          return new Violation('flush', `${origin} holds ${node.gradients} gradients where ${live} are alive`)
+          return new Violation('flush', `${origin} holds ${node.gradients} gradients, but only ${live} are live`)
       }
     }
     return undefined
   }
 }
 
-/** Nodes that hang together by sessions that both ends hold. */
-function componentsOf(sites: readonly Site[]): Site[][] {
-  const byOrigin = new Map(sites.map(site => [site.origin, site]))
-  const seen = new Set<Site>()
-  const components: Site[][] = []
-  for (const first of sites) {
+/** Components of nodes connected by sessions that are open at both ends. */
+function componentsOf(nodes: readonly CheckedNode[]): CheckedNode[][] {
+  const byOrigin = new Map(nodes.map(member => [member.origin, member]))
+  const seen = new Set<CheckedNode>()
+  const components: CheckedNode[][] = []
+  for (const first of nodes) {
     if (seen.has(first)) continue
     seen.add(first)
     const tree = [first]
-    for (const site of tree) {
-      for (const { peer, session } of site.edges.values()) {
+    for (const member of tree) {
+      for (const { peer, session } of member.edges.values()) {
         const other = byOrigin.get(peer)
         if (other === undefined || seen.has(other)) continue
-        if (![...other.edges.values()].some(back => back.peer === site.origin && back.session === session)) continue
+        if (![...other.edges.values()].some(back => back.peer === member.origin && back.session === session)) continue
         seen.add(other)
         tree.push(other)
       }

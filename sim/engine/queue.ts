@@ -1,18 +1,18 @@
 /**
- * The event queue: a binary heap over preallocated arrays, so that millions of events make no garbage. Events at equal times
- * leave by rank and then in the order in which they came, which makes a run the same on every machine.
+ * The event queue: a binary heap over preallocated arrays, so that millions of events allocate no objects. Events at equal
+ * times are ordered by rank, then by insertion, so that a run is the same on every machine.
  */
 
 export interface Event {
   /** Virtual milliseconds. */
   time: number
   kind: number
-  /** Two numbers that mean what the kind says. */
+  /** Two numbers whose meaning depends on the kind. */
   a: number
   b: number
 }
 
-/** Orders of one rank are below those of the next; more events than any run has. */
+/** Insertion numbers of each rank are below this limit, which exceeds the number of events of any run. */
 const RANK = 2 ** 48
 
 export class EventQueue {
@@ -24,7 +24,7 @@ export class EventQueue {
   #kinds = new Uint8Array(this.#capacity)
   #as = new Int32Array(this.#capacity)
   #bs = new Int32Array(this.#capacity)
-  /** Heap of slots. */
+  /** Heap of slots; the other arrays are indexed by slot. */
   #heap = new Int32Array(this.#capacity)
   #free = new Int32Array(this.#capacity)
   #freeCount = 0
@@ -37,7 +37,7 @@ export class EventQueue {
     return this.#size
   }
 
-  /** @param rank 0 or more; at equal times lower ranks come first */
+  /** @param rank at equal times, lower ranks come first; 0 or more */
   push(time: number, kind: number, a: number, b: number, rank = 0): void {
     if (this.#freeCount === 0) this.#grow()
     const slot = this.#free[--this.#freeCount]
@@ -54,7 +54,7 @@ export class EventQueue {
     return this.#size === 0 ? Number.POSITIVE_INFINITY : this.#times[this.#heap[0]]
   }
 
-  /** Takes the next event out, into `into`. False if there is none. */
+  /** Removes the next event and writes it to `into`. @returns false if the queue is empty */
   pop(into: Event): boolean {
     if (this.#size === 0) return false
     const slot = this.#heap[0]
@@ -75,28 +75,28 @@ export class EventQueue {
 
   #up(from: number, slot: number): void {
     const heap = this.#heap
-    let at = from
-    while (at > 0) {
-      const parent = (at - 1) >> 1
+    let index = from
+    while (index > 0) {
+      const parent = (index - 1) >> 1
       if (this.#before(heap[parent], slot)) break
-      heap[at] = heap[parent]
-      at = parent
+      heap[index] = heap[parent]
+      index = parent
     }
-    heap[at] = slot
+    heap[index] = slot
   }
 
   #down(slot: number): void {
     const heap = this.#heap
-    let at = 0
+    let index = 0
     for (;;) {
-      let child = 2 * at + 1
+      let child = 2 * index + 1
       if (child >= this.#size) break
       if (child + 1 < this.#size && this.#before(heap[child + 1], heap[child])) child++
       if (this.#before(slot, heap[child])) break
-      heap[at] = heap[child]
-      at = child
+      heap[index] = heap[child]
+      index = child
     }
-    heap[at] = slot
+    heap[index] = slot
   }
 
   #release(from: number): void {

@@ -1,6 +1,7 @@
 /**
- * Seeded randomness in named streams: what the network draws never shifts what the inputs draw, so that two algorithms, or
- * a run with and one without a fault, see the same inputs. Integer arithmetic only, hence the same on every machine.
+ * Seeded random number generators, forked by name. Independent generators for inputs, network and faults make sure that two
+ * algorithms, or runs with and without a fault, receive the same inputs. The generator uses integer arithmetic only, so that
+ * its output is the same on every machine.
  */
 
 /** sfc32 (Chris Doty-Humphrey, PractRand), seeded by hashing a name into a parent's seed. */
@@ -23,7 +24,7 @@ export class Random {
     for (let i = 0; i < 12; i++) this.integer()
   }
 
-  /** An independent stream for that purpose. */
+  /** An independent generator with that name. It does not depend on what has been drawn. */
   fork(name: string): Random {
     return new Random(this.#seed, name)
   }
@@ -66,7 +67,7 @@ export class Random {
     }
   }
 
-  /** Exponential with that mean. */
+  /** Exponential with the given mean. */
   exponential(mean: number): number {
     return -Math.log(1 - this.next()) * mean
   }

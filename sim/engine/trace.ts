@@ -1,13 +1,13 @@
-/** One number that stands for everything that happened in a run: same scenario and seed, same hash, on any machine. */
+/** A hash of all events of a run: equal for the same scenario and seed, on any machine. */
 
 const scratch = new Float64Array(1)
 const words = new Uint32Array(scratch.buffer)
 
-export class Trace {
+export class TraceHash {
   #low = 0x811c9dc5
   #high = 0x2166136f
 
-  /** Takes in an event: its time in virtual milliseconds, and two numbers. */
+  /** Adds an event. @param time virtual milliseconds */
   add(time: number, a: number, b: number): void {
     scratch[0] = time
     this.#word(words[0])
@@ -22,7 +22,7 @@ export class Trace {
   }
 
   /** 16 hexadecimal digits. */
-  get hash(): string {
+  get digest(): string {
     return [this.#high, this.#low].map(word => (word >>> 0).toString(16).padStart(8, '0')).join('')
   }
 }

@@ -1,14 +1,12 @@
-/** Draws the faults of a scenario ahead of its run, each kind from a stream of randomness of its own. */
+/** Draws the fault schedule of a scenario. Each kind of fault has its own random generator. */
 import type { Random } from '../engine/random.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
-import { outages } from './outages.js'
-import { drawPartitions } from './partitions.js'
 import type { Fault } from './schedule.js'
 
 /**
- * @param until virtual milliseconds that the run takes
- * @returns faults in the order of their times; all are over at about nine tenths of the run
+ * @param until end of the run in virtual milliseconds
+ * @returns faults in order of time; all end after at most nine tenths of the run
  */
 export function drawFaults(scenario: Scenario, topology: Topology, until: number, random: Random): Fault[] {
   const { warmup } = scenario
@@ -51,7 +49,7 @@ function absences(node: number, { faults }: Scenario, end: number, random: Rando
   }
 }
 
-/** Of the tree's edges; where the tree is the overlay's to choose, of any two nodes. */
+/** Clogs edges of the tree or, on `overlay`, whose tree is not known in advance, links between any two nodes. */
 function clogs(
   { faults, nodes }: Scenario,
   { neighbours, links }: Topology,
@@ -66,11 +64,87 @@ function clogs(
     for (const to of others) {
       if (to === from) continue
       const times = random.fork(`clog ${from} ${to}`)
-      for (const { from: at, to: until } of outages(clogShare, clogTime, end, times, () =>
+      for (const { from: start, to: until } of outages(clogShare, clogTime, end, times, () =>
         times.exponential(clogTime)
       )) {
-        into.push({ time: at, kind: 'clog', from, to }, { time: until, kind: 'unclog', from, to })
+        into.push({ time: start, kind: 'clog', from, to }, { time: until, kind: 'unclog', from, to })
       }
     }
   }
+}
+
+/** In virtual milliseconds. */
+interface Outage {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * Random outages, with exponentially distributed times between them.
+ * @param share average share of time in an outage
+ * @param mean mean length
+ * @param length draws the length of an outage
+ */
+function* outages(
+  share: number,
+  mean: number,
+  end: number,
+  random: Random,
+  length: () => number
+): Generator<Outage> {
+  if (share === 0) return
+  const between = (mean * (1 - share)) / share
+  for (let time = random.exponential(between); time < end; time += random.exponential(between)) {
+    const from = time
+    time += length()
+    yield { from, to: Math.min(time, end) }
+  }
+}
+
+function drawPartitions(
+  scenario: Scenario,
+  topology: Topology,
+  end: number,
+  random: Random,
+  into: Fault[]
+): void {
+  const { partitionShare, partitionTime, partitionMin = partitionTime, oneWayShare } = scenario.faults
+  const sideDraws = random.fork('sides')
+  const length = (): number =>
+    partitionMin + (partitionMin < partitionTime ? random.exponential(partitionTime - partitionMin) : 0)
+  for (const { from, to } of outages(partitionShare, partitionTime, end, random, length)) {
+    const sides = drawSides(scenario, topology, sideDraws)
+    into.push({ time: from, kind: 'partition', sides, oneWay: sideDraws.next() < oneWayShare }, { time: to, kind: 'heal' })
+  }
+}
+
+/** Side 0 or 1 of each node. */
+function drawSides({ nodes, faults }: Scenario, topology: Topology, random: Random): number[] {
+  const sides = new Array<number>(nodes).fill(0)
+  switch (faults.partitionMode) {
+    case 'random':
+      return sides.map(() => random.below(2))
+    case 'uniform': {
+      const order = random.shuffle(sides.map((_, node) => node))
+      for (const node of order.slice(0, 1 + random.below(nodes - 1))) sides[node] = 1
+      return sides
+    }
+    case 'isolate':
+      sides[random.below(nodes)] = 1
+      break
+    case 'split':
+      for (const node of subtree(topology, 1 + random.below(nodes - 1))) sides[node] = 1
+      break
+    default:
+      faults.partitionMode satisfies never
+  }
+  // The sides are asymmetric in a one-way partition.
+  return random.below(2) === 0 ? sides : sides.map(side => 1 - side)
+}
+
+/** A node and its descendants. Both they and the other nodes are connected. */
+function subtree({ neighbours, parents }: Topology, root: number): Set<number> {
+  const found = new Set([root])
+  for (const node of found) for (const next of neighbours[node]) if (next !== parents[node]) found.add(next)
+  return found
 }

@@ -1,50 +1,50 @@
-/** Carries faults out: what each does to the network, to a node, and to those that were connected with it. */
+/** Applies faults to the network, the nodes and their sessions. */
 import type { Transport } from '../network/transport.js'
-import type { Wiring } from '../wiring/wiring.js'
-import type { Algorithm, Disk } from '../world.js'
+import type { StopCause, Wiring } from '../wiring/wiring.js'
+import type { Algorithm, DiskState } from '../world.js'
 import type { NodeFault, Population } from './population.js'
 import type { Fault } from './schedule.js'
 
-/** What faults strike. */
+/** The parts of a run that faults affect. */
 export interface Targets {
   readonly population: Population
   readonly transport: Transport
   readonly wiring: Wiring
   readonly algorithm: Algorithm
-  /** Identities of the nodes at present. */
+  /** Current identities of the nodes; changed when a node loses its disk. */
   readonly labels: string[]
 }
 
 export class FaultInjector {
   readonly #targets: Targets
-  /** Labels as they were at the start. */
+  /** Identities at the start. */
   readonly #identities: readonly string[]
-  /** What the timers of stopped processes are to do when those go on. */
+  /** Timer actions of paused processes, run when they resume. */
   readonly #postponed = new Map<number, (() => void)[]>()
 
-  constructor(victims: Targets) {
-    this.#targets = victims
-    this.#identities = [...victims.labels]
+  constructor(targets: Targets) {
+    this.#targets = targets
+    this.#identities = [...targets.labels]
   }
 
-  /** @param fault one that the population has taken, if it is about a node */
-  strike(fault: Fault): void {
+  /** @param fault if it concerns a node, one that `Population.apply` has accepted */
+  inject(fault: Fault): void {
     const { transport, wiring } = this.#targets
-    const { reach } = transport
+    const { reachability } = transport
     switch (fault.kind) {
       case 'partition':
-        reach.partition(fault)
+        reachability.partition(fault)
         transport.release()
         break
       case 'heal':
-        reach.heal()
+        reachability.heal()
         transport.release()
         break
       case 'clog':
-        reach.clog(fault.from, fault.to)
+        reachability.clog(fault.from, fault.to)
         break
       case 'unclog':
-        reach.unclog(fault.from, fault.to)
+        reachability.unclog(fault.from, fault.to)
         transport.release()
         break
       case 'link':
@@ -54,22 +54,22 @@ export class FaultInjector {
         wiring.unlink(fault.from, fault.to)
         break
       default:
-        this.#strikeNode(fault)
+        this.#injectNodeFault(fault)
     }
   }
 
-  /** Does what is due at a node: now, when its stopped process goes on, or never. */
-  whenUp(node: number, act: () => void): void {
+  /** Runs an action of a node: now, when its paused process resumes, or never if it is down. */
+  runWhenUp(node: number, action: () => void): void {
     const { population } = this.#targets
-    if (node < 0 || population.isUp(node)) act()
+    if (node < 0 || population.isUp(node)) action()
     else if (population.isPaused(node)) {
       const postponed = this.#postponed.get(node)
-      if (postponed === undefined) this.#postponed.set(node, [act])
-      else postponed.push(act)
+      if (postponed === undefined) this.#postponed.set(node, [action])
+      else postponed.push(action)
     }
   }
 
-  #strikeNode(fault: NodeFault): void {
+  #injectNodeFault(fault: NodeFault): void {
     const { node } = fault
     switch (fault.kind) {
       case 'crash':
@@ -87,10 +87,10 @@ export class FaultInjector {
       case 'pause':
         break
       case 'resume': {
-        this.#targets.transport.open(node)
+        this.#targets.transport.flushInbox(node)
         const postponed = this.#postponed.get(node) ?? []
         this.#postponed.delete(node)
-        for (const act of postponed) act()
+        for (const action of postponed) action()
         break
       }
       default:
@@ -98,18 +98,18 @@ export class FaultInjector {
     }
   }
 
-  #stop(node: number, how: 'crash' | 'silent' | 'leave'): void {
+  #stop(node: number, cause: StopCause): void {
     const { transport, wiring, algorithm } = this.#targets
     this.#postponed.delete(node)
-    transport.drop(node)
-    wiring.stopped(node, how)
+    transport.clearInbox(node)
+    wiring.stopped(node, cause)
     algorithm.crash(node)
   }
 
-  #start(node: number, disk: Disk): void {
+  #start(node: number, disk: DiskState): void {
     const { population, wiring, algorithm, labels } = this.#targets
-    const life = population.life(node)
-    // The key was on the disk: a new identity, whose place in the order is next to the old one's.
+    const life = population.lifetime(node)
+    // The key was on the disk. The new identity is next to the old one in the order of precedence.
     if (disk === 'lost' && life > 0) labels[node] = `${this.#identities[node]}.${life}`
     algorithm.restart(node, disk)
     wiring.started(node)

@@ -1,9 +1,9 @@
-/** Fault schedules from outside, such as the files that `admb sim fuzz` writes, checked before they run. */
+/** Validates fault schedules from files, such as those that `admb sim fuzz` writes. */
 import { z } from 'zod'
 import { ScenarioError } from '../scenario.js'
 import type { Fault } from './schedule.js'
 
-/** @param nodes of the scenario that the schedule is for */
+/** @param nodes number of nodes of the scenario */
 function schemaOf(nodes: number) {
   const time = z.number().min(0)
   const node = z
@@ -11,26 +11,27 @@ function schemaOf(nodes: number) {
     .min(0)
     .max(nodes - 1)
   const link = { from: node, to: node }
-  const of = <K extends Fault['kind'], S extends z.ZodRawShape>(kind: K, fields: S) =>
+  const fault = <K extends Fault['kind'], S extends z.ZodRawShape>(kind: K, fields: S) =>
     z.strictObject({ time, kind: z.literal(kind), ...fields })
   return z.discriminatedUnion('kind', [
-    of('crash', { node, silent: z.boolean().optional() }),
-    of('restart', { node, disk: z.enum(['kept', 'lost']) }),
-    of('pause', { node }),
-    of('resume', { node }),
-    of('join', { node }),
-    of('leave', { node }),
-    of('partition', { sides: z.array(z.int().min(0)), oneWay: z.boolean() }),
-    of('heal', {}),
-    of('clog', link),
-    of('unclog', link),
-    of('link', link),
-    of('unlink', link)
+    fault('crash', { node, silent: z.boolean().optional() }),
+    fault('restart', { node, disk: z.enum(['kept', 'lost']) }),
+    fault('pause', { node }),
+    fault('resume', { node }),
+    fault('join', { node }),
+    fault('leave', { node }),
+    fault('partition', { sides: z.array(z.int().min(0)), oneWay: z.boolean() }),
+    fault('heal', {}),
+    fault('clog', link),
+    fault('unclog', link),
+    fault('link', link),
+    fault('unlink', link)
   ]) satisfies z.ZodType<Fault>
 }
 
 /**
- * @param source what to name in errors
+ * @param nodes number of nodes of the scenario
+ * @param source named in errors
  * @throws ScenarioError
  */
 export function parseFaults(value: unknown, nodes: number, source: string): Fault[] {
@@ -39,7 +40,7 @@ export function parseFaults(value: unknown, nodes: number, source: string): Faul
   const [issue] = parsed.error.issues
   const [index, ...path] = issue.path
   const given = Array.isArray(value) && typeof index === 'number' ? ` (given: ${JSON.stringify(value[index])})` : ''
-  const place =
-    index === undefined ? 'faults' : `faults[${String(index)}]${path.map(key => `.${String(key)}`).join('')}`
-  throw new ScenarioError(`${source}: ${place}: ${issue.message}${given}`)
+  const key =
+    index === undefined ? 'faults' : `faults[${String(index)}]${path.map(name => `.${String(name)}`).join('')}`
+  throw new ScenarioError(`${source}: ${key}: ${issue.message}${given}`)
 }

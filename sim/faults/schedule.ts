@@ -1,12 +1,12 @@
 /**
- * What goes wrong in a run and when, as plain data: so every algorithm meets the same faults, and a schedule can be
- * printed, stored as JSON, replayed and shortened. Any list of faults is a schedule: one that does not apply (the restart
- * of a node that is up) does nothing, so whatever is left out, the rest still runs.
+ * Fault schedules as plain data, so that all algorithms are run under the same faults, and a schedule can be printed, stored as
+ * JSON, replayed and shrunk. Any list of faults is a valid schedule: a fault that does not apply (such as the restart of a
+ * node that is up) has no effect.
  */
 
 /**
- * The process ends at once: memory is lost, and what was on its way to the node. Its machine then closes the sessions, unless
- * it is gone as well: of a silent crash the neighbours learn by silence.
+ * The process ends: its memory and the messages in flight to it are lost. Its machine then closes its sessions, unless the crash
+ * is silent (the machine is down as well): neighbours then detect it by timeout.
  */
 export interface Crash {
   readonly time: number
@@ -15,7 +15,7 @@ export interface Crash {
   readonly silent?: boolean
 }
 
-/** A crashed node comes back: as a new incarnation, or, its disk and so its key lost, under a new identity. */
+/** A crashed node restarts: as a new incarnation or, if the disk with its key is lost, under a new identity. */
 export interface Restart {
   readonly time: number
   readonly kind: 'restart'
@@ -23,14 +23,14 @@ export interface Restart {
   readonly disk: 'kept' | 'lost'
 }
 
-/** A stopped process: no inputs, no ticks; what arrives waits and is handled when it resumes. */
+/** A paused process has no inputs and no ticks. Messages are queued and processed when it resumes. */
 export interface Pause {
   readonly time: number
   readonly kind: 'pause' | 'resume'
   readonly node: number
 }
 
-/** A node leaves with a goodbye, or joins under a new identity. One whose first fault is `join` is absent until then. */
+/** A node leaves and closes its sessions, or joins under a new identity. A node whose first fault is `join` is absent until then. */
 export interface Membership {
   readonly time: number
   readonly kind: 'join' | 'leave'
@@ -38,13 +38,13 @@ export interface Membership {
 }
 
 /**
- * Only nodes of the same side hear one another, in place of what an earlier partition said. One-way: what a lower side sends
- * does not reach a higher one, but the other way it does.
+ * Blocks messages between different sides, and replaces an earlier partition. A one-way partition blocks only messages from a
+ * lower to a higher side.
  */
 export interface Partition {
   readonly time: number
   readonly kind: 'partition'
-  /** Of each node; nodes beyond its end, and services beside the nodes, are on side 0. */
+  /** Side of each node. Nodes beyond the end of the list, and services, are on side 0. */
   readonly sides: readonly number[]
   readonly oneWay: boolean
 }
@@ -55,7 +55,7 @@ export interface Heal {
   readonly kind: 'heal'
 }
 
-/** Messages from one node to another wait until the link is unclogged; then all arrive at once, in order. */
+/** Messages from one node to another are held until the link is unclogged, and then all delivered in order. */
 export interface Clog {
   readonly time: number
   readonly kind: 'clog' | 'unclog'
@@ -64,8 +64,8 @@ export interface Clog {
 }
 
 /**
- * Rewiring of ADMB's graph, on top of what the topology gives: a link comes, cycles or not, or one end loses its session while
- * the other still holds it.
+ * Changes ADMB's graph beside the topology. `link` adds a link, even if it closes a cycle; `unlink` closes the session at one
+ * end only.
  */
 export interface Rewiring {
   readonly time: number
@@ -74,5 +74,5 @@ export interface Rewiring {
   readonly to: number
 }
 
-/** Times in virtual milliseconds; nodes by number from 0. */
+/** Times in virtual milliseconds; nodes are numbered from 0. */
 export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog | Rewiring

@@ -1,13 +1,13 @@
 /**
- * An exact learner for fuzzing: input i has the single feature i and the label −1, so under squared loss its gradient at
- * any predictor that has not used it is the unit vector e_i; and the rule adds sums to the parameters. So parameters count
- * how often each input was used on a predictor's lineage, exactly, in float32.
+ * The exact learner for fuzzing. Input i has the single feature i and the label −1, so that its gradient of the squared loss at any
+ * predictor that has not used it is the unit vector e_i. The rule adds gradient sums to the parameters. Parameters therefore
+ * count, exactly in float32, how often each input was used on a predictor's lineage.
  */
 import type { Recipe } from '../../src/admb/index.js'
 import { createAveraging, digest, type Examples, type UpdateRule } from '../../src/learner/index.js'
 import type { Inputs } from '../streams/inputs.js'
 
-const rule: UpdateRule = {
+const countingRule: UpdateRule = {
   name: 'counting',
   description: 'counting',
   stateLayout: () => ({ blocks: [{ name: 'gradients', length: 1 }] }),
@@ -17,7 +17,7 @@ const rule: UpdateRule = {
   })
 }
 
-export const countingRecipe: Recipe = { rule, averaging: createAveraging({ name: 'uniform' }), digest }
+export const countingRecipe: Recipe = { rule: countingRule, averaging: createAveraging({ name: 'uniform' }), digest }
 
 export class CountingInputs implements Inputs {
   readonly model = 'linear'
@@ -31,13 +31,13 @@ export class CountingInputs implements Inputs {
     values: Float32Array.of(1)
   }
 
-  /** @param most the greatest number of inputs that will be taken */
-  constructor(most: number) {
-    this.dimension = most
-    this.optimum = [new Float32Array(most)]
+  /** @param limit maximum number of inputs */
+  constructor(limit: number) {
+    this.dimension = limit
+    this.optimum = [new Float32Array(limit)]
   }
 
-  /** Number of the input taken last. */
+  /** Index of the last input. */
   get last(): number {
     return this.#row.indices[0]
   }

@@ -1,48 +1,46 @@
 /**
- * Random trials, with the exact learner, until one violates a property; then the shortest trial that violates it, by
- * fast-check's shrinking. Runs come in portions, each with a seed of its own, so that threads can share them out and
- * find the same.
+ * The fuzzer: runs random trials with the exact learner until one violates a property, then shrinks the trial with fast-check.
+ * Runs are divided into portions, each with its own seed, so that the result does not depend on the number of threads.
  */
 import fc from 'fast-check'
 import { Random } from '../engine/random.js'
 import { type Trial, trials } from '../testing/trials.js'
-import { checkExactly } from './check.js'
+import { checkExactly } from '../testing/trials.js'
 
-/** Runs of a portion. */
-export const PORTION = 100
+export const RUNS_PER_PORTION = 100
 
-export interface Found {
-  /** Seed of the fuzzing that found it. */
+export interface FuzzViolation {
+  /** Seed of the fuzzer run that found it. */
   readonly seed: number
-  /** `property: what happened`, of the schedule below. */
+  /** `property: detail` of the violation by `schedule`. */
   readonly property: string
-  /** The shortest trial that shows it. */
+  /** The shortest trial found that violates the property. */
   readonly schedule: Trial
 }
 
 export interface FuzzReport {
-  /** Runs up to the first violation, or all. */
+  /** Number of runs, up to the first violation. */
   readonly runs: number
-  readonly violations: readonly Found[]
+  readonly violations: readonly FuzzViolation[]
 }
 
 export interface FuzzOptions {
-  /** Called after every run up to the first that fails: shrinking may follow that one. */
+  /** Called after every run up to the first failure; shrinking follows that one. */
   readonly onRun?: (hasFailed: boolean) => void
-  /** Whether to look for the shortest trial. Default: true. */
+  /** Whether to shrink the failing trial. @default true */
   readonly shrink?: boolean
 }
 
-/** @returns after the first violation, or when all runs are done */
+/** Stops at the first violation. */
 export function fuzz(runs: number, seed: number, options: FuzzOptions = {}): FuzzReport {
-  for (let done = 0, portion = 0; done < runs; done += PORTION, portion++) {
-    const report = fuzzPortion(portion, Math.min(PORTION, runs - done), seed, options)
+  for (let done = 0, portion = 0; done < runs; done += RUNS_PER_PORTION, portion++) {
+    const report = fuzzPortion(portion, Math.min(RUNS_PER_PORTION, runs - done), seed, options)
     if (report.violations.length > 0) return { ...report, runs: done + report.runs }
   }
   return { runs, violations: [] }
 }
 
-/** Runs of the portion of that number, of at most PORTION. */
+/** Runs one portion. @param portion index of the portion @param runs at most RUNS_PER_PORTION */
 export function fuzzPortion(
   portion: number,
   runs: number,
@@ -54,10 +52,10 @@ export function fuzzPortion(
     const violation = checkExactly(trial)
     if (first === undefined) {
       onRun?.(violation !== undefined)
-      first = violation && familyOf(violation)
+      first = violation && propertyOf(violation)
     }
-    // Shrinking must not slip from one property to another.
-    if (violation !== undefined && familyOf(violation) === first) throw new Error(violation)
+    // Shrinking must not switch to another property.
+    if (violation !== undefined && propertyOf(violation) === first) throw new Error(violation)
   })
   const details = fc.check(property, {
     numRuns: runs,
@@ -70,7 +68,7 @@ export function fuzzPortion(
   return { runs: details.numRuns, violations: [{ seed, property: message, schedule }] }
 }
 
-/** The property's name. */
-function familyOf(violation: string): string {
+/** The name of the property. */
+function propertyOf(violation: string): string {
   return violation.slice(0, violation.indexOf(':'))
 }

@@ -1,35 +1,35 @@
-/** A trial once more, with everything that happened written down: each event, and what it changed at which nodes. */
+/** Replays a trial and records every event with the nodes that it changed. */
 import { AdmbNode, formatId } from '../../src/admb/index.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Trial } from '../testing/trials.js'
-import { checkExactly } from './check.js'
+import { checkExactly } from '../testing/trials.js'
 
 export interface Step {
   /** Virtual milliseconds. */
   readonly time: number
-  /** What happened, in words. */
+  /** Description of the event. */
   readonly what: string
-  /** The nodes that it changed, as they are then. */
+  /** New states of the nodes that the event changed. */
   readonly changed: NodeState[]
 }
 
 export interface NodeState {
   readonly node: number
-  /** Its index in the order of precedence. */
+  /** Identity of the node, which decides precedence. */
   readonly label: string
-  /** Name of the predictor that it holds. */
+  /** Id of its current predictor. */
   readonly holds: string
-  /** Own gradients for it. */
+  /** Own gradients at this predictor. */
   readonly own: number
   /** Gradients held from neighbours, by node. */
   readonly from: readonly { readonly node: number; readonly count: number }[]
-  /** All gradients held: an update follows at b. */
+  /** All usable gradients; the node updates at b. */
   readonly total: number
 }
 
 export interface Replay {
   readonly steps: readonly Step[]
-  /** `property: what happened`; undefined if nothing is wrong with the trial. */
+  /** `property: detail`; undefined if the trial violates no property. */
   readonly violation: string | undefined
 }
 
@@ -37,8 +37,8 @@ export function replay(trial: Trial): Replay {
   const nodes: { readonly label: string; readonly node: LearningNode }[] = []
   const before: string[] = []
   const steps: Step[] = []
-  /** Notes what the last event changed: it may have ended the run before anybody could. */
-  const conclude = () => {
+  /** Adds the changes by the last event, at the next event or at the end, since a violation skips `afterEvent`. */
+  const recordChanges = () => {
     const { changed } = steps[steps.length - 1] ?? { changed: [] }
     nodes.forEach(({ label, node }, index) => {
       const state = stateOf(index, label, node, nodes.length)
@@ -54,13 +54,13 @@ export function replay(trial: Trial): Replay {
       return node
     },
     observer: {
-      event(time, what) {
-        conclude()
-        steps.push({ time, what: what(), changed: [] })
+      beforeEvent(time, describe) {
+        recordChanges()
+        steps.push({ time, what: describe(), changed: [] })
       }
     }
   })
-  conclude()
+  recordChanges()
   return { steps, violation }
 }
 

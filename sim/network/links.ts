@@ -1,14 +1,14 @@
 /**
- * What a link does to a message: how long it takes, whether it is lost, comes twice, or is held up so that later ones
- * overtake it. Each is drawn from a stream of randomness of its own, so that one does not change the other.
+ * The link model: delay, loss, duplication and reordering of messages. Each effect has its own random generator, so that
+ * enabling one does not change the others.
  */
 import type { Random } from '../engine/random.js'
 import type { Scenario } from '../scenario.js'
 
-/** σ of the log-normal delay's logarithm: a tail like that of the public internet. */
-const LOG_DEVIATION = 0.8
-/** Mean of a reordered message's extra delay, in mean delays of its link. */
-const REORDERED_BY = 3
+/** Standard deviation of the logarithm of log-normal delays: a tail like that of the public internet. */
+const LOG_NORMAL_SIGMA = 0.8
+/** Mean extra delay of a reordered message, in mean delays of its link. */
+const REORDER_DELAY = 3
 
 export class Links {
   #scenario: Scenario
@@ -17,7 +17,7 @@ export class Links {
   readonly #duplicates: Random
   readonly #reorders: Random
   readonly #means: Random
-  /** Mean delays by the pair of nodes, where they differ. */
+  /** Mean delays by pair of nodes, with `linkSpread`. */
   readonly #meanOf = new Map<number, number>()
 
   constructor(scenario: Scenario, random: Random) {
@@ -29,8 +29,8 @@ export class Links {
     this.#means = random.fork('means')
   }
 
-  /** Nothing is lost, doubled or overtaken any more. */
-  calm(): void {
+  /** Ends loss, duplication and reordering. */
+  stopFaults(): void {
     this.#scenario = { ...this.#scenario, loss: 0, duplicate: 0, reorder: 0 }
   }
 
@@ -44,7 +44,7 @@ export class Links {
     return duplicate > 0 && this.#duplicates.next() < duplicate
   }
 
-  /** Mean one-way delay between two nodes in virtual milliseconds, both ways the same. */
+  /** Mean one-way delay between two nodes in virtual milliseconds, equal in both directions. */
   mean(a: number, b: number): number {
     const { latency, linkSpread, nodes } = this.#scenario
     if (linkSpread === 0) return latency
@@ -62,7 +62,7 @@ export class Links {
   delay(from: number, to: number): number {
     const { reorder } = this.#scenario
     const mean = this.mean(from, to)
-    const extra = reorder > 0 && this.#reorders.next() < reorder ? this.#reorders.exponential(REORDERED_BY * mean) : 0
+    const extra = reorder > 0 && this.#reorders.next() < reorder ? this.#reorders.exponential(REORDER_DELAY * mean) : 0
     return extra + this.#draw(mean)
   }
 
@@ -76,7 +76,7 @@ export class Links {
       case 'exponential':
         return this.#delays.exponential(mean)
       case 'log-normal':
-        return mean * Math.exp(LOG_DEVIATION * this.#delays.normal() - (LOG_DEVIATION * LOG_DEVIATION) / 2)
+        return mean * Math.exp(LOG_NORMAL_SIGMA * this.#delays.normal() - (LOG_NORMAL_SIGMA * LOG_NORMAL_SIGMA) / 2)
       default:
         return delay satisfies never
     }

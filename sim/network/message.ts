@@ -1,21 +1,21 @@
-/** What travels between nodes. */
+/** Messages between nodes, and the session channels that carry them in order. */
 
 export interface Message {
   readonly to: number
   readonly from: number
   readonly content: unknown
-  /** Whether the overlay below the algorithm is to have it. */
+  /** Whether the overlay receives it, rather than the algorithm. */
   readonly isOverlay: boolean
-  /** Life of the receiver for which it was sent: a restarted node does not get what was on its way to the old one. */
-  readonly life: number
-  /** The direction of a session on which it travels; without one it may be lost, doubled or overtaken. */
-  readonly lane: Lane | undefined
+  /** Lifetime of the receiver when it was sent. A restarted node does not receive messages sent to its previous lifetime. */
+  readonly lifetime: number
+  /** The session channel that carries it. Without one it may be lost, duplicated or overtaken. */
+  readonly channel: SessionChannel | undefined
 }
 
-/** One direction of a session: everything sent on it arrives, in order, unless the session ends before. */
-export interface Lane {
-  /** When the last message sent on it arrives, if nothing holds it up. */
+/** One direction of a session. Messages arrive in order and are not lost, unless the session ends first. */
+export interface SessionChannel {
+  /** Arrival time of the last message sent, unless it is held. */
   lastArrival: number
-  /** What has come as far as a partition or a clog, in order. */
+  /** Messages held at a partition or a clog, in order. */
   readonly held: Message[]
 }

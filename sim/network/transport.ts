@@ -1,50 +1,51 @@
 /**
- * Carries messages between nodes: each sets out when its link is free, takes its time, and on arrival may find a cut, a
- * clog or a stopped process. What belongs to a session (a lane) waits there and keeps its order; losses only delay it, by
- * the time in which a sender would notice and repeat. Single messages are lost at a cut and wait at a clog.
+ * Delivers messages between nodes. A message departs when its link is free and arrives after a delay; on arrival it may meet a
+ * partition, a clog or a paused process. Messages of a session channel are then held and keep their order; a loss only delays
+ * them by a retransmission. Single messages are lost at a partition and held at a clog.
  */
 import type { Random } from '../engine/random.js'
-import { Slots } from '../engine/slots.js'
+import { SlotTable } from '../engine/allocation.js'
 import type { Population } from '../faults/population.js'
 import type { Scenario } from '../scenario.js'
 import { Links } from './links.js'
-import type { Lane, Message } from './message.js'
-import { Reach } from './reach.js'
+import type { SessionChannel, Message } from './message.js'
+import type { Partition } from '../faults/schedule.js'
 
-/** What the transport asks of the run that it is part of. */
-export interface Carrier {
+/** The run, as the transport needs it. */
+export interface TransportHost {
   readonly now: number
-  /** Calls `arrive(slot)` at that time. */
+  /** Calls `arrive(slot)` at `time`. */
   schedule(time: number, slot: number): void
-  /** A message is there for its receiver. */
-  hand(message: Message): void
+  /** Delivers a message to its receiver. */
+  deliver(message: Message): void
 }
 
-/** Until a lost message of a session is sent again, in mean delays of its link: a round trip and some patience. */
-const REPEAT_AFTER = 3
+/** Retransmission timeout of a session channel, in mean delays of its link. */
+const RETRANSMIT_AFTER = 3
 
 export class Transport {
-  readonly reach = new Reach()
+  readonly reachability = new Reachability()
   readonly #bandwidth: number
   readonly #links: Links
-  readonly #underway = new Slots<Message>()
+  readonly #inFlight = new SlotTable<Message>()
   readonly #population: Population
-  readonly #carrier: Carrier
-  /** When each directed link has sent what was given to it, by its nodes; with a limited bandwidth only. */
+  readonly #host: TransportHost
+  /** When each directed link has transmitted everything queued on it, by its nodes; only with limited bandwidth. */
   readonly #freeAt = new Map<string, number>()
-  /** Single messages at a clog, and lanes at a clog or a cut, in the order in which they came. */
-  #stuck: Message[] = []
-  readonly #stuckLanes = new Set<Lane>()
-  /** What arrived while a node's process was stopped. */
+  /** Single messages held at a clog, in order. */
+  #heldMessages: Message[] = []
+  /** Channels with messages held at a clog or a partition. */
+  readonly #heldChannels = new Set<SessionChannel>()
+  /** Messages that arrived while a node's process was paused. */
   readonly #inboxes = new Map<number, Message[]>()
   #messages = 0
   #bytes = 0
 
-  constructor(scenario: Scenario, random: Random, population: Population, carrier: Carrier) {
+  constructor(scenario: Scenario, random: Random, population: Population, carrier: TransportHost) {
     this.#bandwidth = scenario.bandwidth
     this.#links = new Links(scenario, random)
     this.#population = population
-    this.#carrier = carrier
+    this.#host = carrier
   }
 
   /** Messages sent so far. */
@@ -57,99 +58,138 @@ export class Transport {
     return this.#bytes
   }
 
-  /** When the link between two nodes has sent all that was given to it; now or earlier if it is idle. */
+  /** When the link between two nodes has transmitted everything queued on it. Not later than now if it is idle. */
   freeAt(from: number, to: number): number {
     return this.#bandwidth === 0 ? 0 : (this.#freeAt.get(`${from}>${to}`) ?? 0)
   }
 
-  /** Nothing is lost, doubled or overtaken any more. */
-  calm(): void {
-    this.#links.calm()
+  /** Ends loss, duplication and reordering. */
+  stopFaults(): void {
+    this.#links.stopFaults()
   }
 
-  /** @param bytes its size on a wire */
+  /** @param bytes size on the wire */
   send(message: Message, bytes: number): void {
-    const { from, to, lane } = message
+    const { from, to, channel } = message
     this.#messages++
     this.#bytes += bytes
-    const leaves = this.#leave(from, to, bytes)
-    if (lane !== undefined) {
-      let time = leaves + this.#links.delay(from, to)
-      while (this.#links.loses()) time += REPEAT_AFTER * this.#links.mean(from, to)
-      lane.lastArrival = Math.max(lane.lastArrival, time)
-      this.#carrier.schedule(lane.lastArrival, this.#underway.put(message))
-    } else if (!this.reach.isCut(from, to) && !this.#links.loses()) {
+    const departure = this.#departure(from, to, bytes)
+    if (channel !== undefined) {
+      let time = departure + this.#links.delay(from, to)
+      while (this.#links.loses()) time += RETRANSMIT_AFTER * this.#links.mean(from, to)
+      channel.lastArrival = Math.max(channel.lastArrival, time)
+      this.#host.schedule(channel.lastArrival, this.#inFlight.put(message))
+    } else if (!this.reachability.isCut(from, to) && !this.#links.loses()) {
       const copies = this.#links.duplicates() ? 2 : 1
       for (let copy = 0; copy < copies; copy++) {
-        this.#carrier.schedule(leaves + this.#links.delay(from, to), this.#underway.put(message))
+        this.#host.schedule(departure + this.#links.delay(from, to), this.#inFlight.put(message))
       }
     }
   }
 
-  /** The message in a slot, still on its way. */
-  at(slot: number): Message {
-    return this.#underway.at(slot)
+  /** The message in flight in a slot. */
+  peek(slot: number): Message {
+    return this.#inFlight.get(slot)
   }
 
-  /** The message in the slot has come to the end of its way. */
+  /** Handles the arrival of the message in a slot. */
   arrive(slot: number): void {
-    const message = this.#underway.take(slot)
-    const { from, to, lane } = message
-    const isCut = this.reach.isCut(from, to)
-    const isHeld = isCut || this.reach.isClogged(from, to)
-    if (lane !== undefined && (isHeld || lane.held.length > 0)) {
-      lane.held.push(message)
-      this.#stuckLanes.add(lane)
-    } else if (!isHeld) this.#put(message)
-    else if (!isCut) this.#stuck.push(message)
+    const message = this.#inFlight.take(slot)
+    const { from, to, channel } = message
+    const isCut = this.reachability.isCut(from, to)
+    const isBlocked = isCut || this.reachability.isClogged(from, to)
+    if (channel !== undefined && (isBlocked || channel.held.length > 0)) {
+      channel.held.push(message)
+      this.#heldChannels.add(channel)
+    } else if (!isBlocked) this.#deliver(message)
+    else if (!isCut) this.#heldMessages.push(message)
   }
 
-  /** Lets go what a cut or a clog held up, as far as the way is open now. */
+  /** Delivers held messages whose path is open again. */
   release(): void {
-    const stuck = this.#stuck
-    this.#stuck = []
-    for (const message of stuck) {
-      if (this.reach.isClogged(message.from, message.to)) this.#stuck.push(message)
-      else if (!this.reach.isCut(message.from, message.to)) this.#put(message)
+    const held = this.#heldMessages
+    this.#heldMessages = []
+    for (const message of held) {
+      if (this.reachability.isClogged(message.from, message.to)) this.#heldMessages.push(message)
+      else if (!this.reachability.isCut(message.from, message.to)) this.#deliver(message)
     }
-    for (const lane of this.#stuckLanes) {
-      const { held } = lane
-      while (held.length > 0 && this.isOpen(held[0].from, held[0].to)) this.#put(held.shift() as Message)
-      if (held.length === 0) this.#stuckLanes.delete(lane)
+    for (const channel of this.#heldChannels) {
+      const { held } = channel
+      while (held.length > 0 && this.isOpen(held[0].from, held[0].to)) this.#deliver(held.shift() as Message)
+      if (held.length === 0) this.#heldChannels.delete(channel)
     }
   }
 
-  /** Hands a node what arrived while its process was stopped. */
-  open(node: number): void {
+  /** Delivers the messages that arrived while a node's process was paused. */
+  flushInbox(node: number): void {
     const waiting = this.#inboxes.get(node) ?? []
     this.#inboxes.delete(node)
-    for (const message of waiting) this.#carrier.hand(message)
+    for (const message of waiting) this.#host.deliver(message)
   }
 
-  /** The process that was stopped is gone, and what waited for it. */
-  drop(node: number): void {
+  /** Drops the messages that wait for a process that has ended. */
+  clearInbox(node: number): void {
     this.#inboxes.delete(node)
   }
 
-  #leave(from: number, to: number, bytes: number): number {
-    if (this.#bandwidth === 0) return this.#carrier.now
-    const leaves = Math.max(this.#carrier.now, this.freeAt(from, to)) + bytes / this.#bandwidth
-    this.#freeAt.set(`${from}>${to}`, leaves)
-    return leaves
+  #departure(from: number, to: number, bytes: number): number {
+    if (this.#bandwidth === 0) return this.#host.now
+    const departure = Math.max(this.#host.now, this.freeAt(from, to)) + bytes / this.#bandwidth
+    this.#freeAt.set(`${from}>${to}`, departure)
+    return departure
   }
 
-  /** Whether what is sent now from one to the other is under way at all. */
+  /** Whether neither a partition nor a clog blocks messages between two nodes. */
   isOpen(from: number, to: number): boolean {
-    return !this.reach.isCut(from, to) && !this.reach.isClogged(from, to)
+    return !this.reachability.isCut(from, to) && !this.reachability.isClogged(from, to)
   }
 
-  #put(message: Message): void {
+  #deliver(message: Message): void {
     const { to } = message
-    if (to < 0 || !this.#population.isPaused(to)) this.#carrier.hand(message)
+    if (to < 0 || !this.#population.isPaused(to)) this.#host.deliver(message)
     else {
       const inbox = this.#inboxes.get(to)
       if (inbox === undefined) this.#inboxes.set(to, [message])
       else inbox.push(message)
     }
   }
+}
+
+/** The partition and the clogs in effect. */
+export class Reachability {
+  #partition: Partition | undefined
+  readonly #clogged = new Set<string>()
+
+  /** Whether a partition blocks messages from one node to another. Services (negative numbers) are on side 0. */
+  isCut(from: number, to: number): boolean {
+    if (this.#partition === undefined) return false
+    const { sides, oneWay } = this.#partition
+    const a = sides[from] ?? 0
+    const b = sides[to] ?? 0
+    return oneWay ? a < b : a !== b
+  }
+
+  partition(partition: Partition): void {
+    this.#partition = partition
+  }
+
+  heal(): void {
+    this.#partition = undefined
+  }
+
+  isClogged(from: number, to: number): boolean {
+    return this.#clogged.size > 0 && this.#clogged.has(key(from, to))
+  }
+
+  clog(from: number, to: number): void {
+    this.#clogged.add(key(from, to))
+  }
+
+  unclog(from: number, to: number): void {
+    this.#clogged.delete(key(from, to))
+  }
+}
+
+function key(from: number, to: number): string {
+  return `${from}>${to}`
 }

@@ -1,39 +1,40 @@
-/** What the simulation keeps of one node of the overlay. */
+/** The state of a simulated overlay node. */
 import type { OverlayNode, OverlayView, SessionId } from '../../src/overlay/index.js'
-import type { Across, OverlaySite } from '../checkers/overlay.js'
+import type { OverlayEndpoint, CheckedOverlayNode } from '../checkers/overlay.js'
 
-export class Host implements OverlaySite {
+export class OverlayHost implements CheckedOverlayNode {
   readonly node: number
   /** Undefined while the node is down. */
   core: OverlayNode | undefined
-  /** As it was after the last event, where the overlay is checked. */
+  /** View after the last event, if the overlay is checked. */
   view: OverlayView | undefined
   /** The session of the newest tree edge with each neighbour. */
   readonly edges = new Map<number, SessionId>()
-  /** When it wakes next, in virtual milliseconds, and what its clock shows then, at least: rounding may not set it back. */
+  /** Time of its next timer in virtual milliseconds. */
   wakeAt = Number.POSITIVE_INFINITY
+  /** Minimum reading of its clock at `wakeAt`, so that rounding does not set it back. */
   deadline = 0
-  /** What its clock showed last. */
+  /** Last reading of its clock. */
   clock = 0
   readonly #keys: readonly string[]
-  readonly #across: (node: number, session: SessionId) => Across | undefined
+  readonly #findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined
 
-  /** @param keys of all nodes at present */
-  constructor(node: number, keys: readonly string[], across: (node: number, session: SessionId) => Across | undefined) {
+  /** @param keys current keys of all nodes */
+  constructor(node: number, keys: readonly string[], findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined) {
     this.node = node
     this.#keys = keys
-    this.#across = across
+    this.#findRemote = findRemote
   }
 
   get key(): string {
     return this.#keys[this.node]
   }
 
-  across(session: SessionId): Across | undefined {
-    return this.#across(this.node, session)
+  remoteEndpoint(session: SessionId): OverlayEndpoint | undefined {
+    return this.#findRemote(this.node, session)
   }
 
-  /** The node's process is gone. */
+  /** Call when the node's process ends. */
   stop(): void {
     this.core = undefined
     this.view = undefined

@@ -1,56 +1,57 @@
 /**
- * Sessions between nodes of the overlay, as TCP connections are: whatever is sent arrives, in order, until one end closes.
- * When a process ends, its machine closes what it held; a machine that is gone as well leaves the other ends waiting, and
- * once it is back it answers with a close what it no longer knows.
+ * Sessions between overlay nodes, modelled on TCP connections: messages arrive in order until one end closes. When a process
+ * ends, its machine closes the process's sessions. A machine that is down does not; when it is up again, it replies to messages
+ * of unknown sessions with a close.
  */
 import type { SessionId } from '../../src/overlay/index.js'
 import type { Population } from '../faults/population.js'
-import type { Lane } from '../network/message.js'
+import type { SessionChannel } from '../network/message.js'
 import type { Transport } from '../network/transport.js'
 
-/** One end, in one life of its node, and the lane of what is sent from it. */
-interface End extends Lane {
+/** One end of a session, in one lifetime of its node, and the channel of its outgoing messages. */
+interface Endpoint extends SessionChannel {
   readonly node: number
-  life: number
-  /** The number that the overlay node at this end gave it; undefined until it has taken the call. */
+  lifetime: number
+  /** Number that the overlay node at this end assigned; undefined until it has accepted the session. */
   number: SessionId | undefined
   isOpen: boolean
 }
 
 interface Session {
   readonly id: number
-  /** First the end that dialled. */
-  readonly ends: readonly [End, End]
-  /** Who dialled whom. */
-  readonly caller: string
-  readonly called: string
+  /** The dialling end first. */
+  readonly ends: readonly [Endpoint, Endpoint]
+  /** Key of the dialling node, and the key that it dialled. */
+  readonly dialler: string
+  readonly dialledKey: string
 }
 
 type Side = 0 | 1
 
-type Said = 'opened' | 'close' | 'overlay' | 'frame'
+type SessionMessageKind = 'opened' | 'close' | 'overlay' | 'frame'
 
-/** What travels on a session. */
-export interface Parcel {
-  readonly kind: 'dial' | Said
+/** A message of a session. */
+export interface SessionMessage {
+  readonly kind: 'dial' | SessionMessageKind
   readonly session: Session
-  /** From which end. */
+  /** The sending end. */
   readonly side: Side
   readonly bytes?: Uint8Array
 }
 
 /** The other end of a session. */
-export interface Far {
+export interface RemoteEndpoint {
   readonly node: number
-  /** Its number there, if that end has taken it up. */
+  /** Number of the session at that end, if it has accepted the session. */
   readonly session: SessionId | undefined
+  /** The session itself, the same object for both ends. */
   readonly link: object
 }
 
-/** Whom sessions tell of what happens at a node's end. */
+/** Callbacks for the events at a node's end of a session. */
 export interface SessionHandlers {
-  /** Answers the session's number, or undefined to refuse. */
-  inbound(node: number, caller: string): SessionId | undefined
+  /** @returns the number assigned to the session, or undefined to refuse it */
+  inbound(node: number, dialler: string): SessionId | undefined
   opened(node: number, number: SessionId): void
   closed(node: number, number: SessionId): void
   overlay(node: number, number: SessionId, bytes: Uint8Array): void
@@ -62,13 +63,13 @@ export class Sessions {
   readonly #transport: Transport
   readonly #keys: readonly string[]
   readonly #handlers: SessionHandlers
-  /** Open ends of each node, by their numbers. */
+  /** Open sessions of each node, by number. */
   readonly #open: Map<SessionId, { readonly session: Session; readonly side: Side }>[]
-  /** Nodes whose machine is off. */
-  readonly #dark = new Set<number>()
+  /** Nodes whose machine is down. */
+  readonly #poweredOff = new Set<number>()
   #count = 0
 
-  /** @param keys of the nodes at present */
+  /** @param keys current keys of the nodes */
   constructor(population: Population, transport: Transport, keys: readonly string[], handlers: SessionHandlers) {
     this.#population = population
     this.#transport = transport
@@ -78,41 +79,41 @@ export class Sessions {
   }
 
   start(node: number): void {
-    this.#dark.delete(node)
+    this.#poweredOff.delete(node)
   }
 
-  /** The node's process is gone. @param silently with its machine */
+  /** Call when a node's process ends. @param silently whether its machine is down as well */
   stop(node: number, silently: boolean): void {
-    if (silently) this.#dark.add(node)
+    if (silently) this.#poweredOff.add(node)
     else for (const number of [...this.#open[node].keys()]) this.close(node, number)
     this.#open[node].clear()
   }
 
-  /** @param to the node that has or had the key */
+  /** Opens a session to a node. @param to the node that has, or had, the key */
   dial(node: number, number: SessionId, to: number, key: string): void {
-    const near = end(node, this.#population.life(node), number)
+    const local = createEndpoint(node, this.#population.lifetime(node), number)
     const session: Session = {
       id: ++this.#count,
-      ends: [near, end(to, 0, undefined)],
-      caller: this.#keys[node],
-      called: key
+      ends: [local, createEndpoint(to, 0, undefined)],
+      dialler: this.#keys[node],
+      dialledKey: key
     }
     this.#open[node].set(number, { session, side: 0 })
     this.#transmit({ kind: 'dial', session, side: 0 })
   }
 
-  /** The session's number for both ends; undefined when this one no longer holds it. */
+  /** Number of the session for both ends; undefined if it is closed at this end. */
   id(node: number, number: SessionId): number | undefined {
     return this.#open[node].get(number)?.session.id
   }
 
-  /** The other end of a session that a node holds, if it is of the present life of its node; `link` is the session itself. */
-  across(node: number, number: SessionId): Far | undefined {
+  /** The other end of a node's session; undefined if it belongs to an earlier lifetime of its node. */
+  remoteEndpoint(node: number, number: SessionId): RemoteEndpoint | undefined {
     const held = this.#open[node].get(number)
     if (held === undefined) return undefined
-    const far = held.session.ends[held.side === 0 ? 1 : 0]
-    const isPresent = far.number === undefined || far.life === this.#population.life(far.node)
-    return isPresent ? { node: far.node, session: far.number, link: held.session } : undefined
+    const remote = held.session.ends[held.side === 0 ? 1 : 0]
+    const isCurrent = remote.number === undefined || remote.lifetime === this.#population.lifetime(remote.node)
+    return isCurrent ? { node: remote.node, session: remote.number, link: held.session } : undefined
   }
 
   send(node: number, number: SessionId, kind: 'overlay' | 'frame', bytes: Uint8Array): void {
@@ -120,7 +121,7 @@ export class Sessions {
     if (held !== undefined) this.#transmit({ kind, ...held, bytes })
   }
 
-  /** Closes this end; the other end hears of it after what was sent before. */
+  /** Closes this end. The other end is notified after all messages sent before. */
   close(node: number, number: SessionId): void {
     const held = this.#open[node].get(number)
     if (held === undefined) return
@@ -129,17 +130,17 @@ export class Sessions {
     this.#transmit({ kind: 'close', ...held })
   }
 
-  receive(parcel: Parcel): void {
-    const { session, side } = parcel
+  receive(message: SessionMessage): void {
+    const { session, side } = message
     const target = session.ends[side === 0 ? 1 : 0]
-    if (!target.isOpen || this.#dark.has(target.node)) return
-    if (parcel.kind === 'dial') this.#dialled(session, target)
-    else this.#arrived(parcel, parcel.kind, target)
+    if (!target.isOpen || this.#poweredOff.has(target.node)) return
+    if (message.kind === 'dial') this.#accept(session, target)
+    else this.#handle(message, message.kind, target)
   }
 
-  #arrived({ session, side, bytes }: Parcel, kind: Said, target: End): void {
+  #handle({ session, side, bytes }: SessionMessage, kind: SessionMessageKind, target: Endpoint): void {
     const { node, number } = target
-    const isKnown = number !== undefined && target.life === this.#population.life(node)
+    const isKnown = number !== undefined && target.lifetime === this.#population.lifetime(node)
     if (kind === 'close' || !isKnown) target.isOpen = false
     if (!isKnown) {
       if (kind !== 'close') this.#transmit({ kind: 'close', session, side: side === 0 ? 1 : 0 })
@@ -164,12 +165,12 @@ export class Sessions {
     }
   }
 
-  /** A machine refuses whom no process of that key takes in. */
-  #dialled(session: Session, target: End): void {
+  /** Accepts or refuses a session. It is refused if no process with the dialled key is running. */
+  #accept(session: Session, target: Endpoint): void {
     const { node } = target
-    target.life = this.#population.life(node)
-    if (this.#population.isAlive(node) && this.#keys[node] === session.called) {
-      target.number = this.#handlers.inbound(node, session.caller)
+    target.lifetime = this.#population.lifetime(node)
+    if (this.#population.isAlive(node) && this.#keys[node] === session.dialledKey) {
+      target.number = this.#handlers.inbound(node, session.dialler)
     }
     if (target.number === undefined) {
       target.isOpen = false
@@ -180,14 +181,14 @@ export class Sessions {
     }
   }
 
-  #transmit(content: Parcel): void {
+  #transmit(content: SessionMessage): void {
     const { session, side, bytes } = content
-    const lane = session.ends[side]
+    const channel = session.ends[side]
     const to = session.ends[side === 0 ? 1 : 0].node
-    this.#transport.send({ from: lane.node, to, content, isOverlay: true, life: 0, lane }, bytes?.length ?? 0)
+    this.#transport.send({ from: channel.node, to, content, isOverlay: true, lifetime: 0, channel }, bytes?.length ?? 0)
   }
 }
 
-function end(node: number, life: number, number: SessionId | undefined): End {
-  return { node, life, number, isOpen: true, lastArrival: 0, held: [] }
+function createEndpoint(node: number, lifetime: number, number: SessionId | undefined): Endpoint {
+  return { node, lifetime, number, isOpen: true, lastArrival: 0, held: [] }
 }

@@ -1,10 +1,10 @@
-/** Every served input of a run, kept where the best predictor can only be found when all are known. */
+/** Records every input of a run, to find the best predictor in hindsight. */
 import type { Examples } from '../../src/learner/index.js'
 import { ScenarioError } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'
 
-/** Features of all inputs together, at eight bytes each. */
-const MOST_FEATURES = 2 ** 27
+/** Limit on the features of all inputs, which take eight bytes each. */
+const MAX_FEATURES = 2 ** 27
 
 export class Recording {
   readonly #labels: Float32Array
@@ -14,14 +14,14 @@ export class Recording {
   #size = 0
 
   /**
-   * @param inputs of the whole run
-   * @throws ScenarioError if so many would fill the memory
+   * @param inputs number of inputs of the run
+   * @throws ScenarioError if they would exceed the memory limit
    */
   constructor({ dimension, features = dimension }: Inputs, inputs: number) {
-    const most = Math.floor(MOST_FEATURES / Math.max(1, features))
-    if (inputs > most) {
+    const limit = Math.floor(MAX_FEATURES / Math.max(1, features))
+    if (inputs > limit) {
       throw new ScenarioError(
-        `inputs: ${inputs} are too many for a stream whose best predictor is found in hindsight, with all inputs in memory: give at most ${most}`
+        `inputs: ${inputs} inputs do not fit in memory, as this stream's best predictor is found in hindsight; set at most ${limit}`
       )
     }
     this.#labels = new Float32Array(inputs)
@@ -30,13 +30,13 @@ export class Recording {
     this.#values = new Float32Array(this.#indices.length)
   }
 
-  /** The inputs so far. */
+  /** The inputs recorded so far. */
   get examples(): Examples {
     const [labels, offsets, indices, values] = [this.#labels, this.#offsets, this.#indices, this.#values]
     return { size: this.#size, labels, offsets, indices, values }
   }
 
-  /** Copies the one row of `examples`. */
+  /** Copies the single row of `examples`. */
   add({ labels, offsets, indices, values }: Examples): void {
     const from = this.#offsets[this.#size]
     const length = offsets[1]
@@ -49,9 +49,9 @@ export class Recording {
     this.#offsets[this.#size] = from + length
   }
 
-  /** Where the first inputs have more features than the average. */
-  #grow(least: number): void {
-    const capacity = Math.max(least, Math.ceil(1.5 * this.#indices.length))
+  /** Needed if the first inputs have more features than the average. */
+  #grow(required: number): void {
+    const capacity = Math.max(required, Math.ceil(1.5 * this.#indices.length))
     const indices = new Int32Array(capacity)
     const values = new Float32Array(capacity)
     indices.set(this.#indices)

@@ -1,10 +1,10 @@
-/** Runs that differ in their seed only, taken together: what plots show a line for and tables a row. */
+/** Groups of runs that differ only in their seed. Plots have a line per group, tables a row. */
 import type { CurvePoint } from '../index.js'
 import type { ReportedRun } from './types.js'
 
 export interface Group {
   readonly label: string
-  /** What sets these runs apart from others; without the seed. */
+  /** The varied keys of the scenario, without the seed. */
   readonly varied: ReportedRun['varied']
   readonly runs: readonly ReportedRun[]
 }
@@ -30,7 +30,7 @@ export function groupRuns(runs: readonly ReportedRun[]): Group[] {
   return [...groups.values()]
 }
 
-/** Such as "batch 64, latency 1". */
+/** A label such as "batch 64, latency 1". */
 export function labelOf(varied: ReportedRun['varied']): string {
   return Object.entries(varied)
     .map(([key, value]) => (key === 'algorithm' ? `${value}` : `${key} ${value}`))
@@ -48,7 +48,7 @@ export function spreadOf(values: readonly number[]): Spread {
   }
 }
 
-/** What a curve can show at a number of inputs. */
+/** The measures that a curve can show. */
 export const MEASURES = {
   regret: (point: CurvePoint) => point.regret,
   averageLoss: (point: CurvePoint) => point.averageLoss,
@@ -66,7 +66,7 @@ export interface CurveRow {
   readonly most: number
 }
 
-/** Points of each group's curve, averaged over its runs. @param positive leaves out what a logarithmic axis cannot show */
+/** The curve of each group, averaged over its runs. @param positive omits points that a logarithmic axis cannot show */
 export function curvesOf(groups: readonly Group[], measure: Measure, positive: boolean): CurveRow[] {
   return groups.flatMap(({ label, runs }) =>
     runs[0].result.curve.flatMap(({ inputs }) => {

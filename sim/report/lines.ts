@@ -1,31 +1,32 @@
-/** Plots against the number of inputs, a line a run: what a run cost and what it came to. */
+/** Line plots over the number of inputs, with a line per group of runs. */
 import type { TopLevelSpec } from 'vega-lite'
 import { curvesOf, type Group, type Measure } from './groups.js'
 import type { Figure } from './render.js'
 import { stylesOf } from './styles.js'
 import { colour, DASHES, SERIES } from './theme.js'
 
-/** Lines that colours and dashes can tell apart. */
-export const MOST_LINES = SERIES.length * DASHES.length
+/** Number of lines with distinct colours and dashes. */
+export const MAX_LINES = SERIES.length * DASHES.length
 
-interface Look {
+interface LinePlot {
   readonly measure: Measure
   readonly title: string
   readonly axis: string
   readonly caption: string
   readonly isLog: boolean
-  /** Of numbers on the axis and in tooltips. */
+  /** Number format on the axis. */
   readonly tick: string
+  /** Number format in tooltips. */
   readonly format: string
 }
 
-const LOOKS: readonly Look[] = [
+const LINE_PLOTS: readonly LinePlot[] = [
   {
     measure: 'regret',
     title: 'Regret',
     axis: 'regret',
     caption:
-      'Loss of all served predictions minus that of the best predictor. On these axes a power of the inputs is a straight line; regret that grows like their square root has slope ½.',
+      'Loss of all served predictions minus that of the best predictor. On these axes a power law is a straight line; regret proportional to the square root of the inputs has slope ½.',
     isLog: true,
     tick: '~s',
     format: ',.4~r'
@@ -33,8 +34,8 @@ const LOOKS: readonly Look[] = [
   {
     measure: 'averageLoss',
     title: 'Average loss',
-    axis: 'loss an input',
-    caption: 'Loss an input so far.',
+    axis: 'loss per input',
+    caption: 'Loss per input so far.',
     isLog: false,
     tick: '.2f',
     format: '.5f'
@@ -42,8 +43,8 @@ const LOOKS: readonly Look[] = [
   {
     measure: 'excess',
     title: 'Average loss above the best predictor’s',
-    axis: 'regret an input',
-    caption: 'Regret divided by inputs: what not knowing the best predictor costs, an input.',
+    axis: 'regret per input',
+    caption: 'Regret divided by the number of inputs.',
     isLog: true,
     tick: '~g',
     format: '.3~g'
@@ -70,12 +71,12 @@ const LOOKS: readonly Look[] = [
 
 /** @param groups at most MOST_LINES */
 export function lineFigures(groups: readonly Group[]): Figure[] {
-  return LOOKS.flatMap(look => lineFigure(look, groups) ?? [])
+  return LINE_PLOTS.flatMap(plot => lineFigure(plot, groups) ?? [])
 }
 
-/** @returns nothing where there is nothing to show, such as bytes of runs that send none */
-function lineFigure(look: Look, groups: readonly Group[]): Figure | undefined {
-  const { measure, title, isLog, format } = look
+/** @returns undefined if there is nothing to show, such as bytes of runs that send none */
+function lineFigure(plot: LinePlot, groups: readonly Group[]): Figure | undefined {
+  const { measure, title, isLog, format } = plot
   const values = curvesOf(groups, measure, isLog)
   if (values.length === 0) return undefined
   const all = curvesOf(groups, measure, false)
@@ -83,15 +84,15 @@ function lineFigure(look: Look, groups: readonly Group[]): Figure | undefined {
   const comparators = [...new Set(groups.flatMap(({ runs }) => runs.map(({ result }) => result.comparatorLoss)))]
   const hasRule = measure === 'averageLoss' && comparators.length === 1
   const caption = [
-    look.caption,
-    hasRule ? 'The dashed rule is the best predictor’s over the whole run.' : '',
+    plot.caption,
+    hasRule ? 'The dashed line is the best predictor’s average loss over the whole run.' : '',
     isLog && absent.length === 0 && values.length < all.length
-      ? 'Points that are not above zero cannot stand on a logarithmic axis and are left out.'
+      ? 'Points that are not above zero are omitted, as the axis is logarithmic.'
       : '',
     absent.length > 0 ? `Not shown, because never above zero: ${absent.join(', ')}.` : '',
-    groups.some(({ runs }) => runs.length > 1) ? 'Lines are means over seeds, bands reach from least to most.' : ''
+    groups.some(({ runs }) => runs.length > 1) ? 'Lines are means over seeds; bands are from minimum to maximum.' : ''
   ]
-  const y = { axis: { title: look.axis, tickCount: 6, format: look.tick }, scale: scaleOf(isLog) }
+  const y = { axis: { title: plot.axis, tickCount: 6, format: plot.tick }, scale: scaleOf(isLog) }
   const styles = stylesOf(groups)
   const run = { field: 'run', type: 'nominal', scale: { domain: groups.map(({ label }) => label) } } as const
   const colourOf = {
@@ -155,7 +156,7 @@ function lineFigure(look: Look, groups: readonly Group[]): Figure | undefined {
           tooltip: [
             { field: 'run', title: 'run' },
             { field: 'inputs', title: 'inputs', format: ',' },
-            { field: 'value', title: look.axis, format }
+            { field: 'value', title: plot.axis, format }
           ]
         }
       }
@@ -168,13 +169,13 @@ function scaleOf(isLog: boolean): object {
   return isLog ? { type: 'log', nice: false } : { zero: false }
 }
 
-/** Inputs of the first point and of the last one: the same for all plots, whatever their axes leave out. */
+/** Inputs of the first and the last point, so that all plots have the same x axis. */
 function rangeOf(groups: readonly Group[]): [number, number] {
   const inputs = groups.flatMap(({ runs }) => runs.flatMap(({ result }) => result.curve.map(point => point.inputs)))
   return [Math.min(...inputs), Math.max(...inputs)]
 }
 
-/** A rule at the best predictor's average loss, where all runs have the same inputs. */
+/** A horizontal line at the best predictor's average loss, if all runs have the same inputs. */
 function comparatorRule(loss: number): object {
   return {
     data: { values: [{ loss }] },
@@ -183,7 +184,7 @@ function comparatorRule(loss: number): object {
   }
 }
 
-/** Legend columns that fit below a plot. */
+/** Number of legend columns that fit below a plot. */
 function columnsFor(groups: readonly Group[]): number {
   const longest = Math.max(...groups.map(({ label }) => label.length))
   return Math.max(1, Math.min(4, Math.floor(440 / (34 + 6.6 * longest))))

@@ -1,13 +1,13 @@
-/** Plots of what runs came to against what was varied: where a sweep has its best batch size, what more crashes cost. */
+/** Plots of the final regret over a varied key, for example to find the best batch size in a sweep. */
 import type { TopLevelSpec } from 'vega-lite'
 import { type Group, labelOf, MEASURES, spreadOf } from './groups.js'
 import type { Figure } from './render.js'
 import { SERIES } from './theme.js'
 
-/** Plots of this kind in a report. */
-const MOST_PLOTS = 4
-/** Values that make a plot of their key worth while. */
-const LEAST_VALUES = 3
+/** Maximum number of such plots in a report. */
+const MAX_PLOTS = 4
+/** Minimum number of values of a key for a plot. */
+const MIN_VALUES = 3
 
 export interface OutcomeRow {
   readonly key: number
@@ -17,17 +17,17 @@ export interface OutcomeRow {
   readonly most: number
 }
 
-/** A plot for each key of the scenario that was varied over enough numbers. */
+/** A plot for each key that was varied over enough numbers. */
 export function outcomeFigures(groups: readonly Group[]): Figure[] {
   const keys = [...new Set(groups.flatMap(({ varied }) => Object.keys(varied)))]
   return keys
     .map(key => ({ key, rows: outcomesOf(groups, key) }))
-    .filter(({ rows }) => new Set(rows.map(row => row.key)).size >= LEAST_VALUES)
-    .slice(0, MOST_PLOTS)
+    .filter(({ rows }) => new Set(rows.map(row => row.key)).size >= MIN_VALUES)
+    .slice(0, MAX_PLOTS)
     .map(({ key, rows }) => outcomeFigure(key, rows))
 }
 
-/** Regret an input at the end of the runs in which a key was varied over numbers. */
+/** Final regret per input of the runs in which a key was varied over numbers. */
 export function outcomesOf(groups: readonly Group[], key: string): OutcomeRow[] {
   return groups.flatMap(({ varied, runs }) => {
     const { [key]: at, ...others } = varied
@@ -39,17 +39,17 @@ export function outcomesOf(groups: readonly Group[], key: string): OutcomeRow[] 
 
 function outcomeFigure(key: string, rows: readonly OutcomeRow[]): Figure {
   const names = [...new Set(rows.map(({ run }) => run))]
-  const title = `Regret an input against ${key}`
+  const title = `Regret per input by ${key}`
   const isSpread = rows.some(({ least, most }) => most > least)
-  const caption = `Average loss above the best predictor’s at the end of the runs, against ${key}.${
-    isSpread ? ' Points are means over seeds, bars reach from least to most.' : ''
+  const caption = `Average loss above the best predictor’s at the end of the runs, by ${key}.${
+    isSpread ? ' Points are means over seeds; bars are from minimum to maximum.' : ''
   }`
   const values = rows.map(row => row.key)
   const isLogX = Math.min(...values) > 0 && Math.max(...values) >= 8 * Math.min(...values)
   const isLogY = rows.every(({ least }) => least > 0)
   const y = {
     type: 'quantitative',
-    axis: { title: 'regret an input', format: '~g', tickCount: 6 },
+    axis: { title: 'regret per input', format: '~g', tickCount: 6 },
     scale: isLogY ? ({ type: 'log', nice: false, padding: 12 } as const) : { zero: false }
   } as const
   const color = {
@@ -87,7 +87,7 @@ function outcomeFigure(key: string, rows: readonly OutcomeRow[]): Figure {
           tooltip: [
             { field: 'run', title: 'run' },
             { field: 'key', title: key },
-            { field: 'value', title: 'regret an input', format: '.4~g' }
+            { field: 'value', title: 'regret per input', format: '.4~g' }
           ]
         }
       }

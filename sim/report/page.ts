@@ -1,10 +1,9 @@
-/** The page: everything in one file that asks nothing of the network. */
-
+/** The report page: a single HTML file that loads nothing from the network. */
 import type { Group } from './groups.js'
-import { SCRIPT } from './page-script.js'
-import { STYLE } from './page-style.js'
+import { SCRIPT } from './page-assets.js'
+import { STYLE } from './page-assets.js'
 import { type Drawing, escaped } from './render.js'
-import { type ScenarioEntry, scenarioEntries } from './scenario-table.js'
+import { type ScenarioEntry, scenarioEntries } from './tables.js'
 import { findings, type Summary, type SummaryCell, summarise } from './summary.js'
 import type { Cell } from './tables.js'
 import type { Report } from './types.js'
@@ -13,15 +12,15 @@ export interface PageParts {
   readonly report: Report
   readonly groups: readonly Group[]
   readonly drawings: readonly Drawing[]
-  /** What the reader must know about what is not shown. */
+  /** Notes about runs and views that are not shown. */
   readonly notes: readonly string[]
-  /** Data files beside the page. */
+  /** Names of the data files. */
   readonly files: readonly string[]
   /** The source of Vega, for the browser. */
   readonly vega: string
 }
 
-/** Nothing may be loaded, from anywhere; Vega makes functions of expressions. */
+/** Forbids loading anything. Vega needs `unsafe-eval` to compile expressions. */
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:; base-uri 'none'"
 
@@ -100,7 +99,7 @@ function scenarioTable(entries: readonly ScenarioEntry[]): string {
     entries.some(entry => kind(entry) === 'varied')
       ? '<span class="varied">Coloured: varied between the runs.</span>'
       : '',
-    entries.some(entry => kind(entry) === 'changed') ? '<strong>Bold: other than by default.</strong>' : ''
+    entries.some(entry => kind(entry) === 'changed') ? '<strong>Bold: not the default.</strong>' : ''
   ]
   return `<dl>
 ${entries.map(entry => `<div class="${kind(entry)}"><dt>${entry.key}</dt><dd>${entry.values.map(showValue).join(', ')}</dd></div>`).join('\n')}
@@ -121,7 +120,7 @@ function figureOf({ name, caption, isWide, svg }: Drawing): string {
 </figure>`
 }
 
-/** Source that cannot end its script element. */
+/** Escapes source code that would end its script element. */
 function inScript(source: string): string {
   return source.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--')
 }

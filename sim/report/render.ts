@@ -1,15 +1,15 @@
-/** From a Vega-Lite specification to Vega's, and to an SVG: no browser, no canvas. */
+/** Compiles a Vega-Lite specification and renders it as SVG, without a browser or a canvas. */
 import { loader, parse, type Spec, View } from 'vega'
 import { compile, type TopLevelSpec } from 'vega-lite'
 import { CONFIG } from './theme.js'
 
 export interface Figure {
-  /** Name of its file, and its place in the page. */
+  /** Name of its file and id of its element in the page. */
   readonly name: string
   readonly title: string
-  /** What the plot shows and how to read it, for the page and for those who cannot see it. */
+  /** Description of the plot, for the page and for screen readers. */
   readonly caption: string
-  /** Takes the whole width of the page. */
+  /** Whether the figure takes the full width of the page. */
   readonly isWide: boolean
   readonly spec: TopLevelSpec
 }
@@ -28,24 +28,24 @@ export async function draw(figure: Figure): Promise<Drawing> {
   return { ...figure, vega, svg: described(rounded(withoutRoles(withoutHidden(svg))), figure) }
 }
 
-/** Without marks that only a living plot shows, where the pointer is. */
+/** Removes marks that only an interactive plot shows at the pointer. */
 function withoutHidden(svg: string): string {
   return svg.replace(/<path [^>]*\bopacity="0"[^>]*\/>/g, '')
 }
 
-/** A drawing is one image with a title and a description; its parts need no roles of their own. */
+/** Removes the roles of the parts, since the drawing is a single image with a title and a description. */
 function withoutRoles(svg: string): string {
   return svg.replace(/ (?:role|aria-[a-z]+)="[^"]*"/g, '')
 }
 
-/** Lengths to a hundredth of a pixel. */
+/** Rounds lengths to a hundredth of a pixel. */
 function rounded(svg: string): string {
   return svg.replace(/ d="[^"]*"/g, path =>
     path.replace(/\d+\.\d{3,}(?:e-?\d+)?/g, text => `${Number(Number(text).toFixed(2))}`)
   )
 }
 
-/** Title and description inside the SVG, for screen readers. */
+/** Adds title and description to the SVG, for screen readers. */
 function described(svg: string, { name, title, caption }: Figure): string {
   const head = `<title id="${name}-title">${escaped(title)}</title><desc id="${name}-desc">${escaped(caption)}</desc>`
   return svg.replace(
@@ -54,7 +54,7 @@ function described(svg: string, { name, title, caption }: Figure): string {
   )
 }
 
-/** Text as HTML and XML want it. */
+/** Escapes text for HTML and XML. */
 export function escaped(text: string): string {
   const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
   return text.replace(/[&<>"']/g, letter => entities[letter])

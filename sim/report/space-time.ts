@@ -1,7 +1,4 @@
-/**
- * Space-time plots: virtual time to the right, a row a node, a colour for what each node is at. The views of a timeline
- * (close-view.ts, whole-view.ts) say what that is.
- */
+/** Space-time plots: virtual time on the x axis, a row per node, and a colour for the state of the node. */
 import type { TopLevelSpec } from 'vega-lite'
 import type { Figure } from './render.js'
 import { toCsv } from './tables.js'
@@ -11,30 +8,30 @@ import { type Colour, colour } from './theme.js'
 const WIDTH = 930
 const HEIGHT = 320
 
-/** Types of a cell's numbers; the rest is text. */
+/** The numeric fields of a cell; the others are text. */
 const PARSE = { node: 'number', row: 'number', from: 'number', until: 'number' } as const
 
-/** Whose timeline a view shows. */
+/** The run that a view shows. */
 export interface ViewOf {
-  /** The run in words, for titles. */
+  /** Label of the run, for titles. */
   readonly label: string
-  /** The run's name in files. */
+  /** Name of the run in file names. */
   readonly name: string
-  /** A sentence on which nodes are shown, if not all are. */
+  /** A sentence that says which nodes are shown, if not all. */
   readonly sample: string
 }
 
-/** What a node is at from one time to another. */
+/** The state of a node during an interval. */
 export interface SpaceTimeCell {
   readonly node: number
   readonly row: number
   /** Virtual ms. */
   readonly from: number
   readonly until: number
-  /** Name of its class. */
-  readonly is: string
-  /** More on it, for the tooltip. */
-  readonly holds?: string
+  /** Name of the state's class. */
+  readonly state: string
+  /** Description of the predictor, for the tooltip. */
+  readonly predictor?: string
 }
 
 export interface SpaceTime {
@@ -44,7 +41,7 @@ export interface SpaceTime {
   readonly caption: string
   readonly cells: readonly SpaceTimeCell[]
   readonly rows: number
-  /** Whether rows are the nodes' numbers. */
+  /** Whether the row of a node is its number. */
   readonly isNumbered: boolean
   readonly range: readonly [number, number]
   readonly classes: readonly { readonly name: string; readonly colour: Colour }[]
@@ -89,7 +86,7 @@ export function spaceTime({
           },
           y2: { field: 'below' },
           color: {
-            field: 'is',
+            field: 'state',
             type: 'nominal',
             scale: { domain: classes.map(one => one.name), range: classes.map(one => colour(one.colour)) },
             legend: { title: null, orient: 'bottom', columns: 7, symbolType: 'square', symbolSize: 120, labelLimit: 0 }
@@ -125,7 +122,7 @@ export function spaceTime({
   return { name, title: `${title}, ${subtitle}`, caption, isWide: true, spec: spec as unknown as TopLevelSpec }
 }
 
-/** As CSV, which is a third as long as JSON. */
+/** As CSV, a third of the size of JSON. */
 function compact(cells: readonly SpaceTimeCell[]): string {
   const short = (time: number) => Number(time.toFixed(3))
   return toCsv(cells.map(cell => ({ ...cell, from: short(cell.from), until: short(cell.until) })))

@@ -1,4 +1,5 @@
-/** Colours and dashes of lines: what was varied can be seen from them, and an algorithm looks the same in every report. */
+/** Colours and dashes of lines, by the varied keys. An algorithm has the same colour in every report. */
+import { algorithms } from '../index.js'
 import type { Group } from './groups.js'
 import { colour, DASHES, SERIES } from './theme.js'
 
@@ -9,20 +10,9 @@ export interface Style {
 
 type Value = string | number | boolean
 
-const ALGORITHM_COLOURS: Readonly<Record<Value & string, string>> = {
-  admb: colour('series-1'),
-  'admb-sender': colour('series-6'),
-  serial: colour('series-7'),
-  isolated: colour('series-2'),
-  dmb: colour('series-3'),
-  mawo: colour('series-5'),
-  'mawo-election': colour('series-4'),
-  'mawo-database': colour('series-8')
-}
-
 /**
- * A style for each line. Where one key was varied, colours stand for its values. Where two were, and one of them has few
- * values, dashes stand for that one. Otherwise each line has the next colour.
+ * A style for each line. If one key was varied, colours show its values. If two were varied and one has few values, dashes show
+ * that one. Otherwise each line has the next colour.
  */
 export function stylesOf(groups: readonly Group[]): Style[] {
   const keys = [...new Set(groups.flatMap(({ varied }) => Object.keys(varied)))]
@@ -38,10 +28,10 @@ export function stylesOf(groups: readonly Group[]): Style[] {
       dash: DASHES[Math.floor(index / SERIES.length) % DASHES.length]
     }))
   }
-  return groups.map(({ varied }) => ({
+  return groups.map(({ varied, runs }) => ({
     colour:
       coloured === 'algorithm'
-        ? (ALGORITHM_COLOURS[String(varied.algorithm)] ?? colour('ink'))
+        ? colour(`series-${algorithms[runs[0].scenario.algorithm].series}`)
         : SERIES[valuesOf(coloured).indexOf(varied[coloured])],
     dash: dashed === undefined ? DASHES[0] : DASHES[valuesOf(dashed).indexOf(varied[dashed])]
   }))

@@ -1,4 +1,4 @@
-/** What the runs came to, in a table and in a sentence or two. */
+/** The summary of the runs, as a table and in sentences. */
 import { type Group, spreadOf } from './groups.js'
 import { flatten } from './tables.js'
 import type { ReportedRun } from './types.js'
@@ -31,16 +31,16 @@ export function summarise(groups: readonly Group[]): Summary {
   }
 }
 
-/** The most that can be said in few words. */
+/** The main findings in a few sentences. */
 export function findings(groups: readonly Group[]): string {
   const runs = groups.flatMap(group => group.runs)
   const bounded = runs.filter(({ result }) => result.bound !== undefined)
   const broken = bounded.filter(({ result }) => result.boundHolds === false).length
   const violations = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
-  // Regret grows with the inputs, so where their numbers differ it says nothing by itself.
-  const isEven = new Set(runs.map(({ result }) => result.inputs)).size === 1
-  const regretOf = ({ result }: ReportedRun) => (isEven ? result.regret : result.regret / result.inputs)
-  const show = (value: number) => (isEven ? whole(value) : value.toPrecision(3))
+  // Regret grows with the inputs, so runs with different numbers of inputs are compared by regret per input.
+  const sameInputs = new Set(runs.map(({ result }) => result.inputs)).size === 1
+  const regretOf = ({ result }: ReportedRun) => (sameInputs ? result.regret : result.regret / result.inputs)
+  const show = (value: number) => (sameInputs ? whole(value) : value.toPrecision(3))
   const means = groups
     .map(({ label, runs: own }) => ({ label, regret: spreadOf(own.map(regretOf)).mean }))
     .sort((a, b) => a.regret - b.regret)
@@ -49,13 +49,13 @@ export function findings(groups: readonly Group[]): string {
   return [
     groups.length === 1
       ? `Regret ${show(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
-      : `Regret${isEven ? '' : ' an input'} is least for ${least.label} (${show(least.regret)}) and most for ${most.label} (${show(most.regret)}).`,
+      : `Regret${sameInputs ? '' : ' per input'} is lowest for ${least.label} (${show(least.regret)}) and highest for ${most.label} (${show(most.regret)}).`,
     bounded.length === 0
       ? 'No theorem bounds these runs.'
       : broken === 0
         ? `The theorems’ bounds hold in ${bounded.length === 1 ? 'the run that has one' : `all ${bounded.length} runs that have one`}.`
         : `The theorems’ bounds are exceeded in ${broken} of ${bounded.length} runs that have one.`,
-    violations === 0 ? 'No property was violated.' : `${violations} violations of properties: see the table.`
+    violations === 0 ? 'No property was violated.' : `Violations of properties: ${violations} (see the table).`
   ].join(' ')
 }
 
@@ -69,13 +69,13 @@ const COLUMNS: readonly Column[] = [
   },
   {
     head: '× serial',
-    about: 'regret over that of one learner that sees every input, on the same scenario',
+    about: 'regret relative to the serial learner on the same scenario',
     cell: () => NONE
   },
   { head: 'bound', about: 'the theorem’s bound on the expected regret, where there is one', cell: bound },
   {
     head: 'average loss',
-    about: 'loss an input',
+    about: 'loss per input',
     cell: group =>
       spread(
         group,
@@ -85,7 +85,7 @@ const COLUMNS: readonly Column[] = [
   },
   {
     head: 'start',
-    about: 'inputs served until every node had a predictor that was updated',
+    about: 'inputs served until every node had an updated predictor',
     cell: ({ runs }) => {
       const starts = runs.flatMap(({ result }) => result.startInputs ?? [])
       return starts.length === 0 ? NONE : { text: whole(spreadOf(starts).mean) }
@@ -113,7 +113,7 @@ const COLUMNS: readonly Column[] = [
   },
   {
     head: 'MB sent',
-    about: 'millions of bytes of all messages',
+    about: 'megabytes of all messages',
     cell: group =>
       average(
         group,
@@ -121,7 +121,7 @@ const COLUMNS: readonly Column[] = [
         value => value.toFixed(1)
       )
   },
-  { head: 'violations', about: 'what must never happen', cell: violationsOf }
+  { head: 'violations', about: 'violated properties', cell: violationsOf }
 ]
 
 function whole(value: number): string {
@@ -153,7 +153,7 @@ function violationsOf({ runs }: Group): SummaryCell {
   return { text: whole(count), tone: count > 0 ? 'bad' : undefined }
 }
 
-/** Regret of the serial run that differs from each run in its algorithm only. */
+/** For each run, the regret of the serial run on the same scenario. */
 function serialTwins(runs: readonly ReportedRun[]): Map<ReportedRun, number> {
   const key = ({ scenario }: ReportedRun) => JSON.stringify({ ...flatten(scenario), algorithm: '' })
   const serial = new Map(

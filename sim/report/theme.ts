@@ -1,9 +1,9 @@
 /**
- * Colours and letters of a report's plots. Specifications name colours as CSS variables, which the page gives values for
- * light and dark; plots in files of their own get the light ones.
+ * Colours and fonts of the plots. Specifications refer to colours as CSS variables, which the page defines for light and dark mode;
+ * SVG files have the light colours.
  */
 
-/** Each colour's value on light and on dark ground. The eight of series keep apart for colour-blind eyes, too. */
+/** Values of each colour on light and dark backgrounds. The series colours are distinguishable with colour blindness. */
 export const COLOURS = {
   ground: ['#ffffff', '#14171c'],
   ink: ['#1b1f24', '#e6e8eb'],
@@ -45,19 +45,19 @@ export function colour(name: Colour): string {
 
 export const SERIES: readonly string[] = ([1, 2, 3, 4, 5, 6, 7, 8] as const).map(n => colour(`series-${n}`))
 
-/** Lines beyond the eighth have the same colours again, dashed. */
+/** Lines after the eighth repeat the colours with dashes. */
 export const DASHES: readonly (readonly number[])[] = [
   [1, 0],
   [6, 3],
   [2, 2]
 ]
 
-/** Puts light colours in place of the variables, for readers other than browsers. */
+/** Replaces the variables by light colours, for viewers other than browsers. */
 export function inLightColours(svg: string): string {
   return svg.replace(/var\(--([\w-]+)\)/g, (_, name: Colour) => COLOURS[name][0])
 }
 
-/** The variables as CSS declarations. */
+/** CSS declarations of the variables. */
 export function declarations(which: 'light' | 'dark'): string {
   return Object.entries(COLOURS)
     .map(([name, [light, dark]]) => `--${name}:${which === 'light' ? light : dark}`)

@@ -1,26 +1,26 @@
 /**
- * Who held which predictor when: what the space-time views of a report are drawn from. A run can have millions of changes,
- * so two windows of it are kept in full and the whole of it as snapshots (recorder.ts keeps them).
+ * The timeline of the predictors that nodes held, for the space-time views of a report. As a run can have millions of changes, two
+ * windows are recorded in full and the whole run as snapshots.
  */
 
-/** A time in which a node did not change. Times in virtual ms. */
+/** An interval in which a node did not change, in virtual ms. */
 export interface Span {
   readonly node: number
   readonly from: number
   readonly until: number
-  /** What it held; undefined while it was away. */
+  /** The predictor; undefined while the node was away. */
   readonly held: PredictorEntry | undefined
 }
 
 export interface PredictorEntry {
-  /** Number of the predictor in the order in which predictors came up; 0 is the starting one. */
+  /** Number of the predictor in order of creation; 0 is the starting predictor. */
   readonly id: number
   readonly updates: number
   /** The node that made it; undefined for the starting predictor. */
   readonly maker: number | undefined
 }
 
-/** A moment that concerns the whole network. */
+/** A network-wide event. */
 export interface Mark {
   readonly time: number
   readonly what: 'cut' | 'healed'
@@ -30,23 +30,20 @@ export interface Window {
   readonly kind: 'start' | 'fault'
   readonly from: number
   readonly until: number
-  /** Nodes from top to bottom: those of one side of a cut stand together. */
+  /** Nodes from top to bottom, grouped by the sides of a partition. */
   readonly order: readonly number[]
   readonly spans: readonly Span[]
   readonly marks: readonly Mark[]
 }
 
 export interface Timeline {
-  /** The nodes that were watched, evenly chosen where there are many. */
+  /** The recorded nodes; evenly spaced ones if there are many. */
   readonly watched: readonly number[]
   /** Virtual ms between two snapshots. */
   readonly step: number
-  /**
-   * For each snapshot, how many updates each watched node was behind the greatest number anywhere; AWAY for a node that was
-   * away.
-   */
+  /** Per snapshot, how many updates each recorded node was behind the maximum of all nodes; AWAY if it was away. */
   readonly snapshots: readonly Int32Array[]
-  /** When the network was cut. */
+  /** Partitions of the network. */
   readonly cuts: readonly { readonly from: number; readonly until: number }[]
   readonly windows: readonly Window[]
 }

@@ -1,23 +1,23 @@
-/** What a report is made from. */
+/** The data of a report. */
 import type { RunResult, Scenario } from '../index.js'
 import type { Timeline } from './timeline.js'
 
 export interface ReportedRun {
-  /** What sets this run apart, in words. */
+  /** Name of the run in plots and tables. */
   readonly label: string
-  /** The same as data: keys of the scenario. */
+  /** The varied keys of the scenario. */
   readonly varied: Readonly<Record<string, string | number | boolean>>
   readonly scenario: Scenario
   readonly result: RunResult
-  /** Who held which predictor when, if the run was watched and its algorithm names predictors. */
+  /** Timeline of the predictors, if it was recorded and the algorithm identifies predictors. */
   readonly timeline?: Timeline
 }
 
 export interface Report {
   readonly title: string
-  /** A sentence on what the runs are to show. */
+  /** A sentence on the purpose of the runs. */
   readonly about?: string
-  /** The command that gives this report again. */
+  /** The command that reproduces this report. */
   readonly command: string
   readonly runs: readonly ReportedRun[]
 }

@@ -1,22 +1,22 @@
-/** One window of a timeline, kept in full: from a moment on, until enough has happened to fill a plot. */
+/** Records one window of a timeline in full, from a given time until the window fills a plot. */
 import type { Mark, PredictorEntry, Span, Window } from './timeline.js'
 
-/** What a plot can show and a page can carry. */
-const MOST_SPANS = { start: 1500, fault: 3000 }
-/** Updates after which a window without a cut is over. */
-const MOST_UPDATES = 24
-/** How long the healed network is watched, as a share of the cut's length. */
-const AFTERMATH = 0.4
+/** Limits by the resolution of a plot and the size of a page. */
+const MAX_SPANS = { start: 1500, fault: 3000 }
+/** Number of updates after which a window without a partition ends. */
+const MAX_UPDATES = 24
+/** Time recorded after the end of a partition, as a share of its length. */
+const RECOVERY_SHARE = 0.4
 
 export interface WindowStart {
   readonly kind: 'start' | 'fault'
   readonly from: number
   readonly watched: readonly number[]
-  /** What each watched node holds as the window opens. */
+  /** Predictor of each recorded node at the start of the window. */
   readonly held: readonly (PredictorEntry | undefined)[]
-  /** Updates of the best predictor then. */
-  readonly front: number
-  /** Side of every node, if a cut opened the window. */
+  /** Updates of the best predictor at the start of the window. */
+  readonly maxUpdates: number
+  /** Side of every node, if the window starts with a partition. */
   readonly sides?: ArrayLike<number>
 }
 
@@ -41,16 +41,16 @@ export class WindowRecorder {
     return this.#isOver
   }
 
-  /** A node holds something else from now on, or is away. @param front updates of the best predictor anywhere */
-  change(time: number, node: number, held: PredictorEntry | undefined, front: number): void {
+  /** Records that a node has another predictor or is away. @param maxUpdates updates of the best predictor of all nodes */
+  change(time: number, node: number, held: PredictorEntry | undefined, maxUpdates: number): void {
     if (this.#closesBy(time)) return
     const row = this.#rows.get(node)
     if (row === undefined) return
     this.#end(row, time)
     this.#held[row] = held
     const { kind, sides, from } = this.#start
-    const isFull = this.#spans.length >= MOST_SPANS[kind] - this.#held.length
-    if ((isFull || (sides === undefined && front >= this.#start.front + MOST_UPDATES)) && time > from) this.#close(time)
+    const isFull = this.#spans.length >= MAX_SPANS[kind] - this.#held.length
+    if ((isFull || (sides === undefined && maxUpdates >= this.#start.maxUpdates + MAX_UPDATES)) && time > from) this.#close(time)
   }
 
   mark(mark: Mark): void {
@@ -58,7 +58,7 @@ export class WindowRecorder {
     this.#marks.push(mark)
     const { sides, from } = this.#start
     if (mark.what === 'healed' && sides !== undefined && this.#until === Number.POSITIVE_INFINITY)
-      this.#until = mark.time + AFTERMATH * (mark.time - from)
+      this.#until = mark.time + RECOVERY_SHARE * (mark.time - from)
   }
 
   /** @param until end of the run */
@@ -81,7 +81,7 @@ export class WindowRecorder {
     for (const row of this.#held.keys()) this.#end(row, time)
   }
 
-  /** What a row held is over. */
+  /** Ends the current span of a row. */
   #end(row: number, time: number): void {
     const from = this.#since[row]
     if (time > from) this.#spans.push({ node: this.#start.watched[row], from, until: time, held: this.#held[row] })

@@ -1,9 +1,9 @@
-/** Writes a report's folder: the page, its plots as SVG, the data. */
+/** Writes a report: the page, the plots as SVG files, and the data. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { closeView } from './close-view.js'
+import { windowView } from './window-view.js'
 import { groupRuns } from './groups.js'
-import { lineFigures, MOST_LINES } from './lines.js'
+import { lineFigures, MAX_LINES } from './lines.js'
 import { outcomeFigures } from './outcomes.js'
 import { pageOf } from './page.js'
 import { draw, type Figure } from './render.js'
@@ -11,21 +11,21 @@ import { curveRows, runRows, spanRows, toCsv } from './tables.js'
 import { COLOURS, inLightColours } from './theme.js'
 import type { Timeline } from './timeline.js'
 import type { Report } from './types.js'
-import { wholeView } from './whole-view.js'
+import { overview } from './overview.js'
 
-/** Runs with space-time views. */
-const MOST_TIMELINES = 3
+/** Maximum number of runs with space-time views. */
+const MAX_TIMELINES = 3
 
-/** @param folder is made if it is not there; files of the same names are written over */
+/** @param folder created if it does not exist; existing files are overwritten */
 export async function writeReport(folder: string, report: Report): Promise<void> {
   const { runs } = report
   const groups = groupRuns(runs)
   const timed = runs.flatMap((run, index) => (run.timeline ? [{ ...run, timeline: run.timeline, index }] : []))
   const figures = [
     ...outcomeFigures(groups),
-    ...lineFigures(groups.slice(0, MOST_LINES)),
+    ...lineFigures(groups.slice(0, MAX_LINES)),
     ...timed
-      .slice(0, MOST_TIMELINES)
+      .slice(0, MAX_TIMELINES)
       .flatMap(({ timeline, label, scenario, index }) => viewsOf(timeline, label, `run-${index}`, scenario.nodes))
   ]
   const drawings = await Promise.all(figures.map(draw))
@@ -36,15 +36,15 @@ export async function writeReport(folder: string, report: Report): Promise<void>
     'report.json': `${JSON.stringify({ ...report, runs: runs.map(({ timeline: _, ...run }) => run) }, undefined, 1)}\n`
   }
   const notes = [
-    groups.length > MOST_LINES
-      ? `Curves are shown for the first ${MOST_LINES} of ${groups.length} runs; the data has them all.`
+    groups.length > MAX_LINES
+      ? `Curves are shown for the first ${MAX_LINES} of ${groups.length} runs; the data has all of them.`
       : '',
-    timed.length > MOST_TIMELINES
-      ? `Space-time views are shown for the first ${MOST_TIMELINES} of ${timed.length} runs that have one; space-time.csv has the close views of all.`
+    timed.length > MAX_TIMELINES
+      ? `Space-time views are shown for the first ${MAX_TIMELINES} of ${timed.length} runs that have one; space-time.csv has the detailed views of all.`
       : '',
     timed.length > 0
-      ? 'Close views show the start, and the time around the first cut or the first node that went away, each until it fills a plot; the whole run is shown coarsely.'
-      : 'There is no space-time view: only runs of admb and admb-sender have one, and sweeps keep none.'
+      ? 'Detailed views show the start, and the first partition or the first stopped node, until the plot is full; the overview shows the whole run.'
+      : 'There is no space-time view: only runs of admb and admb-sender have one, and sweeps do not record it.'
   ]
   const page = pageOf({
     report,
@@ -64,12 +64,12 @@ export async function writeReport(folder: string, report: Report): Promise<void>
 
 function viewsOf(timeline: Timeline, label: string, name: string, nodes: number): Figure[] {
   const { watched, windows } = timeline
-  const sample = watched.length < nodes ? `${watched.length} of ${nodes} nodes are shown, evenly chosen.` : ''
-  const of = { label, name, sample }
-  return [...windows.map(window => closeView(window, of)), wholeView(timeline, of)]
+  const sample = watched.length < nodes ? `${watched.length} of ${nodes} nodes are shown, evenly spaced.` : ''
+  const run = { label, name, sample }
+  return [...windows.map(window => windowView(window, run)), overview(timeline, run)]
 }
 
-/** An SVG for any reader: plain colours on white ground. */
+/** An SVG file for any viewer: plain colours on a white background. */
 function standalone(svg: string): string {
   const ground = `<rect width="100%" height="100%" fill="${COLOURS.ground[0]}"/>`
   return `<?xml version="1.0" encoding="UTF-8"?>\n${inLightColours(svg).replace('</desc>', `</desc>${ground}`)}\n`

@@ -1,20 +1,20 @@
-/** The streams that a scenario can name, and the interface behind all of them. */
+/** The streams that a scenario can name, and their common interface. */
 import type { Blocks, Examples, ModelName } from '../../src/learner/index.js'
 
-export const STREAMS = ['logistic', 'least-squares', 'sparse', 'file'] as const
-export type StreamName = (typeof STREAMS)[number]
+export const streamNames = ['logistic', 'least-squares', 'sparse', 'file'] as const
+export type StreamName = (typeof streamNames)[number]
 
 export interface Inputs {
   readonly model: ModelName
   /** Number of classes, for softmax. */
   readonly classes?: number
   readonly dimension: number
-  /** The minimiser of the expected loss; undefined where it is not known, and then found in hindsight. */
+  /** The minimiser of the expected loss. If undefined, the best predictor is found in hindsight. */
   readonly optimum?: Blocks
-  /** Whether inputs are no independent draws from one distribution, as the theorems suppose. Default: they are. */
+  /** Whether inputs are not independent draws from one distribution, as the theorems require. @default false */
   readonly varies?: boolean
-  /** Features of an input, on average. Default: `dimension`. */
+  /** Average number of features of an input. @default `dimension` */
   readonly features?: number
-  /** The next input, in arrays that the call after it reuses. */
+  /** The next input, in arrays that the next call overwrites. */
   next(): Examples
 }

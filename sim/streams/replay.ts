@@ -1,8 +1,8 @@
-/** Inputs that were read ahead, from a file say: in their order, and again from the start where a run needs more. */
+/** Replays recorded inputs in order, and from the start again if a run needs more. */
 import type { Examples, ModelName } from '../../src/learner/index.js'
 import type { Inputs } from './inputs.js'
 
-/** Plain data, which may be shared by any number of runs. */
+/** Plain data that any number of runs can share. */
 export interface RecordedStream {
   readonly model: ModelName
   /** Number of classes, for softmax. */
@@ -24,7 +24,7 @@ export function replay({ model, classes, dimension, examples }: RecordedStream):
     indices: new Int32Array(longest),
     values: new Float32Array(longest)
   }
-  let at = 0
+  let index = 0
   return {
     model,
     classes,
@@ -32,15 +32,15 @@ export function replay({ model, classes, dimension, examples }: RecordedStream):
     varies: true,
     features: offsets[size] / size,
     next() {
-      const from = offsets[at]
-      const length = offsets[at + 1] - from
+      const from = offsets[index]
+      const length = offsets[index + 1] - from
       for (let i = 0; i < length; i++) {
         row.indices[i] = indices[from + i]
         row.values[i] = values[from + i]
       }
-      row.labels[0] = labels[at]
+      row.labels[0] = labels[index]
       row.offsets[1] = length
-      at = at + 1 < size ? at + 1 : 0
+      index = index + 1 < size ? index + 1 : 0
       return row
     }
   }

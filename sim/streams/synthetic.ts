@@ -1,4 +1,4 @@
-/** Inputs drawn one at a time: standard normal features, or sparse ones like the words of queries. */
+/** Synthetic streams: dense standard normal features, or sparse binary features. */
 import type { Random } from '../engine/random.js'
 import type { Inputs } from './inputs.js'
 import { Target, type TargetOptions } from './target.js'
@@ -8,7 +8,7 @@ export interface SyntheticOptions extends TargetOptions {
   readonly noise: number
 }
 
-/** Non-zero features of a `sparse` input, like the words of a query. */
+/** Non-zero features of a `sparse` input. */
 const SPARSE_FEATURES = 12
 
 /** Standard normal features; P(y = 1) = σ(w*·x), or y = w*·x + noise. */
@@ -22,7 +22,7 @@ export function dense(model: 'logistic' | 'linear', options: SyntheticOptions, r
   return {
     model,
     dimension,
-    ...known(target),
+    ...optimumOf(target),
     features: dimension,
     next() {
       let score = 0
@@ -37,7 +37,7 @@ export function dense(model: 'logistic' | 'linear', options: SyntheticOptions, r
   }
 }
 
-/** Binary features whose frequency falls like a power law, as words in queries to a search engine do; P(y = 1) = σ(w*·x). */
+/** Binary features with power-law frequencies, like the words of search queries; P(y = 1) = σ(w*·x). */
 export function sparse(options: SyntheticOptions, random: Random): Inputs {
   const { dimension } = options
   const features = Math.min(SPARSE_FEATURES, dimension)
@@ -49,13 +49,13 @@ export function sparse(options: SyntheticOptions, random: Random): Inputs {
   return {
     model: 'logistic',
     dimension,
-    ...known(target),
+    ...optimumOf(target),
     features,
     next() {
       let score = 0
       let count = 0
       while (count < features) {
-        // Inverse of a distribution function that falls with the logarithm of the rank.
+        // Inverse transform sampling: the distribution function is proportional to the logarithm of the rank.
         const feature = Math.min(dimension - 1, Math.floor((dimension + 1) ** draw.next()) - 1)
         if (row.indices.subarray(0, count).includes(feature)) continue
         row.indices[count++] = feature
@@ -68,9 +68,9 @@ export function sparse(options: SyntheticOptions, random: Random): Inputs {
   }
 }
 
-/** What is known of the best predictor. */
-function known(target: Target): Pick<Inputs, 'optimum' | 'varies'> {
-  return target.moves ? { varies: true } : { optimum: [target.start] }
+/** The optimum, if it is constant. */
+function optimumOf(target: Target): Pick<Inputs, 'optimum' | 'varies'> {
+  return target.rotates ? { varies: true } : { optimum: [target.start] }
 }
 
 function emptyRow(features: number) {

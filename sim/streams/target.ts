@@ -1,46 +1,46 @@
-/** w* of a synthetic stream: fixed, or turning in a plane while inputs are drawn. */
+/** The optimum w* of a synthetic stream: constant, or rotating in a plane while inputs are drawn. */
 import type { Random } from '../engine/random.js'
 
 export interface TargetOptions {
   readonly dimension: number
-  /** Turns that w* makes during the run; 0: none. */
+  /** Full rotations of w* during the run; 0: constant. */
   readonly drift: number
   /** Inputs of the run. */
   readonly inputs: number
 }
 
-/** Length of the optimum: neither separable nor hopeless. */
-const LENGTH = 2
+/** Norm of the optimum: the classes are learnable but not separable. */
+const TARGET_NORM = 2
 
 export class Target {
   /** w* at the start. */
   readonly start: Float32Array
-  /** Where a quarter turn leads; undefined if w* does not move. */
+  /** w* after a quarter rotation; undefined if w* is constant. */
   readonly #quarter: Float32Array | undefined
   readonly #anglePerInput: number
   #inputs = 0
   #cosine = 1
   #sine = 0
 
-  /** @param scale factor on w*, for features that are shorter than standard normal ones */
+  /** @param scale multiplies w*, for inputs of smaller norm than standard normal ones */
   constructor({ dimension, drift, inputs }: TargetOptions, random: Random, scale = 1) {
     this.start = direction(dimension, random.fork('optimum')).map(weight => weight * scale)
     this.#anglePerInput = (2 * Math.PI * drift) / inputs
-    if (drift > 0) this.#quarter = across(this.start, random.fork('drift'))
+    if (drift > 0) this.#quarter = orthogonal(this.start, random.fork('drift'))
   }
 
-  get moves(): boolean {
+  get rotates(): boolean {
     return this.#quarter !== undefined
   }
 
-  /** The weight of a feature now. */
+  /** The current weight of a feature. */
   weight(feature: number): number {
     const quarter = this.#quarter
     if (quarter === undefined) return this.start[feature]
     return this.#cosine * this.start[feature] + this.#sine * quarter[feature]
   }
 
-  /** An input has been drawn. */
+  /** Call after each input. */
   advance(): void {
     if (this.#quarter === undefined) return
     const angle = ++this.#inputs * this.#anglePerInput
@@ -50,26 +50,26 @@ export class Target {
 }
 
 function direction(dimension: number, random: Random): Float32Array {
-  return stretched(
+  return scaledTo(
     Float32Array.from({ length: dimension }, () => random.normal()),
-    LENGTH
+    TARGET_NORM
   )
 }
 
-/** Of the same length and at a right angle. */
-function across(weights: Float32Array, random: Random): Float32Array {
+/** A random vector of the same norm, orthogonal to `weights`. */
+function orthogonal(weights: Float32Array, random: Random): Float32Array {
   const other = direction(weights.length, random)
   const square = dot(weights, weights)
   const share = dot(weights, other) / square
-  return stretched(
+  return scaledTo(
     other.map((weight, i) => weight - share * weights[i]),
     Math.sqrt(square)
   )
 }
 
-function stretched(weights: Float32Array, length: number): Float32Array {
-  const before = Math.sqrt(weights.reduce((sum, weight) => sum + weight * weight, 0))
-  return weights.map(weight => (weight * length) / before)
+function scaledTo(weights: Float32Array, length: number): Float32Array {
+  const norm = Math.sqrt(weights.reduce((sum, weight) => sum + weight * weight, 0))
+  return weights.map(weight => (weight * length) / norm)
 }
 
 function dot(a: Float32Array, b: Float32Array): number {

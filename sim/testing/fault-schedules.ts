@@ -1,19 +1,19 @@
 /**
- * Random fault schedules as data, so that they shrink: outages, stops, absences, partitions and clogs, each with its end. A
- * schedule without one of them is a schedule still, and so is one with fewer nodes or a shorter run.
+ * Arbitraries of fault schedules: crashes, pauses, absences, partitions, clogs, shortcuts and resets, each with its end. A schedule
+ * remains valid if a fault is removed, or with fewer nodes or a shorter run, so that schedules shrink well.
  */
 import fc from 'fast-check'
 import type { Fault } from '../faults/schedule.js'
 
-/** What a schedule is fitted to. */
+/** The run that a schedule is for. */
 export interface Extent {
   readonly nodes: number
-  /** Virtual milliseconds in which the faults lie. */
+  /** End of the faults in virtual milliseconds. */
   readonly until: number
 }
 
-/** A fault with its end, for as yet unknown nodes and times. */
-type Trouble = (extent: Extent) => readonly Fault[]
+/** A fault and its end, relative to the number of nodes and the length of the run. */
+type LooseFault = (extent: Extent) => readonly Fault[]
 
 /** Thousandths of the run. */
 const start = fc.nat(999)
@@ -23,9 +23,9 @@ const node = fc.nat(1000)
 function between<T>(
   fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
   make: (from: number, to: number, fields: T, nodes: number) => readonly Fault[]
-): fc.Arbitrary<Trouble> {
+): fc.Arbitrary<LooseFault> {
   return fc.tuple(start, length, fc.record(fields) as fc.Arbitrary<T>).map(
-    ([from, span, values]): Trouble =>
+    ([from, span, values]): LooseFault =>
       ({ nodes, until }) =>
         make(round((from / 1000) * until), round(((from + span) / 1000) * until), values, nodes)
   )
@@ -38,7 +38,7 @@ const outage = between(
     { time: to, kind: 'restart', node: which % nodes, disk }
   ]
 )
-const stop = between({ node }, (from, to, { node: which }, nodes) => [
+const pause = between({ node }, (from, to, { node: which }, nodes) => [
   { time: from, kind: 'pause', node: which % nodes },
   { time: to, kind: 'resume', node: which % nodes }
 ])
@@ -67,7 +67,7 @@ const clog = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
   ]
 })
 
-/** A link that may close a cycle, with which the ends do not part at the same time. */
+/** A link that may close a cycle, and that its ends close at different times. */
 const shortcut = between({ a: node, b: node, late: length }, (from, to, { a, b, late }, nodes) => {
   const [one, other] = [a % nodes, b % nodes]
   return [
@@ -76,7 +76,7 @@ const shortcut = between({ a: node, b: node, late: length }, (from, to, { a, b, 
     { time: to + late / 10, kind: 'unlink', from: other, to: one }
   ]
 })
-/** A session that one end loses, and that begins anew. */
+/** A session that one end loses, and that is opened again. */
 const reset = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
   const link = { from: a % nodes, to: b % nodes }
   return [
@@ -85,25 +85,25 @@ const reset = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
   ]
 })
 
-const troubles = fc.array(
+const looseFaults = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: outage },
     { weight: 2, arbitrary: partition },
     { weight: 2, arbitrary: clog },
     { weight: 1, arbitrary: shortcut },
     { weight: 1, arbitrary: reset },
-    { weight: 1, arbitrary: stop },
+    { weight: 1, arbitrary: pause },
     { weight: 1, arbitrary: absence }
   ),
   { maxLength: 16, size: 'max' }
 )
 
-/** Schedules that can be fitted to any run: for arbitraries in which scenario and schedule shrink side by side. */
-export const looseSchedules: fc.Arbitrary<(extent: Extent) => Fault[]> = troubles.map(
+/** Schedules relative to a run, for arbitraries in which scenario and schedule shrink independently. */
+export const looseSchedules: fc.Arbitrary<(extent: Extent) => Fault[]> = looseFaults.map(
   list => extent => list.flatMap(trouble => trouble(extent)).sort((a, b) => a.time - b.time)
 )
 
-/** Schedules for a run of that many nodes and that length, none at all among them. */
+/** Schedules for a run, including empty ones. */
 export function faultSchedules(extent: Extent): fc.Arbitrary<Fault[]> {
   return looseSchedules.map(schedule => schedule(extent))
 }

@@ -1,17 +1,21 @@
-/** A scenario and what fails in it, drawn together: what one run of a property test is. */
+/** Trials of property tests: a scenario and its fault schedule, and their check with the exact learner. */
 import fc from 'fast-check'
 import type { Fault } from '../faults/schedule.js'
 import type { Scenario } from '../scenario.js'
 import { looseSchedules } from './fault-schedules.js'
 import { scenarios } from './scenarios.js'
+import { exactInvariants } from '../checkers/index.js'
+import type { SimulateOptions } from '../options.js'
+import { simulate } from '../simulate.js'
+import { CountingInputs, countingRecipe } from '../fuzz/counting.js'
 
 export interface Trial {
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
 }
 
-/** A network that does nothing wrong and takes equally long for everything: what the bounds on progress ask for. */
-const CALM = {
+/** A network without faults and with a constant delay, as the bounds on progress require. */
+const FAULT_FREE = {
   delay: 'constant',
   loss: 0,
   duplicate: 0,
@@ -22,14 +26,33 @@ const CALM = {
 } satisfies Partial<Scenario>
 
 /**
- * In a sixth of the trials nothing fails.
- * @param fixed keys of the scenario that are the same in every trial
+ * Arbitrary of trials; a sixth of them have no faults.
+ * @param fixed keys of the scenario with the same value in every trial
  */
 export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
-  const calm = scenarios({ ...CALM, ...fixed }).map((scenario): Trial => ({ scenario, faults: [] }))
-  const rough = fc.tuple(scenarios(fixed), looseSchedules).map(([scenario, schedule]): Trial => {
+  const faultFree = scenarios({ ...FAULT_FREE, ...fixed }).map((scenario): Trial => ({ scenario, faults: [] }))
+  const faulty = fc.tuple(scenarios(fixed), looseSchedules).map(([scenario, schedule]): Trial => {
     const { nodes, inputs, interval, warmup } = scenario
     return { scenario, faults: schedule({ nodes, until: warmup + (inputs / nodes) * interval }) }
   })
-  return fc.oneof({ weight: 1, arbitrary: calm }, { weight: 5, arbitrary: rough })
+  return fc.oneof({ weight: 1, arbitrary: faultFree }, { weight: 5, arbitrary: faulty })
+}
+
+/**
+ * Runs a trial with the exact learner, which counts how often each gradient is used, until the network is quiescent.
+ * @param options such as a custom `node` or `topology`
+ * @returns the violation as `property: detail`; undefined if there is none
+ */
+export function checkExactly(
+  { scenario, faults }: Trial,
+  options: Pick<SimulateOptions, 'node' | 'topology' | 'observer'> = {}
+): string | undefined {
+  const inputs = new CountingInputs(scenario.inputs)
+  const exact = { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs), quiesce: true }
+  try {
+    return simulate(scenario, { ...options, ...exact, faults }).violations[0]
+  } catch (error) {
+    // An exception of the node is reported and shrunk like a violation.
+    return `error: ${(error as Error).message}`
+  }
 }

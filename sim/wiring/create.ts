@@ -1,4 +1,4 @@
-/** The wiring that a scenario asks for. */
+/** Creates the wiring for a scenario's topology. */
 import type { Random } from '../engine/random.js'
 import { type OverlayRun, OverlayWiring } from '../overlay/overlay-wiring.js'
 import type { Scenario } from '../scenario.js'
@@ -6,7 +6,7 @@ import type { Topology } from '../topology.js'
 import { FixedWiring } from './fixed.js'
 import type { Wiring } from './wiring.js'
 
-/** Heartbeats of the overlay in latencies, where the scenario does not say. */
+/** Default heartbeat interval of the overlay, in latencies. */
 const HEARTBEAT_LATENCIES = 10
 
 export interface WiringRun extends OverlayRun {
@@ -15,14 +15,14 @@ export interface WiringRun extends OverlayRun {
   readonly labels: readonly string[]
 }
 
-/** Makes an own overlay of what a run consists of. Random decisions are to be taken from `random` alone. */
+/** Creates a custom overlay for a run. Draw random numbers from `random` only, so that the run is reproducible. */
 export type WiringFactory = (run: WiringRun, random: Random) => Wiring
 
-/** @param isChecked whether the overlay's invariants are looked at after every event */
+/** @param isChecked whether the overlay's invariants are checked after every event */
 export function createWiring(run: WiringRun, isChecked: boolean, random: Random): Wiring {
   const { scenario, topology, population, transport, algorithm, labels } = run
   const { links } = topology
-  // What knows no sessions runs on the tree of shortest ways over the links.
+  // Algorithms without sessions run on the tree of shortest paths over the links.
   if (links === undefined || algorithm.connect === undefined) {
     return new FixedWiring(topology, population, transport, algorithm)
   }

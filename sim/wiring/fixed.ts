@@ -1,4 +1,4 @@
-/** The topology as an oracle wires it: every edge whose nodes both run, again at once after every fault. */
+/** Connects the edges of the topology whose nodes are both running, immediately after every fault. */
 import type { Population } from '../faults/population.js'
 import type { Transport } from '../network/transport.js'
 import type { Topology } from '../topology.js'
@@ -9,8 +9,8 @@ export class FixedWiring implements Wiring {
   readonly #population: Population
   readonly #transport: Transport
   readonly #algorithm: Connectable
-  /** With whom each node holds a session. */
-  readonly #held: readonly Set<number>[]
+  /** The neighbours that each node has a session with. */
+  readonly #sessionsOf: readonly Set<number>[]
   #sessions = 0
 
   constructor(topology: Topology, population: Population, transport: Transport, algorithm: Connectable) {
@@ -18,7 +18,7 @@ export class FixedWiring implements Wiring {
     this.#population = population
     this.#transport = transport
     this.#algorithm = algorithm
-    this.#held = topology.neighbours.map(() => new Set())
+    this.#sessionsOf = topology.neighbours.map(() => new Set())
   }
 
   start(): void {
@@ -26,8 +26,8 @@ export class FixedWiring implements Wiring {
   }
 
   stopped(node: number): void {
-    for (const other of this.#held.keys()) this.unlink(other, node)
-    this.#held[node].clear()
+    for (const other of this.#sessionsOf.keys()) this.unlink(other, node)
+    this.#sessionsOf[node].clear()
   }
 
   started(node: number): void {
@@ -41,21 +41,21 @@ export class FixedWiring implements Wiring {
       [from, to],
       [to, from]
     ]) {
-      this.#held[node].add(neighbour)
+      this.#sessionsOf[node].add(neighbour)
       this.#algorithm.connect?.(node, neighbour, session)
     }
   }
 
   unlink(from: number, to: number): void {
-    if (this.#held[from]?.delete(to)) this.#algorithm.disconnect?.(from, to)
+    if (this.#sessionsOf[from]?.delete(to)) this.#algorithm.disconnect?.(from, to)
   }
 
   restore(): void {
     const { neighbours } = this.#topology
-    for (const [node, others] of this.#held.entries()) {
+    for (const [node, others] of this.#sessionsOf.entries()) {
       for (const other of others) if (!neighbours[node].includes(other)) this.unlink(node, other)
       for (const other of neighbours[node]) {
-        if (!others.has(other) || !this.#held[other].has(node)) this.link(node, other)
+        if (!others.has(other) || !this.#sessionsOf[other].has(node)) this.link(node, other)
       }
     }
   }
@@ -65,8 +65,8 @@ export class FixedWiring implements Wiring {
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
-    const life = to < 0 ? 0 : this.#population.life(to)
-    this.#transport.send({ from, to, content, isOverlay: false, life, lane: undefined }, bytes)
+    const life = to < 0 ? 0 : this.#population.lifetime(to)
+    this.#transport.send({ from, to, content, isOverlay: false, lifetime: life, channel: undefined }, bytes)
   }
 
   receive(): void {}

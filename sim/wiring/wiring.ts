@@ -1,37 +1,38 @@
-/**
- * Who is connected with whom at the moment, for algorithms with sessions between neighbours: as a fixed tree says, which an
- * oracle wires again at once after every fault, or as the overlay builds it.
- */
-import type { Violation } from '../checkers/violation.js'
+/** The sessions between nodes: of a fixed tree, reconnected immediately after every fault, or of the overlay. */
+import type { Violation } from '../result.js'
 import type { Message } from '../network/message.js'
 
-/** What the wiring tells the algorithm; nothing, where an algorithm knows no sessions. */
+/** Callbacks of an algorithm with sessions. */
 export interface Connectable {
-  /** A node holds a session with a neighbour, of the same number at both ends. */
+  /** A node has a session with a neighbour. @param session number of the session, the same at both ends */
   connect?(node: number, neighbour: number, session: number): void
   disconnect?(node: number, neighbour: number): void
 }
 
+/** Why a node stopped. `silent`: its machine is down and does not close sessions. */
+export type StopCause = 'crash' | 'silent' | 'leave'
+
 export interface Wiring {
-  /** The run begins, with the nodes that are there. */
+  /** Called at the start of the run. */
   start(): void
-  /** A node crashed or left. */
-  stopped(node: number, how: 'crash' | 'silent' | 'leave'): void
-  /** A node is back or joined. */
+  /** A node has crashed or left. */
+  stopped(node: number, cause: StopCause): void
+  /** A node has restarted or joined. */
   started(node: number): void
-  /** A link comes that the topology does not have, or one end loses its session. The overlay makes its links itself, but loses them so. */
+  /** Adds a link that the topology does not have. The overlay ignores it, as it creates its own links. */
   link(from: number, to: number): void
+  /** Closes the session at the end `from` only; on the overlay, the connection breaks at both ends. */
   unlink(from: number, to: number): void
-  /** Takes back what links came and went; nodes that are down find theirs when they start. */
+  /** Restores the topology's links. Nodes that are down get theirs when they start. */
   restore(): void
-  /** Between whom the tree has edges. */
+  /** Neighbours of a node in the tree. */
   neighbours(node: number): Iterable<number>
-  /** Sends what an algorithm says. */
+  /** Sends a message of the algorithm. */
   send(from: number, to: number, content: unknown, bytes: number): void
-  /** A message of the wiring's own arrived. */
+  /** Handles a message of the overlay. */
   receive(message: Message): void
-  /** A time has come for which the wiring asked. */
+  /** Handles a timer of the overlay. */
   wake(node: number): void
-  /** What is not yet as it must come to be, once nothing fails any more. */
-  notQuiescent?(): Violation | undefined
+  /** After the end of all faults: the property that does not hold yet. */
+  checkQuiescence?(): Violation | undefined
 }

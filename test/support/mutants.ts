@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** A change of one place of the compiled code. White space counts as one blank, whatever the compiler made of it. */
-export interface Change {
+export interface CodeChange {
   /** Below `dist`. */
   readonly file: string
   readonly from: string
@@ -25,7 +25,7 @@ const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay']
  * @param name of its folder
  * @throws Error if a change does not fit in exactly one place: then the code has changed, and the mutant must follow
  */
-export async function mutantOf(name: string, changes: readonly Change[]): Promise<Simulator> {
+export async function mutantOf(name: string, changes: readonly CodeChange[]): Promise<Simulator> {
   const root = resolve(FOLDER, name)
   rmSync(root, { recursive: true, force: true })
   for (const module of MODULES) cpSync(resolve('dist', module), resolve(root, module), { recursive: true })

@@ -3,7 +3,7 @@
  * data, which fast-check can shrink. The safety properties are checked after every event; `violation` holds the first violation.
  * Runs are deterministic.
  */
-import { type Across, OverlayChecker, type OverlaySite, parentOf } from '../../sim/checkers/overlay.js'
+import { type OverlayEndpoint, OverlayChecker, type CheckedOverlayNode, parentOf } from '../../sim/checkers/overlay.js'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../src/overlay/codec.js'
 import type { Effect, SessionId } from '../../src/overlay/effects.js'
 import { sameLabel } from '../../src/overlay/label.js'
@@ -34,7 +34,7 @@ export type Fault =
   /** One session of the node breaks; each end may or may not be notified. */
   | { readonly kind: 'reset'; readonly after: number; readonly node: number; readonly pick: number }
 
-interface Host extends OverlaySite {
+interface Host extends CheckedOverlayNode {
   readonly index: number
   readonly key: string
   readonly offset: number
@@ -90,7 +90,7 @@ export class OverlayNetwork {
       view: undefined,
       links: new Map(),
       wakeAt: Number.POSITIVE_INFINITY,
-      across(session) {
+      remoteEndpoint(session) {
         return across(this, session)
       }
     }))
@@ -187,7 +187,7 @@ export class OverlayNetwork {
   diameter(): number {
     const near = new Map<Host, Host[]>(this.alive.map(host => [host, []]))
     for (const host of this.alive) {
-      const parent = parentOf(host)?.site as Host | undefined
+      const parent = parentOf(host)?.node as Host | undefined
       if (parent === undefined) continue
       near.get(host)?.push(parent)
       near.get(parent)?.push(host)
@@ -406,9 +406,9 @@ export class OverlayNetwork {
   }
 }
 
-function across(host: Host, session: SessionId): Across | undefined {
+function across(host: Host, session: SessionId): OverlayEndpoint | undefined {
   const entry = host.links.get(session)
   const other = entry?.link.ends[entry.side === 0 ? 1 : 0]
   if (entry === undefined || other === undefined || other.host.incarnation !== other.incarnation) return undefined
-  return { site: other.host, session: other.session, link: entry.link }
+  return { node: other.host, session: other.session, link: entry.link }
 }

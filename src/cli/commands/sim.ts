@@ -1,12 +1,12 @@
 /** `admb sim`: the simulator's commands, each implemented in a file of `src/cli/sim`. */
 import { type Command, Option } from 'commander'
-import { ALGORITHMS, experiments } from '../../../sim/index.js'
+import { algorithmNames, experiments } from '../../../sim/index.js'
 import { withCommon } from '../options/options.js'
 import { amount, list, whole } from '../options/values.js'
 import { compare } from '../sim/compare.js'
 import { runExperiment } from '../sim/experiment.js'
 import { runFuzz } from '../sim/fuzz.js'
-import { showScenarios } from '../sim/list.js'
+import { showScenarios } from '../sim/scenarios.js'
 import { runReplay } from '../sim/replay.js'
 import { run } from '../sim/run.js'
 import { sweep } from '../sim/sweep.js'
@@ -22,7 +22,7 @@ export function simCommand(program: Command): Command {
     .action(run)
   withReport(withScenario(command.command('compare')))
     .description('several algorithms on the same inputs and faults')
-    .option('--algorithms <list>', `of ${ALGORITHMS.join(', ')} (default: all)`, list)
+    .option('--algorithms <list>', `of ${algorithmNames.join(', ')} (default: all)`, list)
     .addHelpText(
       'after',
       '\nExamples:\n  admb sim compare partitions --report out\n  admb sim compare --algorithms serial,admb --set nodes=32 --json'

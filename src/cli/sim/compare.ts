@@ -1,8 +1,8 @@
 /** `admb sim compare`: several algorithms on the same inputs and faults. */
-import { ALGORITHMS } from '../../../sim/index.js'
+import { algorithmNames } from '../../../sim/index.js'
 import type { ReportedRun } from '../../../sim/report/index.js'
 import { print, printJson } from '../output/output.js'
-import { measure } from './measure.js'
+import { runCases } from './run-cases.js'
 import { openReport } from './report.js'
 import { withoutCurve } from './run.js'
 import { aboutOf, checkAlgorithms, type ScenarioFlags, scenarioOf } from './scenarios.js'
@@ -13,7 +13,7 @@ export async function compare(
   flags: ScenarioFlags & { readonly algorithms?: readonly string[] }
 ): Promise<void> {
   checkAlgorithms(flags.algorithms)
-  const cases = (flags.algorithms ?? ALGORITHMS).map(algorithm => ({
+  const cases = (flags.algorithms ?? algorithmNames).map(algorithm => ({
     label: algorithm,
     varied: { algorithm },
     scenario: scenarioOf(name, flags, algorithm)
@@ -27,7 +27,7 @@ export async function compare(
   const onRun = (run: ReportedRun) => {
     if (!flags.json) print(rowOf(columns, run))
   }
-  const runs = await measure(cases, { watch: report !== undefined, onRun })
+  const runs = await runCases(cases, { watch: report !== undefined, onRun })
   if (flags.json) {
     printJson({
       command: 'sim compare',

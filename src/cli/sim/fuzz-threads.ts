@@ -1,7 +1,7 @@
 /** Shares the portions of a fuzzing out among worker threads. What is found does not depend on their number. */
 import { Worker } from 'node:worker_threads'
-import { type FuzzReport, PORTION } from '../../../sim/index.js'
-import type { FromFuzzer, FuzzTask } from './fuzz-worker.js'
+import { type FuzzReport, RUNS_PER_PORTION } from '../../../sim/index.js'
+import type { FuzzWorkerMessage, FuzzTask } from './fuzz-worker.js'
 
 /**
  * @param onProgress told of the runs so far, and whether a violation is being shrunk
@@ -13,7 +13,7 @@ export async function fuzzInThreads(
   threads: number,
   onProgress: (runs: number, isShrinking: boolean) => void
 ): Promise<FuzzReport> {
-  const portions = Math.ceil(runs / PORTION)
+  const portions = Math.ceil(runs / RUNS_PER_PORTION)
   let next = 0
   let done = 0
   let isShrinking = false
@@ -26,9 +26,9 @@ export async function fuzzInThreads(
       const give = () => {
         const portion = next++
         if (portion >= end) resolve()
-        else worker.postMessage({ portion, runs: Math.min(PORTION, runs - portion * PORTION), seed } satisfies FuzzTask)
+        else worker.postMessage({ portion, runs: Math.min(RUNS_PER_PORTION, runs - portion * RUNS_PER_PORTION), seed } satisfies FuzzTask)
       }
-      worker.on('message', (message: FromFuzzer) => {
+      worker.on('message', (message: FuzzWorkerMessage) => {
         if (message.kind === 'progress') {
           done += message.runs
           isShrinking ||= message.isShrinking
@@ -38,7 +38,7 @@ export async function fuzzInThreads(
         const { portion, report } = message
         if (report.violations.length > 0 && portion < end) {
           end = portion
-          first = { ...report, runs: portion * PORTION + report.runs }
+          first = { ...report, runs: portion * RUNS_PER_PORTION + report.runs }
         }
         give()
       })

@@ -8,16 +8,16 @@ export interface FuzzTask {
   readonly seed: number
 }
 
-export type FromFuzzer =
+export type FuzzWorkerMessage =
   /** Runs since the last such message. */
   | { readonly kind: 'progress'; readonly runs: number; readonly isShrinking: boolean }
   | { readonly kind: 'report'; readonly portion: number; readonly report: FuzzReport }
 
 /** Runs between two messages. */
-const NEWS = 10
+const PROGRESS_INTERVAL = 10
 
 parentPort?.on('message', ({ portion, runs, seed }: FuzzTask) => {
-  const tell = (message: FromFuzzer) => parentPort?.postMessage(message)
+  const tell = (message: FuzzWorkerMessage) => parentPort?.postMessage(message)
   let untold = 0
   const tellProgress = (isShrinking: boolean) => {
     tell({ kind: 'progress', runs: untold, isShrinking })
@@ -25,7 +25,7 @@ parentPort?.on('message', ({ portion, runs, seed }: FuzzTask) => {
   }
   const report = fuzzPortion(portion, runs, seed, {
     onRun: hasFailed => {
-      if (++untold === NEWS || hasFailed) tellProgress(hasFailed)
+      if (++untold === PROGRESS_INTERVAL || hasFailed) tellProgress(hasFailed)
     }
   })
   tellProgress(false)

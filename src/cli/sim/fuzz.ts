@@ -1,7 +1,7 @@
 /** `admb sim fuzz`: random scenarios with faults until one violates a property; then the shortest one that does, in a file. */
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import type { Found } from '../../../sim/index.js'
+import type { FuzzViolation } from '../../../sim/index.js'
 import { formatDuration, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { fuzzInThreads } from './fuzz-threads.js'
 
@@ -36,7 +36,7 @@ export async function runFuzz({ runs, seed, threads = availableParallelism(), ou
   else print(`${formatNumber(report.runs)} runs, no violation, ${seconds.toFixed(1)} s`)
 }
 
-function describe({ seed, property, schedule }: Found, runs: number, file: string): void {
+function describe({ seed, property, schedule }: FuzzViolation, runs: number, file: string): void {
   const { scenario, faults } = schedule
   const { topology, nodes, inputs, batch } = scenario
   print(`violation in run ${formatNumber(runs)} of seed ${seed}: ${property}`)

@@ -1,13 +1,13 @@
 /** The runs of a sweep: every combination of the values of `--over`, as checked scenarios. */
 import { parse } from 'yaml'
-import { loadScenario, override, parseScenario } from '../../../sim/index.js'
+import { loadScenario, applyOverrides, parseScenario } from '../../../sim/index.js'
 import { labelOf } from '../../../sim/report/index.js'
 import { UsageError } from '../errors.js'
-import type { MeasuredCase } from './measure.js'
+import type { RunCase } from './run-cases.js'
 import type { ScenarioFlags } from './scenarios.js'
 
 /** More than anyone can wait for, or a slip. */
-const MOST_RUNS = 100_000
+const MAX_RUNS = 100_000
 
 type Value = string | number | boolean
 
@@ -16,20 +16,20 @@ type Value = string | number | boolean
  * @param words such as `batch=64,256` or `seed=1..5`
  * @throws UsageError for words that are none, ScenarioError for a combination that cannot be run
  */
-export function gridOf(name: string | undefined, flags: ScenarioFlags, words: readonly string[]): MeasuredCase[] {
+export function expandGrid(name: string | undefined, flags: ScenarioFlags, words: readonly string[]): RunCase[] {
   const axes = words.map(axisOf)
   const [repeated] = axes.map(({ key }) => key).filter((key, index, keys) => keys.indexOf(key) < index)
   if (repeated !== undefined) throw new UsageError(`--over ${repeated}: it is given twice: put all values into one`)
   const size = axes.reduce((product, { values }) => product * values.length, 1)
-  if (size > MOST_RUNS) {
-    throw new UsageError(`--over: that makes ${size} runs: give fewer values (at most ${MOST_RUNS} runs)`)
+  if (size > MAX_RUNS) {
+    throw new UsageError(`--over: that makes ${size} runs: give fewer values (at most ${MAX_RUNS} runs)`)
   }
   const { values } = loadScenario(name)
-  const base = override(values, flags.set ?? [])
+  const base = applyOverrides(values, flags.set ?? [])
   return combinations(axes).map(varied => {
     const chosen = Object.entries(varied).map(([key, value]) => `${key}=${value}`)
     const scenario = parseScenario(
-      override(base, chosen, '--over'),
+      applyOverrides(base, chosen, '--over'),
       `${name === undefined ? '' : `${name}, `}--over ${chosen.join(' ')}`
     )
     return { label: labelOf(varied), varied, scenario }
@@ -63,8 +63,8 @@ function valuesOf(text: string, word: string): Value[] {
     throw new UsageError(`--over ${word}: ${JSON.stringify(text)} is no value: write key=value,value,…`)
   }
   const [from, to] = [Number(range[1]), Number(range[2])]
-  if (to < from || to - from >= MOST_RUNS) {
-    throw new UsageError(`--over ${word}: ${text} must go up, by less than ${MOST_RUNS}`)
+  if (to < from || to - from >= MAX_RUNS) {
+    throw new UsageError(`--over ${word}: ${text} must go up, by less than ${MAX_RUNS}`)
   }
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }

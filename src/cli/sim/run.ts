@@ -1,8 +1,7 @@
 /** `admb sim run`: one algorithm on one scenario. */
 import type { RunResult } from '../../../sim/index.js'
 import { formatNumber, print, printJson } from '../output/output.js'
-import { accountLines } from './accounts.js'
-import { measure } from './measure.js'
+import { runCases } from './run-cases.js'
 import { openReport } from './report.js'
 import { aboutOf, type ScenarioFlags, scenarioOf } from './scenarios.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
@@ -16,7 +15,7 @@ export async function run(name: string | undefined, flags: ScenarioFlags): Promi
   const scenario = scenarioOf(name, flags)
   const report = openReport(flags.report)
   const cases = [{ label: scenario.algorithm, varied: {}, scenario }]
-  const runs = await measure(cases, { watch: report !== undefined, onRun: () => undefined })
+  const runs = await runCases(cases, { watch: report !== undefined, onRun: () => undefined })
   const [{ result }] = runs
   if (flags.json) printJson({ command: 'sim run', ...withoutCurve(result) })
   else {
@@ -35,4 +34,26 @@ export async function run(name: string | undefined, flags: ScenarioFlags): Promi
 /** A result as `--json` prints it; reports have the curve. */
 export function withoutCurve({ curve: _curve, ...result }: RunResult): Omit<RunResult, 'curve'> {
   return result
+}
+
+export function accountLines(result: RunResult): string[] {
+  const { inputs, goodInputs, goodRegret, regretByNode } = result
+  const { min, median, max } = regretByNode
+  return [
+    `comparator   ${comparatorOf(result)}, average loss ${result.comparatorLoss.toFixed(5)}`,
+    `by node      regret from ${formatNumber(min)} to ${formatNumber(max)}, median ${formatNumber(median)}`,
+    `good times   ${formatNumber(goodInputs)} of ${formatNumber(inputs)} inputs, regret ${formatNumber(goodRegret)}`,
+    `bound        ${boundOf(result)}`
+  ]
+}
+
+function comparatorOf({ comparator, gradientNorm }: RunResult): string {
+  if (comparator === 'known') return 'the best predictor of the stream'
+  return `the best predictor in hindsight (gradient ${gradientNorm?.toExponential(1)})`
+}
+
+function boundOf({ algorithm, bound, boundHolds }: RunResult): string {
+  if (bound === undefined) return 'none: the theorems do not speak of such a run'
+  const of = algorithm === 'admb' ? 'the regret in good times' : 'the regret'
+  return `${formatNumber(bound)} on ${of}, in expectation: ${boundHolds ? 'holds' : 'does not hold in this run'}`
 }

@@ -8,11 +8,11 @@ import { groupRuns, type ReportedRun } from '../../../sim/report/index.js'
 import { CodedError } from '../../base/errors.js'
 import { UsageError } from '../errors.js'
 import { print, printJson } from '../output/output.js'
-import { FinishedRuns } from './finished.js'
-import { gridOf } from './grid.js'
-import type { MeasuredCase } from './measure.js'
-import { runInThreads } from './pool.js'
-import { InputProgress } from './progress.js'
+import { SweepFile } from './sweep-file.js'
+import { expandGrid } from './grid.js'
+import type { RunCase } from './run-cases.js'
+import { runInThreads } from './sweep-threads.js'
+import { InputProgress } from './run-cases.js'
 import { openReport } from './report.js'
 import { withoutCurve } from './run.js'
 import { aboutOf, checkAlgorithms, type ScenarioFlags } from './scenarios.js'
@@ -36,7 +36,7 @@ export async function sweep(name: string | undefined, flags: Flags): Promise<voi
   const { over = [], algorithms } = flags
   const words = algorithms === undefined ? over : [`algorithm=${algorithms.join(',')}`, ...over]
   if (words.length === 0) throw new UsageError('nothing to sweep over: give --over key=value,value,…')
-  const cases = gridOf(name, flags, words)
+  const cases = expandGrid(name, flags, words)
   const report = openReport(flags.report)
   const path = flags.out ?? usualFile(name, cases)
   const results = await finish(cases, path, flags)
@@ -60,8 +60,8 @@ export async function sweep(name: string | undefined, flags: Flags): Promise<voi
 }
 
 /** Runs what the file does not have yet. @throws StoppedError on Ctrl-C */
-async function finish(cases: readonly MeasuredCase[], path: string, flags: Flags): Promise<RunResult[]> {
-  const finished = new FinishedRuns(path, flags.resume === true)
+async function finish(cases: readonly RunCase[], path: string, flags: Flags): Promise<RunResult[]> {
+  const finished = new SweepFile(path, flags.resume === true)
   const results = cases.map(({ scenario }) => finished.resultOf(scenario))
   const left = cases.flatMap(({ scenario }, index) => (results[index] === undefined ? [{ scenario, index }] : []))
   const progress = new InputProgress(left.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
@@ -98,7 +98,7 @@ async function finish(cases: readonly MeasuredCase[], path: string, flags: Flags
 }
 
 /** The same for the same sweep, so that --resume finds it. */
-function usualFile(name: string | undefined, cases: readonly MeasuredCase[]): string {
+function usualFile(name: string | undefined, cases: readonly RunCase[]): string {
   const hash = createHash('sha256').update(JSON.stringify(cases.map(({ scenario }) => scenario)))
   return `sweep-${basename(name ?? 'scenario', '.yaml')}-${hash.digest('hex').slice(0, 8)}.jsonl`
 }

@@ -3,18 +3,18 @@
  * shows that the checkers can fail, and that every extension is needed.
  */
 import assert from 'node:assert/strict'
-import { type Change, mutantOf, removeMutants } from '../../support/mutants.js'
+import { type CodeChange, mutantOf, removeMutants } from '../../support/mutants.js'
 
 const MAX_RUNS = 5000
 
 interface Mutant {
   readonly without: string
-  readonly changes: readonly Change[]
+  readonly changes: readonly CodeChange[]
   /** Properties, one of which must be violated. */
   readonly breaks: readonly string[]
 }
 
-const REPLAY: Change = {
+const REPLAY: CodeChange = {
   file: 'src/admb/current-predictor.js',
   from: 'nextPredictor(parent, batch, id, this.#recipe)',
   to: 'nextPredictor(parent, { sum: batch.sum, count: batch.count + 1 }, id, this.#recipe)'
@@ -58,7 +58,7 @@ const EXTENSIONS: readonly Mutant[] = [
   },
   {
     without: 'incarnations (a restarted node keeps its identity)',
-    changes: [{ file: 'sim/algorithms/admb.js', from: 'site.incarnation++;', to: 'site.incarnation += 0;' }],
+    changes: [{ file: 'sim/algorithms/admb.js', from: 'state.incarnation++;', to: 'state.incarnation += 0;' }],
     breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size', 'conservation']
   },
   {

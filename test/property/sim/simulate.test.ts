@@ -1,6 +1,6 @@
 /** Runs repeat themselves, algorithms stand in the order that theory gives them, and no fault breaks a property. */
 import assert from 'node:assert/strict'
-import { ALGORITHMS, builtInScenarios, loadScenario, override, parseScenario, simulate } from '../../../sim/index.js'
+import { algorithmNames, builtInScenarios, loadScenario, applyOverrides, parseScenario, simulate } from '../../../sim/index.js'
 
 const scenario = (values: object) =>
   parseScenario({ nodes: 16, topology: 'tree', inputs: 20_000, batch: 128, dimension: 10, ...values }, 'test')
@@ -9,7 +9,7 @@ describe('simulations', function () {
   this.timeout(240_000)
 
   it('repeat themselves for a seed, and differ for another', () => {
-    for (const algorithm of ALGORITHMS) {
+    for (const algorithm of algorithmNames) {
       const faults = { crashShare: 0.1, partitionShare: 0.1 }
       const values = { algorithm, inputs: 3000, loss: 0.1, delay: 'exponential', faults }
       const one = simulate(scenario(values))
@@ -21,7 +21,7 @@ describe('simulations', function () {
   })
 
   it('show every algorithm the same inputs', () => {
-    const losses = ALGORITHMS.map(algorithm => simulate(scenario({ algorithm, inputs: 5000 })).comparatorLoss)
+    const losses = algorithmNames.map(algorithm => simulate(scenario({ algorithm, inputs: 5000 })).comparatorLoss)
     assert.equal(new Set(losses).size, 1)
   })
 
@@ -50,7 +50,7 @@ describe('simulations', function () {
   it('run every built-in scenario without a violation', () => {
     for (const { name } of builtInScenarios()) {
       const { source, values } = loadScenario(name)
-      const result = simulate(parseScenario(override(values, ['inputs=8000']), source))
+      const result = simulate(parseScenario(applyOverrides(values, ['inputs=8000']), source))
       assert.deepEqual(result.violations, [], name)
       assert.ok(result.updates > 0, name)
     }

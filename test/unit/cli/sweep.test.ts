@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../sim/index.js'
 import { formatDuration } from '../../../src/cli/output/output.js'
-import { FinishedRuns } from '../../../src/cli/sim/finished.js'
-import { gridOf } from '../../../src/cli/sim/grid.js'
+import { SweepFile } from '../../../src/cli/sim/sweep-file.js'
+import { expandGrid } from '../../../src/cli/sim/grid.js'
 import { commandLine } from '../../../src/cli/sim/report.js'
 
-const grid = (...words: string[]) => gridOf(undefined, {}, words)
+const grid = (...words: string[]) => expandGrid(undefined, {}, words)
 
 describe('a grid', () => {
   it('has every combination once, the last key varying fastest', () => {
-    const cases = gridOf('crashes', { set: ['inputs=500'] }, ['batch=64,256', 'faults.crashShare=0,0.2', 'seed=3..4'])
+    const cases = expandGrid('crashes', { set: ['inputs=500'] }, ['batch=64,256', 'faults.crashShare=0,0.2', 'seed=3..4'])
     assert.equal(cases.length, 8)
     assert.deepEqual(cases[1].varied, { batch: 64, 'faults.crashShare': 0, seed: 4 })
     assert.equal(cases[1].label, 'batch 64, faults.crashShare 0, seed 4')
@@ -49,14 +49,14 @@ describe('the file of a sweep', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
   const write = (...scenarios: (typeof scenario)[]) => {
-    const finished = new FinishedRuns(path, true)
+    const finished = new SweepFile(path, true)
     for (const one of scenarios) finished.add(one, result)
     finished.close()
   }
 
   it('knows what it has, by the scenario', () => {
     write(scenario)
-    const finished = new FinishedRuns(path, true)
+    const finished = new SweepFile(path, true)
     assert.deepEqual(finished.resultOf(scenario), JSON.parse(JSON.stringify(result)))
     assert.equal(finished.resultOf(other), undefined)
     finished.close()
@@ -67,17 +67,17 @@ describe('the file of a sweep', () => {
     appendFileSync(path, '{"scenario":{"nodes":2},"resu')
     write(other)
     assert.equal(readFileSync(path, 'utf8').split('\n').length, 3)
-    const finished = new FinishedRuns(path, true)
+    const finished = new SweepFile(path, true)
     assert.ok(finished.resultOf(scenario) && finished.resultOf(other))
     finished.close()
   })
 
   it('is not overwritten, and must be one', () => {
     write(scenario)
-    assert.throws(() => new FinishedRuns(path, false), /is there already: add --resume/)
+    assert.throws(() => new SweepFile(path, false), /is there already: add --resume/)
     writeFileSync(path, '{"a":1}\n')
-    assert.throws(() => new FinishedRuns(path, true), /runs\.jsonl, line 1: this is no run of a sweep/)
-    assert.throws(() => new FinishedRuns(join(folder, 'no', 'file'), false), /cannot be written \(ENOENT\)/)
+    assert.throws(() => new SweepFile(path, true), /runs\.jsonl, line 1: this is no run of a sweep/)
+    assert.throws(() => new SweepFile(join(folder, 'no', 'file'), false), /cannot be written \(ENOENT\)/)
   })
 })
 

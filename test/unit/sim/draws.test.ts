@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
-import { Disk } from '../../../sim/faults/disk.js'
+import { SimulatedDisk } from '../../../sim/faults/disk.js'
 import { drawFaults } from '../../../sim/faults/draw.js'
 import type { Fault } from '../../../sim/faults/schedule.js'
 import { parseScenario } from '../../../sim/index.js'
-import { linkGraph } from '../../../sim/overlay/link-graph.js'
-import { createPace } from '../../../sim/pace.js'
+import { linkGraph } from '../../../sim/topology.js'
+import { drawArrivals } from '../../../sim/arrivals.js'
 import { createTopology } from '../../../sim/topology.js'
 import type { Saved } from '../../../src/admb/index.js'
 
@@ -99,7 +99,7 @@ describe('drawn faults', () => {
 
 describe('the pace', () => {
   const pace = (values: object) =>
-    createPace(parseScenario({ nodes: 50, interval: 2, ...values }, 'test'), new Random(3))
+    drawArrivals(parseScenario({ nodes: 50, interval: 2, ...values }, 'test'), new Random(3))
 
   it('differs from node to node at the same rate in all', () => {
     const { intervals } = pace({ speedSpread: 0.7 })
@@ -118,10 +118,10 @@ describe('the pace', () => {
 
 describe('a disk', () => {
   const saved = (updates: number) => ({ predictor: { id: { updates } }, lineage: [] }) as unknown as Saved
-  const updatesOn = (disk: Disk) => disk.stored?.predictor.id.updates
+  const updatesOn = (disk: SimulatedDisk) => disk.stored?.predictor.id.updates
 
   it('has what was written in time, and nothing once it is lost', () => {
-    const disk = new Disk(10)
+    const disk = new SimulatedDisk(10)
     disk.write(saved(1), 0)
     disk.write(saved(2), 5)
     disk.write(saved(3), 20)

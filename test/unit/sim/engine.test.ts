@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type Event, EventQueue } from '../../../sim/engine/queue.js'
 import { Random } from '../../../sim/engine/random.js'
-import { override, parseScenario, ScenarioError } from '../../../sim/index.js'
-import { createTopology, TOPOLOGIES } from '../../../sim/topology.js'
+import { applyOverrides, parseScenario, ScenarioError } from '../../../sim/index.js'
+import { createTopology, topologyNames } from '../../../sim/topology.js'
 
 describe('EventQueue', () => {
   it('gives events by time, then rank, then the order in which they came', () => {
@@ -73,7 +73,7 @@ describe('topologies', () => {
   it('are trees, within their degree where they promise one', () => {
     fc.assert(
       fc.property(
-        fc.constantFrom(...TOPOLOGIES),
+        fc.constantFrom(...topologyNames),
         fc.integer({ min: 1, max: 60 }),
         fc.integer({ min: 2, max: 6 }),
         fc.nat(),
@@ -109,13 +109,13 @@ describe('scenarios', () => {
   })
 
   it('take words over their values, inner keys too', () => {
-    const values = override({ nodes: 4, faults: { downtime: 9 } }, [
+    const values = applyOverrides({ nodes: 4, faults: { downtime: 9 } }, [
       'nodes=7',
       'faults.crashShare=0.5',
       'topology=path'
     ])
     assert.deepEqual(values, { nodes: 7, faults: { downtime: 9, crashShare: 0.5 }, topology: 'path' })
-    assert.throws(() => override({}, ['nods=7']), /there is no key nods/)
-    assert.throws(() => override({}, ['nodes']), /write key=value/)
+    assert.throws(() => applyOverrides({}, ['nods=7']), /unknown key 'nods'/)
+    assert.throws(() => applyOverrides({}, ['nodes']), /expected key=value/)
   })
 })

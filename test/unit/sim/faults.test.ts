@@ -1,9 +1,9 @@
 /** Each kind of fault does what it says, given as data. */
 import assert from 'node:assert/strict'
 import type { Fault } from '../../../sim/faults/schedule.js'
-import { type Observer, parseScenario, simulate } from '../../../sim/index.js'
+import { type RunObserver, parseScenario, simulate } from '../../../sim/index.js'
 
-const run = (faults: Fault[], values: object = {}, observer: Observer = {}) =>
+const run = (faults: Fault[], values: object = {}, observer: RunObserver = {}) =>
   simulate(parseScenario({ nodes: 4, topology: 'path', inputs: 800, batch: 16, dimension: 5, ...values }, 'test'), {
     faults: JSON.parse(JSON.stringify(faults)),
     observer
@@ -13,8 +13,8 @@ const run = (faults: Fault[], values: object = {}, observer: Observer = {}) =>
 function watch() {
   const held: (string | undefined)[] = []
   const makers = new Set<string>()
-  const observer: Observer = {
-    holds(_time, node, id, how) {
+  const observer: RunObserver = {
+    onPredictorChange(_time, node, id, how) {
       held[node] = `${id.updates}/${id.origin}`
       if (how === 'updated') makers.add(id.origin)
     }
@@ -56,7 +56,7 @@ describe('faults', () => {
       {},
       {
         ...observer,
-        after(time) {
+        afterEvent(time) {
           if (time < resumeAt) paused = held[3]
           else if (time === resumeAt) assert.notEqual(held[3], paused)
         }
@@ -93,8 +93,8 @@ describe('faults', () => {
   it('hold messages up on a clogged link and let them go afterwards', () => {
     const seen: number[] = []
     const clog: Fault = { time: 10.5, kind: 'clog', from: 0, to: 1 }
-    const watchArrivals: Observer = {
-      holds(time, node, _name, how) {
+    const watchArrivals: RunObserver = {
+      onPredictorChange(time, node, _name, how) {
         if (node === 1 && how === 'adopted') seen.push(time)
       }
     }

@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario } from '../../../sim/index.js'
 import { Links } from '../../../sim/network/links.js'
-import type { Lane } from '../../../sim/network/message.js'
-import { Net } from '../../support/net.js'
+import type { SessionChannel } from '../../../sim/network/message.js'
+import { TransportHarness } from '../../support/transport-harness.js'
 
 const scenario = (values: object) => parseScenario({ nodes: 10, ...values }, 'test')
 
-const lane = (): Lane => ({ lastArrival: 0, held: [] })
+const lane = (): SessionChannel => ({ lastArrival: 0, held: [] })
 
 describe('links', () => {
   const mean = (values: object) => {
@@ -57,7 +57,7 @@ describe('links', () => {
 describe('the transport', () => {
   it('loses, doubles and reorders the shares of messages that were asked for', () => {
     const count = (values: object) => {
-      const net = new Net(values)
+      const net = new TransportHarness(values)
       for (let i = 0; i < 20_000; i++) net.send(i)
       net.run()
       return net
@@ -69,7 +69,7 @@ describe('the transport', () => {
   })
 
   it('lets messages of one direction of a link queue behind each other where bandwidth is limited', () => {
-    const net = new Net({ bandwidth: 10, latency: 1 })
+    const net = new TransportHarness({ bandwidth: 10, latency: 1 })
     net.send('a', { bytes: 20 })
     net.send('b', { bytes: 30 })
     net.send('back', { from: 1, to: 0, bytes: 10 })
@@ -85,10 +85,10 @@ describe('the transport', () => {
   it('keeps the order of a session, loses nothing of it, and only takes longer where messages are lost', () => {
     fc.assert(
       fc.property(fc.nat(), fc.constantFrom(0, 0.3), (seed, loss) => {
-        const net = new Net({ delay: 'exponential', reorder: 0.3, duplicate: 0.3, loss }, seed)
+        const net = new TransportHarness({ delay: 'exponential', reorder: 0.3, duplicate: 0.3, loss }, seed)
         const session = lane()
         const numbers = Array.from({ length: 30 }, (_, i) => i)
-        for (const i of numbers) net.send(i, { lane: session })
+        for (const i of numbers) net.send(i, { channel: session })
         net.run()
         assert.deepEqual(net.order, numbers)
       })
@@ -96,26 +96,26 @@ describe('the transport', () => {
   })
 
   it('loses single messages at a cut, those that are on their way too, and holds sessions up', () => {
-    const net = new Net({})
+    const net = new TransportHarness({})
     const session = lane()
     net.send('single')
-    net.send('one', { lane: session })
-    net.transport.reach.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: false })
+    net.send('one', { channel: session })
+    net.transport.reachability.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: false })
     net.run(1)
     net.send('late')
-    net.send('two', { lane: session })
+    net.send('two', { channel: session })
     net.run(5)
     assert.deepEqual(net.order, [])
-    net.transport.reach.heal()
+    net.transport.reachability.heal()
     net.transport.release()
-    net.send('three', { lane: session })
+    net.send('three', { channel: session })
     net.run()
     assert.deepEqual(net.order, ['one', 'two', 'three'])
   })
 
   it('cuts one direction only, if asked', () => {
-    const net = new Net({})
-    net.transport.reach.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: true })
+    const net = new TransportHarness({})
+    net.transport.reachability.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: true })
     net.send('up')
     net.send('down', { from: 1, to: 0 })
     net.send('beside', { from: 0, to: 5 })
@@ -124,29 +124,29 @@ describe('the transport', () => {
   })
 
   it('holds everything up at a clog, and lets it go in order', () => {
-    const net = new Net({})
-    net.transport.reach.clog(0, 1)
+    const net = new TransportHarness({})
+    net.transport.reachability.clog(0, 1)
     net.send('one')
     net.send('other way', { from: 1, to: 0 })
     net.run(3)
     net.send('two')
     net.run(6)
     assert.deepEqual(net.order, ['other way'])
-    net.transport.reach.unclog(0, 1)
+    net.transport.reachability.unclog(0, 1)
     net.transport.release()
     assert.deepEqual(net.order, ['other way', 'one', 'two'])
   })
 
   it('keeps what arrives at a stopped process for when it goes on, unless it ends', () => {
     for (const ends of [false, true]) {
-      const net = new Net({})
+      const net = new TransportHarness({})
       net.population.apply({ time: 0, kind: 'pause', node: 1 })
       net.send('a')
       net.run(2)
       assert.deepEqual(net.order, [])
-      if (ends) net.transport.drop(1)
+      if (ends) net.transport.clearInbox(1)
       net.population.apply({ time: 0, kind: 'resume', node: 1 })
-      net.transport.open(1)
+      net.transport.flushInbox(1)
       assert.deepEqual(net.order, ends ? [] : ['a'])
     }
   })

@@ -1,7 +1,7 @@
 /** The overlay as topology: the real protocol builds one tree and mends it, and ADMB learns on whatever tree there is. */
 import assert from 'node:assert/strict'
 import type { Fault } from '../../../sim/faults/schedule.js'
-import { type Observer, parseScenario, simulate } from '../../../sim/index.js'
+import { type RunObserver, parseScenario, simulate } from '../../../sim/index.js'
 
 const HEARTBEAT = 10
 
@@ -15,11 +15,11 @@ const scenario = (values: object) =>
 function run(values: object, faults: Fault[], times: readonly number[] = []) {
   const held: string[] = []
   const seen: string[][] = []
-  const observer: Observer = {
-    holds(_time, node, { updates, origin }) {
+  const observer: RunObserver = {
+    onPredictorChange(_time, node, { updates, origin }) {
       held[node] = `${updates}@${origin}`
     },
-    after(time) {
+    afterEvent(time) {
       while (seen.length < times.length && time >= times[seen.length]) seen.push([...held])
     }
   }

@@ -1,10 +1,11 @@
 /** The account of regret: against what, of whom, when, and within which bound. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { paceOf, regretBound } from '../../../sim/bounds.js'
+import { type AlgorithmName, algorithms } from '../../../sim/algorithms/index.js'
+import { regretBound } from '../../../sim/regret/bounds.js'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, type RecordedStream, type RunResult, simulate } from '../../../sim/index.js'
-import { areLinked, GoodPeriods } from '../../../sim/regret/good-periods.js'
+import { areLinked, GoodPeriods } from '../../../sim/regret/periods.js'
 import { fromParents } from '../../../sim/topology.js'
 import { type Examples, hindsightOptimum, SerialTrainer } from '../../../src/learner/index.js'
 
@@ -185,13 +186,14 @@ describe('the bound', () => {
   })
 
   it('has the pace of each theorem', () => {
-    const network = { nodes: 10, batch: 100, diameter: 4, period: 2, longest: 3, rate: 5 }
-    const pace = (algorithm: Parameters<typeof paceOf>[0]) => paceOf(algorithm, network)?.inputsPerUpdate
+    const network = { nodes: 10, batch: 100, diameter: 4, period: 2, maxDelay: 3, rate: 5 }
+    const paceOf = (algorithm: AlgorithmName, terms = network) => algorithms[algorithm].bound?.pace(terms)
+    const pace = (algorithm: AlgorithmName) => paceOf(algorithm)?.inputsPerUpdate
     assert.equal(pace('serial'), 100)
     assert.equal(pace('dmb'), 100 + 2 * 4 * 3 * 5)
     assert.equal(pace('mawo'), 100 + (2 + 6) * 5)
     assert.equal(pace('admb'), 100 + 2 * (2 + 6) * 4 * 5)
-    assert.equal(paceOf('isolated', network)?.learners, 10)
+    assert.equal(paceOf('isolated')?.learners, 10)
     assert.equal(pace('admb-sender'), undefined)
     // Ten nodes cannot make a batch of less than ten.
     assert.deepEqual(paceOf('dmb', { ...network, batch: 3 })?.batch, 10)

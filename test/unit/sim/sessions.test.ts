@@ -1,11 +1,11 @@
 /** Sessions of the simulated overlay: how they begin, what ends them, and who hears of it. */
 import assert from 'node:assert/strict'
-import { type Parcel, Sessions } from '../../../sim/overlay/sessions.js'
-import { Net } from '../../support/net.js'
+import { type SessionMessage, Sessions } from '../../../sim/overlay/sessions.js'
+import { TransportHarness } from '../../support/transport-harness.js'
 
 /** Nodes a (0) and b (1), and all that they are told. */
 function pair() {
-  const net = new Net({})
+  const net = new TransportHarness({})
   const keys = ['a', 'b', 'c']
   const told: string[] = []
   const say = (what: string) => (node: number, number: number) => {
@@ -21,7 +21,7 @@ function pair() {
     overlay: (node, number, bytes) => told.push(`${keys[node]} got ${bytes[0]} on ${number}`),
     frame: (node, neighbour, bytes) => told.push(`${keys[node]} got frame ${bytes[0]} from ${keys[neighbour]}`)
   })
-  net.onMessage = ({ content }) => sessions.receive(content as Parcel)
+  net.onMessage = ({ content }) => sessions.receive(content as SessionMessage)
   const next = () => {
     net.run(net.now + 10)
     return told.splice(0)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, type RecordedStream, ScenarioError, simulate } from '../../../sim/index.js'
-import { createInputs } from '../../../sim/inputs.js'
+import { createInputs } from '../../../sim/streams/create.js'
 import type { Inputs } from '../../../sim/streams/inputs.js'
 import { Target } from '../../../sim/streams/target.js'
 
@@ -94,7 +94,7 @@ describe('drift', () => {
     const start = weights(still, 4)
     for (let input = 0; input < 10; input++) still.advance()
     assert.deepEqual(weights(still, 4), start)
-    assert.ok(!still.moves)
+    assert.ok(!still.rotates)
   })
 
   it('draws the same features, and other labels as it goes on', () => {
@@ -126,15 +126,15 @@ describe('a recorded stream', () => {
   })
 
   it('must be given to the run', () => {
-    assert.throws(() => simulate(scenario({ stream: 'file', data: 'x' })), /must be read ahead/)
+    assert.throws(() => simulate(scenario({ stream: 'file', data: 'x' })), /stream file: no data/)
   })
 })
 
 describe('a stream that makes no sense', () => {
   it('is refused with the key and what to do', () => {
     const wrong: [values: object, line: RegExp][] = [
-      [{ stream: 'file' }, /my\.yaml: data: .*give data=FILE/],
-      [{ data: 'x.svm' }, /my\.yaml: data: .*stream file alone, not for logistic/],
+      [{ stream: 'file' }, /my\.yaml: data: .*set data=FILE/],
+      [{ data: 'x.svm' }, /my\.yaml: data: .*only valid for stream file, not for logistic/],
       [{ stream: 'sparse', hashBits: 3 }, /hashBits: /],
       [{ stream: 'least-squares', labelNoise: 0.1 }, /labelNoise: /],
       [{ stream: 'file', data: 'x', model: 'linear', labelNoise: 0.1 }, /labelNoise: /],
@@ -144,6 +144,6 @@ describe('a stream that makes no sense', () => {
     ]
     for (const [values, line] of wrong) assert.throws(() => parseScenario(values, 'my.yaml'), line)
     assert.throws(() => simulate(scenario({ labelNoise: 0.1, inputs: 1e9 })), ScenarioError)
-    assert.throws(() => simulate(scenario({ labelNoise: 0.1, inputs: 1e9 })), /inputs: .*give at most \d+/)
+    assert.throws(() => simulate(scenario({ labelNoise: 0.1, inputs: 1e9 })), /inputs: .*set at most \d+/)
   })
 })

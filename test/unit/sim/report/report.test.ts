@@ -9,7 +9,7 @@ import { curvesOf } from '../../../../sim/report/groups.js'
 import { groupRuns, loadWriter, type ReportedRun, spreadOf, TimelineRecorder } from '../../../../sim/report/index.js'
 import { lineFigures } from '../../../../sim/report/lines.js'
 import { outcomeFigures, outcomesOf } from '../../../../sim/report/outcomes.js'
-import { scenarioEntries } from '../../../../sim/report/scenario-table.js'
+import { scenarioEntries } from '../../../../sim/report/tables.js'
 import { findings, summarise } from '../../../../sim/report/summary.js'
 import { type Cell, toCsv } from '../../../../sim/report/tables.js'
 
@@ -205,7 +205,7 @@ describe("a report's data", () => {
     assert.match(findings(with_({})), /No theorem bounds.*No property was violated/)
     assert.match(findings(with_({ bound: 6, boundHolds: true })), /hold in the run/)
     assert.match(findings(with_({ bound: 4, boundHolds: false })), /exceeded in 1 of 1/)
-    assert.match(findings(with_({ violations: ['x'] })), /1 violation/)
+    assert.match(findings(with_({ violations: ['x'] })), /Violations of properties: 1 /)
     const { rows } = summarise(with_({ bound: 4, boundHolds: false }))
     assert.ok(rows[0].cells.some(({ text, tone }) => /exceeded/.test(text) && tone === 'bad'))
   })

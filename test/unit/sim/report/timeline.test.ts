@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { parseScenario, type Scenario, simulate } from '../../../../sim/index.js'
-import { standingsOf } from '../../../../sim/report/close-view.js'
+import { standingsOf } from '../../../../sim/report/window-view.js'
 import { TimelineRecorder } from '../../../../sim/report/index.js'
 import { AWAY, type Span, type Timeline } from '../../../../sim/report/timeline.js'
-import { runLengths } from '../../../../sim/report/whole-view.js'
+import { runLengths } from '../../../../sim/report/overview.js'
 
 function record(values: object): { timeline: Timeline | undefined; scenario: Scenario; virtualMs: number } {
   const scenario = parseScenario({ nodes: 8, inputs: 2000, batch: 32, dimension: 4, ...values }, 'test')
@@ -50,7 +50,7 @@ describe('a timeline', () => {
     const until = 3000
     for (let updates = 1; updates < until; updates++) {
       for (let node = updates % 7; node < nodes; node += 7) {
-        recorder.observer.holds?.(updates, node, { updates, origin: 'a', incarnation: 1, digest: '' }, 'adopted')
+        recorder.observer.onPredictorChange?.(updates, node, { updates, origin: 'a', incarnation: 1, digest: '' }, 'adopted')
       }
     }
     const timeline = recorder.finish(until)
@@ -73,10 +73,10 @@ describe('a timeline', () => {
     const recorder = new TimelineRecorder(scenario)
     const { observer } = recorder
     const name = { updates: 1, origin: 'a', incarnation: 1, digest: 'x' }
-    observer.holds?.(5, 0, name, 'updated')
-    observer.fault?.(10, { time: 10, kind: 'crash', node: 2 })
-    observer.fault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
-    observer.holds?.(30, 2, name, 'restarted')
+    observer.onPredictorChange?.(5, 0, name, 'updated')
+    observer.onFault?.(10, { time: 10, kind: 'crash', node: 2 })
+    observer.onFault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
+    observer.onPredictorChange?.(30, 2, name, 'restarted')
     const timeline = recorder.finish(100) as Timeline
     const away = timeline.windows[0].spans.filter(({ held }) => held === undefined)
     assert.deepEqual(away, [{ node: 2, from: 10, until: 30, held: undefined }])

@@ -6,7 +6,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync,
 import { parseScenario, type RunResult, type Scenario } from '../../../sim/index.js'
 import { UsageError } from '../errors.js'
 
-export class FinishedRuns {
+export class SweepFile {
   readonly #results: ReadonlyMap<string, RunResult>
   readonly #file: number
 

@@ -1,7 +1,7 @@
 /** Runs simulations in worker threads, as many at a time as there are threads. */
 import { Worker } from 'node:worker_threads'
 import type { RunResult, Scenario } from '../../../sim/index.js'
-import type { FromWorker } from './worker.js'
+import type { SweepWorkerMessage } from './sweep-worker.js'
 
 export interface PoolOptions {
   readonly threads: number
@@ -39,7 +39,7 @@ export async function runInThreads(
         served[current] = inputs
         onProgress(served.reduce((sum, each) => sum + each, 0))
       }
-      worker.on('message', (message: FromWorker) => {
+      worker.on('message', (message: SweepWorkerMessage) => {
         if (signal.aborted) return
         if (message.kind === 'served') {
           progress(message.inputs)

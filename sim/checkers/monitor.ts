@@ -1,50 +1,47 @@
-/**
- * Stands between a run and its nodes: hands every event on to the node, and then tells the invariants. The run goes on as it
- * would without.
- */
+/** Wraps the nodes of a run: forwards every event to the node and then calls the invariants. It does not change the run. */
 import type { AdmbOptions, Effect, Predictor } from '../../src/admb/index.js'
 import type { LearningNode, NodeFactory } from '../learning-node.js'
-import type { EdgeSite, Invariant, Occurrence, Site, Turn } from './invariant.js'
-import type { Violation } from './violation.js'
+import type { CheckedEdge, Invariant, NodeEvent, CheckedNode, PredictorChange } from './invariant.js'
+import type { Violation } from '../result.js'
 
-export class Watch {
+export class InvariantMonitor {
   readonly #invariants: readonly Invariant[]
-  readonly #sites = new Map<number, WatchedNode>()
+  readonly #nodes = new Map<number, MonitoredNode>()
 
   constructor(invariants: readonly Invariant[]) {
     this.#invariants = invariants
   }
 
-  /** A node that tells of its events. A node of the same index before it is forgotten. */
+  /** Creates a monitored node, which replaces the previous node of that index. */
   create(index: number, options: AdmbOptions, factory: NodeFactory): LearningNode {
-    const site = new WatchedNode(index, options, factory(options, index), this.#invariants)
-    this.#sites.set(index, site)
-    for (const invariant of this.#invariants) invariant.began?.(site)
-    return site
+    const node = new MonitoredNode(index, options, factory(options, index), this.#invariants)
+    this.#nodes.set(index, node)
+    for (const invariant of this.#invariants) invariant.started?.(node)
+    return node
   }
 
-  /** What has not settled yet, of the nodes that are up. */
-  unsettled(isUp: (index: number) => boolean): Violation | undefined {
-    const sites = [...this.#sites.values()].filter(({ index }) => isUp(index))
+  /** The first property that does not hold yet for the nodes that are up. */
+  checkQuiescence(isUp: (index: number) => boolean): Violation | undefined {
+    const nodes = [...this.#nodes.values()].filter(({ index }) => isUp(index))
     for (const invariant of this.#invariants) {
-      const violation = invariant.unsettled?.(sites)
+      const violation = invariant.checkQuiescence?.(nodes)
       if (violation) return violation
     }
     return undefined
   }
 }
 
-class WatchedNode implements LearningNode, Site {
+class MonitoredNode implements LearningNode, CheckedNode {
   readonly index: number
   readonly origin: string
   readonly incarnation: number
   readonly node: LearningNode
-  readonly edges = new Map<number, EdgeSite>()
+  readonly edges = new Map<number, CheckedEdge>()
   readonly before: { predictor: Predictor; own: number }
   period = 0
   readonly #invariants: readonly Invariant[]
   #effects: Effect[] = []
-  /** What `held` said during this event. */
+  /** Cached result of `held` for this event. */
   #heldEdge = -1
   #held: ReturnType<LearningNode['neighbourSum']>
 
@@ -92,36 +89,36 @@ class WatchedNode implements LearningNode, Site {
   added(count: number): void {
     this.node.added(count)
     for (const invariant of this.#invariants) invariant.learned?.(this, count)
-    this.#flush('learned', count)
+    this.#finishEvent('learned', count)
   }
 
   tick(): void {
     this.node.tick()
     this.period++
     for (const invariant of this.#invariants) invariant.ticked?.(this)
-    this.#flush('ticked')
+    this.#finishEvent('ticked')
   }
 
   connect(edge: number, session: number, peer: string): void {
     if (this.edges.has(edge)) this.disconnect(edge)
     this.node.connect(edge, session, peer)
     this.edges.set(edge, { session, peer })
-    for (const invariant of this.#invariants) invariant.linked?.(this, edge)
-    this.#flush('linked')
+    for (const invariant of this.#invariants) invariant.connected?.(this, edge)
+    this.#finishEvent('connected')
   }
 
   disconnect(edge: number): void {
     this.node.disconnect(edge)
     if (!this.edges.delete(edge)) return
-    for (const invariant of this.#invariants) invariant.unlinked?.(this, edge)
-    this.#flush('unlinked')
+    for (const invariant of this.#invariants) invariant.disconnected?.(this, edge)
+    this.#finishEvent('disconnected')
   }
 
   receive(edge: number, frame: Uint8Array): void {
     this.node.receive(edge, frame)
-    this.#collect()
-    for (const invariant of this.#invariants) invariant.heard?.(this, edge, frame)
-    this.#flush('heard')
+    this.#collectEffects()
+    for (const invariant of this.#invariants) invariant.frameReceived?.(this, edge, frame)
+    this.#finishEvent('received')
   }
 
   frame(edge: number): Uint8Array | undefined {
@@ -145,36 +142,36 @@ class WatchedNode implements LearningNode, Site {
   restore(bytes: Uint8Array): void {
     this.node.restore(bytes)
     const { predictor } = this.node
-    if (predictor !== this.before.predictor) this.#turn({ how: 'restored', parent: this.before.predictor, predictor })
+    if (predictor !== this.before.predictor) this.#notifyChange({ cause: 'restored', parent: this.before.predictor, predictor })
     this.before.own = this.node.ownGradients
   }
 
-  #flush(what: Occurrence, count = 0): void {
-    this.#collect()
-    for (const invariant of this.#invariants) invariant.after?.(this, what, count)
+  #finishEvent(event: NodeEvent, count = 0): void {
+    this.#collectEffects()
+    for (const invariant of this.#invariants) invariant.afterEvent?.(this, event, count)
     this.before.predictor = this.node.predictor
     this.before.own = this.node.ownGradients
     this.#heldEdge = -1
   }
 
-  #collect(): void {
+  #collectEffects(): void {
     let parent = this.before.predictor
     for (const effect of this.node.takeEffects()) {
       this.#effects.push(effect)
       if (effect.kind === 'refused') {
-        for (const invariant of this.#invariants) invariant.refused?.(this, effect.edge, effect.reason)
+        for (const invariant of this.#invariants) invariant.frameRefused?.(this, effect.edge, effect.reason)
         continue
       }
       const { predictor } = effect
-      const { kind: how } = effect
-      if (how === 'adopted') this.#turn({ how, parent, predictor })
-      else this.#turn({ how, parent, predictor, header: effect.header, batch: effect.batch })
+      const { kind: cause } = effect
+      if (cause === 'adopted') this.#notifyChange({ cause, parent, predictor })
+      else this.#notifyChange({ cause, parent, predictor, header: effect.header, batch: effect.batch })
       parent = predictor
     }
   }
 
-  #turn(turn: Turn): void {
-    for (const invariant of this.#invariants) invariant.turned?.(this, turn)
-    if (turn.how === 'restored') this.before.predictor = turn.predictor
+  #notifyChange(change: PredictorChange): void {
+    for (const invariant of this.#invariants) invariant.predictorChanged?.(this, change)
+    if (change.cause === 'restored') this.before.predictor = change.predictor
   }
 }

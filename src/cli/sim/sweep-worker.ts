@@ -3,19 +3,19 @@ import { parentPort } from 'node:worker_threads'
 import { type RunResult, type Scenario, simulate } from '../../../sim/index.js'
 import { readData } from './data.js'
 
-export type FromWorker =
+export type SweepWorkerMessage =
   | { readonly kind: 'served'; readonly inputs: number }
   | { readonly kind: 'result'; readonly result: RunResult }
 
 /** News of its progress that a run sends. */
-const NEWS = 50
+const PROGRESS_MESSAGES = 50
 
 parentPort?.on('message', async (scenario: Scenario) => {
-  const stride = Math.ceil(scenario.inputs / NEWS)
-  const tell = (message: FromWorker) => parentPort?.postMessage(message)
+  const stride = Math.ceil(scenario.inputs / PROGRESS_MESSAGES)
+  const tell = (message: SweepWorkerMessage) => parentPort?.postMessage(message)
   const served = (inputs: number) => {
     if (inputs % stride === 0) tell({ kind: 'served', inputs })
   }
   const data = await readData(scenario)
-  tell({ kind: 'result', result: simulate(scenario, { observer: { served }, data }) })
+  tell({ kind: 'result', result: simulate(scenario, { observer: { onInput: served }, data }) })
 })

@@ -1,6 +1,7 @@
-/** How the page looks: one column of text, plots beside each other where there is room, light or dark as the reader has it. */
+/** The style sheet and the script of the report page. */
 import { declarations } from './theme.js'
 
+/** One column of text, plots side by side if they fit, and light or dark colours by the reader's preference. */
 export const STYLE = `
 :root { color-scheme: light dark; ${declarations('light')} }
 @media (prefers-color-scheme: dark) { :root { ${declarations('dark')} } }
@@ -54,4 +55,37 @@ figcaption a { white-space: nowrap }
 .tooltip span { color: var(--muted) }
 footer { margin-top: 4rem; padding-top: 1rem; border-top: 1px solid var(--rule) }
 @media print { body { max-width: none; padding: 0 } figure { break-inside: avoid } }
+`
+
+/** Replaces the static drawings of the page by interactive plots, with tooltips and legends that highlight a line on click. */
+export const SCRIPT = `
+const tooltip = document.body.appendChild(Object.assign(document.createElement('div'), { className: 'tooltip' }))
+function showTooltip(_handler, event, _item, value) {
+  if (value === null || value === undefined || value === '' || typeof value !== 'object') {
+    tooltip.style.display = 'none'
+    return
+  }
+  tooltip.replaceChildren(...Object.entries(value).filter(([, text]) => text !== '').map(([name, text]) => {
+    const line = document.createElement('div')
+    line.append(Object.assign(document.createElement('span'), { textContent: name }), String(text))
+    return line
+  }))
+  tooltip.style.display = 'block'
+  const { width, height } = tooltip.getBoundingClientRect()
+  const right = event.clientX + 14 + width > innerWidth
+  tooltip.style.left = Math.max(4, right ? event.clientX - width - 14 : event.clientX + 14) + 'px'
+  tooltip.style.top = Math.max(4, Math.min(innerHeight - height - 4, event.clientY + 14)) + 'px'
+}
+async function activate(element, spec) {
+  const stage = document.createElement('div')
+  stage.setAttribute('role', 'img')
+  stage.setAttribute('aria-label', spec.description)
+  const view = new vega.View(vega.parse(spec), { renderer: 'svg', container: stage, hover: true, logLevel: vega.Error })
+  await view.tooltip(showTooltip).runAsync()
+  element.replaceChildren(stage)
+}
+const specs = JSON.parse(document.getElementById('plots').textContent)
+for (const [name, spec] of Object.entries(specs)) {
+  activate(document.querySelector('#' + name + ' .plot'), spec).catch(error => console.error(name, error))
+}
 `

@@ -4,9 +4,9 @@ import { Random } from '../../sim/engine/random.js'
 import { Population } from '../../sim/faults/population.js'
 import { parseScenario } from '../../sim/index.js'
 import type { Message } from '../../sim/network/message.js'
-import { type Carrier, Transport } from '../../sim/network/transport.js'
+import { type TransportHost, Transport } from '../../sim/network/transport.js'
 
-export class Net implements Carrier {
+export class TransportHarness implements TransportHost {
   now = 0
   onMessage: (message: Message) => void = () => undefined
   /** What has arrived: number and time. */
@@ -32,13 +32,13 @@ export class Net implements Carrier {
     this.#queue.push(time, 0, slot, 0)
   }
 
-  hand(message: Message): void {
+  deliver(message: Message): void {
     this.arrived.push({ content: message.content, time: this.now })
     this.onMessage(message)
   }
 
-  send(content: unknown, { from = 0, to = 1, bytes = 1, lane }: Partial<Message> & { bytes?: number } = {}): void {
-    this.transport.send({ from, to, content, isOverlay: false, life: 0, lane }, bytes)
+  send(content: unknown, { from = 0, to = 1, bytes = 1, channel: lane }: Partial<Message> & { bytes?: number } = {}): void {
+    this.transport.send({ from, to, content, isOverlay: false, lifetime: 0, channel: lane }, bytes)
   }
 
   run(until = Number.POSITIVE_INFINITY): void {

@@ -1,10 +1,10 @@
 /** Runs cases one after another in this thread, with progress on a terminal, and watches those whose report is wanted. */
-import { type Observer, type Scenario, simulate } from '../../../sim/index.js'
+import { type RunObserver, type Scenario, simulate } from '../../../sim/index.js'
 import { type ReportedRun, TimelineRecorder } from '../../../sim/report/index.js'
 import { readData } from './data.js'
-import { InputProgress } from './progress.js'
+import { formatDuration, ProgressLine } from '../output/output.js'
 
-export interface MeasuredCase {
+export interface RunCase {
   readonly label: string
   /** What sets this run apart from the others. */
   readonly varied: ReportedRun['varied']
@@ -18,8 +18,8 @@ const STRIDE = 1024
  * @param watch whether to keep who held which predictor when, for a report
  * @param onRun called after each run
  */
-export async function measure(
-  cases: readonly MeasuredCase[],
+export async function runCases(
+  cases: readonly RunCase[],
   { watch, onRun }: { readonly watch: boolean; readonly onRun: (run: ReportedRun) => void }
 ): Promise<ReportedRun[]> {
   const progress = new InputProgress(cases.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
@@ -28,9 +28,9 @@ export async function measure(
   for (const [index, one] of cases.entries()) {
     const recorder = watch ? new TimelineRecorder(one.scenario) : undefined
     const what = cases.length > 1 ? `${one.label} (${index + 1} of ${cases.length})` : one.label
-    const observer: Observer = {
+    const observer: RunObserver = {
       ...recorder?.observer,
-      served(inputs) {
+      onInput(inputs) {
         if (inputs % STRIDE === 0) progress.show(before + inputs, what)
       }
     }
@@ -43,4 +43,32 @@ export async function measure(
     runs.push(run)
   }
   return runs
+}
+
+const BAR = 24
+
+export class InputProgress {
+  readonly #line = new ProgressLine()
+  readonly #start = performance.now()
+  readonly #total: number
+
+  /** @param total inputs of all runs */
+  constructor(total: number) {
+    this.#total = total
+  }
+
+  /** @param done inputs served so far, in all runs @param what the runs that are at it */
+  show(done: number, what: string): void {
+    this.#line.show(() => {
+      const share = Math.min(1, done / this.#total)
+      const seconds = (performance.now() - this.#start) / 1000
+      const left = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : ''
+      const full = Math.floor(share * BAR)
+      return `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${Math.floor(100 * share)} %, ${what}${left}`
+    })
+  }
+
+  clear(): void {
+    this.#line.clear()
+  }
 }

@@ -1,37 +1,37 @@
-/** The coarse view of a whole timeline: how far behind each node was. */
+/** The overview of a whole timeline: how many updates each node was behind. */
 import type { Figure } from './render.js'
 import { milliseconds, spaceTime, type ViewOf } from './space-time.js'
 import type { Colour } from './theme.js'
 import { AWAY, type Timeline } from './timeline.js'
 
-/** Bins of how many updates a node is behind. */
+/** Bins of the number of updates that a node is behind. */
 const BEHIND = [
-  { name: 'none behind', most: 0, colour: 'behind-0' },
-  { name: '1', most: 1, colour: 'behind-1' },
-  { name: '2–3', most: 3, colour: 'behind-2' },
-  { name: '4–7', most: 7, colour: 'behind-3' },
-  { name: '8–15', most: 15, colour: 'behind-4' },
-  { name: '16 and more', most: Number.POSITIVE_INFINITY, colour: 'behind-5' }
-] as const satisfies readonly { name: string; most: number; colour: Colour }[]
+  { name: 'none behind', max: 0, colour: 'behind-0' },
+  { name: '1', max: 1, colour: 'behind-1' },
+  { name: '2–3', max: 3, colour: 'behind-2' },
+  { name: '4–7', max: 7, colour: 'behind-3' },
+  { name: '8–15', max: 15, colour: 'behind-4' },
+  { name: '16 and more', max: Number.POSITIVE_INFINITY, colour: 'behind-5' }
+] as const satisfies readonly { name: string; max: number; colour: Colour }[]
 
-export function wholeView({ watched, step, snapshots, cuts }: Timeline, { label, name, sample }: ViewOf): Figure {
+export function overview({ watched, step, snapshots, cuts }: Timeline, { label, name, sample }: ViewOf): Figure {
   const cells = watched.flatMap((node, row) =>
     runLengths(snapshots.map(snapshot => classOf(snapshot[row]))).map(({ value, start, end }) => ({
       node,
       row,
       from: start * step,
       until: end * step,
-      is: value
+      state: value
     }))
   )
   const names = [
-    ...BEHIND.map(({ name: bin, colour: of }) => ({ name: bin as string, colour: of as Colour })),
+    ...BEHIND.map(({ name: bin, colour: fill }) => ({ name: bin as string, colour: fill as Colour })),
     { name: 'away', colour: 'away' as const }
   ]
   const until = snapshots.length * step
   const caption = [
-    `How many updates each node was behind the best predictor anywhere, looked at every ${milliseconds(step)} ms of virtual time.`,
-    cuts.length > 0 ? 'Bars at the top: times in which the network was cut.' : '',
+    `How many updates each node was behind the best predictor anywhere, sampled every ${milliseconds(step)} ms of virtual time.`,
+    cuts.length > 0 ? 'Bars at the top: partitions of the network.' : '',
     sample
   ]
   return spaceTime({
@@ -43,12 +43,12 @@ export function wholeView({ watched, step, snapshots, cuts }: Timeline, { label,
     rows: watched.length,
     isNumbered: watched.every((node, index) => node === index),
     range: [0, until],
-    classes: names.filter(({ name: one }) => cells.some(({ is }) => is === one)),
+    classes: names.filter(({ name: one }) => cells.some(({ state }) => state === one)),
     marks: [],
     cuts,
     tooltip: [
       { field: 'node', title: 'node' },
-      { field: 'is', title: 'updates behind' },
+      { field: 'state', title: 'updates behind' },
       { field: 'from', title: 'from, ms', format: '.1~f' },
       { field: 'until', title: 'until, ms', format: '.1~f' }
     ]
@@ -57,10 +57,10 @@ export function wholeView({ watched, step, snapshots, cuts }: Timeline, { label,
 
 function classOf(behind: number): string {
   if (behind === AWAY) return 'away'
-  return (BEHIND.find(({ most }) => behind <= most) ?? BEHIND[0]).name
+  return (BEHIND.find(({ max }) => behind <= max) ?? BEHIND[0]).name
 }
 
-/** Neighbouring equal values, taken together. */
+/** Run-length encoding of a list. */
 export function runLengths<T>(
   values: readonly T[]
 ): { readonly value: T; readonly start: number; readonly end: number }[] {

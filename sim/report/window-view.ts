@@ -1,10 +1,10 @@
-/** A close view of a timeline: which of several predictors with the same number of updates each node held. */
+/** The detailed view of a timeline window: which of several predictors with the same number of updates each node held. */
 import type { Figure } from './render.js'
 import { milliseconds, spaceTime, type ViewOf } from './space-time.js'
 import type { Colour } from './theme.js'
 import type { PredictorEntry, Span, Window } from './timeline.js'
 
-/** What a span is drawn as, with its colour. */
+/** Colours of the spans by the standing of the predictor. */
 const STANDINGS = {
   'starting predictor': 'first',
   'held most (odd update)': 'wave-1',
@@ -16,7 +16,7 @@ const STANDINGS = {
 } as const satisfies Record<string, Colour>
 type Standing = keyof typeof STANDINGS
 
-export function closeView({ kind, from, until, order, spans, marks }: Window, { label, name, sample }: ViewOf): Figure {
+export function windowView({ kind, from, until, order, spans, marks }: Window, { label, name, sample }: ViewOf): Figure {
   const standing = standingsOf(spans)
   const row = new Map(order.map((node, index) => [node, index]))
   const cells = spans.map(({ node, from: start, until: end, held }) => ({
@@ -24,22 +24,22 @@ export function closeView({ kind, from, until, order, spans, marks }: Window, { 
     row: row.get(node) as number,
     from: start,
     until: end,
-    is: standing(held),
-    holds: held === undefined ? 'away' : describe(held)
+    state: standing(held),
+    predictor: held === undefined ? 'away' : describe(held)
   }))
   const isCut = kind === 'fault' && marks.some(({ what, time }) => what === 'cut' && time === from)
-  const what = kind === 'start' ? 'The start' : isCut ? 'A cut and its healing' : 'A node goes away'
+  const subject = kind === 'start' ? 'The start' : isCut ? 'A partition' : 'A node stops'
   const caption = [
     `Which predictor each node held, from ${milliseconds(from)} to ${milliseconds(until)} ms of virtual time.`,
-    'Blue, light and dark in turn: of all predictors with that number of updates, the one held longest by all nodes together.',
-    'Other colours: its rivals with the same number of updates.',
-    isCut ? 'Nodes of one side of the cut stand together.' : 'Nodes stand in the order of their numbers.',
+    'Light and dark blue alternate: of all predictors with the same number of updates, the one held longest in total.',
+    'Other colours: rivals with the same number of updates.',
+    isCut ? 'Nodes are grouped by the sides of the partition.' : 'Nodes are in order of their numbers.',
     sample
   ]
-  const used = (Object.keys(STANDINGS) as Standing[]).filter(one => cells.some(({ is }) => is === one))
+  const used = (Object.keys(STANDINGS) as Standing[]).filter(one => cells.some(({ state }) => state === one))
   return spaceTime({
     name: `${name}-${kind === 'start' ? 'start' : 'fault'}`,
-    title: `${what}: who held which predictor`,
+    title: `${subject}: predictors held by the nodes`,
     subtitle: label,
     caption: caption.filter(Boolean).join(' '),
     cells,
@@ -51,17 +51,14 @@ export function closeView({ kind, from, until, order, spans, marks }: Window, { 
     cuts: [],
     tooltip: [
       { field: 'node', title: 'node' },
-      { field: 'holds', title: 'holds' },
+      { field: 'predictor', title: 'holds' },
       { field: 'from', title: 'from, ms', format: '.2~f' },
       { field: 'until', title: 'until, ms', format: '.2~f' }
     ]
   })
 }
 
-/**
- * How each predictor stood among those with the same number of updates: the one that nodes held longest, all together, or a
- * rival of it.
- */
+/** The standing of each predictor among those with the same number of updates, by the total time that nodes held it. */
 export function standingsOf(spans: readonly Span[]): (held: PredictorEntry | undefined) => Standing {
   const times = new Map<number, { held: PredictorEntry; time: number }>()
   for (const { held, from, until } of spans) {

@@ -1,0 +1,46 @@
+/** The definition of a simulated algorithm: everything that the registry, the bounds and the reports need. */
+import type { AlgorithmFactory } from '../world.js'
+
+export interface AlgorithmDefinition {
+  readonly create: AlgorithmFactory
+  /** One line for help texts. */
+  readonly help: string
+  /** Paper, and algorithm or section in it. */
+  readonly source: string
+  /** Series colour of its lines in plots; each algorithm has a different one. */
+  readonly series: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
+  /** The regret bound; undefined if the papers prove none. */
+  readonly bound?: AlgorithmBound
+}
+
+export interface AlgorithmBound {
+  /** Rate of updates that the theorem guarantees while nothing fails. */
+  pace(terms: NetworkTerms): UpdatePace
+  /** Whether learning depends on messages, and so on their delays and losses. */
+  readonly usesNetwork: boolean
+  /** When the bound holds: under any faults, in runs without faults, or for the inputs of good periods. */
+  readonly scope: 'always' | 'fault-free' | 'good-periods'
+}
+
+export interface UpdatePace {
+  /** b: gradients per update. */
+  readonly batch: number
+  /** ν: inputs of the whole network from one update until every node holds the next one. */
+  readonly inputsPerUpdate: number
+  /** Independent learners, each with an equal share of the inputs. */
+  readonly learners: number
+}
+
+export interface NetworkTerms {
+  readonly nodes: number
+  /** b */
+  readonly batch: number
+  /** Edges on the longest path of the tree. */
+  readonly diameter: number
+  /** T in virtual milliseconds. */
+  readonly period: number
+  /** Largest delay of a message in virtual milliseconds. */
+  readonly maxDelay: number
+  /** M: inputs of all nodes per virtual millisecond. */
+  readonly rate: number
+}

@@ -1,0 +1,53 @@
+/** Options of a run beside its scenario, and the observer interface for reports, checkers and replays. */
+import type { PredictorId, Recipe } from '../src/admb/index.js'
+import type { Invariants } from './checkers/index.js'
+import type { Fault } from './faults/schedule.js'
+import type { NodeFactory } from './learning-node.js'
+import type { Inputs } from './streams/inputs.js'
+import type { RecordedStream } from './streams/replay.js'
+import type { Topology } from './topology.js'
+import type { WiringFactory } from './wiring/create.js'
+import type { PredictorCause } from './world.js'
+
+/** Overrides of what a scenario determines. */
+export interface SimulateOptions {
+  /** @default the scenario's stream */
+  readonly inputs?: Inputs
+  /** The data of the stream `file`. */
+  readonly data?: RecordedStream
+  /** @default the scenario's rule and average */
+  readonly recipe?: Recipe
+  /** @default drawn from the scenario's `faults` */
+  readonly faults?: readonly Fault[]
+  readonly observer?: RunObserver
+  /** Properties to check. @default the properties that always hold if the scenario's `checks` is on, else none */
+  readonly invariants?: Invariants
+  /** Creates the nodes of the algorithms `admb` and `admb-sender`. @default AdmbNode */
+  readonly node?: NodeFactory
+  /** The tree, with as many nodes as the scenario. @default the scenario's */
+  readonly topology?: Topology
+  /** Creates the overlay: the sessions between nodes, and their repair. @default as the scenario's topology requires */
+  readonly wiring?: WiringFactory
+  /**
+   * Whether to continue after the last input, without faults, until the network is quiescent. Reports a violation if it does
+   * not become quiescent. @default false
+   */
+  readonly quiesce?: boolean
+}
+
+/** Callbacks during a run. They must not change it. */
+export interface RunObserver {
+  /** @param inputs number of inputs served so far */
+  onInput?(inputs: number): void
+  /**
+   * Called before a fault is injected, except faults that have no effect. A node that is absent at first leaves at time 0.
+   * @param time virtual ms
+   */
+  onFault?(time: number, fault: Fault): void
+  /** Called before an event is processed. @param time virtual ms @param describe formats the event as one line */
+  beforeEvent?(time: number, describe: () => string): void
+  /** A node has another predictor from now on. */
+  onPredictorChange?(time: number, node: number, id: PredictorId, cause: PredictorCause): void
+  /** Called after an event has been processed. An exception ends the run. */
+  afterEvent?(time: number): void
+}
