@@ -12,30 +12,28 @@ import {
 } from '../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../src/learner/index.js'
 import { algorithms } from './algorithms/index.js'
+import { type Arrivals, drawArrivals } from './arrivals.js'
 import { invariants, Violation } from './checkers/index.js'
 import { InvariantMonitor } from './checkers/monitor.js'
+import { SlotTable } from './engine/allocation.js'
 import { type Event, EventQueue } from './engine/queue.js'
 import { Random } from './engine/random.js'
-import { SlotTable } from './engine/allocation.js'
 import { TraceHash } from './engine/trace.js'
 import { drawFaults } from './faults/draw.js'
 import { FaultInjector } from './faults/fault-injector.js'
 import { Population } from './faults/population.js'
 import type { Fault } from './faults/schedule.js'
-import { createInputs } from './streams/create.js'
-import { createLabels } from './topology.js'
 import type { LearningNode, NodeFactory } from './learning-node.js'
 import type { Message } from './network/message.js'
-import { type TransportHost, Transport } from './network/transport.js'
+import { Transport, type TransportHost } from './network/transport.js'
 import type { RunObserver, SimulateOptions } from './options.js'
-import { drawArrivals, type Arrivals } from './arrivals.js'
-import { areLinked, GoodPeriods } from './regret/periods.js'
 import { RegretMeter } from './regret/meter.js'
-import { WarmupTracker } from './regret/periods.js'
+import { areLinked, GoodPeriods, WarmupTracker } from './regret/periods.js'
 import type { RunResult } from './result.js'
 import { type Scenario, ScenarioError } from './scenario.js'
+import { createInputs } from './streams/create.js'
 import type { Inputs } from './streams/inputs.js'
-import { createTopology, type Topology } from './topology.js'
+import { createLabels, createTopology, type Topology } from './topology.js'
 import { createWiring, type WiringRun } from './wiring/create.js'
 import type { Wiring } from './wiring/wiring.js'
 import type { Algorithm, PredictorCause, World } from './world.js'
@@ -134,7 +132,8 @@ export class Simulation implements World, TransportHost, WiringRun {
     this.sharesPredictors = createInvariants === undefined && options.node === undefined
     this.algorithm = algorithms[scenario.algorithm].create(this)
     const overlayRandom = random.fork('overlay')
-    this.#wiring = options.wiring?.(this, overlayRandom) ?? createWiring(this, createInvariants !== undefined, overlayRandom)
+    this.#wiring =
+      options.wiring?.(this, overlayRandom) ?? createWiring(this, createInvariants !== undefined, overlayRandom)
     const { population, transport, algorithm, labels } = this
     this.#injector = new FaultInjector({ population, transport, algorithm, labels, wiring: this.#wiring })
   }

@@ -1,8 +1,8 @@
 /** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
 import { formatId, nextPredictor, type Recipe, sameId } from '../../src/admb/index.js'
-import { fingerprint } from './identity.js'
-import type { Invariant, CheckedNode, PredictorChange, NodeEvent } from './invariant.js'
 import { Violation } from '../result.js'
+import { fingerprint } from './identity.js'
+import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
 
 /** A batch has at least b gradients, and a node that holds b gradients updates. */
 export class Size implements Invariant {

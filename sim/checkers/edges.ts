@@ -1,7 +1,7 @@
 /** Properties 5 (no echo), 6 (idempotence) and 7 (edge monotone), and acceptance of valid frames. */
 import { formatId, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
-import type { Invariant, CheckedNode, PredictorChange } from './invariant.js'
 import { Violation } from '../result.js'
+import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
 /** No node holds a sum that contains its own gradients. */
 export class NoEcho implements Invariant {
@@ -85,7 +85,12 @@ export class EdgeMonotone implements Invariant {
     const counts = this.#held.get(checked)
     const last = counts?.get(edge)
     const count = checked.neighbourSum(edge)?.count ?? 0
-    if (last && count < last.count && sameId(last.id, id) && this.#disconnectsAtCreation.get(formatId(id)) === this.#disconnects) {
+    if (
+      last &&
+      count < last.count &&
+      sameId(last.id, id) &&
+      this.#disconnectsAtCreation.get(formatId(id)) === this.#disconnects
+    ) {
       const from = peerOf(checked, edge)
       throw new Violation(
         'edge monotone',

@@ -7,8 +7,8 @@
 import { formatId, type PredictorId, sameId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { CountingInputs } from '../fuzz/counting.js'
-import type { Invariant, CheckedNode, PredictorChange } from './invariant.js'
 import { Violation } from '../result.js'
+import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
 interface Gradient {
   readonly checked: CheckedNode
@@ -36,7 +36,10 @@ export class ExactlyOnce implements Invariant {
   }
 
   started(checked: CheckedNode): void {
-    this.#tenures.set(checked, new Map([[formatId(checked.node.predictor.id), { since: 0, until: Number.POSITIVE_INFINITY }]]))
+    this.#tenures.set(
+      checked,
+      new Map([[formatId(checked.node.predictor.id), { since: 0, until: Number.POSITIVE_INFINITY }]])
+    )
   }
 
   learned(checked: CheckedNode): void {
@@ -58,7 +61,8 @@ export class ExactlyOnce implements Invariant {
     let total = 0
     for (const [input, uses] of usesIn(held.sum)) {
       total += uses
-      if (this.#gradients[input]?.checked === checked) throw new Violation('no echo', `${sum} contains its input ${input}`)
+      if (this.#gradients[input]?.checked === checked)
+        throw new Violation('no echo', `${sum} contains its input ${input}`)
     }
     if (total !== held.count) throw new Violation('size', `${sum} has a count of ${held.count} for ${total} gradients`)
   }
@@ -75,7 +79,8 @@ export class ExactlyOnce implements Invariant {
     for (const [input, uses] of usesIn(batch.sum)) {
       total += uses
       const gradient = this.#gradients[input]
-      if (gradient === undefined) throw new Violation('purity', `${key} used input ${input}, which no node has received`)
+      if (gradient === undefined)
+        throw new Violation('purity', `${key} used input ${input}, which no node has received`)
       if (predictor.parameters[0][input] > 1)
         throw new Violation(
           'purity',
@@ -83,7 +88,8 @@ export class ExactlyOnce implements Invariant {
         )
       this.#checkAge(key, header.parent, input, gradient)
     }
-    if (total !== batch.count) throw new Violation('size', `${key} has a count of ${batch.count} for ${total} gradients`)
+    if (total !== batch.count)
+      throw new Violation('size', `${key} has a count of ${batch.count} for ${total} gradients`)
   }
 
   #checkAge(key: string, parent: PredictorId, input: number, { checked, at }: Gradient): void {

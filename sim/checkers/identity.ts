@@ -1,8 +1,8 @@
 /** Properties 1 (identity) and 2 (monotone): a predictor id identifies its content, and ids only increase. */
 import { compareIds, formatId, type Predictor } from '../../src/admb/index.js'
-import type { Invariant, CheckedNode, PredictorChange } from './invariant.js'
-import { Violation } from '../result.js'
 import type { Blocks } from '../../src/learner/index.js'
+import { Violation } from '../result.js'
+import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
 /** Equal ids imply bit-equal parameters, average and rule state, and every predictor is created exactly once. */
 export class Identity implements Invariant {

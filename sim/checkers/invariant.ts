@@ -5,9 +5,9 @@
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
+import type { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
-import type { Violation } from '../result.js'
 
 /** A checked node, in one incarnation. */
 export interface CheckedNode {

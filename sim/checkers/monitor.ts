@@ -1,8 +1,8 @@
 /** Wraps the nodes of a run: forwards every event to the node and then calls the invariants. It does not change the run. */
 import type { AdmbOptions, Effect, Predictor } from '../../src/admb/index.js'
 import type { LearningNode, NodeFactory } from '../learning-node.js'
-import type { CheckedEdge, Invariant, NodeEvent, CheckedNode, PredictorChange } from './invariant.js'
 import type { Violation } from '../result.js'
+import type { CheckedEdge, CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
 
 export class InvariantMonitor {
   readonly #invariants: readonly Invariant[]
@@ -142,7 +142,8 @@ class MonitoredNode implements LearningNode, CheckedNode {
   restore(bytes: Uint8Array): void {
     this.node.restore(bytes)
     const { predictor } = this.node
-    if (predictor !== this.before.predictor) this.#notifyChange({ cause: 'restored', parent: this.before.predictor, predictor })
+    if (predictor !== this.before.predictor)
+      this.#notifyChange({ cause: 'restored', parent: this.before.predictor, predictor })
     this.before.own = this.node.ownGradients
   }
 

@@ -3,8 +3,9 @@
  * Predictors are forwarded immediately, so a hop takes no period, only the delay of the push and, if the receiver cannot use the
  * push, of a request and its response.
  */
-import type { Invariant, CheckedNode, PredictorChange, CheckedRun } from './invariant.js'
+
 import { Violation } from '../result.js'
+import type { CheckedNode, CheckedRun, Invariant, PredictorChange } from './invariant.js'
 
 /** Messages per hop in the worst case: a step whose parent the receiver does not hold, the request for the predictor, the response. */
 const MESSAGES_A_HOP = 3
@@ -50,7 +51,10 @@ export class Progress implements Invariant {
     const inputs = this.#served - this.#servedAtMin
     if (inputs > this.#inputs) {
       const bound = `${Math.floor(this.#inputs)} inputs (Theorem 2)`
-      throw new Violation('progress', `not all nodes have ${this.#minUpdates + 1} updates after ${inputs} inputs, above ${bound}`)
+      throw new Violation(
+        'progress',
+        `not all nodes have ${this.#minUpdates + 1} updates after ${inputs} inputs, above ${bound}`
+      )
     }
   }
 

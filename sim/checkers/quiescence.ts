@@ -3,8 +3,8 @@
  * every node's sum contains all live gradients and no gradients left over from former links.
  */
 import { compareIds, formatId } from '../../src/admb/index.js'
-import type { Invariant, CheckedNode } from './invariant.js'
 import { Violation } from '../result.js'
+import type { CheckedNode, Invariant } from './invariant.js'
 
 export class Quiescence implements Invariant {
   checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {

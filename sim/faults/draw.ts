@@ -85,13 +85,7 @@ interface Outage {
  * @param mean mean length
  * @param length draws the length of an outage
  */
-function* outages(
-  share: number,
-  mean: number,
-  end: number,
-  random: Random,
-  length: () => number
-): Generator<Outage> {
+function* outages(share: number, mean: number, end: number, random: Random, length: () => number): Generator<Outage> {
   if (share === 0) return
   const between = (mean * (1 - share)) / share
   for (let time = random.exponential(between); time < end; time += random.exponential(between)) {
@@ -101,20 +95,17 @@ function* outages(
   }
 }
 
-function drawPartitions(
-  scenario: Scenario,
-  topology: Topology,
-  end: number,
-  random: Random,
-  into: Fault[]
-): void {
+function drawPartitions(scenario: Scenario, topology: Topology, end: number, random: Random, into: Fault[]): void {
   const { partitionShare, partitionTime, partitionMin = partitionTime, oneWayShare } = scenario.faults
   const sideDraws = random.fork('sides')
   const length = (): number =>
     partitionMin + (partitionMin < partitionTime ? random.exponential(partitionTime - partitionMin) : 0)
   for (const { from, to } of outages(partitionShare, partitionTime, end, random, length)) {
     const sides = drawSides(scenario, topology, sideDraws)
-    into.push({ time: from, kind: 'partition', sides, oneWay: sideDraws.next() < oneWayShare }, { time: to, kind: 'heal' })
+    into.push(
+      { time: from, kind: 'partition', sides, oneWay: sideDraws.next() < oneWayShare },
+      { time: to, kind: 'heal' }
+    )
   }
 }
 

@@ -4,8 +4,7 @@
  */
 import fc from 'fast-check'
 import { Random } from '../engine/random.js'
-import { type Trial, trials } from '../testing/trials.js'
-import { checkExactly } from '../testing/trials.js'
+import { checkExactly, type Trial, trials } from '../testing/trials.js'
 
 export const RUNS_PER_PORTION = 100
 

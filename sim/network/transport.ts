@@ -3,13 +3,14 @@
  * partition, a clog or a paused process. Messages of a session channel are then held and keep their order; a loss only delays
  * them by a retransmission. Single messages are lost at a partition and held at a clog.
  */
-import type { Random } from '../engine/random.js'
+
 import { SlotTable } from '../engine/allocation.js'
+import type { Random } from '../engine/random.js'
 import type { Population } from '../faults/population.js'
+import type { Partition } from '../faults/schedule.js'
 import type { Scenario } from '../scenario.js'
 import { Links } from './links.js'
-import type { SessionChannel, Message } from './message.js'
-import type { Partition } from '../faults/schedule.js'
+import type { Message, SessionChannel } from './message.js'
 
 /** The run, as the transport needs it. */
 export interface TransportHost {

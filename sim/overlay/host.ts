@@ -1,6 +1,6 @@
 /** The state of a simulated overlay node. */
 import type { OverlayNode, OverlayView, SessionId } from '../../src/overlay/index.js'
-import type { OverlayEndpoint, CheckedOverlayNode } from '../checkers/overlay.js'
+import type { CheckedOverlayNode, OverlayEndpoint } from '../checkers/overlay.js'
 
 export class OverlayHost implements CheckedOverlayNode {
   readonly node: number
@@ -20,7 +20,11 @@ export class OverlayHost implements CheckedOverlayNode {
   readonly #findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined
 
   /** @param keys current keys of all nodes */
-  constructor(node: number, keys: readonly string[], findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined) {
+  constructor(
+    node: number,
+    keys: readonly string[],
+    findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined
+  ) {
     this.node = node
     this.#keys = keys
     this.#findRemote = findRemote

@@ -11,12 +11,12 @@ import {
   OverlayNode,
   type SessionId
 } from '../../src/overlay/index.js'
-import { type OverlayEndpoint, OverlayChecker } from '../checkers/overlay.js'
-import type { Violation } from '../result.js'
+import { OverlayChecker, type OverlayEndpoint } from '../checkers/overlay.js'
 import type { Random } from '../engine/random.js'
 import type { Population } from '../faults/population.js'
 import type { Message } from '../network/message.js'
 import type { Transport } from '../network/transport.js'
+import type { Violation } from '../result.js'
 import type { Connectable, StopCause, Wiring } from '../wiring/wiring.js'
 import { Gossip, type GossipMessage } from './gossip.js'
 import { OverlayHost } from './host.js'

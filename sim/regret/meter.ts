@@ -126,7 +126,8 @@ export class RegretMeter {
     const known = this.#inputs.optimum
     if (known !== undefined) return { optimum: known, comparator: 'known' }
     const recorded = this.#recorded
-    if (recorded === undefined || this.#count === 0) return { optimum: this.#learner.initial(), comparator: 'hindsight' }
+    if (recorded === undefined || this.#count === 0)
+      return { optimum: this.#learner.initial(), comparator: 'hindsight' }
     const { model, classes, dimension } = this.#inputs
     const { examples } = recorded.inputs
     const { weights, gradientNorm } = hindsightOptimum(model, examples, { classes, dimension })

@@ -1,11 +1,10 @@
 /** The report page: a single HTML file that loads nothing from the network. */
 import type { Group } from './groups.js'
-import { SCRIPT } from './page-assets.js'
-import { STYLE } from './page-assets.js'
+import { SCRIPT, STYLE } from './page-assets.js'
 import { type Drawing, escaped } from './render.js'
-import { type ScenarioEntry, scenarioEntries } from './tables.js'
 import { findings, type Summary, type SummaryCell, summarise } from './summary.js'
 import type { Cell } from './tables.js'
+import { type ScenarioEntry, scenarioEntries } from './tables.js'
 import type { Report } from './types.js'
 
 export interface PageParts {

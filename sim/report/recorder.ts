@@ -102,7 +102,11 @@ export class TimelineRecorder {
     return this.#fault === undefined ? [this.#start] : [this.#start, this.#fault]
   }
 
-  #identify(node: number, { updates, origin, incarnation, digest }: PredictorId, cause: PredictorCause): PredictorEntry {
+  #identify(
+    node: number,
+    { updates, origin, incarnation, digest }: PredictorId,
+    cause: PredictorCause
+  ): PredictorEntry {
     if (updates === 0) return START
     const key = `${updates} ${origin} ${incarnation} ${digest}`
     let held = this.#ids.get(key)

@@ -1,5 +1,5 @@
 /** The data of a report as flat rows and as CSV (RFC 4180). */
-import { type Scenario, parseScenario } from '../index.js'
+import { parseScenario, type Scenario } from '../index.js'
 import type { ReportedRun } from './types.js'
 
 export type Cell = string | number | boolean | undefined

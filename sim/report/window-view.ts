@@ -16,7 +16,10 @@ const STANDINGS = {
 } as const satisfies Record<string, Colour>
 type Standing = keyof typeof STANDINGS
 
-export function windowView({ kind, from, until, order, spans, marks }: Window, { label, name, sample }: ViewOf): Figure {
+export function windowView(
+  { kind, from, until, order, spans, marks }: Window,
+  { label, name, sample }: ViewOf
+): Figure {
   const standing = standingsOf(spans)
   const row = new Map(order.map((node, index) => [node, index]))
   const cells = spans.map(({ node, from: start, until: end, held }) => ({

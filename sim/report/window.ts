@@ -50,7 +50,8 @@ export class WindowRecorder {
     this.#held[row] = held
     const { kind, sides, from } = this.#start
     const isFull = this.#spans.length >= MAX_SPANS[kind] - this.#held.length
-    if ((isFull || (sides === undefined && maxUpdates >= this.#start.maxUpdates + MAX_UPDATES)) && time > from) this.#close(time)
+    if ((isFull || (sides === undefined && maxUpdates >= this.#start.maxUpdates + MAX_UPDATES)) && time > from)
+      this.#close(time)
   }
 
   mark(mark: Mark): void {

@@ -1,17 +1,17 @@
 /** Writes a report: the page, the plots as SVG files, and the data. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { windowView } from './window-view.js'
 import { groupRuns } from './groups.js'
 import { lineFigures, MAX_LINES } from './lines.js'
 import { outcomeFigures } from './outcomes.js'
+import { overview } from './overview.js'
 import { pageOf } from './page.js'
 import { draw, type Figure } from './render.js'
 import { curveRows, runRows, spanRows, toCsv } from './tables.js'
 import { COLOURS, inLightColours } from './theme.js'
 import type { Timeline } from './timeline.js'
 import type { Report } from './types.js'
-import { overview } from './overview.js'
+import { windowView } from './window-view.js'
 
 /** Maximum number of runs with space-time views. */
 const MAX_TIMELINES = 3

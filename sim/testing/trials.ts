@@ -1,13 +1,13 @@
 /** Trials of property tests: a scenario and its fault schedule, and their check with the exact learner. */
 import fc from 'fast-check'
+import { exactInvariants } from '../checkers/index.js'
 import type { Fault } from '../faults/schedule.js'
+import { CountingInputs, countingRecipe } from '../fuzz/counting.js'
+import type { SimulateOptions } from '../options.js'
 import type { Scenario } from '../scenario.js'
+import { simulate } from '../simulate.js'
 import { looseSchedules } from './fault-schedules.js'
 import { scenarios } from './scenarios.js'
-import { exactInvariants } from '../checkers/index.js'
-import type { SimulateOptions } from '../options.js'
-import { simulate } from '../simulate.js'
-import { CountingInputs, countingRecipe } from '../fuzz/counting.js'
 
 export interface Trial {
   readonly scenario: Scenario

@@ -1,6 +1,7 @@
 /** The sessions between nodes: of a fixed tree, reconnected immediately after every fault, or of the overlay. */
-import type { Violation } from '../result.js'
+
 import type { Message } from '../network/message.js'
+import type { Violation } from '../result.js'
 
 /** Callbacks of an algorithm with sessions. */
 export interface Connectable {

@@ -49,7 +49,7 @@ describe('the guides', function () {
       place.run(text.replaceAll('inputs=50000', 'inputs=2000'))
     )
     assert.equal(sweeps.length, 4)
-    for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, kept in/s)
+    for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, saved in/s)
     const rules = place.run(blocks('choosing rule', 'docs/choosing.md')[0])
     assert.equal(rules.match(/accuracy/g)?.length, 3)
   })

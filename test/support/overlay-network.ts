@@ -3,7 +3,7 @@
  * data, which fast-check can shrink. The safety properties are checked after every event; `violation` holds the first violation.
  * Runs are deterministic.
  */
-import { type OverlayEndpoint, OverlayChecker, type CheckedOverlayNode, parentOf } from '../../sim/checkers/overlay.js'
+import { type CheckedOverlayNode, OverlayChecker, type OverlayEndpoint, parentOf } from '../../sim/checkers/overlay.js'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../src/overlay/codec.js'
 import type { Effect, SessionId } from '../../src/overlay/effects.js'
 import { sameLabel } from '../../src/overlay/label.js'

@@ -4,7 +4,7 @@ import { Random } from '../../sim/engine/random.js'
 import { Population } from '../../sim/faults/population.js'
 import { parseScenario } from '../../sim/index.js'
 import type { Message } from '../../sim/network/message.js'
-import { type TransportHost, Transport } from '../../sim/network/transport.js'
+import { Transport, type TransportHost } from '../../sim/network/transport.js'
 
 export class TransportHarness implements TransportHost {
   now = 0
@@ -37,7 +37,10 @@ export class TransportHarness implements TransportHost {
     this.onMessage(message)
   }
 
-  send(content: unknown, { from = 0, to = 1, bytes = 1, channel: lane }: Partial<Message> & { bytes?: number } = {}): void {
+  send(
+    content: unknown,
+    { from = 0, to = 1, bytes = 1, channel: lane }: Partial<Message> & { bytes?: number } = {}
+  ): void {
     this.transport.send({ from, to, content, isOverlay: false, lifetime: 0, channel: lane }, bytes)
   }
 

@@ -2,9 +2,9 @@
 import { algorithmNames } from '../../../sim/index.js'
 import type { ReportedRun } from '../../../sim/report/index.js'
 import { print, printJson } from '../output/output.js'
-import { runCases } from './run-cases.js'
 import { openReport } from './report.js'
 import { withoutCurve } from './run.js'
+import { runCases } from './run-cases.js'
 import { aboutOf, checkAlgorithms, type ScenarioFlags, scenarioOf } from './scenarios.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
 
@@ -27,7 +27,7 @@ export async function compare(
   const onRun = (run: ReportedRun) => {
     if (!flags.json) print(rowOf(columns, run))
   }
-  const runs = await runCases(cases, { watch: report !== undefined, onRun })
+  const runs = await runCases(cases, { recordTimelines: report !== undefined, onRun })
   if (flags.json) {
     printJson({
       command: 'sim compare',

@@ -1,4 +1,4 @@
-/** The file of a scenario's stream, read ahead: the simulator itself reads nothing. */
+/** Reads the data file of a scenario with the stream `file`, since the simulator does no I/O. */
 import type { RecordedStream, Scenario } from '../../../sim/index.js'
 import { featuresOf } from '../../learner/index.js'
 import { FORMATS, type Format } from '../../streams/index.js'
@@ -7,14 +7,15 @@ import { openLearning } from '../training/learning.js'
 import { Recorder } from '../training/recorder.js'
 
 /**
- * The first inputs of the file, as many as the scenario has at most; undefined for other streams.
- * @throws UsageError, errors of the stream
+ * Reads at most as many inputs as the scenario has.
+ * @returns undefined for other streams
+ * @throws UsageError, and errors of the parsers
  */
 export async function readData(scenario: Scenario): Promise<RecordedStream | undefined> {
   const { stream: name, data, format, label, model, classes, scale = 'none', hashBits, inputs } = scenario
   if (name !== 'file' || data === undefined) return undefined
   if (format !== undefined && !FORMATS.includes(format as Format)) {
-    throw new UsageError(`format: there is no ${format}; there are ${FORMATS.join(', ')}`)
+    throw new UsageError(`unknown format '${format}'; expected one of ${FORMATS.join(', ')}`)
   }
   const flags = {
     data,
@@ -31,7 +32,7 @@ export async function readData(scenario: Scenario): Promise<RecordedStream | und
   const recorder = new Recorder(data)
   for await (const rows of stream) recorder.append(rows)
   const { examples } = recorder
-  if (examples.size === 0) throw new UsageError(`data: ${data} has no inputs: give another file`)
+  if (examples.size === 0) throw new UsageError(`data: ${data} has no inputs`)
   return {
     model: options.model,
     classes: options.classes,

@@ -2,8 +2,8 @@
 import { experimentNamed } from '../../../sim/index.js'
 import type { ReportedRun } from '../../../sim/report/index.js'
 import { print, printJson } from '../output/output.js'
-import { runCases } from './run-cases.js'
 import { openReport } from './report.js'
+import { runCases } from './run-cases.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
 
 interface Flags {
@@ -26,7 +26,7 @@ export async function runExperiment(name: string, flags: Flags): Promise<void> {
   const onRun = (run: ReportedRun) => {
     if (!json) print(rowOf(columns, run))
   }
-  const runs = await runCases(cases, { watch: report !== undefined, onRun })
+  const runs = await runCases(cases, { recordTimelines: report !== undefined, onRun })
   if (json) {
     printJson({
       command: 'sim experiment',

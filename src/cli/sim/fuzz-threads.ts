@@ -1,11 +1,11 @@
-/** Shares the portions of a fuzzing out among worker threads. What is found does not depend on their number. */
+/** Runs the portions of the fuzzer in worker threads. The result does not depend on the number of threads. */
 import { Worker } from 'node:worker_threads'
 import { type FuzzReport, RUNS_PER_PORTION } from '../../../sim/index.js'
-import type { FuzzWorkerMessage, FuzzTask } from './fuzz-worker.js'
+import type { FuzzTask, FuzzWorkerMessage } from './fuzz-worker.js'
 
 /**
- * @param onProgress told of the runs so far, and whether a violation is being shrunk
- * @returns the violation of the first portion that has one
+ * @param onProgress called with the number of runs so far, and whether a violation is being shrunk
+ * @returns the violation of the first portion that has one, or the number of runs
  */
 export async function fuzzInThreads(
   runs: number,
@@ -17,16 +17,21 @@ export async function fuzzInThreads(
   let next = 0
   let done = 0
   let isShrinking = false
-  /** The first portion in which something was found: later ones do not matter any more. */
+  /** The first portion with a violation; later portions are skipped. */
   let end = portions
   let first: FuzzReport | undefined
   const workers: Worker[] = []
-  const serve = (worker: Worker) =>
+  const manage = (worker: Worker) =>
     new Promise<void>((resolve, reject) => {
-      const give = () => {
+      const assignNext = () => {
         const portion = next++
         if (portion >= end) resolve()
-        else worker.postMessage({ portion, runs: Math.min(RUNS_PER_PORTION, runs - portion * RUNS_PER_PORTION), seed } satisfies FuzzTask)
+        else
+          worker.postMessage({
+            portion,
+            runs: Math.min(RUNS_PER_PORTION, runs - portion * RUNS_PER_PORTION),
+            seed
+          } satisfies FuzzTask)
       }
       worker.on('message', (message: FuzzWorkerMessage) => {
         if (message.kind === 'progress') {
@@ -40,17 +45,17 @@ export async function fuzzInThreads(
           end = portion
           first = { ...report, runs: portion * RUNS_PER_PORTION + report.runs }
         }
-        give()
+        assignNext()
       })
       worker.once('error', reject)
-      give()
+      assignNext()
     })
   try {
     await Promise.all(
       Array.from({ length: Math.min(threads, portions) }, () => {
         const worker = new Worker(new URL('fuzz-worker.js', import.meta.url))
         workers.push(worker)
-        return serve(worker)
+        return manage(worker)
       })
     )
   } finally {

@@ -1,4 +1,4 @@
-/** A thread of a fuzzing: takes portions, one at a time, and answers with what was found. */
+/** A worker thread of the fuzzer: runs one portion at a time and posts its report. */
 import { parentPort } from 'node:worker_threads'
 import { type FuzzReport, fuzzPortion } from '../../../sim/index.js'
 
@@ -9,25 +9,25 @@ export interface FuzzTask {
 }
 
 export type FuzzWorkerMessage =
-  /** Runs since the last such message. */
+  /** Number of runs since the previous progress message. */
   | { readonly kind: 'progress'; readonly runs: number; readonly isShrinking: boolean }
   | { readonly kind: 'report'; readonly portion: number; readonly report: FuzzReport }
 
-/** Runs between two messages. */
+/** Runs between two progress messages. */
 const PROGRESS_INTERVAL = 10
 
 parentPort?.on('message', ({ portion, runs, seed }: FuzzTask) => {
-  const tell = (message: FuzzWorkerMessage) => parentPort?.postMessage(message)
-  let untold = 0
-  const tellProgress = (isShrinking: boolean) => {
-    tell({ kind: 'progress', runs: untold, isShrinking })
-    untold = 0
+  const post = (message: FuzzWorkerMessage) => parentPort?.postMessage(message)
+  let unreported = 0
+  const postProgress = (isShrinking: boolean) => {
+    post({ kind: 'progress', runs: unreported, isShrinking })
+    unreported = 0
   }
   const report = fuzzPortion(portion, runs, seed, {
     onRun: hasFailed => {
-      if (++untold === PROGRESS_INTERVAL || hasFailed) tellProgress(hasFailed)
+      if (++unreported === PROGRESS_INTERVAL || hasFailed) postProgress(hasFailed)
     }
   })
-  tellProgress(false)
-  tell({ kind: 'report', portion, report })
+  postProgress(false)
+  post({ kind: 'report', portion, report })
 })

@@ -1,4 +1,4 @@
-/** `admb sim fuzz`: random scenarios with faults until one violates a property; then the shortest one that does, in a file. */
+/** `admb sim fuzz`: runs random scenarios with faults until one violates a property, and writes the shrunk scenario to a file. */
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { FuzzViolation } from '../../../sim/index.js'
@@ -18,7 +18,7 @@ export async function runFuzz({ runs, seed, threads = availableParallelism(), ou
   const progress = new ProgressLine()
   const onProgress = (done: number, isShrinking: boolean) =>
     progress.show(() => {
-      if (isShrinking) return `a violation within ${formatNumber(done)} runs; looking for the shortest schedule`
+      if (isShrinking) return `violation found within ${formatNumber(done)} runs; shrinking the schedule`
       const left = ((performance.now() - start) / done) * (runs - done)
       return `${formatNumber(done)} of ${formatNumber(runs)} runs, ${formatDuration(left / 1000)} left`
     })
@@ -40,7 +40,7 @@ function describe({ seed, property, schedule }: FuzzViolation, runs: number, fil
   const { scenario, faults } = schedule
   const { topology, nodes, inputs, batch } = scenario
   print(`violation in run ${formatNumber(runs)} of seed ${seed}: ${property}`)
-  print(`the shortest schedule that shows it: ${topology} of ${nodes} nodes, ${inputs} inputs, b = ${batch}`)
+  print(`shortest schedule: ${topology} of ${nodes} nodes, ${inputs} inputs, b = ${batch}`)
   for (const { time, ...fault } of faults) print(`${time.toFixed(2).padStart(10)} ms  ${JSON.stringify(fault)}`)
-  print(`step by step: admb sim replay ${file}`)
+  print(`replay it with: admb sim replay ${file}`)
 }

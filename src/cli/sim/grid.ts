@@ -1,36 +1,36 @@
-/** The runs of a sweep: every combination of the values of `--over`, as checked scenarios. */
+/** Expands `--over` into the runs of a sweep: a validated scenario for every combination of values. */
 import { parse } from 'yaml'
-import { loadScenario, applyOverrides, parseScenario } from '../../../sim/index.js'
+import { applyOverrides, loadScenario, parseScenario } from '../../../sim/index.js'
 import { labelOf } from '../../../sim/report/index.js'
 import { UsageError } from '../errors.js'
 import type { RunCase } from './run-cases.js'
 import type { ScenarioFlags } from './scenarios.js'
 
-/** More than anyone can wait for, or a slip. */
+/** A larger grid is probably a mistake. */
 const MAX_RUNS = 100_000
 
 type Value = string | number | boolean
 
 /**
- * All combinations, the last key varying fastest.
- * @param words such as `batch=64,256` or `seed=1..5`
- * @throws UsageError for words that are none, ScenarioError for a combination that cannot be run
+ * Returns all combinations; the last key varies fastest.
+ * @param axes such as `batch=64,256` or `seed=1..5`
+ * @throws UsageError for a malformed axis, ScenarioError for an invalid combination
  */
-export function expandGrid(name: string | undefined, flags: ScenarioFlags, words: readonly string[]): RunCase[] {
-  const axes = words.map(axisOf)
+export function expandGrid(name: string | undefined, flags: ScenarioFlags, axisTexts: readonly string[]): RunCase[] {
+  const axes = axisTexts.map(parseAxis)
   const [repeated] = axes.map(({ key }) => key).filter((key, index, keys) => keys.indexOf(key) < index)
-  if (repeated !== undefined) throw new UsageError(`--over ${repeated}: it is given twice: put all values into one`)
+  if (repeated !== undefined) throw new UsageError(`--over ${repeated}: given twice; list all values in one --over`)
   const size = axes.reduce((product, { values }) => product * values.length, 1)
   if (size > MAX_RUNS) {
-    throw new UsageError(`--over: that makes ${size} runs: give fewer values (at most ${MAX_RUNS} runs)`)
+    throw new UsageError(`--over: ${size} runs exceed the limit of ${MAX_RUNS}; list fewer values`)
   }
   const { values } = loadScenario(name)
   const base = applyOverrides(values, flags.set ?? [])
   return combinations(axes).map(varied => {
-    const chosen = Object.entries(varied).map(([key, value]) => `${key}=${value}`)
+    const overrides = Object.entries(varied).map(([key, value]) => `${key}=${value}`)
     const scenario = parseScenario(
-      applyOverrides(base, chosen, '--over'),
-      `${name === undefined ? '' : `${name}, `}--over ${chosen.join(' ')}`
+      applyOverrides(base, overrides, '--over'),
+      `${name === undefined ? '' : `${name}, `}--over ${overrides.join(' ')}`
     )
     return { label: labelOf(varied), varied, scenario }
   })
@@ -41,37 +41,38 @@ interface Axis {
   readonly values: readonly Value[]
 }
 
-function axisOf(word: string): Axis {
-  const at = word.indexOf('=')
-  if (at < 1 || at === word.length - 1) {
-    throw new UsageError(`--over ${word}: write key=value,value,… or, for whole numbers, key=FROM..TO`)
+function parseAxis(text: string): Axis {
+  const separator = text.indexOf('=')
+  if (separator < 1 || separator === text.length - 1) {
+    throw new UsageError(`--over ${text}: expected key=value,value,… or, for whole numbers, key=FROM..TO`)
   }
-  const values = word
-    .slice(at + 1)
+  const values = text
+    .slice(separator + 1)
     .split(',')
-    .flatMap(text => valuesOf(text, word))
+    .flatMap(item => parseValues(item, text))
   const distinct = new Set(values)
-  if (distinct.size < values.length) throw new UsageError(`--over ${word}: it has the same value twice`)
-  return { key: word.slice(0, at), values }
+  if (distinct.size < values.length) throw new UsageError(`--over ${text}: the same value is listed twice`)
+  return { key: text.slice(0, separator), values }
 }
 
-function valuesOf(text: string, word: string): Value[] {
-  const range = /^(\d+)\.\.(\d+)$/.exec(text)
+function parseValues(item: string, axis: string): Value[] {
+  const range = /^(\d+)\.\.(\d+)$/.exec(item)
   if (range === null) {
-    const value: unknown = parse(text)
+    const value: unknown = parse(item)
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [value]
-    throw new UsageError(`--over ${word}: ${JSON.stringify(text)} is no value: write key=value,value,…`)
+    throw new UsageError(`--over ${axis}: ${JSON.stringify(item)} is not a value; expected key=value,value,…`)
   }
   const [from, to] = [Number(range[1]), Number(range[2])]
   if (to < from || to - from >= MAX_RUNS) {
-    throw new UsageError(`--over ${word}: ${text} must go up, by less than ${MAX_RUNS}`)
+    throw new UsageError(`--over ${axis}: the range ${item} must be ascending, with fewer than ${MAX_RUNS} values`)
   }
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
 function combinations(axes: readonly Axis[]): Record<string, Value>[] {
   return axes.reduce<Record<string, Value>[]>(
-    (made, { key, values }) => made.flatMap(one => values.map(value => ({ ...one, [key]: value }))),
+    (combined, { key, values }) =>
+      combined.flatMap(combination => values.map(value => ({ ...combination, [key]: value }))),
     [{}]
   )
 }

@@ -1,4 +1,4 @@
-/** `admb sim replay`: a violation that `admb sim fuzz` found, once more and step by step. */
+/** `admb sim replay`: replays a violation found by `admb sim fuzz`, step by step. */
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import {
@@ -25,7 +25,7 @@ export async function runReplay(
 ): Promise<void> {
   const trial = loadTrial(file)
   const { nodes, batch } = trial.scenario
-  if (node !== undefined && node >= nodes) throw new UsageError(`--node ${node}: there are nodes 0 to ${nodes - 1}`)
+  if (node !== undefined && node >= nodes) throw new UsageError(`--node ${node}: the scenario has nodes 0 to ${nodes - 1}`)
   const { steps, violation } = replay(trial)
   const shown = steps.filter(({ time, changed }, index) => {
     const isLast = index === steps.length - 1
@@ -36,7 +36,7 @@ export async function runReplay(
     await show(shown, batch)
     const isCutShort = until < (steps.at(-1)?.time ?? 0)
     if (violation !== undefined && !isCutShort) print(colour.red(`violation: ${violation}`))
-    else print(isCutShort ? `until ${until} ms` : 'no violation: the code has changed since, or the file')
+    else print(isCutShort ? `stopped at ${until} ms` : 'no violation: the code or the file has changed since it was found')
   }
   if (violation !== undefined) process.exitCode = 1
 }
@@ -48,17 +48,17 @@ function loadTrial(file: string): Trial {
     value = JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const reason = code === undefined ? `is not JSON: ${message}` : `cannot be read (${code})`
-    throw new UsageError(`${file} ${reason}: give a file that admb sim fuzz wrote`)
+    const reason = code === undefined ? `${file} is not JSON: ${message}` : `cannot read ${file} (${code})`
+    throw new UsageError(`${reason}; expected a file that admb sim fuzz wrote`)
   }
   const { schedule } = (value ?? {}) as { schedule?: { scenario?: unknown; faults?: unknown } }
   if (schedule?.scenario === undefined)
-    throw new ScenarioError(`${file} has no schedule.scenario: give a file that admb sim fuzz wrote`)
+    throw new ScenarioError(`${file} has no schedule.scenario; expected a file that admb sim fuzz wrote`)
   const scenario = parseScenario(schedule.scenario, file)
   return { scenario, faults: parseFaults(schedule.faults ?? [], scenario.nodes, file) }
 }
 
-/** All at once, or on a terminal a step with every Enter. */
+/** Prints all steps or, on a terminal, one step per Enter. */
 async function show(steps: readonly Step[], batch: number): Promise<void> {
   const isStepping = process.stdin.isTTY === true && process.stdout.isTTY === true
   if (!isStepping) {
@@ -66,13 +66,13 @@ async function show(steps: readonly Step[], batch: number): Promise<void> {
     return
   }
   const lines = createInterface({ input: process.stdin, output: process.stdout })
-  let goesOn = false
+  let printAll = false
   for (const step of steps) {
     printStep(step, batch)
-    if (goesOn) continue
+    if (printAll) continue
     const answer = await lines.question(colour.dim('Enter: next, a: all, q: quit '))
     if (answer === 'q') break
-    goesOn = answer === 'a'
+    printAll = answer === 'a'
   }
   lines.close()
 }

@@ -1,4 +1,4 @@
-/** `--report DIR`: looked at before the runs, written after them. */
+/** `--report DIR`: the directory is created before the runs, the report is written after them. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadWriter, type Report } from '../../../sim/report/index.js'
@@ -10,9 +10,9 @@ export interface OpenReport {
 }
 
 /**
- * Makes the folder, so that nothing is run in vain.
- * @returns nothing without a folder
- * @throws UsageError for one that cannot be made
+ * Creates the directory before the runs, so that they are not run in vain.
+ * @returns undefined without a directory
+ * @throws UsageError if it cannot be created
  */
 export function openReport(folder: string | undefined): OpenReport | undefined {
   if (folder === undefined) return undefined
@@ -20,7 +20,7 @@ export function openReport(folder: string | undefined): OpenReport | undefined {
     mkdirSync(join(folder, 'figures'), { recursive: true })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new UsageError(`--report ${folder}: cannot be made (${code}): give a folder that can be written to`)
+    throw new UsageError(`--report: cannot create ${folder} (${code})`)
   }
   return {
     async write(report, { json }) {
@@ -31,7 +31,7 @@ export function openReport(folder: string | undefined): OpenReport | undefined {
   }
 }
 
-/** The command as it was given, for a shell. */
+/** The command line, quoted for a shell. */
 export function commandLine(words: readonly string[] = process.argv.slice(2)): string {
   return [
     'admb',

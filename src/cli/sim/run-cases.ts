@@ -1,32 +1,32 @@
-/** Runs cases one after another in this thread, with progress on a terminal, and watches those whose report is wanted. */
+/** Runs cases one after another in this thread, with progress on a terminal, and optionally records timelines. */
 import { type RunObserver, type Scenario, simulate } from '../../../sim/index.js'
 import { type ReportedRun, TimelineRecorder } from '../../../sim/report/index.js'
-import { readData } from './data.js'
 import { formatDuration, ProgressLine } from '../output/output.js'
+import { readData } from './data.js'
 
 export interface RunCase {
   readonly label: string
-  /** What sets this run apart from the others. */
+  /** The varied keys of the scenario. */
   readonly varied: ReportedRun['varied']
   readonly scenario: Scenario
 }
 
-/** Inputs between two looks at the clock. */
+/** Inputs between two updates of the progress line. */
 const STRIDE = 1024
 
 /**
- * @param watch whether to keep who held which predictor when, for a report
+ * @param recordTimelines whether to record the timeline of each run, for a report
  * @param onRun called after each run
  */
 export async function runCases(
   cases: readonly RunCase[],
-  { watch, onRun }: { readonly watch: boolean; readonly onRun: (run: ReportedRun) => void }
+  { recordTimelines, onRun }: { readonly recordTimelines: boolean; readonly onRun: (run: ReportedRun) => void }
 ): Promise<ReportedRun[]> {
   const progress = new InputProgress(cases.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
   let before = 0
   const runs: ReportedRun[] = []
   for (const [index, one] of cases.entries()) {
-    const recorder = watch ? new TimelineRecorder(one.scenario) : undefined
+    const recorder = recordTimelines ? new TimelineRecorder(one.scenario) : undefined
     const what = cases.length > 1 ? `${one.label} (${index + 1} of ${cases.length})` : one.label
     const observer: RunObserver = {
       ...recorder?.observer,
@@ -45,8 +45,9 @@ export async function runCases(
   return runs
 }
 
-const BAR = 24
+const BAR_WIDTH = 24
 
+/** A progress line on a terminal: share of the inputs, and the remaining time. Prints nothing elsewhere. */
 export class InputProgress {
   readonly #line = new ProgressLine()
   readonly #start = performance.now()
@@ -57,14 +58,14 @@ export class InputProgress {
     this.#total = total
   }
 
-  /** @param done inputs served so far, in all runs @param what the runs that are at it */
+  /** @param done inputs served so far by all runs @param what the current runs */
   show(done: number, what: string): void {
     this.#line.show(() => {
       const share = Math.min(1, done / this.#total)
       const seconds = (performance.now() - this.#start) / 1000
       const left = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : ''
-      const full = Math.floor(share * BAR)
-      return `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${Math.floor(100 * share)} %, ${what}${left}`
+      const full = Math.floor(share * BAR_WIDTH)
+      return `${'█'.repeat(full)}${'░'.repeat(BAR_WIDTH - full)} ${Math.floor(100 * share)} %, ${what}${left}`
     })
   }
 

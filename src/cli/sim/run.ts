@@ -1,8 +1,8 @@
 /** `admb sim run`: one algorithm on one scenario. */
-import type { RunResult } from '../../../sim/index.js'
+import { type AlgorithmName, algorithms, type RunResult } from '../../../sim/index.js'
 import { formatNumber, print, printJson } from '../output/output.js'
-import { runCases } from './run-cases.js'
 import { openReport } from './report.js'
+import { runCases } from './run-cases.js'
 import { aboutOf, type ScenarioFlags, scenarioOf } from './scenarios.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
 
@@ -15,7 +15,7 @@ export async function run(name: string | undefined, flags: ScenarioFlags): Promi
   const scenario = scenarioOf(name, flags)
   const report = openReport(flags.report)
   const cases = [{ label: scenario.algorithm, varied: {}, scenario }]
-  const runs = await runCases(cases, { watch: report !== undefined, onRun: () => undefined })
+  const runs = await runCases(cases, { recordTimelines: report !== undefined, onRun: () => undefined })
   const [{ result }] = runs
   if (flags.json) printJson({ command: 'sim run', ...withoutCurve(result) })
   else {
@@ -31,18 +31,19 @@ export async function run(name: string | undefined, flags: ScenarioFlags): Promi
   if (result.violations.length > 0) process.exitCode = 1
 }
 
-/** A result as `--json` prints it; reports have the curve. */
+/** A result as `--json` prints it. Reports have the curve. */
 export function withoutCurve({ curve: _curve, ...result }: RunResult): Omit<RunResult, 'curve'> {
   return result
 }
 
-export function accountLines(result: RunResult): string[] {
+/** Details of the regret: comparator, distribution over nodes, good periods and bound. */
+function accountLines(result: RunResult): string[] {
   const { inputs, goodInputs, goodRegret, regretByNode } = result
   const { min, median, max } = regretByNode
   return [
     `comparator   ${comparatorOf(result)}, average loss ${result.comparatorLoss.toFixed(5)}`,
     `by node      regret from ${formatNumber(min)} to ${formatNumber(max)}, median ${formatNumber(median)}`,
-    `good times   ${formatNumber(goodInputs)} of ${formatNumber(inputs)} inputs, regret ${formatNumber(goodRegret)}`,
+    `good periods ${formatNumber(goodInputs)} of ${formatNumber(inputs)} inputs, regret ${formatNumber(goodRegret)}`,
     `bound        ${boundOf(result)}`
   ]
 }
@@ -53,7 +54,8 @@ function comparatorOf({ comparator, gradientNorm }: RunResult): string {
 }
 
 function boundOf({ algorithm, bound, boundHolds }: RunResult): string {
-  if (bound === undefined) return 'none: the theorems do not speak of such a run'
-  const of = algorithm === 'admb' ? 'the regret in good times' : 'the regret'
-  return `${formatNumber(bound)} on ${of}, in expectation: ${boundHolds ? 'holds' : 'does not hold in this run'}`
+  if (bound === undefined) return 'none: no theorem covers this run'
+  const goodPeriodsOnly = algorithms[algorithm as AlgorithmName].bound?.scope === 'good-periods'
+  const bounded = goodPeriodsOnly ? 'the expected regret in good periods' : 'the expected regret'
+  return `${formatNumber(bound)} on ${bounded}: ${boundHolds ? 'holds' : 'does not hold in this run'}`
 }

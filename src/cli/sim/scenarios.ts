@@ -1,37 +1,49 @@
-/** What the simulator's commands have in common: a scenario, changed by `--set`, run by one algorithm or another. */
-import { algorithmNames, type AlgorithmName, builtInScenarios, loadScenario, applyOverrides, parseScenario, type Scenario } from '../../../sim/index.js'
+/** Shared by the simulator's commands: loading a scenario with `--set`, listing scenarios, and checking algorithm names. */
+import {
+  type AlgorithmName,
+  algorithmNames,
+  applyOverrides,
+  builtInScenarios,
+  loadScenario,
+  parseScenario,
+  type Scenario
+} from '../../../sim/index.js'
 import { UsageError } from '../errors.js'
 import { print, printJson } from '../output/output.js'
 
 export interface ScenarioFlags {
   readonly set?: readonly string[]
   readonly json?: boolean
-  /** Folder of the report. */
+  /** Directory of the report. */
   readonly report?: string
 }
 
 /**
  * @param name a built-in scenario's name or a YAML file; undefined for all defaults
- * @param algorithm in place of the scenario's
+ * @param algorithm overrides the scenario's
  * @throws ScenarioError
  */
 export function scenarioOf(name: string | undefined, { set = [] }: ScenarioFlags, algorithm?: string): Scenario {
   const { source, values } = loadScenario(name)
-  return parseScenario(applyOverrides(values, algorithm === undefined ? set : [...set, `algorithm=${algorithm}`]), source)
+  return parseScenario(
+    applyOverrides(values, algorithm === undefined ? set : [...set, `algorithm=${algorithm}`]),
+    source
+  )
 }
 
-/** What a built-in scenario is about, in a sentence. */
+/** The description of a built-in scenario. */
 export function aboutOf(name: string | undefined): string | undefined {
   return builtInScenarios().find(scenario => scenario.name === name)?.about
 }
 
-/** @throws UsageError for a name that is none */
+/** @throws UsageError for an unknown name */
 export function checkAlgorithms(names: readonly string[] = []): void {
   const unknown = names.find(name => !algorithmNames.includes(name as AlgorithmName))
   if (unknown === undefined) return
-  throw new UsageError(`there is no algorithm ${unknown}; there are ${algorithmNames.join(', ')}`)
+  throw new UsageError(`unknown algorithm '${unknown}'; expected one of ${algorithmNames.join(', ')}`)
 }
 
+/** `admb sim list`: the built-in scenarios. */
 export function showScenarios({ json }: { json?: boolean }): void {
   const scenarios = builtInScenarios()
   if (json) {
@@ -40,5 +52,5 @@ export function showScenarios({ json }: { json?: boolean }): void {
   }
   const width = Math.max(...scenarios.map(({ name }) => name.length))
   for (const { name, about } of scenarios) print(`${name.padEnd(width)}  ${about}`)
-  print('\nRun one with: admb sim run NAME. Compare all algorithms on it with: admb sim compare NAME')
+  print('\nRun a scenario with admb sim run NAME, or compare all algorithms with admb sim compare NAME')
 }

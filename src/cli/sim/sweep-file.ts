@@ -1,6 +1,6 @@
 /**
- * The file of a sweep: a JSON object a line, `{scenario, result}`, written as each run finishes, so that whatever happens later
- * what is finished is kept. A scenario stands for its run: the same one gives the same result.
+ * The file of a sweep: JSON lines `{scenario, result}`, appended as each run finishes, so that finished runs survive an
+ * interruption. The scenario is the key of a run, since it determines the result.
  */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs'
 import { parseScenario, type RunResult, type Scenario } from '../../../sim/index.js'
@@ -11,28 +11,28 @@ export class SweepFile {
   readonly #file: number
 
   /**
-   * @param resume whether the file may have runs already
-   * @throws UsageError if it has and may not, if it cannot be written to, or holds something else
+   * @param resume whether to load the runs of an existing file
+   * @throws UsageError if the file exists without `resume`, is not the file of a sweep, or cannot be written
    */
   constructor(path: string, resume: boolean) {
     if (!resume && existsSync(path)) {
-      throw new UsageError(`${path} is there already: add --resume to go on with it, or give another file with --out`)
+      throw new UsageError(`${path} exists; add --resume to continue it, or choose another file with --out`)
     }
     this.#results = resume && existsSync(path) ? read(path) : new Map()
     try {
       this.#file = openSync(path, 'a')
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      throw new UsageError(`--out ${path}: cannot be written (${code}): give a file that can`)
+      throw new UsageError(`--out: cannot write ${path} (${code})`)
     }
   }
 
-  /** What a run came to, if an earlier sweep finished it. */
+  /** The result of a run that has finished before. */
   resultOf(scenario: Scenario): RunResult | undefined {
     return this.#results.get(JSON.stringify(scenario))
   }
 
-  /** On the disk when this returns. */
+  /** Appends a run and syncs the file. */
   add(scenario: Scenario, result: RunResult): void {
     writeSync(this.#file, `${JSON.stringify({ scenario, result })}\n`)
     fsyncSync(this.#file)
@@ -43,22 +43,22 @@ export class SweepFile {
   }
 }
 
-/** The runs of a file. A last line that was cut off as it was written is taken away. */
+/** Reads the runs of a file, and removes an incomplete last line. */
 function read(path: string): Map<string, RunResult> {
   const text = readFileSync(path, 'utf8')
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+  const complete = text.slice(0, text.lastIndexOf('\n') + 1)
   const results = new Map<string, RunResult>()
-  for (const [index, line] of whole.split('\n').entries()) {
+  for (const [index, line] of complete.split('\n').entries()) {
     if (line === '') continue
-    const place = `${path}, line ${index + 1}`
-    const { scenario, result } = parseLine(line, place)
-    results.set(JSON.stringify(parseScenario(scenario, place)), result)
+    const location = `${path}, line ${index + 1}`
+    const { scenario, result } = parseLine(line, location)
+    results.set(JSON.stringify(parseScenario(scenario, location)), result)
   }
-  if (whole.length < text.length) truncateSync(path, Buffer.byteLength(whole))
+  if (complete.length < text.length) truncateSync(path, Buffer.byteLength(complete))
   return results
 }
 
-function parseLine(line: string, place: string): { readonly scenario: unknown; readonly result: RunResult } {
+function parseLine(line: string, location: string): { readonly scenario: unknown; readonly result: RunResult } {
   let value: unknown
   try {
     value = JSON.parse(line)
@@ -67,5 +67,5 @@ function parseLine(line: string, place: string): { readonly scenario: unknown; r
   }
   const { scenario, result } = (value ?? {}) as { scenario?: unknown; result?: RunResult }
   if (scenario !== undefined && Array.isArray(result?.curve)) return { scenario, result: result as RunResult }
-  throw new UsageError(`${place}: this is no run of a sweep: give another file with --out`)
+  throw new UsageError(`${location}: not a run of a sweep; choose another file with --out`)
 }

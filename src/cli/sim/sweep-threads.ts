@@ -1,21 +1,21 @@
-/** Runs simulations in worker threads, as many at a time as there are threads. */
+/** Runs the simulations of a sweep in worker threads. */
 import { Worker } from 'node:worker_threads'
 import type { RunResult, Scenario } from '../../../sim/index.js'
 import type { SweepWorkerMessage } from './sweep-worker.js'
 
 export interface PoolOptions {
   readonly threads: number
-  /** A run is over. @param index of its scenario */
+  /** Called when a run has finished. @param index index of its scenario */
   onResult(index: number, result: RunResult): void
-  /** @param inputs that all runs have served so far */
+  /** @param inputs number of inputs served so far by all runs */
   onProgress(inputs: number): void
-  /** Stops all at once when aborted: what is not over is lost. */
+  /** Stops all threads when aborted; unfinished runs are lost. */
   readonly signal: AbortSignal
 }
 
 /**
- * @returns when all are over, or as soon as the signal is aborted
- * @throws what a run threw, or how a thread died
+ * Resolves when all runs have finished, or as soon as the signal is aborted.
+ * @throws the error of a run or of a thread
  */
 export async function runInThreads(
   scenarios: readonly Scenario[],
@@ -24,10 +24,10 @@ export async function runInThreads(
   const served = scenarios.map(() => 0)
   let next = 0
   const workers: Worker[] = []
-  const serve = (worker: Worker) =>
+  const manage = (worker: Worker) =>
     new Promise<void>((resolve, reject) => {
       let current = -1
-      const give = () => {
+      const assignNext = () => {
         if (next === scenarios.length || signal.aborted) {
           resolve()
           return
@@ -47,18 +47,18 @@ export async function runInThreads(
         }
         progress(scenarios[current].inputs)
         onResult(current, message.result)
-        give()
+        assignNext()
       })
       worker.once('error', reject)
       signal.addEventListener('abort', () => resolve(), { once: true })
-      give()
+      assignNext()
     })
   try {
     await Promise.all(
       Array.from({ length: Math.min(threads, scenarios.length) }, () => {
         const worker = new Worker(new URL('worker.js', import.meta.url))
         workers.push(worker)
-        return serve(worker)
+        return manage(worker)
       })
     )
   } finally {

@@ -1,4 +1,4 @@
-/** A thread of a sweep: takes scenarios, one at a time, and answers with results. */
+/** A worker thread of a sweep: runs one scenario at a time and posts its result. */
 import { parentPort } from 'node:worker_threads'
 import { type RunResult, type Scenario, simulate } from '../../../sim/index.js'
 import { readData } from './data.js'
@@ -7,15 +7,15 @@ export type SweepWorkerMessage =
   | { readonly kind: 'served'; readonly inputs: number }
   | { readonly kind: 'result'; readonly result: RunResult }
 
-/** News of its progress that a run sends. */
+/** Number of progress messages per run. */
 const PROGRESS_MESSAGES = 50
 
 parentPort?.on('message', async (scenario: Scenario) => {
   const stride = Math.ceil(scenario.inputs / PROGRESS_MESSAGES)
-  const tell = (message: SweepWorkerMessage) => parentPort?.postMessage(message)
-  const served = (inputs: number) => {
-    if (inputs % stride === 0) tell({ kind: 'served', inputs })
+  const post = (message: SweepWorkerMessage) => parentPort?.postMessage(message)
+  const onInput = (inputs: number) => {
+    if (inputs % stride === 0) post({ kind: 'served', inputs })
   }
   const data = await readData(scenario)
-  tell({ kind: 'result', result: simulate(scenario, { observer: { onInput: served }, data }) })
+  post({ kind: 'result', result: simulate(scenario, { observer: { onInput }, data }) })
 })

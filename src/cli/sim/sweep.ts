@@ -1,4 +1,4 @@
-/** `admb sim sweep`: every combination of some values, over threads; what is finished is kept, whatever happens. */
+/** `admb sim sweep`: runs every combination of values in threads, and saves each finished run. */
 
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -8,14 +8,14 @@ import { groupRuns, type ReportedRun } from '../../../sim/report/index.js'
 import { CodedError } from '../../base/errors.js'
 import { UsageError } from '../errors.js'
 import { print, printJson } from '../output/output.js'
-import { SweepFile } from './sweep-file.js'
 import { expandGrid } from './grid.js'
-import type { RunCase } from './run-cases.js'
-import { runInThreads } from './sweep-threads.js'
-import { InputProgress } from './run-cases.js'
 import { openReport } from './report.js'
 import { withoutCurve } from './run.js'
+import type { RunCase } from './run-cases.js'
+import { InputProgress } from './run-cases.js'
 import { aboutOf, checkAlgorithms, type ScenarioFlags } from './scenarios.js'
+import { SweepFile } from './sweep-file.js'
+import { runInThreads } from './sweep-threads.js'
 import { groupColumns, headOf, rowOf } from './table.js'
 
 interface Flags extends ScenarioFlags {
@@ -26,7 +26,7 @@ interface Flags extends ScenarioFlags {
   readonly resume?: boolean
 }
 
-/** A sweep that was stopped before its end. */
+/** The sweep was interrupted. */
 class StoppedError extends CodedError {
   static override readonly code = 'ERR_STOPPED'
 }
@@ -34,11 +34,11 @@ class StoppedError extends CodedError {
 export async function sweep(name: string | undefined, flags: Flags): Promise<void> {
   checkAlgorithms(flags.algorithms)
   const { over = [], algorithms } = flags
-  const words = algorithms === undefined ? over : [`algorithm=${algorithms.join(',')}`, ...over]
-  if (words.length === 0) throw new UsageError('nothing to sweep over: give --over key=value,value,…')
-  const cases = expandGrid(name, flags, words)
+  const axes = algorithms === undefined ? over : [`algorithm=${algorithms.join(',')}`, ...over]
+  if (axes.length === 0) throw new UsageError('nothing to sweep over; add --over key=value,value,…')
+  const cases = expandGrid(name, flags, axes)
   const report = openReport(flags.report)
-  const path = flags.out ?? usualFile(name, cases)
+  const path = flags.out ?? defaultFile(name, cases)
   const results = await finish(cases, path, flags)
   const runs: ReportedRun[] = cases.map((one, index) => ({ ...one, result: results[index] }))
   if (flags.json) {
@@ -52,32 +52,32 @@ export async function sweep(name: string | undefined, flags: Flags): Promise<voi
     const columns = groupColumns(groups)
     print(headOf(columns))
     for (const group of groups) print(rowOf(columns, group))
-    print(`\n${runs.length} runs, kept in ${path}`)
+    print(`\n${runs.length} runs, saved in ${path}`)
   }
   const title = `Sweep of ${name ?? 'a scenario'} over ${Object.keys(cases[0].varied).join(', ')}`
   await report?.write({ title, about: aboutOf(name), runs }, flags)
   if (runs.some(({ result }) => result.violations.length > 0)) process.exitCode = 1
 }
 
-/** Runs what the file does not have yet. @throws StoppedError on Ctrl-C */
+/** Runs the cases that the file does not have yet. @throws StoppedError on Ctrl-C */
 async function finish(cases: readonly RunCase[], path: string, flags: Flags): Promise<RunResult[]> {
   const finished = new SweepFile(path, flags.resume === true)
   const results = cases.map(({ scenario }) => finished.resultOf(scenario))
-  const left = cases.flatMap(({ scenario }, index) => (results[index] === undefined ? [{ scenario, index }] : []))
-  const progress = new InputProgress(left.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
+  const remaining = cases.flatMap(({ scenario }, index) => (results[index] === undefined ? [{ scenario, index }] : []))
+  const progress = new InputProgress(remaining.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
   const stop = new AbortController()
   const onSignal = () => stop.abort()
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
-  let done = cases.length - left.length
+  let done = cases.length - remaining.length
   try {
     await runInThreads(
-      left.map(({ scenario }) => scenario),
+      remaining.map(({ scenario }) => scenario),
       {
         threads: flags.threads ?? availableParallelism(),
         signal: stop.signal,
         onProgress: inputs => progress.show(inputs, `${done} of ${cases.length} runs`),
-        onResult(at, result) {
-          const { scenario, index } = left[at]
+        onResult(position, result) {
+          const { scenario, index } = remaining[position]
           finished.add(scenario, result)
           results[index] = result
           done++
@@ -91,14 +91,14 @@ async function finish(cases: readonly RunCase[], path: string, flags: Flags): Pr
   }
   if (done < cases.length) {
     throw new StoppedError(
-      `stopped: ${done} of ${cases.length} runs are in ${path}; go on with the same command and --resume`
+      `stopped: ${done} of ${cases.length} runs are saved in ${path}; continue with the same command and --resume`
     )
   }
   return results as RunResult[]
 }
 
-/** The same for the same sweep, so that --resume finds it. */
-function usualFile(name: string | undefined, cases: readonly RunCase[]): string {
+/** Depends only on the sweep, so that --resume finds the file. */
+function defaultFile(name: string | undefined, cases: readonly RunCase[]): string {
   const hash = createHash('sha256').update(JSON.stringify(cases.map(({ scenario }) => scenario)))
   return `sweep-${basename(name ?? 'scenario', '.yaml')}-${hash.digest('hex').slice(0, 8)}.jsonl`
 }

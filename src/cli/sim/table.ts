@@ -1,11 +1,11 @@
-/** Tables of runs that grow line by line: fixed columns, so that a line can be printed as soon as its run is over. */
+/** Tables of runs with columns of fixed width, so that a line can be printed as soon as its run has finished. */
 import type { RunResult } from '../../../sim/index.js'
 import { type Group, type Spread, spreadOf } from '../../../sim/report/index.js'
 import { formatNumber } from '../output/output.js'
 
 export interface Column<T> {
   readonly head: string
-  /** Characters, two of them space; negative for a column that is aligned to the left. */
+  /** Width in characters, including two spaces; negative for a left-aligned column. */
   readonly width: number
   cell(row: T): string
 }
@@ -18,7 +18,7 @@ export function rowOf<T>(columns: readonly Column<T>[], row: T): string {
   return lineOf(columns, column => column.cell(row))
 }
 
-/** What every command tells of a run, behind the columns that name it. */
+/** The columns for the result of a run. */
 export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
   { head: 'regret', width: 11, cell: ({ regret }) => formatNumber(regret) },
   { head: 'bound', width: 12, cell: ({ bound }) => (bound === undefined ? '-' : formatNumber(bound)) },
@@ -32,10 +32,10 @@ export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
   { head: 'seconds', width: 9, cell: ({ seconds }) => seconds.toFixed(1) }
 ]
 
-/** What is told of runs that differ in their seed only: means, with ± the standard deviation where there are several. */
+/** The columns for runs that differ only in their seed: means and, for several runs, ± the standard deviation. */
 export function groupColumns(groups: readonly Group[]): Column<Group>[] {
   const labels = Math.max(...groups.map(({ label }) => label.length))
-  const of = ({ runs }: Group, value: (result: RunResult) => number) =>
+  const statistics = ({ runs }: Group, value: (result: RunResult) => number) =>
     spreadOf(runs.map(({ result }) => value(result)))
   const pair = ({ runs }: Group, { mean, deviation }: Spread, format: (value: number) => string) =>
     runs.length > 1 ? `${format(mean)} ± ${format(deviation)}` : format(mean)
@@ -48,7 +48,7 @@ export function groupColumns(groups: readonly Group[]): Column<Group>[] {
       cell: group =>
         pair(
           group,
-          of(group, one => one.regret),
+          statistics(group, one => one.regret),
           formatNumber
         )
     },
@@ -58,13 +58,13 @@ export function groupColumns(groups: readonly Group[]): Column<Group>[] {
       cell: group =>
         pair(
           group,
-          of(group, one => one.averageLoss),
+          statistics(group, one => one.averageLoss),
           value => value.toFixed(5)
         )
     },
-    { head: 'updates', width: 10, cell: group => formatNumber(of(group, one => one.updates).mean) },
-    { head: 'used', width: 9, cell: group => percent(of(group, one => 1 - one.discarded / one.inputs).mean) },
-    { head: 'MB sent', width: 10, cell: group => (of(group, one => one.bytes).mean / 1e6).toFixed(1) }
+    { head: 'updates', width: 10, cell: group => formatNumber(statistics(group, one => one.updates).mean) },
+    { head: 'used', width: 9, cell: group => percent(statistics(group, one => 1 - one.discarded / one.inputs).mean) },
+    { head: 'MB sent', width: 10, cell: group => (statistics(group, one => one.bytes).mean / 1e6).toFixed(1) }
   ]
 }
 

@@ -1,4 +1,4 @@
-/** The simulator's commands as processes: a sweep that is stopped goes on where it was, and reports are written. */
+/** The simulator's commands as processes: resuming a sweep, reports, and usage errors. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ describe('admb sim', function () {
 
   const SWEEP = ['sweep', '--over', 'seed=1..5', '--set', 'nodes=8', 'inputs=12000', '--threads', '1']
 
-  it('sweep: Ctrl-C keeps what is finished, --resume does the rest, to the same end', async () => {
+  it('saves finished runs when a sweep is interrupted, and --resume completes it with the same result', async () => {
     const file = join(folder, 'sweep.jsonl')
     const lines = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [])
     const { child, ended } = start(...SWEEP, '--out', file)
@@ -43,7 +43,7 @@ describe('admb sim', function () {
     assert.equal(stopped.code, 1)
     assert.match(
       stopped.stderr,
-      /^admb: stopped: \d of 5 runs are in .*sweep\.jsonl; go on with .*--resume \(ERR_STOPPED\)\n$/
+      /^admb: stopped: \d of 5 runs are saved in .*sweep\.jsonl; continue with .*--resume \(ERR_STOPPED\)\n$/
     )
     assert.equal(stopped.stdout, '')
     const kept = lines()
@@ -51,7 +51,7 @@ describe('admb sim', function () {
 
     const resumed = await start(...SWEEP, '--out', file, '--resume', '--json').ended
     assert.equal(resumed.code, 0, resumed.stderr)
-    assert.deepEqual(lines().slice(0, kept.length), kept, 'what was finished is not run again')
+    assert.deepEqual(lines().slice(0, kept.length), kept, 'finished runs are not repeated')
     assert.equal(lines().length, 5)
     const whole = await start(...SWEEP.with(-1, '2'), '--json').ended
     const hashes = (text: string) => JSON.parse(text).runs.map((run: { traceHash: string }) => run.traceHash)
@@ -59,7 +59,7 @@ describe('admb sim', function () {
     assert.equal(new Set(hashes(whole.stdout)).size, 5)
   })
 
-  it('sweep: prints a row for each group of seeds', async () => {
+  it('prints a row for each group of seeds of a sweep', async () => {
     const small = ['--set', 'nodes=4', 'inputs=2000', '--out', join(folder, 'small.jsonl')]
     const { code, stdout } = await start('sweep', 'crashes', '--over', 'batch=16,64', 'seed=1..3', ...small).ended
     assert.equal(code, 0)
@@ -89,14 +89,14 @@ describe('admb sim', function () {
     assert.ok(existsSync(join(folder, 'a/space-time.csv')))
   })
 
-  it('refuses before anything runs', async () => {
+  it('rejects invalid options before the first run', async () => {
     writeFileSync(join(folder, 'file'), '')
     const wrong: [string[], RegExp][] = [
-      [['sweep'], /nothing to sweep over: give --over/],
+      [['sweep'], /nothing to sweep over; add --over/],
       [['sweep', '--over', 'batch=0,4'], /--over batch=0: batch/],
-      [['sweep', '--algorithms', 'admb,magic'], /no algorithm magic; there are serial/],
+      [['sweep', '--algorithms', 'admb,magic'], /unknown algorithm 'magic'; expected one of serial/],
       [['sweep', '--over', 'batch=4', '--threads', '0'], /whole number from 1/],
-      [['run', '--report', 'file'], /--report file: cannot be made \(E\w+\): give a folder/]
+      [['run', '--report', 'file'], /--report: cannot create file \(E\w+\)/]
     ]
     for (const [args, line] of wrong) {
       const { code, stdout, stderr } = await start(...args).ended

@@ -1,6 +1,13 @@
 /** Runs repeat themselves, algorithms stand in the order that theory gives them, and no fault breaks a property. */
 import assert from 'node:assert/strict'
-import { algorithmNames, builtInScenarios, loadScenario, applyOverrides, parseScenario, simulate } from '../../../sim/index.js'
+import {
+  algorithmNames,
+  applyOverrides,
+  builtInScenarios,
+  loadScenario,
+  parseScenario,
+  simulate
+} from '../../../sim/index.js'
 
 const scenario = (values: object) =>
   parseScenario({ nodes: 16, topology: 'tree', inputs: 20_000, batch: 128, dimension: 10, ...values }, 'test')

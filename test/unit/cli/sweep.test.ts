@@ -1,19 +1,23 @@
-/** A sweep's grid is checked before anything runs, and its file keeps what is finished. */
+/** The grid of a sweep is validated before the first run, and its file saves finished runs. */
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../sim/index.js'
 import { formatDuration } from '../../../src/cli/output/output.js'
-import { SweepFile } from '../../../src/cli/sim/sweep-file.js'
 import { expandGrid } from '../../../src/cli/sim/grid.js'
 import { commandLine } from '../../../src/cli/sim/report.js'
+import { SweepFile } from '../../../src/cli/sim/sweep-file.js'
 
 const grid = (...words: string[]) => expandGrid(undefined, {}, words)
 
 describe('a grid', () => {
-  it('has every combination once, the last key varying fastest', () => {
-    const cases = expandGrid('crashes', { set: ['inputs=500'] }, ['batch=64,256', 'faults.crashShare=0,0.2', 'seed=3..4'])
+  it('has every combination once; the last key varies fastest', () => {
+    const cases = expandGrid('crashes', { set: ['inputs=500'] }, [
+      'batch=64,256',
+      'faults.crashShare=0,0.2',
+      'seed=3..4'
+    ])
     assert.equal(cases.length, 8)
     assert.deepEqual(cases[1].varied, { batch: 64, 'faults.crashShare': 0, seed: 4 })
     assert.equal(cases[1].label, 'batch 64, faults.crashShare 0, seed 4')
@@ -22,17 +26,17 @@ describe('a grid', () => {
     assert.equal(new Set(cases.map(({ scenario }) => JSON.stringify(scenario))).size, 8)
   })
 
-  it('that cannot be run is refused, with the word and what to do', () => {
+  it('is rejected if invalid, with an error that names the option', () => {
     assert.throws(() => grid('batch=4,0'), /--over batch=0: batch: .*>=1.*given: 0/)
-    assert.throws(() => grid('nods=4'), /--over nods=4: there is no key nods; there are .*nodes/)
-    assert.throws(() => grid('batch'), /--over batch: write key=value/)
-    assert.throws(() => grid('batch='), /--over batch=: write key=value/)
-    assert.throws(() => grid('batch=4,,5'), /"" is no value/)
-    assert.throws(() => grid('batch=4,4'), /same value twice/)
+    assert.throws(() => grid('nods=4'), /--over nods=4: unknown key 'nods'; expected one of .*nodes/)
+    assert.throws(() => grid('batch'), /--over batch: expected key=value/)
+    assert.throws(() => grid('batch='), /--over batch=: expected key=value/)
+    assert.throws(() => grid('batch=4,,5'), /"" is not a value/)
+    assert.throws(() => grid('batch=4,4'), /same value is listed twice/)
     assert.throws(() => grid('batch=4', 'batch=5'), /given twice/)
-    assert.throws(() => grid('seed=5..1'), /5\.\.1 must go up/)
+    assert.throws(() => grid('seed=5..1'), /5\.\.1 must be ascending/)
     assert.throws(() => grid('seed=1..1000', 'batch=1..1000'), /1000000 runs/)
-    assert.throws(() => grid('nodes=1', 'faults.partitionShare=0.5'), /one node cannot be partitioned/)
+    assert.throws(() => grid('nodes=1', 'faults.partitionShare=0.5'), /a network of one node cannot be partitioned/)
   })
 })
 
@@ -54,7 +58,7 @@ describe('the file of a sweep', () => {
     finished.close()
   }
 
-  it('knows what it has, by the scenario', () => {
+  it('finds the result of a run by its scenario', () => {
     write(scenario)
     const finished = new SweepFile(path, true)
     assert.deepEqual(finished.resultOf(scenario), JSON.parse(JSON.stringify(result)))
@@ -62,7 +66,7 @@ describe('the file of a sweep', () => {
     finished.close()
   })
 
-  it('forgets a last line that was cut off, and goes on after it', () => {
+  it('removes an incomplete last line and appends after it', () => {
     write(scenario)
     appendFileSync(path, '{"scenario":{"nodes":2},"resu')
     write(other)
@@ -72,17 +76,17 @@ describe('the file of a sweep', () => {
     finished.close()
   })
 
-  it('is not overwritten, and must be one', () => {
+  it('is not overwritten, and is validated', () => {
     write(scenario)
-    assert.throws(() => new SweepFile(path, false), /is there already: add --resume/)
+    assert.throws(() => new SweepFile(path, false), /exists; add --resume/)
     writeFileSync(path, '{"a":1}\n')
-    assert.throws(() => new SweepFile(path, true), /runs\.jsonl, line 1: this is no run of a sweep/)
-    assert.throws(() => new SweepFile(join(folder, 'no', 'file'), false), /cannot be written \(ENOENT\)/)
+    assert.throws(() => new SweepFile(path, true), /runs\.jsonl, line 1: not a run of a sweep/)
+    assert.throws(() => new SweepFile(join(folder, 'no', 'file'), false), /cannot write .* \(ENOENT\)/)
   })
 })
 
-describe('what sweeps print', () => {
-  it('gives times that can be read', () => {
+describe('the output of a sweep', () => {
+  it('formats durations', () => {
     assert.deepEqual([0.2, 59, 60, 3599.5, 7260].map(formatDuration), [
       '1 s',
       '59 s',
@@ -92,7 +96,7 @@ describe('what sweeps print', () => {
     ])
   })
 
-  it('gives a command that a shell understands', () => {
+  it('quotes the command for a shell', () => {
     assert.equal(commandLine(['sim', 'run', "it's $x", '--set', 'a=1']), "admb sim run 'it'\\''s $x' --set a=1")
   })
 })

@@ -1,14 +1,13 @@
 /** What is drawn ahead of a run: faults of every kind in their shares, the pace of the nodes, and who knows whom. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { drawArrivals } from '../../../sim/arrivals.js'
 import { Random } from '../../../sim/engine/random.js'
 import { SimulatedDisk } from '../../../sim/faults/disk.js'
 import { drawFaults } from '../../../sim/faults/draw.js'
 import type { Fault } from '../../../sim/faults/schedule.js'
 import { parseScenario } from '../../../sim/index.js'
-import { linkGraph } from '../../../sim/topology.js'
-import { drawArrivals } from '../../../sim/arrivals.js'
-import { createTopology } from '../../../sim/topology.js'
+import { createTopology, linkGraph } from '../../../sim/topology.js'
 import type { Saved } from '../../../src/admb/index.js'
 
 const UNTIL = 20_000

@@ -1,7 +1,7 @@
 /** Each kind of fault does what it says, given as data. */
 import assert from 'node:assert/strict'
 import type { Fault } from '../../../sim/faults/schedule.js'
-import { type RunObserver, parseScenario, simulate } from '../../../sim/index.js'
+import { parseScenario, type RunObserver, simulate } from '../../../sim/index.js'
 
 const run = (faults: Fault[], values: object = {}, observer: RunObserver = {}) =>
   simulate(parseScenario({ nodes: 4, topology: 'path', inputs: 800, batch: 16, dimension: 5, ...values }, 'test'), {

@@ -1,7 +1,7 @@
 /** The overlay as topology: the real protocol builds one tree and mends it, and ADMB learns on whatever tree there is. */
 import assert from 'node:assert/strict'
 import type { Fault } from '../../../sim/faults/schedule.js'
-import { type RunObserver, parseScenario, simulate } from '../../../sim/index.js'
+import { parseScenario, type RunObserver, simulate } from '../../../sim/index.js'
 
 const HEARTBEAT = 10
 

@@ -9,9 +9,8 @@ import { curvesOf } from '../../../../sim/report/groups.js'
 import { groupRuns, loadWriter, type ReportedRun, spreadOf, TimelineRecorder } from '../../../../sim/report/index.js'
 import { lineFigures } from '../../../../sim/report/lines.js'
 import { outcomeFigures, outcomesOf } from '../../../../sim/report/outcomes.js'
-import { scenarioEntries } from '../../../../sim/report/tables.js'
 import { findings, summarise } from '../../../../sim/report/summary.js'
-import { type Cell, toCsv } from '../../../../sim/report/tables.js'
+import { type Cell, scenarioEntries, toCsv } from '../../../../sim/report/tables.js'
 
 const BASE = { nodes: 6, inputs: 3000, batch: 64, dimension: 5, faults: { crashShare: 0.05, partitionShare: 0.1 } }
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { parseScenario, type Scenario, simulate } from '../../../../sim/index.js'
-import { standingsOf } from '../../../../sim/report/window-view.js'
 import { TimelineRecorder } from '../../../../sim/report/index.js'
-import { AWAY, type Span, type Timeline } from '../../../../sim/report/timeline.js'
 import { runLengths } from '../../../../sim/report/overview.js'
+import { AWAY, type Span, type Timeline } from '../../../../sim/report/timeline.js'
+import { standingsOf } from '../../../../sim/report/window-view.js'
 
 function record(values: object): { timeline: Timeline | undefined; scenario: Scenario; virtualMs: number } {
   const scenario = parseScenario({ nodes: 8, inputs: 2000, batch: 32, dimension: 4, ...values }, 'test')
@@ -50,7 +50,12 @@ describe('a timeline', () => {
     const until = 3000
     for (let updates = 1; updates < until; updates++) {
       for (let node = updates % 7; node < nodes; node += 7) {
-        recorder.observer.onPredictorChange?.(updates, node, { updates, origin: 'a', incarnation: 1, digest: '' }, 'adopted')
+        recorder.observer.onPredictorChange?.(
+          updates,
+          node,
+          { updates, origin: 'a', incarnation: 1, digest: '' },
+          'adopted'
+        )
       }
     }
     const timeline = recorder.finish(until)
