@@ -10,7 +10,7 @@ import { collect, openStream } from '../../src/streams/index.js'
 import { publicData } from './data.js'
 import { PeerProcess, runAdmb } from './processes.js'
 import { median, type Row } from './row.js'
-import { playVirtually } from './virtual.js'
+import { runVirtualCase } from './virtual.js'
 
 const PEERS = 5
 const BATCH = 512
@@ -58,16 +58,16 @@ async function* virtual(data: string): AsyncGenerator<Row> {
   const serial = trainer.report().averageLoss ?? 0
   const play = { passes: 1, rate: RATE, period: PERIOD_MS }
   const networks = [
-    { latency: 5, apart: 0 },
-    { latency: 5, apart: 1000 },
-    { latency: 80, apart: 0 }
+    { latency: 5, isolation: 0 },
+    { latency: 5, isolation: 1000 },
+    { latency: 80, isolation: 0 }
   ]
   for (const network of networks) {
-    const { latency, apart } = network
+    const { latency, isolation } = network
     for (const predictWith of ['average', 'ahead'] as const) {
       for (const carry of [0, 4, 16, 64]) {
-        const { loss, used, updates } = playVirtually(spec, examples, { ...play, ...network, carry, predictWith })
-        const name = `virtual, ${latency} ms, apart for ${apart} ms, ${predictWith}, carry ${carry}: loss over serial`
+        const { loss, used, updates } = runVirtualCase(spec, examples, { ...play, ...network, carry, predictWith })
+        const name = `virtual, ${latency} ms, apart for ${isolation} ms, ${predictWith}, carry ${carry}: loss over serial`
         yield { name, value: loss / serial, unit: '×', details: { used, updates } }
       }
     }

@@ -1,4 +1,4 @@
-/** The two kinds of node that the exchange benchmark compares: a peer of ours, and libp2p with the same settings alone. */
+/** The two kinds of node that the exchange benchmark compares: an admb peer, and bare libp2p with the same settings. */
 import '../../src/network/polyfill.js'
 import type { Libp2p } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'

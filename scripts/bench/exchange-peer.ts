@@ -1,6 +1,6 @@
 /**
- * The other process of the exchange benchmark: a peer that takes frames, and sends one of its own when told to, beside a
- * bare libp2p node that counts the bytes of a stream. It tells its addresses to its parent and ends with it.
+ * The child process of the exchange benchmark: a peer that receives frames and sends one on request, and a bare libp2p node that
+ * counts the bytes of a stream. It sends its addresses to the parent process and ends with it.
  */
 import { createBareNode, createBenchPeer, exchangeBytes, frameBytes, rawProtocol } from './exchange-nodes.js'
 

@@ -1,7 +1,4 @@
-/**
- * How fast sums travel between processes: a session against a bare libp2p stream in turns, three peers in a path, and the
- * largest frame.
- */
+/** Speed of sums between processes: a session and a bare libp2p stream in turns, three peers in a path, and the largest frame. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -31,20 +28,20 @@ export async function* bench(): AsyncGenerator<Row> {
     const incoming = sessions.map(receive)
     const stream = await bare.dialProtocol(multiaddr(children[0].bare[0]), rawProtocol)
     const frame = new Uint8Array(frameBytes).map((_, i) => i * 31)
-    const ours: number[] = []
-    const theirs: number[] = []
+    const sessionTimes: number[] = []
+    const bareTimes: number[] = []
     for (let round = 0; round < rounds; round++) {
-      theirs.push(await timed(() => sendRaw(stream, frame)))
-      ours.push(await timed(() => sessions[0].sendFrame(frame)))
+      bareTimes.push(await timed(() => sendRaw(stream, frame)))
+      sessionTimes.push(await timed(() => sessions[0].sendFrame(frame)))
     }
-    const bareSpeed = speed(frameBytes, median(theirs))
-    const ourSpeed = speed(frameBytes, median(ours))
+    const bareSpeed = speed(frameBytes, median(bareTimes))
+    const sessionSpeed = speed(frameBytes, median(sessionTimes))
     yield {
       name: 'sum of 10 M parameters: session over bare libp2p stream',
-      value: ourSpeed / bareSpeed,
+      value: sessionSpeed / bareSpeed,
       unit: '×',
       target: { least: 0.6 },
-      details: { session: ourSpeed, bare: bareSpeed, unit: 'MB/s' }
+      details: { session: sessionSpeed, bare: bareSpeed, unit: 'MB/s' }
     }
     const path: number[] = []
     for (let round = 0; round < rounds; round++) path.push(await timed(() => exchange(sessions, incoming)))
@@ -59,7 +56,7 @@ export async function* bench(): AsyncGenerator<Row> {
   }
 }
 
-/** One exchange with this process in the middle: both ends' sums come in, each end gets back what it lacks. */
+/** One exchange with this process in the middle: receives the sums of both ends, and sends each end the sum of the others. */
 async function exchange(sessions: readonly Session[], incoming: readonly (() => Promise<Uint8Array>)[]): Promise<void> {
   for (const session of sessions) session.sendControl(new Uint8Array(0))
   const sums = (await Promise.all(incoming.map(next => next()))).map(bytes => new Float32Array(bytes.buffer))

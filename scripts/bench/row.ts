@@ -1,22 +1,22 @@
-/** What a benchmark reports: one row a case, with the figure to reach where there is one. */
+/** The rows that a benchmark reports, with optional targets. */
 
 export interface Row {
   readonly name: string
   readonly value: number
   readonly unit: string
-  /** Whether more or less is better, and how much is enough. */
+  /** Lower or upper limit of the value. */
   readonly target?: { readonly least: number } | { readonly most: number }
-  /** Whatever else was measured in the same run. */
+  /** Other measurements of the same run. */
   readonly details?: Readonly<Record<string, number | string | readonly number[]>>
 }
 
-/** Whether the row reaches its target; undefined where it has none. */
+/** Whether the row meets its target; undefined without one. */
 export function met({ value, target }: Row): boolean | undefined {
   if (target === undefined) return undefined
   return 'least' in target ? value >= target.least : value <= target.most
 }
 
-/** The middle value, the upper one of two. */
+/** The median; of an even number of values the upper one. */
 export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1]
 }

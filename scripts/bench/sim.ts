@@ -1,6 +1,6 @@
 /**
- * The simulator: what ADMB costs in regret against a serial learner with the same rule and b, and how fast simulations run.
- * Runs of one row take turns with nobody: ratios of regret have no noise, and speeds are of this machine and moment.
+ * The simulator: regret of ADMB relative to a serial learner with the same rule and b, and speed of simulations. Regrets are
+ * deterministic; speeds depend on the machine and its load.
  */
 import { loadScenario, parseScenario, type RunResult, simulate } from '../../sim/index.js'
 import { median, type Row } from './row.js'
@@ -14,7 +14,7 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* speed()
 }
 
-/** Regret over the serial learner's, and the share of gradients that updates used. */
+/** Regret relative to the serial learner, and the share of used gradients. */
 export function* regret(inputs: number, others: boolean): Generator<Row> {
   const serial = run({ ...TREE, inputs, algorithm: 'serial' })
   const admb = run({ ...TREE, inputs })

@@ -1,6 +1,6 @@
 /**
- * What carrying gradients over and looking ahead are worth, in virtual time and so without noise: five ADMB nodes on a
- * tree, inputs of MNIST at a fixed rate, links with a latency and one frame in flight each way.
+ * The effect of carry-over and look-ahead, in virtual time and therefore without noise: five ADMB nodes on a tree, inputs of MNIST
+ * at a fixed rate, links with a latency and one frame in flight in each direction.
  */
 import { AdmbNode, startingPredictor } from '../../src/admb/index.js'
 import type { Blocks, Examples, Learner } from '../../src/learner/index.js'
@@ -14,25 +14,25 @@ const TREE: readonly (readonly [number, number])[] = [
   [1, 4]
 ]
 const PEERS = 5
-/** The clock moves by so much. */
+/** Step of the virtual clock. */
 const STEP_MS = 5
 
 export interface VirtualCase {
   readonly carry: number
   readonly predictWith: PredictWith
   readonly passes: number
-  /** Inputs a second and node. */
+  /** Inputs per second and node. */
   readonly rate: number
   /** T in milliseconds, a multiple of 5. */
   readonly period: number
   /** One way, in milliseconds. */
   readonly latency: number
-  /** For so long at the start every node is alone, in milliseconds: a multiple of 5. */
-  readonly apart: number
+  /** Time at the start without links, in milliseconds, a multiple of 5. */
+  readonly isolation: number
 }
 
-interface Letter {
-  readonly at: number
+interface InFlightFrame {
+  readonly arrival: number
   readonly bytes: Uint8Array
 }
 
@@ -61,16 +61,16 @@ class VirtualPeer {
     this.#learner.addGradient(predictor.parameters, examples, row, row + 1, accumulator)
     this.inputs++
     this.node.added(1)
-    this.settle()
+    this.applyEffects()
   }
 
   tick(): void {
     this.node.tick()
     if (this.#predictWith === 'ahead') this.#serve()
-    this.settle()
+    this.applyEffects()
   }
 
-  settle(): void {
+  applyEffects(): void {
     if (this.node.takeEffects().length > 0) this.#serve()
   }
 
@@ -81,40 +81,40 @@ class VirtualPeer {
   }
 }
 
-/** Mean progressive loss over all inputs, the share of gradients that was not discarded, and the updates made. */
-export function playVirtually(
+/** @returns mean progressive loss of all inputs, share of gradients not discarded, and number of updates */
+export function runVirtualCase(
   spec: LinearSpec,
   examples: Examples,
-  play: VirtualCase
+  options: VirtualCase
 ): { loss: number; used: number; updates: number } {
-  const peers = Array.from({ length: PEERS }, (_, i) => new VirtualPeer(spec, `${i}`, play))
+  const peers = Array.from({ length: PEERS }, (_, i) => new VirtualPeer(spec, `${i}`, options))
   const links = TREE.flatMap(([a, b], edge) => [
-    { edge, from: a, to: b, letter: undefined as Letter | undefined },
-    { edge, from: b, to: a, letter: undefined as Letter | undefined }
+    { edge, from: a, to: b, inFlight: undefined as InFlightFrame | undefined },
+    { edge, from: b, to: a, inFlight: undefined as InFlightFrame | undefined }
   ])
-  const total = examples.size * play.passes
-  for (let taken = 0, now = 0; taken < total; now += STEP_MS) {
-    if (now === play.apart) {
+  const total = examples.size * options.passes
+  for (let served = 0, now = 0; served < total; now += STEP_MS) {
+    if (now === options.isolation) {
       for (const { edge, from, to } of links) peers[from].node.connect(edge, 0, `${to}`)
     }
     for (const [i, peer] of peers.entries()) {
-      const due = Math.floor((now * play.rate) / 1000)
-      for (; peer.inputs < due && taken < total; taken++)
+      const due = Math.floor((now * options.rate) / 1000)
+      for (; peer.inputs < due && served < total; served++)
         peer.learn(examples, (peer.inputs * PEERS + i) % examples.size)
-      if ((now + 10 * i) % play.period === 0) peer.tick()
+      if ((now + 10 * i) % options.period === 0) peer.tick()
     }
     for (const link of links) {
-      if (link.letter && link.letter.at <= now) {
-        peers[link.to].node.receive(link.edge, link.letter.bytes)
-        peers[link.to].settle()
-        link.letter = undefined
+      if (link.inFlight && link.inFlight.arrival <= now) {
+        peers[link.to].node.receive(link.edge, link.inFlight.bytes)
+        peers[link.to].applyEffects()
+        link.inFlight = undefined
       }
-      if (link.letter) continue
+      if (link.inFlight) continue
       const bytes = peers[link.from].node.frame(link.edge)
-      if (bytes) link.letter = { at: now + play.latency, bytes }
+      if (bytes) link.inFlight = { arrival: now + options.latency, bytes }
     }
   }
-  const sum = (of: (peer: VirtualPeer) => number) => peers.reduce((all, peer) => all + of(peer), 0)
+  const sum = (value: (peer: VirtualPeer) => number) => peers.reduce((total, peer) => total + value(peer), 0)
   const inputs = sum(peer => peer.inputs)
   const updates = Math.max(...peers.map(peer => peer.node.predictor.id.updates))
   return { loss: sum(peer => peer.score.loss) / inputs, used: 1 - sum(peer => peer.node.discarded) / inputs, updates }

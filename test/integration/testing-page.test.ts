@@ -1,16 +1,16 @@
-/** The example on the page about property tests of one's own, run as it stands there. */
+/** Runs the example of docs/testing.md. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Inside the package, so that it can import itself by name. */
+/** Inside the package, so that the example can import it by name. */
 const FOLDER = 'dist/testing-page'
 
-describe('the page about property tests', () => {
+describe('docs/testing.md', () => {
   after(() => rmSync(FOLDER, { recursive: true, force: true }))
 
-  it('has an example that works', function () {
+  it('has a working example', function () {
     this.timeout(120_000)
     const [, code] = /<!-- run -->\n```js\n([\s\S]*?)```/.exec(readFileSync('docs/testing.md', 'utf8')) ?? []
     assert.ok(code)

@@ -1,4 +1,4 @@
-/** The simulator's transport alone, between ten nodes in virtual time. */
+/** The simulator's transport between ten nodes in virtual time, without a run. */
 import { EventQueue } from '../../sim/engine/queue.js'
 import { Random } from '../../sim/engine/random.js'
 import { Population } from '../../sim/faults/population.js'
@@ -9,7 +9,7 @@ import { Transport, type TransportHost } from '../../sim/network/transport.js'
 export class TransportHarness implements TransportHost {
   now = 0
   onMessage: (message: Message) => void = () => undefined
-  /** What has arrived: number and time. */
+  /** Contents and arrival times of the delivered messages. */
   readonly arrived: { readonly content: unknown; readonly time: number }[] = []
   readonly population = new Population(10, [])
   readonly transport: Transport
@@ -37,11 +37,8 @@ export class TransportHarness implements TransportHost {
     this.onMessage(message)
   }
 
-  send(
-    content: unknown,
-    { from = 0, to = 1, bytes = 1, channel: lane }: Partial<Message> & { bytes?: number } = {}
-  ): void {
-    this.transport.send({ from, to, content, isOverlay: false, lifetime: 0, channel: lane }, bytes)
+  send(content: unknown, { from = 0, to = 1, bytes = 1, channel }: Partial<Message> & { bytes?: number } = {}): void {
+    this.transport.send({ from, to, content, isOverlay: false, lifetime: 0, channel }, bytes)
   }
 
   run(until = Number.POSITIVE_INFINITY): void {

@@ -86,7 +86,10 @@ function algorithmTable(): string {
 function withScenario(command: Command): Command {
   return withCommon(command)
     .argument('[scenario]', 'a built-in scenario or a YAML file (admb sim list)')
-    .option('--set <key=value...>', 'override keys of the scenario; nested keys with a dot, such as faults.crashShare=0.1')
+    .option(
+      '--set <key=value...>',
+      'override keys of the scenario; nested keys with a dot, such as faults.crashShare=0.1'
+    )
 }
 
 function withReport(command: Command): Command {

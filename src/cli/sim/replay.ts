@@ -25,7 +25,8 @@ export async function runReplay(
 ): Promise<void> {
   const trial = loadTrial(file)
   const { nodes, batch } = trial.scenario
-  if (node !== undefined && node >= nodes) throw new UsageError(`--node ${node}: the scenario has nodes 0 to ${nodes - 1}`)
+  if (node !== undefined && node >= nodes)
+    throw new UsageError(`--node ${node}: the scenario has nodes 0 to ${nodes - 1}`)
   const { steps, violation } = replay(trial)
   const shown = steps.filter(({ time, changed }, index) => {
     const isLast = index === steps.length - 1
@@ -36,7 +37,8 @@ export async function runReplay(
     await show(shown, batch)
     const isCutShort = until < (steps.at(-1)?.time ?? 0)
     if (violation !== undefined && !isCutShort) print(colour.red(`violation: ${violation}`))
-    else print(isCutShort ? `stopped at ${until} ms` : 'no violation: the code or the file has changed since it was found')
+    else
+      print(isCutShort ? `stopped at ${until} ms` : 'no violation: the code or the file has changed since it was found')
   }
   if (violation !== undefined) process.exitCode = 1
 }

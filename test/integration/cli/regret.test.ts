@@ -1,4 +1,4 @@
-/** Regret of real runs: of one learner, and of peers by their logs, one of which is killed and started again. */
+/** `admb regret`: of `admb train`, and of peers by their logs, one of which is killed and restarted. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ interface Regret {
   readonly outcome: string
 }
 
-/** Noisy halves of the plane; what is best for them is easily found. */
+/** Two noisy half-planes. */
 function plane(rows: number): string {
   const lines = Array.from({ length: rows }, (_, i) => {
     const x = (((i * 7919) % 2003) / 2003 - 0.5) * 4
@@ -40,7 +40,7 @@ describe('admb regret', function () {
   const admb = (...args: string[]) => execFileSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' })
   const regretOf = (...args: string[]) => JSON.parse(admb('regret', '--data', data, ...args, '--json')) as Regret
 
-  it('tells of the learner of admb train what its log tells', () => {
+  it('gives the same regret for admb train and for its log', () => {
     const log = `${data}.train.jsonl`
     const learning = ['--batch', '16', '--rule', 'dual-averaging', '--passes', '2']
     const trained = JSON.parse(admb('train', '--data', data, ...learning, '--log', log, '--json'))
@@ -61,7 +61,7 @@ describe('admb regret', function () {
     )
   })
 
-  it('of peers is that of all their inputs, also of one that was killed', async () => {
+  it('covers all inputs of peers, also of a peer that was killed', async () => {
     const common = ['--data', data, '--batch', '32', '--rate', '1500', '--log-level', 'warn']
     const logs = [1, 2].map(shard => `${data}.peer${shard}.jsonl`)
     const steady = processes.start(...common, '--shard', '1/2', '--log', logs[0])
@@ -70,7 +70,7 @@ describe('admb regret', function () {
     const start = () => processes.start(...common, '--shard', '2/2', '--log', logs[1], '--dir', dir, '--peer', address)
     const killed = start()
     await killed.up()
-    await until('it has logged some', () => /"inputs":\d{3}/.test(readFileSync(logs[1], 'utf8')))
+    await until('it has logged inputs', () => /"inputs":\d{3}/.test(readFileSync(logs[1], 'utf8')))
     await killed.end('SIGKILL')
     const again = await start().up()
     for (const peer of [steady, again]) {

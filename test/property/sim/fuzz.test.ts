@@ -1,4 +1,4 @@
-/** The fuzzer: finds nothing in what is right, and of what is wrong the shortest schedule, which a replay shows again. */
+/** The fuzzer finds no violation in correct code, and shrinks the violations of defective code to short schedules for replay. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { checkExactly, trials } from '../../../sim/testing/index.js'
 import { AdmbNode } from '../../../src/admb/index.js'
 import { mutantOf, removeMutants } from '../../support/mutants.js'
 
-/** A node keeps on counting what came over a session that ended. */
+/** Removes the check for own gradients in a neighbour's sum. */
 const NO_ECHO_CHECK = [
   {
     file: 'src/admb/neighbour-sums.js',
@@ -27,36 +27,36 @@ describe('fuzzing', function () {
     assert.deepEqual(fuzz(800, 20), { runs: 800, violations: [] })
   })
 
-  it('shrinks to a short schedule that shows the same property again, and a replay ends where it breaks', async () => {
+  it('shrinks to a short schedule that violates the same property, and replays it up to the violation', async () => {
     const mutant = await mutantOf('shrink', NO_ECHO_CHECK)
-    const long = mutant.fuzz(1000, 1, { shrink: false })
-    const short = mutant.fuzz(1000, 1)
-    assert.equal(short.runs, long.runs)
-    const [{ schedule: first }] = long.violations
-    const [{ schedule, property }] = short.violations
-    assert.equal(familyOf(property), familyOf(long.violations[0].property))
+    const unshrunk = mutant.fuzz(1000, 1, { shrink: false })
+    const shrunk = mutant.fuzz(1000, 1)
+    assert.equal(shrunk.runs, unshrunk.runs)
+    const [{ schedule: first }] = unshrunk.violations
+    const [{ schedule, property }] = shrunk.violations
+    assert.equal(propertyOf(property), propertyOf(unshrunk.violations[0].property))
     assert.ok(schedule.faults.length <= 10 && schedule.faults.length < first.faults.length, JSON.stringify(schedule))
     assert.ok(schedule.scenario.inputs < first.scenario.inputs)
-    // As JSON, as it lies in a file.
+    // Via JSON, as in a file.
     const stored = JSON.parse(JSON.stringify(schedule)) as typeof schedule
     const { violation, steps } = mutant.replay(stored)
     assert.equal(violation, property)
     assert.match(property, new RegExp(`at ${steps.at(-1)?.time.toFixed(2)} ms`))
-    assert.equal(checkExactly(stored), undefined, 'the program itself is at fault')
+    assert.equal(checkExactly(stored), undefined, 'the unmodified code violates the property')
   })
 
-  it('sees gradients that outlive their link', () => {
-    class Hoarder extends AdmbNode {
+  it('detects gradients left over from a closed link', () => {
+    class LeakingNode extends AdmbNode {
       override disconnect(): void {}
     }
     const scenario = parseScenario({ topology: 'path', nodes: 3, inputs: 60, batch: 1000 }, 'test')
     const faults = [{ time: 15, kind: 'leave', node: 2 }] as const
     assert.equal(checkExactly({ scenario, faults }), undefined)
-    const violation = checkExactly({ scenario, faults }, { node: options => new Hoarder(options) })
+    const violation = checkExactly({ scenario, faults }, { node: options => new LeakingNode(options) })
     assert.match(violation ?? '', /^flush: /)
   })
 
-  it('tells in a replay who holds what, and only what changed', () => {
+  it('replays the states of nodes that changed, and only those', () => {
     const [trial] = fc.sample(trials({ nodes: 3, topology: 'path', inputs: 60, batch: 7 }), { numRuns: 1, seed: 5 })
     const { steps, violation } = replay(trial)
     assert.equal(violation, undefined)
@@ -69,11 +69,15 @@ describe('fuzzing', function () {
         last.set(state.node, state)
       }
     }
-    assert.equal(new Set([...last.values()].map(({ holds }) => holds)).size, 1, 'all hold the same at the end')
+    assert.equal(
+      new Set([...last.values()].map(({ holds }) => holds)).size,
+      1,
+      'all nodes hold the same predictor at the end'
+    )
     assert.ok(steps.every(({ time }, i) => i === 0 || time >= steps[i - 1].time))
   })
 
-  it('refuses schedules that cannot be run, with their place', () => {
+  it('rejects invalid schedules with the key of the error', () => {
     const parse = (...faults: unknown[]) => parseFaults(faults, 4, 'my.json')
     assert.equal(parse({ time: 1, kind: 'heal' }, { time: 2, kind: 'crash', node: 3 }).length, 2)
     assert.throws(() => parse({ time: 1, kind: 'crash', node: 4 }), /my\.json: faults\[0\]\.node: .*"node":4/)
@@ -81,7 +85,7 @@ describe('fuzzing', function () {
     assert.throws(() => parse({ time: 1, kind: 'flood' }), ScenarioError)
   })
 
-  it('has a command that prints, and one that replays what was found', () => {
+  it('has a command for fuzzing and one for replay', () => {
     const folder = mkdtempSync(join(tmpdir(), 'admb-fuzz-'))
     try {
       const admb = (...words: string[]) => {
@@ -95,7 +99,7 @@ describe('fuzzing', function () {
       const { seconds, ...report } = JSON.parse(fuzzed.out)
       assert.equal(typeof seconds, 'number')
       assert.deepEqual(report, { command: 'sim fuzz', runs: 150, violations: [] })
-      // No violation is at hand: a schedule in which nothing is wrong serves as well.
+      // There is no violation, so a schedule without one is replayed.
       const file = join(folder, 'found.json')
       const [schedule] = fc.sample(trials({ nodes: 3 }), { numRuns: 1, seed: 1 })
       writeFileSync(file, JSON.stringify({ seed: 1, property: 'purity: …', schedule }))
@@ -120,6 +124,6 @@ describe('fuzzing', function () {
   })
 })
 
-function familyOf(violation: string): string {
+function propertyOf(violation: string): string {
   return violation.split(':')[0]
 }

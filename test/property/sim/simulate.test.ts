@@ -1,4 +1,4 @@
-/** Runs repeat themselves, algorithms stand in the order that theory gives them, and no fault breaks a property. */
+/** Runs are deterministic, algorithms rank as in theory, and no built-in scenario violates a property. */
 import assert from 'node:assert/strict'
 import {
   algorithmNames,
@@ -15,7 +15,7 @@ const scenario = (values: object) =>
 describe('simulations', function () {
   this.timeout(240_000)
 
-  it('repeat themselves for a seed, and differ for another', () => {
+  it('are deterministic for a seed, and differ for another', () => {
     for (const algorithm of algorithmNames) {
       const faults = { crashShare: 0.1, partitionShare: 0.1 }
       const values = { algorithm, inputs: 3000, loss: 0.1, delay: 'exponential', faults }
@@ -27,30 +27,30 @@ describe('simulations', function () {
     }
   })
 
-  it('show every algorithm the same inputs', () => {
+  it('give every algorithm the same inputs', () => {
     const losses = algorithmNames.map(algorithm => simulate(scenario({ algorithm, inputs: 5000 })).comparatorLoss)
     assert.equal(new Set(losses).size, 1)
   })
 
-  it('put ADMB between the serial learner and isolated ones, within the bound', () => {
+  it('rank ADMB between the serial learner and isolated nodes, within the bound', () => {
     const [serial, isolated, admb] = ['serial', 'isolated', 'admb'].map(algorithm => simulate(scenario({ algorithm })))
     assert.ok(admb.regret < 1.5 * serial.regret, `${admb.regret} against ${serial.regret}`)
     assert.ok(admb.regret * 4 < isolated.regret, `${admb.regret} against ${isolated.regret}`)
     for (const { regret, bound } of [serial, isolated, admb]) assert.ok(regret <= (bound as number))
   })
 
-  it('use nearly all gradients with carry-over and about half of them without', () => {
+  it('use nearly all gradients with carry-over, and fewer without', () => {
     const discarded = (carry: number) => simulate(scenario({ carry })).discarded / 20_000
     assert.ok(discarded(16) < 0.05)
     assert.ok(discarded(0) > 0.15)
   })
 
-  it('hold DMB up while a node is dead, but not those without a barrier or a fixed master', () => {
+  it('block DMB while a node is down, but not algorithms without a barrier or a fixed master', () => {
     const faults = { crashShare: 0.2, downtime: 300 }
     const updates = (algorithm: string) => simulate(scenario({ algorithm, faults, nodes: 8, inputs: 8000 })).updates
-    const stopped = updates('dmb')
+    const blocked = updates('dmb')
     for (const algorithm of ['serial', 'mawo-election', 'admb']) {
-      assert.ok(updates(algorithm) > stopped, `${algorithm}: ${updates(algorithm)} against ${stopped} updates`)
+      assert.ok(updates(algorithm) > blocked, `${algorithm}: ${updates(algorithm)} against ${blocked} updates`)
     }
   })
 

@@ -1,4 +1,4 @@
-/** What is drawn ahead of a run: faults of every kind in their shares, the pace of the nodes, and who knows whom. */
+/** Random draws before a run: fault schedules, arrivals and link graphs; and the simulated disk. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { drawArrivals } from '../../../sim/arrivals.js'
@@ -18,13 +18,13 @@ function draw(faults: object, values: object = {}, seed = 1): Fault[] {
   return drawFaults(scenario, topology, UNTIL, new Random(seed, 'faults'))
 }
 
-/** Share of nine tenths of the run between faults of one kind and those of another. */
+/** Total time between faults of two kinds, as a share of nine tenths of the run. */
 function shareBetween(faults: readonly Fault[], begin: string, end: string, of = 1): number {
   const sum = (kind: string) => faults.filter(fault => fault.kind === kind).reduce((total, { time }) => total + time, 0)
   return (sum(end) - sum(begin)) / (0.9 * UNTIL * of)
 }
 
-/** Whether nodes hang together by edges of the tree. */
+/** Whether the nodes are connected by edges of the tree. */
 function areConnected(nodes: readonly number[], neighbours: readonly (readonly number[])[]): boolean {
   const reached = new Set(nodes.slice(0, 1))
   for (const node of reached) for (const next of neighbours[node]) if (nodes.includes(next)) reached.add(next)
@@ -32,7 +32,7 @@ function areConnected(nodes: readonly number[], neighbours: readonly (readonly n
 }
 
 describe('drawn faults', () => {
-  it('take the shares of time that were asked for, and are over at nine tenths of the run', () => {
+  it('take the requested shares of time, and end within nine tenths of the run', () => {
     const near = (share: number, wanted: number) => assert.ok(Math.abs(share - wanted) < 0.25 * wanted, `${share}`)
     near(shareBetween(draw({ crashShare: 0.2 }), 'crash', 'restart', 20), 0.2)
     near(shareBetween(draw({ pauseShare: 0.1 }), 'pause', 'resume', 20), 0.1)
@@ -43,7 +43,7 @@ describe('drawn faults', () => {
     assert.ok(all.every(({ time }, i) => time <= 0.9 * UNTIL && (i === 0 || time >= all[i - 1].time)))
   })
 
-  it('of one kind do not depend on the others', () => {
+  it('of one kind do not depend on those of other kinds', () => {
     const crashes = (faults: object) => draw({ crashShare: 0.2, ...faults }).filter(({ kind }) => kind === 'crash')
     assert.deepEqual(crashes({ pauseShare: 0.5, partitionShare: 0.2, clogShare: 0.1 }), crashes({}))
     assert.deepEqual(
@@ -52,7 +52,7 @@ describe('drawn faults', () => {
     )
   })
 
-  it('lose disks and machines in their shares', () => {
+  it('lose disks and are silent in the requested shares', () => {
     const faults = draw({ crashShare: 0.3, diskLossShare: 0.25, silentShare: 0.5 })
     const crashes = faults.filter(fault => fault.kind === 'crash')
     const restarts = faults.filter(fault => fault.kind === 'restart')
@@ -60,11 +60,11 @@ describe('drawn faults', () => {
     assert.ok(Math.abs(restarts.filter(({ disk }) => disk === 'lost').length / restarts.length - 0.25) < 0.1)
   })
 
-  it('begin after the warm-up', () => {
+  it('start after the warm-up', () => {
     assert.ok(draw({ crashShare: 0.5 }, { warmup: 700 })[0].time > 700)
   })
 
-  it('cut the network in the ways of their modes', () => {
+  it('partition the network by the modes', () => {
     const cuts = (partitionMode: string, more: object = {}) =>
       draw({ partitionShare: 0.5, partitionTime: 20, partitionMode, ...more }).filter(
         ({ kind }) => kind === 'partition'
@@ -88,7 +88,7 @@ describe('drawn faults', () => {
     assert.ok(Math.abs(oneWay.filter(Boolean).length / oneWay.length - 0.3) < 0.1)
   })
 
-  it('last as long as the least length of a partition says, at least', () => {
+  it('last at least the minimum length of a partition', () => {
     const faults = draw({ partitionShare: 0.3, partitionTime: 100, partitionMin: 60 })
     const lengths = faults.flatMap(({ time, kind }, i) => (kind === 'heal' ? [time - faults[i - 1].time] : []))
     assert.ok(lengths.slice(0, -1).every(length => length >= 60 - 1e-9))
@@ -96,20 +96,20 @@ describe('drawn faults', () => {
   })
 })
 
-describe('the pace', () => {
-  const pace = (values: object) =>
+describe('arrivals', () => {
+  const arrivals = (values: object) =>
     drawArrivals(parseScenario({ nodes: 50, interval: 2, ...values }, 'test'), new Random(3))
 
-  it('differs from node to node at the same rate in all', () => {
-    const { intervals } = pace({ speedSpread: 0.7 })
+  it('differ between nodes at the same total rate', () => {
+    const { intervals } = arrivals({ speedSpread: 0.7 })
     assert.ok(Math.abs(intervals.reduce((sum, interval) => sum + 1 / interval, 0) - 25) < 1e-9)
     assert.equal(new Set(intervals).size, 50)
   })
 
-  it('is the same for all, and aligned or spread', () => {
-    const aligned = pace({ warmup: 5 })
+  it('are equal for all nodes, and aligned or spread', () => {
+    const aligned = arrivals({ warmup: 5 })
     assert.deepEqual([new Set(aligned.intervals), new Set(aligned.firstInputs)], [new Set([2]), new Set([7])])
-    const spread = pace({ phases: 'spread', period: 3 })
+    const spread = arrivals({ phases: 'spread', period: 3 })
     assert.equal(new Set(spread.firstTicks).size, 50)
     assert.ok(spread.firstInputs.every(time => time < 2) && spread.firstTicks.every(time => time < 3))
   })
@@ -119,7 +119,7 @@ describe('a disk', () => {
   const saved = (updates: number) => ({ predictor: { id: { updates } }, lineage: [] }) as unknown as Saved
   const updatesOn = (disk: SimulatedDisk) => disk.stored?.predictor.id.updates
 
-  it('has what was written in time, and nothing once it is lost', () => {
+  it('has the last complete checkpoint, and nothing after it is erased', () => {
     const disk = new SimulatedDisk(10)
     disk.write(saved(1), 0)
     disk.write(saved(2), 5)
@@ -134,8 +134,8 @@ describe('a disk', () => {
   })
 })
 
-describe('the graph of links', () => {
-  it('is connected, within its degree and mostly at it', () => {
+describe('the link graph', () => {
+  it('is connected, and most nodes have the maximum degree', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 80 }), fc.integer({ min: 2, max: 8 }), fc.nat(), (nodes, degree, seed) => {
         const links = linkGraph(nodes, degree, new Random(seed))

@@ -1,13 +1,14 @@
-/** The engine's parts: order, randomness, topologies, scenarios. */
+/** The event queue, random numbers, topologies and scenarios. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type Event, EventQueue } from '../../../sim/engine/queue.js'
 import { Random } from '../../../sim/engine/random.js'
-import { applyOverrides, parseScenario, ScenarioError } from '../../../sim/index.js'
+import { algorithms, applyOverrides, parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
 import { createTopology, topologyNames } from '../../../sim/topology.js'
+import { averagingNames, ruleNames } from '../../../src/learner/index.js'
 
 describe('EventQueue', () => {
-  it('gives events by time, then rank, then the order in which they came', () => {
+  it('orders events by time, then rank, then insertion', () => {
     const event = fc.record({ time: fc.integer({ min: 0, max: 20 }), rank: fc.integer({ min: 0, max: 1 }) })
     fc.assert(
       fc.property(fc.array(event, { maxLength: 3000 }), events => {
@@ -28,7 +29,7 @@ describe('EventQueue', () => {
     )
   })
 
-  it('takes further events while it is being emptied', () => {
+  it('accepts events while it is drained', () => {
     const queue = new EventQueue()
     const popped: Event = { time: 0, kind: 0, a: 0, b: 0 }
     queue.push(0, 0, 0, 0)
@@ -45,14 +46,14 @@ describe('EventQueue', () => {
 })
 
 describe('Random', () => {
-  it('repeats itself for a seed, and differs for another seed or name', () => {
+  it('is deterministic for a seed, and differs for another seed or name', () => {
     const draw = (random: Random) => Array.from({ length: 8 }, () => random.integer())
     assert.deepEqual(draw(new Random(7)), draw(new Random(7)))
     assert.notDeepEqual(draw(new Random(7)), draw(new Random(8)))
     assert.notDeepEqual(draw(new Random(7).fork('a')), draw(new Random(7).fork('b')))
   })
 
-  it('forks independently of what was drawn before', () => {
+  it('forks independently of previous draws', () => {
     const random = new Random(3)
     const before = random.fork('x').next()
     random.next()
@@ -70,7 +71,7 @@ describe('Random', () => {
 })
 
 describe('topologies', () => {
-  it('are trees, within their degree where they promise one', () => {
+  it('are trees, within the degree if they guarantee one', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...topologyNames),
@@ -97,8 +98,27 @@ describe('topologies', () => {
   })
 })
 
+describe('algorithms', () => {
+  it('have different colours in plots', () => {
+    const series = Object.values(algorithms).map(algorithm => algorithm.series)
+    assert.equal(new Set(series).size, series.length)
+  })
+})
+
 describe('scenarios', () => {
-  it('name the key, what was given and what is allowed', () => {
+  it('accept every rule and every average', () => {
+    const base = { nodes: 4, inputs: 200, batch: 8, dimension: 4 }
+    for (const rule of ruleNames) {
+      const { violations, updates } = simulate(parseScenario({ ...base, rule }, 'test'))
+      assert.deepEqual([violations, updates > 0], [[], true], rule)
+    }
+    for (const average of averagingNames) {
+      const { violations, updates } = simulate(parseScenario({ ...base, average }, 'test'))
+      assert.deepEqual([violations, updates > 0], [[], true], average)
+    }
+  })
+
+  it('report the key, the given value and the allowed values', () => {
     assert.throws(
       () => parseScenario({ topology: 'ring' }, 'my.yaml'),
       /my\.yaml: topology: .*"path".*\(given: "ring"\)/
@@ -108,7 +128,7 @@ describe('scenarios', () => {
     assert.throws(() => parseScenario({ nodes: 1, faults: { partitionShare: 0.5 } }, 'x'), ScenarioError)
   })
 
-  it('take words over their values, inner keys too', () => {
+  it('accept overrides, also of nested keys', () => {
     const values = applyOverrides({ nodes: 4, faults: { downtime: 9 } }, [
       'nodes=7',
       'faults.crashShare=0.5',

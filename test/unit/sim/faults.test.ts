@@ -1,4 +1,4 @@
-/** Each kind of fault does what it says, given as data. */
+/** The effect of each kind of fault. */
 import assert from 'node:assert/strict'
 import type { Fault } from '../../../sim/faults/schedule.js'
 import { parseScenario, type RunObserver, simulate } from '../../../sim/index.js'
@@ -9,14 +9,14 @@ const run = (faults: Fault[], values: object = {}, observer: RunObserver = {}) =
     observer
   })
 
-/** What each node held last, and with which label predictors were made. */
-function watch() {
+/** An observer of the last predictor of each node, and of the identities that made predictors. */
+function observe() {
   const held: (string | undefined)[] = []
   const makers = new Set<string>()
   const observer: RunObserver = {
-    onPredictorChange(_time, node, id, how) {
+    onPredictorChange(_time, node, id, cause) {
       held[node] = `${id.updates}/${id.origin}`
-      if (how === 'updated') makers.add(id.origin)
+      if (cause === 'updated') makers.add(id.origin)
     }
   }
   return { held, makers, observer }
@@ -24,31 +24,31 @@ function watch() {
 
 describe('faults', () => {
   it('stop a crashed node from serving inputs until it restarts', () => {
-    const whole = run([])
+    const complete = run([])
     const { virtualMs } = run([{ time: 10.5, kind: 'crash', node: 3 }])
-    assert.equal(whole.virtualMs, 200)
-    // 40 inputs till then, then three in a millisecond.
+    assert.equal(complete.virtualMs, 200)
+    // 40 inputs until then, then three per millisecond.
     assert.equal(virtualMs, 264)
-    const back = run([
+    const restarted = run([
       { time: 10.5, kind: 'crash', node: 3 },
       { time: 30.5, kind: 'restart', node: 3, disk: 'kept' }
     ])
-    assert.equal(back.virtualMs, 205)
+    assert.equal(restarted.virtualMs, 205)
   })
 
-  it('bring a node whose disk is lost back under a new identity', () => {
+  it('restart a node under a new identity if its disk is lost', () => {
     const crash: Fault = { time: 50.5, kind: 'crash', node: 0 }
     for (const disk of ['kept', 'lost'] as const) {
-      const { makers, observer } = watch()
+      const { makers, observer } = observe()
       const { violations } = run([crash, { time: 60.5, kind: 'restart', node: 0, disk }], { batch: 8 }, observer)
       assert.deepEqual(violations, [])
       assert.equal(makers.has('1.1'), disk === 'lost')
     }
   })
 
-  it('let messages wait for a paused node, and handle them when it resumes', () => {
+  it('queue messages for a paused node until it resumes', () => {
     const pause: Fault = { time: 20.5, kind: 'pause', node: 3 }
-    const { held, observer } = watch()
+    const { held, observer } = observe()
     let paused: string | undefined
     const resumeAt = 60.5
     run(
@@ -65,18 +65,18 @@ describe('faults', () => {
     assert.equal(held[3], held[2])
   })
 
-  it('leave a node out before it joins and after it has left', () => {
+  it('exclude a node before it joins and after it has left', () => {
     const { virtualMs } = run([
       { time: 20.5, kind: 'join', node: 1 },
       { time: 30.5, kind: 'leave', node: 2 }
     ])
-    // 3 × 20 inputs, 4 × 10, then three in a millisecond.
+    // 3 × 20 inputs, 4 × 10, then three per millisecond.
     assert.equal(virtualMs, 264)
   })
 
-  it('part the sides, in one direction or both, until the network heals', () => {
+  it('separate the sides of a partition until it heals', () => {
     const cut = (oneWay: boolean, heal: Fault[] = []) => {
-      const { held, observer } = watch()
+      const { held, observer } = observe()
       run(
         [{ time: 10.5, kind: 'partition', sides: [0, 0, 1, 1], oneWay }, ...heal],
         { batch: 200, inputs: 560 },
@@ -90,20 +90,20 @@ describe('faults', () => {
     assert.equal(healed[0], healed[3])
   })
 
-  it('hold messages up on a clogged link and let them go afterwards', () => {
+  it('hold messages on a clogged link until it is unclogged', () => {
     const seen: number[] = []
     const clog: Fault = { time: 10.5, kind: 'clog', from: 0, to: 1 }
-    const watchArrivals: RunObserver = {
-      onPredictorChange(time, node, _name, how) {
-        if (node === 1 && how === 'adopted') seen.push(time)
+    const observer: RunObserver = {
+      onPredictorChange(time, node, _id, cause) {
+        if (node === 1 && cause === 'adopted') seen.push(time)
       }
     }
     // Node 0 has 500 gradients at 251 ms, with those of node 1, which alone would need 500 ms.
-    run([clog, { time: 300.5, kind: 'unclog', from: 0, to: 1 }], { nodes: 2, batch: 500 }, watchArrivals)
+    run([clog, { time: 300.5, kind: 'unclog', from: 0, to: 1 }], { nodes: 2, batch: 500 }, observer)
     assert.equal(seen[0], 300.5)
   })
 
-  it('do nothing where they do not apply', () => {
+  it('have no effect if they do not apply', () => {
     const idle: Fault[] = [
       { time: 5, kind: 'restart', node: 1, disk: 'lost' },
       { time: 5, kind: 'resume', node: 1 },

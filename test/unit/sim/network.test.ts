@@ -1,4 +1,4 @@
-/** What links and the transport do to messages, one feature at a time. */
+/** The link model and the transport. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
@@ -9,7 +9,7 @@ import { TransportHarness } from '../../support/transport-harness.js'
 
 const scenario = (values: object) => parseScenario({ nodes: 10, ...values }, 'test')
 
-const lane = (): SessionChannel => ({ lastArrival: 0, held: [] })
+const channel = (): SessionChannel => ({ lastArrival: 0, held: [] })
 
 describe('links', () => {
   const mean = (values: object) => {
@@ -19,13 +19,13 @@ describe('links', () => {
     return sum / 50_000
   }
 
-  it('have the mean delay of the scenario, however it is distributed', () => {
+  it('have the mean delay of the scenario with every distribution', () => {
     for (const delay of ['constant', 'uniform', 'exponential', 'log-normal']) {
       assert.ok(Math.abs(mean({ delay }) - 3) < 0.1, delay)
     }
   })
 
-  it('may have means of their own, the same in both directions', () => {
+  it('can have different means, equal in both directions', () => {
     const links = new Links(scenario({ latency: 3, linkSpread: 0.5, nodes: 200 }), new Random(2))
     const logs: number[] = []
     for (let a = 0; a < 200; a++) {
@@ -38,10 +38,10 @@ describe('links', () => {
     const average = logs.reduce((sum, x) => sum + x, 0) / logs.length
     const deviation = Math.sqrt(logs.reduce((sum, x) => sum + (x - average) ** 2, 0) / logs.length)
     assert.ok(Math.abs(deviation - 0.5) < 0.02)
-    assert.ok(Math.abs(average + 0.125) < 0.02, 'the mean latency stays')
+    assert.ok(Math.abs(average + 0.125) < 0.02, 'the mean latency is unchanged')
   })
 
-  it('draw each feature from randomness of its own', () => {
+  it('draw each effect from an independent generator', () => {
     const delays = (values: object) => {
       const links = new Links(scenario({ delay: 'exponential', ...values }), new Random(5))
       return Array.from({ length: 20 }, () => {
@@ -55,12 +55,12 @@ describe('links', () => {
 })
 
 describe('the transport', () => {
-  it('loses, doubles and reorders the shares of messages that were asked for', () => {
+  it('loses, duplicates and reorders the requested shares of messages', () => {
     const count = (values: object) => {
-      const net = new TransportHarness(values)
-      for (let i = 0; i < 20_000; i++) net.send(i)
-      net.run()
-      return net
+      const harness = new TransportHarness(values)
+      for (let i = 0; i < 20_000; i++) harness.send(i)
+      harness.run()
+      return harness
     }
     assert.ok(Math.abs(count({ loss: 0.2 }).arrived.length / 20_000 - 0.8) < 0.02)
     assert.ok(Math.abs(count({ duplicate: 0.2 }).arrived.length / 20_000 - 1.2) < 0.02)
@@ -68,86 +68,86 @@ describe('the transport', () => {
     assert.ok(Math.abs(late / 20_000 - 0.2) < 0.02)
   })
 
-  it('lets messages of one direction of a link queue behind each other where bandwidth is limited', () => {
-    const net = new TransportHarness({ bandwidth: 10, latency: 1 })
-    net.send('a', { bytes: 20 })
-    net.send('b', { bytes: 30 })
-    net.send('back', { from: 1, to: 0, bytes: 10 })
-    assert.equal(net.transport.freeAt(0, 1), 5)
-    net.run()
-    assert.deepEqual(net.arrived, [
+  it('queues messages in each direction of a link if bandwidth is limited', () => {
+    const harness = new TransportHarness({ bandwidth: 10, latency: 1 })
+    harness.send('a', { bytes: 20 })
+    harness.send('b', { bytes: 30 })
+    harness.send('back', { from: 1, to: 0, bytes: 10 })
+    assert.equal(harness.transport.freeAt(0, 1), 5)
+    harness.run()
+    assert.deepEqual(harness.arrived, [
       { content: 'back', time: 2 },
       { content: 'a', time: 3 },
       { content: 'b', time: 6 }
     ])
   })
 
-  it('keeps the order of a session, loses nothing of it, and only takes longer where messages are lost', () => {
+  it('delivers all messages of a session in order, also with losses', () => {
     fc.assert(
       fc.property(fc.nat(), fc.constantFrom(0, 0.3), (seed, loss) => {
-        const net = new TransportHarness({ delay: 'exponential', reorder: 0.3, duplicate: 0.3, loss }, seed)
-        const session = lane()
+        const harness = new TransportHarness({ delay: 'exponential', reorder: 0.3, duplicate: 0.3, loss }, seed)
+        const session = channel()
         const numbers = Array.from({ length: 30 }, (_, i) => i)
-        for (const i of numbers) net.send(i, { channel: session })
-        net.run()
-        assert.deepEqual(net.order, numbers)
+        for (const i of numbers) harness.send(i, { channel: session })
+        harness.run()
+        assert.deepEqual(harness.order, numbers)
       })
     )
   })
 
-  it('loses single messages at a cut, those that are on their way too, and holds sessions up', () => {
-    const net = new TransportHarness({})
-    const session = lane()
-    net.send('single')
-    net.send('one', { channel: session })
-    net.transport.reachability.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: false })
-    net.run(1)
-    net.send('late')
-    net.send('two', { channel: session })
-    net.run(5)
-    assert.deepEqual(net.order, [])
-    net.transport.reachability.heal()
-    net.transport.release()
-    net.send('three', { channel: session })
-    net.run()
-    assert.deepEqual(net.order, ['one', 'two', 'three'])
+  it('loses single messages at a partition, also those in flight, and holds those of sessions', () => {
+    const harness = new TransportHarness({})
+    const session = channel()
+    harness.send('single')
+    harness.send('one', { channel: session })
+    harness.transport.reachability.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: false })
+    harness.run(1)
+    harness.send('late')
+    harness.send('two', { channel: session })
+    harness.run(5)
+    assert.deepEqual(harness.order, [])
+    harness.transport.reachability.heal()
+    harness.transport.release()
+    harness.send('three', { channel: session })
+    harness.run()
+    assert.deepEqual(harness.order, ['one', 'two', 'three'])
   })
 
-  it('cuts one direction only, if asked', () => {
-    const net = new TransportHarness({})
-    net.transport.reachability.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: true })
-    net.send('up')
-    net.send('down', { from: 1, to: 0 })
-    net.send('beside', { from: 0, to: 5 })
-    net.run()
-    assert.deepEqual(net.order, ['down', 'beside'])
+  it('blocks one direction only in a one-way partition', () => {
+    const harness = new TransportHarness({})
+    harness.transport.reachability.partition({ time: 0, kind: 'partition', sides: [0, 1], oneWay: true })
+    harness.send('up')
+    harness.send('down', { from: 1, to: 0 })
+    harness.send('beside', { from: 0, to: 5 })
+    harness.run()
+    assert.deepEqual(harness.order, ['down', 'beside'])
   })
 
-  it('holds everything up at a clog, and lets it go in order', () => {
-    const net = new TransportHarness({})
-    net.transport.reachability.clog(0, 1)
-    net.send('one')
-    net.send('other way', { from: 1, to: 0 })
-    net.run(3)
-    net.send('two')
-    net.run(6)
-    assert.deepEqual(net.order, ['other way'])
-    net.transport.reachability.unclog(0, 1)
-    net.transport.release()
-    assert.deepEqual(net.order, ['other way', 'one', 'two'])
+  it('holds all messages at a clog, and delivers them in order', () => {
+    const harness = new TransportHarness({})
+    harness.transport.reachability.clog(0, 1)
+    harness.send('one')
+    harness.send('other way', { from: 1, to: 0 })
+    harness.run(3)
+    harness.send('two')
+    harness.run(6)
+    assert.deepEqual(harness.order, ['other way'])
+    harness.transport.reachability.unclog(0, 1)
+    harness.transport.release()
+    assert.deepEqual(harness.order, ['other way', 'one', 'two'])
   })
 
-  it('keeps what arrives at a stopped process for when it goes on, unless it ends', () => {
+  it('queues messages for a paused process until it resumes, and drops them if it ends', () => {
     for (const ends of [false, true]) {
-      const net = new TransportHarness({})
-      net.population.apply({ time: 0, kind: 'pause', node: 1 })
-      net.send('a')
-      net.run(2)
-      assert.deepEqual(net.order, [])
-      if (ends) net.transport.clearInbox(1)
-      net.population.apply({ time: 0, kind: 'resume', node: 1 })
-      net.transport.flushInbox(1)
-      assert.deepEqual(net.order, ends ? [] : ['a'])
+      const harness = new TransportHarness({})
+      harness.population.apply({ time: 0, kind: 'pause', node: 1 })
+      harness.send('a')
+      harness.run(2)
+      assert.deepEqual(harness.order, [])
+      if (ends) harness.transport.clearInbox(1)
+      harness.population.apply({ time: 0, kind: 'resume', node: 1 })
+      harness.transport.flushInbox(1)
+      assert.deepEqual(harness.order, ends ? [] : ['a'])
     }
   })
 })

@@ -1,4 +1,4 @@
-/** The overlay as topology: the real protocol builds one tree and mends it, and ADMB learns on whatever tree there is. */
+/** The topology `overlay`: the real protocol builds and repairs the tree, and ADMB learns on it. */
 import assert from 'node:assert/strict'
 import type { Fault } from '../../../sim/faults/schedule.js'
 import { parseScenario, type RunObserver, simulate } from '../../../sim/index.js'
@@ -11,24 +11,24 @@ const scenario = (values: object) =>
     'test'
   )
 
-/** Runs on until everything has settled, under the overlay's invariants, and tells who held what at some times. */
+/** Runs until quiescence with the overlay's invariants, and records the predictor of each node at some times. */
 function run(values: object, faults: Fault[], times: readonly number[] = []) {
   const held: string[] = []
-  const seen: string[][] = []
+  const snapshots: string[][] = []
   const observer: RunObserver = {
     onPredictorChange(_time, node, { updates, origin }) {
       held[node] = `${updates}@${origin}`
     },
     afterEvent(time) {
-      while (seen.length < times.length && time >= times[seen.length]) seen.push([...held])
+      while (snapshots.length < times.length && time >= times[snapshots.length]) snapshots.push([...held])
     }
   }
   const result = simulate(scenario(values), { faults, observer, quiesce: true })
   assert.deepEqual(result.violations, [])
-  return { ...result, seen }
+  return { ...result, snapshots }
 }
 
-/** How far apart the updates of some nodes are. */
+/** Range of the numbers of updates of some nodes. */
 function spread(held: readonly string[], nodes: readonly number[]): number {
   const updates = nodes.map(node => Number.parseInt(held[node], 10))
   return Math.max(...updates) - Math.min(...updates)
@@ -37,28 +37,28 @@ function spread(held: readonly string[], nodes: readonly number[]): number {
 const all = [...Array(12).keys()]
 const half = (side: number) => all.filter(node => node % 2 === side)
 
-describe('the overlay as topology', () => {
-  it('lets the nodes form one tree and learn together', () => {
-    const { updates, seen } = run({}, [], [300])
-    // Alone, a node would need 60 ms an update, and make 16 of them.
+describe('the topology overlay', () => {
+  it('forms one tree, on which the nodes learn together', () => {
+    const { updates, snapshots } = run({}, [], [300])
+    // A single node would need 60 ms per update and make 16 updates.
     assert.ok(updates > 150, `${updates} updates`)
-    assert.ok(spread(seen[0], all) <= 2)
+    assert.ok(spread(snapshots[0], all) <= 2)
   })
 
-  it('forms the tree before the inputs begin, if there is a warm-up', () => {
+  it('forms the tree before the first input, if there is a warm-up', () => {
     assert.ok((run({ warmup: 40 * HEARTBEAT }, []).startInputs as number) < (run({}, []).startInputs as number))
   })
 
-  it('mends the tree after crashes, of which neighbours hear or not', () => {
+  it('repairs the tree after crashes, silent or not', () => {
     for (const silent of [false, true]) {
       const faults: Fault[] = [0, 3, 6, 9].map(node => ({ time: 400, kind: 'crash', node, silent }))
-      const { seen } = run({}, faults, [700])
+      const { snapshots } = run({}, faults, [700])
       const left = all.filter(node => node % 3 !== 0)
-      assert.ok(spread(seen[0], left) <= 2, JSON.stringify(seen))
+      assert.ok(spread(snapshots[0], left) <= 2, JSON.stringify(snapshots))
     }
   })
 
-  it('takes restarted and joining nodes in again, under new identities where the disk was lost', () => {
+  it('admits restarted and joining nodes, under new identities if the disk was lost', () => {
     const faults: Fault[] = [
       { time: 300, kind: 'crash', node: 1, silent: true },
       { time: 350, kind: 'restart', node: 1, disk: 'lost' },
@@ -70,27 +70,27 @@ describe('the overlay as topology', () => {
       { time: 300, kind: 'pause', node: 5 },
       { time: 420, kind: 'resume', node: 5 }
     ]
-    const { seen } = run({}, faults, [800])
-    assert.ok(spread(seen[0], all) <= 2, JSON.stringify(seen))
+    const { snapshots } = run({}, faults, [800])
+    assert.ok(spread(snapshots[0], all) <= 2, JSON.stringify(snapshots))
   })
 
-  it('goes on in both parts of a partition, and agrees again afterwards', () => {
+  it('continues on both sides of a partition, and agrees again afterwards', () => {
     const sides = all.map(node => node % 2)
     const faults: Fault[] = [
       { time: 300, kind: 'partition', sides, oneWay: false },
       { time: 600, kind: 'heal' }
     ]
-    const [before, during, after] = run({}, faults, [295, 595, 850]).seen as [string[], string[], string[]]
+    const [before, during, after] = run({}, faults, [295, 595, 850]).snapshots as [string[], string[], string[]]
     for (const side of [0, 1]) {
       assert.ok(spread(during, half(side)) <= 2, JSON.stringify(during))
       const gained = Number.parseInt(during[side], 10) - Number.parseInt(before[side], 10)
-      // Six nodes on their own make one in 10 ms, a single one in 60.
+      // Six nodes make an update every 10 ms, a single node every 60 ms.
       assert.ok(gained > 15, `${gained} updates`)
     }
     assert.ok(spread(after, all) <= 2, JSON.stringify(after))
   })
 
-  it('repeats itself for a seed', () => {
+  it('is deterministic for a seed', () => {
     const values = {
       inputs: 4000,
       loss: 0.1,
@@ -109,13 +109,13 @@ describe('the overlay as topology', () => {
         clogShare: 0.02
       }
     }
-    const once = (more: object) => simulate(scenario({ ...values, ...more }))
-    assert.deepEqual(once({}).violations, [])
-    assert.equal(once({}).traceHash, once({}).traceHash)
-    assert.notEqual(once({ seed: 2 }).traceHash, once({}).traceHash)
+    const runOnce = (more: object) => simulate(scenario({ ...values, ...more }))
+    assert.deepEqual(runOnce({}).violations, [])
+    assert.equal(runOnce({}).traceHash, runOnce({}).traceHash)
+    assert.notEqual(runOnce({ seed: 2 }).traceHash, runOnce({}).traceHash)
   })
 
-  it('gives algorithms without sessions the tree of shortest ways over the links', () => {
+  it('runs algorithms without sessions on the tree of shortest paths over the links', () => {
     const { updates, violations } = simulate(scenario({ algorithm: 'dmb', inputs: 4000 }))
     assert.deepEqual(violations, [])
     assert.ok(updates > 20)

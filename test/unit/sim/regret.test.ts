@@ -1,4 +1,4 @@
-/** The account of regret: against what, of whom, when, and within which bound. */
+/** Regret accounts: comparators, nodes, good periods and bounds. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type AlgorithmName, algorithms } from '../../../sim/algorithms/index.js'
@@ -14,7 +14,7 @@ const scenario = (values: object) =>
 const run = (values: object) => simulate(scenario(values))
 const near = (a: number, b: number, within = 1e-6) => assert.ok(Math.abs(a - b) <= within, `${a} and ${b}`)
 
-/** Rows with a constant feature and another one, of which the label knows something. */
+/** Rows with a constant feature and one that is correlated with the label. */
 function recorded(rows: number): RecordedStream {
   const random = new Random(5)
   const values = Float32Array.from({ length: 2 * rows }, (_, i) => (i % 2 === 0 ? 1 : random.normal()))
@@ -53,7 +53,7 @@ function assertAccounts({
 }
 
 describe('regret', () => {
-  it('adds up over nodes and points, against whatever it is told', () => {
+  it('is consistent over nodes and points, with every comparator', () => {
     for (const values of [
       {},
       { labelNoise: 0.2 },
@@ -67,7 +67,7 @@ describe('regret', () => {
     }
   })
 
-  it('of a file is that of the same learner over the file, against the same predictor', () => {
+  it('of a file equals that of a serial learner on the file', () => {
     const data = recorded(700)
     const values = { stream: 'file', data: 'x', algorithm: 'serial', rule: 'adagrad', inputs: 700, batch: 16 }
     const result = simulate(scenario(values), { data })
@@ -78,13 +78,13 @@ describe('regret', () => {
     near(result.comparatorLoss, hindsightOptimum('logistic', data.examples).averageLoss, 1e-9)
   })
 
-  it('of several passes has the comparator of as many', () => {
+  it('of several passes has the comparator of one pass', () => {
     const data = recorded(500)
     const result = simulate(scenario({ stream: 'file', data: 'x', inputs: 1500 }), { data })
     near(result.comparatorLoss, hindsightOptimum('logistic', data.examples).averageLoss, 1e-9)
   })
 
-  it('tells of many nodes only the range', () => {
+  it('is summarised for many nodes', () => {
     const { regretByNode } = run({ nodes: 65, inputs: 1000 })
     assert.equal(regretByNode.nodes, undefined)
     assert.ok(regretByNode.min <= regretByNode.median && regretByNode.median <= regretByNode.max)
@@ -94,7 +94,7 @@ describe('regret', () => {
 describe('good periods', () => {
   const path = fromParents(5, i => i - 1)
 
-  it('need the running nodes to be linked, both ways', () => {
+  it('require links in both directions between the running nodes', () => {
     const down = (...nodes: number[]) =>
       areLinked(
         path.nodes,
@@ -115,7 +115,7 @@ describe('good periods', () => {
     assert.ok(!cut(1, 2) && !cut(2, 1) && cut(1, 3))
   })
 
-  it('begin some time after the last fault, and are looked up no more than once each', () => {
+  it('start some time after the last fault, and check the links at most once each', () => {
     let linked = true
     let lookups = 0
     const periods = new GoodPeriods(10, () => {
@@ -135,7 +135,7 @@ describe('good periods', () => {
     assert.equal(lookups, 3)
   })
 
-  it('leave out a partition, and what follows it for as long as Lemma 1 says', () => {
+  it('exclude a partition and the recovery time of Lemma 1', () => {
     const sides = [0, 0, 0, 0, 1, 1, 1, 1]
     const faults = [
       { time: 100.5, kind: 'partition', sides, oneWay: false },
@@ -199,19 +199,19 @@ describe('the bound', () => {
     assert.deepEqual(paceOf('dmb', { ...network, batch: 3 })?.batch, 10)
   })
 
-  it('holds where there is one, also over good inputs alone', () => {
+  it('holds if there is one, also for good periods', () => {
     for (const algorithm of ['serial', 'isolated', 'dmb', 'mawo', 'admb']) {
       const { regret, bound, boundHolds } = run({ algorithm })
       assert.ok(boundHolds && regret <= (bound as number), algorithm)
     }
-    const calm = run({})
+    const faultFree = run({})
     const faulty = run({ faults: { partitionShare: 0.2, partitionTime: 50 } })
     assert.ok(faulty.boundHolds && faulty.goodInputs < 4000)
-    assert.ok((faulty.bound as number) < (calm.bound as number) * 4)
+    assert.ok((faulty.bound as number) < (faultFree.bound as number) * 4)
   })
 
-  it('is not told where the theorems say nothing', () => {
-    const silent: object[] = [
+  it('is undefined if no theorem applies', () => {
+    const uncovered: object[] = [
       { stream: 'least-squares' },
       { drift: 0.2 },
       { rule: 'adagrad' },
@@ -223,7 +223,7 @@ describe('the bound', () => {
       { algorithm: 'mawo-election' },
       { algorithm: 'dmb', faults: { crashShare: 0.1, downtime: 5 } }
     ]
-    for (const values of silent) {
+    for (const values of uncovered) {
       const { bound, boundHolds } = run({ inputs: 500, ...values })
       assert.deepEqual([bound, boundHolds], [undefined, undefined], JSON.stringify(values))
     }

@@ -1,4 +1,4 @@
-/** Streams: what noise, drift and a recorded file make of the inputs. */
+/** Streams: label noise, drift and recorded files. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
@@ -35,7 +35,7 @@ function take(inputs: Inputs, count: number): { label: number; features: [index:
 }
 
 describe('label noise', () => {
-  it('exchanges the share of classes that was asked for, and nothing else', () => {
+  it('replaces the requested share of classes, and nothing else', () => {
     for (const stream of ['logistic', 'sparse']) {
       const clean = take(inputsOf({ stream }), 4000)
       const noisy = take(inputsOf({ stream, labelNoise: 0.2 }), 4000)
@@ -49,7 +49,7 @@ describe('label noise', () => {
     }
   })
 
-  it('leads from a class to each of the others, never to itself', () => {
+  it('replaces a class by each of the others, never by itself', () => {
     const noisy = take(inputsOf({ stream: 'file', data: 'x', labelNoise: 1 }, RECORDED), 3000)
     const seen = RECORDED.examples.labels.map((_, row) => {
       const labels = new Set(noisy.filter((_, i) => i % 3 === row).map(({ label }) => label))
@@ -57,10 +57,10 @@ describe('label noise', () => {
       return labels.size
     })
     assert.deepEqual([...seen], [3, 3, 3])
-    assert.deepEqual([...RECORDED.examples.labels], [0, 3, 2], 'what was recorded stays')
+    assert.deepEqual([...RECORDED.examples.labels], [0, 3, 2], 'the recorded stream is unchanged')
   })
 
-  it('leaves no best predictor known', () => {
+  it('makes the optimum unknown', () => {
     assert.notEqual(inputsOf({}).optimum, undefined)
     assert.equal(inputsOf({ labelNoise: 0.1 }).optimum, undefined)
   })
@@ -72,7 +72,7 @@ describe('drift', () => {
   const weights = (of: Target, dimension: number) => Array.from({ length: dimension }, (_, i) => of.weight(i))
   const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, i) => sum + value * b[i], 0)
 
-  it('turns w* by the share of a circle that was asked for, at one length', () => {
+  it('rotates w* by the requested angle, with a constant norm', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 30 }), fc.nat(1000), (dimension, seed) => {
         const turning = target(1, dimension, seed)
@@ -89,7 +89,7 @@ describe('drift', () => {
     )
   })
 
-  it('of zero leaves it where it is', () => {
+  it('of zero leaves w* constant', () => {
     const still = target(0, 4, 1)
     const start = weights(still, 4)
     for (let input = 0; input < 10; input++) still.advance()
@@ -97,7 +97,7 @@ describe('drift', () => {
     assert.ok(!still.rotates)
   })
 
-  it('draws the same features, and other labels as it goes on', () => {
+  it('draws the same features, and increasingly different labels', () => {
     const [fixed, turning] = [0, 0.5].map(drift => take(inputsOf({ drift }), 1000))
     assert.deepEqual(
       turning.map(({ features }) => features),
@@ -110,7 +110,7 @@ describe('drift', () => {
 })
 
 describe('a recorded stream', () => {
-  it('comes in its order, and again from the start', () => {
+  it('is replayed in order, and from the start again', () => {
     const rows = [
       { label: 0, features: [[2, 5]] },
       { label: 3, features: [] },
@@ -125,13 +125,13 @@ describe('a recorded stream', () => {
     assert.deepEqual(take(inputsOf({ stream: 'file', data: 'x' }, RECORDED), 7), [...rows, ...rows, rows[0]])
   })
 
-  it('must be given to the run', () => {
+  it('must be passed to the run', () => {
     assert.throws(() => simulate(scenario({ stream: 'file', data: 'x' })), /stream file: no data/)
   })
 })
 
-describe('a stream that makes no sense', () => {
-  it('is refused with the key and what to do', () => {
+describe('an invalid stream', () => {
+  it('is rejected with an error that names the key', () => {
     const wrong: [values: object, line: RegExp][] = [
       [{ stream: 'file' }, /my\.yaml: data: .*set data=FILE/],
       [{ data: 'x.svm' }, /my\.yaml: data: .*only valid for stream file, not for logistic/],

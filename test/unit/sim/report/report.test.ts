@@ -1,4 +1,4 @@
-/** A report is complete, well-formed, true to the runs, and asks nothing of the network. */
+/** Reports are complete, well-formed, consistent with the runs, and load nothing from the network. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ function measured(varied: ReportedRun['varied'], label: string): ReportedRun {
   return { label, varied, scenario, result, timeline: recorder.finish(result.virtualMs) }
 }
 
-/** Cells of a CSV text, as RFC 4180 has it. */
+/** Parses CSV (RFC 4180). */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = []
   for (let at = 0; at < text.length; ) {
@@ -38,7 +38,7 @@ function parseCsv(text: string): string[][] {
   return rows
 }
 
-/** Fails unless tags are balanced, attributes quoted, and no text has a bare & or <. */
+/** Asserts that tags are balanced, attributes quoted, and `&` and `<` escaped. */
 function assertWellFormed(xml: string, what: string): void {
   const open: string[] = []
   let rest = xml.replace(/^<\?xml[^>]*\?>\s*/, '')
@@ -75,7 +75,7 @@ describe('a report', function () {
   })
   after(() => rm(folder, { recursive: true, force: true }))
 
-  it('is one page that loads nothing', () => {
+  it('is a single page that loads nothing', () => {
     const markup = page.replace(/<script[^>]*>[\s\S]*?<\/script>/g, '')
     assert.doesNotMatch(markup, /(?:src|href|srcset|action|data)\s*=\s*["']?\s*(?:https?:)?\/\//i)
     assert.doesNotMatch(markup, /@import|url\(/)
@@ -85,7 +85,7 @@ describe('a report', function () {
     assert.equal(page.match(/<script\b/g)?.length, page.match(/<\/script>/g)?.length)
   })
 
-  it('is markup that browsers and readers of screens understand', () => {
+  it('is well-formed, accessible markup', () => {
     const body = page.replace(
       /<script[^>]*>[\s\S]*?<\/script>|<style>[\s\S]*?<\/style>|<!doctype html>|<meta[^>]*>/g,
       ''
@@ -100,7 +100,7 @@ describe('a report', function () {
     }
   })
 
-  it('has a living plot for each drawing, and each drawing as a well-formed SVG in plain colours', async () => {
+  it('has an interactive plot and a well-formed SVG file in plain colours for each figure', async () => {
     const plots = JSON.parse(/id="plots">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? '') as Record<string, unknown>
     const files = (await readdir(join(folder, 'figures'))).sort()
     assert.deepEqual(
@@ -152,7 +152,7 @@ describe("a report's data", () => {
     return { label, varied, scenario, result }
   }
 
-  it('takes runs together that differ in their seed only', () => {
+  it('groups runs that differ only in their seed', () => {
     const runs = [16, 32, 64].flatMap(batch => [1, 2].map(seed => run({ batch, seed }, batch * seed)))
     const groups = groupRuns(runs)
     assert.deepEqual(
@@ -177,14 +177,14 @@ describe("a report's data", () => {
     assert.equal(outcomeFigures(groups).length, 1)
   })
 
-  it('says which lines a logarithmic axis cannot show', () => {
+  it('lists the lines that a logarithmic axis cannot show', () => {
     const groups = groupRuns([run({ batch: 8 }, 5), run({ batch: 9 }, -1)])
     const [regret] = lineFigures(groups)
     assert.match(regret.caption, /Not shown, because never above zero: 9/)
     assert.ok(!lineFigures(groups).some(({ name }) => name === 'bytes'))
   })
 
-  it('compares with the serial run on the same scenario, and with no other', () => {
+  it('compares with the serial run on the same scenario only', () => {
     const groups = groupRuns([
       run({ algorithm: 'serial', latency: 1 }, 10),
       run({ algorithm: 'admb', latency: 1 }, 15),
@@ -198,7 +198,7 @@ describe("a report's data", () => {
     )
   })
 
-  it('says of bounds and violations what is so', () => {
+  it('summarises bounds and violations', () => {
     const one = run({ batch: 8 }, 5)
     const with_ = (values: object) => groupRuns([{ ...one, result: { ...one.result, ...values } }])
     assert.match(findings(with_({})), /No theorem bounds.*No property was violated/)
@@ -209,7 +209,7 @@ describe("a report's data", () => {
     assert.ok(rows[0].cells.some(({ text, tone }) => /exceeded/.test(text) && tone === 'bad'))
   })
 
-  it('tells what was varied and what is not as by default', () => {
+  it('marks varied keys and keys that differ from the default', () => {
     const entries = scenarioEntries([run({ batch: 8 }, 1), run({ batch: 9 }, 1)])
     const of = (key: string) => entries.find(entry => entry.key === key)
     assert.deepEqual(of('batch'), { key: 'batch', values: [8, 9], isVaried: true, isDefault: false })
@@ -217,7 +217,7 @@ describe("a report's data", () => {
     assert.equal(of('latency')?.isDefault, true)
   })
 
-  it('comes out of CSV as it went in', () => {
+  it('round-trips through CSV', () => {
     const cell = fc.oneof(fc.string(), fc.constantFrom('a,b', '"', 'x\r\ny', ''), fc.double(), fc.boolean())
     fc.assert(
       fc.property(fc.array(fc.record({ 'a,"b': cell, b: cell }), { minLength: 1 }), rows => {
@@ -231,7 +231,7 @@ describe("a report's data", () => {
     )
   })
 
-  it('has mean, deviation and extremes of its spreads', () => {
+  it('computes mean, deviation and extremes', () => {
     assert.deepEqual(spreadOf([1, 2, 3]), { mean: 2, deviation: 1, least: 1, most: 3 })
     assert.deepEqual(spreadOf([4]), { mean: 4, deviation: 0, least: 4, most: 4 })
   })

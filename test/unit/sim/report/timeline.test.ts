@@ -1,4 +1,4 @@
-/** A recorded timeline tells what happened: no gaps, no overlaps, and nothing that did not happen. */
+/** Recorded timelines: no gaps, no overlaps, bounded memory, and consistency with the run. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { parseScenario, type Scenario, simulate } from '../../../../sim/index.js'
@@ -15,7 +15,7 @@ function record(values: object): { timeline: Timeline | undefined; scenario: Sce
 }
 
 describe('a timeline', () => {
-  it('has windows in which the spans of every node follow each other without gap or overlap', () => {
+  it('has windows with contiguous spans for every node', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2, max: 70 }),
@@ -43,7 +43,7 @@ describe('a timeline', () => {
     )
   })
 
-  it('stays small however long the run and however many the nodes', () => {
+  it('has a bounded size', () => {
     const nodes = 400
     const scenario = parseScenario({ nodes, inputs: 8000, batch: 8 }, 'test')
     const recorder = new TimelineRecorder(scenario)
@@ -66,22 +66,22 @@ describe('a timeline', () => {
     for (const { spans } of timeline.windows) assert.ok(spans.length > 100 && spans.length <= 3000)
   })
 
-  it('shows the same run the same, and changes nothing in it', () => {
+  it('is deterministic and does not change the run', () => {
     const scenario = parseScenario({ nodes: 8, inputs: 3000, faults: { crashShare: 0.2 } }, 'test')
     const { observer } = new TimelineRecorder(scenario)
     assert.equal(simulate(scenario, { observer }).traceHash, simulate(scenario).traceHash)
     assert.deepEqual(record({ seed: 3 }).timeline, record({ seed: 3 }).timeline)
   })
 
-  it('has every node away for as long as it was down', () => {
+  it('shows a node as away while it is down', () => {
     const scenario = parseScenario({ nodes: 4, inputs: 400, batch: 16, dimension: 4 }, 'test')
     const recorder = new TimelineRecorder(scenario)
     const { observer } = recorder
-    const name = { updates: 1, origin: 'a', incarnation: 1, digest: 'x' }
-    observer.onPredictorChange?.(5, 0, name, 'updated')
+    const id = { updates: 1, origin: 'a', incarnation: 1, digest: 'x' }
+    observer.onPredictorChange?.(5, 0, id, 'updated')
     observer.onFault?.(10, { time: 10, kind: 'crash', node: 2 })
     observer.onFault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
-    observer.onPredictorChange?.(30, 2, name, 'restarted')
+    observer.onPredictorChange?.(30, 2, id, 'restarted')
     const timeline = recorder.finish(100) as Timeline
     const away = timeline.windows[0].spans.filter(({ held }) => held === undefined)
     assert.deepEqual(away, [{ node: 2, from: 10, until: 30, held: undefined }])
@@ -90,7 +90,7 @@ describe('a timeline', () => {
     assert.ok(Math.abs(down * timeline.step - 20) <= 2 * timeline.step)
   })
 
-  it('has a node that joins late away until then, and takes no notice of faults that change nothing', () => {
+  it('shows a node as away until it joins, and ignores faults without effect', () => {
     const scenario = parseScenario({ nodes: 4, inputs: 400, batch: 16, dimension: 4 }, 'test')
     const recorder = new TimelineRecorder(scenario)
     const faults = [
@@ -105,7 +105,7 @@ describe('a timeline', () => {
     )
   })
 
-  it('puts the sides of a cut together and watches it heal', () => {
+  it('groups the sides of a partition and records its end', () => {
     const { timeline } = record({ faults: { partitionShare: 0.3, partitionTime: 60 } })
     const window = timeline?.windows.find(({ kind }) => kind === 'fault')
     assert.ok(window)
@@ -117,7 +117,7 @@ describe('a timeline', () => {
     assert.ok((timeline?.cuts.length ?? 0) > 0)
   })
 
-  it('is not there for an algorithm that does not name its predictors', () => {
+  it('is undefined for an algorithm that does not identify its predictors', () => {
     assert.equal(record({ algorithm: 'serial' }).timeline, undefined)
   })
 })
@@ -130,7 +130,7 @@ describe('standings', () => {
     held: { id, updates, maker: 0 }
   })
 
-  it('call rivals those with the same number of updates that were held shorter', () => {
+  it('rank predictors with the same number of updates by the time they were held', () => {
     const spans = [span(1, 1, 5), span(2, 1, 9), span(3, 1, 2), span(4, 2, 1), span(5, 1, 1), span(1, 1, 1)]
     const standing = standingsOf(spans)
     const of = (id: number) => standing(spans.find(({ held }) => held?.id === id)?.held)
@@ -145,7 +145,7 @@ describe('standings', () => {
 })
 
 describe('run lengths', () => {
-  it('say the same as the values', () => {
+  it('are equivalent to the values', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(2)), values => {
         const runs = runLengths(values)
