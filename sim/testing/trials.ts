@@ -45,7 +45,7 @@ export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
  */
 export function checkExactly(
   { scenario, faults }: Trial,
-  options: Pick<SimulateOptions, 'node' | 'topology' | 'observer'> = {}
+  options: Pick<SimulateOptions, 'node' | 'topology' | 'wiring' | 'observer'> = {}
 ): string | undefined {
   const inputs = new CountingInputs(scenario.inputs)
   const exact = { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs), quiesce: true }
