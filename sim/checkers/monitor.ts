@@ -41,9 +41,9 @@ class MonitoredNode implements LearningNode, CheckedNode {
   period = 0
   readonly #invariants: readonly Invariant[]
   #effects: Effect[] = []
-  /** Cached result of `held` for this event. */
-  #heldEdge = -1
-  #held: ReturnType<LearningNode['neighbourSum']>
+  /** Cached result of `neighbourSum` for this event, and its edge. */
+  #cachedEdge = -1
+  #cachedSum: ReturnType<LearningNode['neighbourSum']>
 
   constructor(index: number, options: AdmbOptions, node: LearningNode, invariants: readonly Invariant[]) {
     this.index = index
@@ -79,11 +79,11 @@ class MonitoredNode implements LearningNode, CheckedNode {
   }
 
   neighbourSum(edge: number): ReturnType<LearningNode['neighbourSum']> {
-    if (this.#heldEdge !== edge) {
-      this.#held = this.node.neighbourSum(edge)
-      this.#heldEdge = edge
+    if (this.#cachedEdge !== edge) {
+      this.#cachedSum = this.node.neighbourSum(edge)
+      this.#cachedEdge = edge
     }
-    return this.#held
+    return this.#cachedSum
   }
 
   added(count: number): void {
@@ -152,7 +152,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
     for (const invariant of this.#invariants) invariant.afterEvent?.(this, event, count)
     this.before.predictor = this.node.predictor
     this.before.own = this.node.ownGradients
-    this.#heldEdge = -1
+    this.#cachedEdge = -1
   }
 
   #collectEffects(): void {

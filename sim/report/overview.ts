@@ -43,7 +43,7 @@ export function overview({ watched, step, snapshots, cuts }: Timeline, { label, 
     rows: watched.length,
     isNumbered: watched.every((node, index) => node === index),
     range: [0, until],
-    classes: names.filter(({ name: one }) => cells.some(({ state }) => state === one)),
+    classes: names.filter(entry => cells.some(({ state }) => state === entry.name)),
     marks: [],
     cuts,
     tooltip: [

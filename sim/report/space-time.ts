@@ -88,7 +88,7 @@ export function spaceTime({
           color: {
             field: 'state',
             type: 'nominal',
-            scale: { domain: classes.map(one => one.name), range: classes.map(one => colour(one.colour)) },
+            scale: { domain: classes.map(entry => entry.name), range: classes.map(entry => colour(entry.colour)) },
             legend: { title: null, orient: 'bottom', columns: 7, symbolType: 'square', symbolSize: 120, labelLimit: 0 }
           },
           tooltip

@@ -39,7 +39,7 @@ export function windowView(
     isCut ? 'Nodes are grouped by the sides of the partition.' : 'Nodes are in order of their numbers.',
     sample
   ]
-  const used = (Object.keys(STANDINGS) as Standing[]).filter(one => cells.some(({ state }) => state === one))
+  const used = (Object.keys(STANDINGS) as Standing[]).filter(name => cells.some(({ state }) => state === name))
   return spaceTime({
     name: `${name}-${kind === 'start' ? 'start' : 'fault'}`,
     title: `${subject}: predictors held by the nodes`,
@@ -49,7 +49,7 @@ export function windowView(
     rows: order.length,
     isNumbered: order.every((node, index) => node === index),
     range: [from, until],
-    classes: used.map(one => ({ name: one, colour: STANDINGS[one] })),
+    classes: used.map(name => ({ name, colour: STANDINGS[name] })),
     marks: marks.filter(({ time: at }) => at > from && at < until).map(({ time: at, what: text }) => ({ at, text })),
     cuts: [],
     tooltip: [

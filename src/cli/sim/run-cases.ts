@@ -25,20 +25,20 @@ export async function runCases(
   const progress = new InputProgress(cases.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
   let before = 0
   const runs: ReportedRun[] = []
-  for (const [index, one] of cases.entries()) {
-    const recorder = recordTimelines ? new TimelineRecorder(one.scenario) : undefined
-    const what = cases.length > 1 ? `${one.label} (${index + 1} of ${cases.length})` : one.label
+  for (const [index, runCase] of cases.entries()) {
+    const recorder = recordTimelines ? new TimelineRecorder(runCase.scenario) : undefined
+    const what = cases.length > 1 ? `${runCase.label} (${index + 1} of ${cases.length})` : runCase.label
     const observer: RunObserver = {
       ...recorder?.observer,
       onInput(inputs) {
         if (inputs % STRIDE === 0) progress.show(before + inputs, what)
       }
     }
-    const data = await readData(one.scenario)
-    const result = simulate(one.scenario, { observer, data })
-    before += one.scenario.inputs
+    const data = await readData(runCase.scenario)
+    const result = simulate(runCase.scenario, { observer, data })
+    before += runCase.scenario.inputs
     progress.clear()
-    const run = { ...one, result, timeline: recorder?.finish(result.virtualMs) }
+    const run = { ...runCase, result, timeline: recorder?.finish(result.virtualMs) }
     onRun(run)
     runs.push(run)
   }
