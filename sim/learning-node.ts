@@ -7,6 +7,7 @@ export type LearningNode = Pick<
   | 'gradients'
   | 'ownGradients'
   | 'discarded'
+  | 'retention'
   | 'lineage'
   | 'neighbourSum'
   | 'accumulator'

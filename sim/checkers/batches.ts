@@ -1,5 +1,5 @@
 /** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
-import { formatId, nextPredictor, type Recipe, sameId } from '../../src/admb/index.js'
+import { formatId, maxRetainedSums, nextPredictor, type Recipe, sameId } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import { fingerprint } from './identity.js'
 import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
@@ -78,5 +78,23 @@ export class Conservation implements Invariant {
         )
     } else if (this.#carry === 0 && own !== 0)
       throw new Violation('conservation', `${origin} carries over ${own} gradients with a carry-over of 0`)
+  }
+}
+
+/** A node keeps vectors only of own segments that can still be carried over: a bounded number, none older than S periods. */
+export class Memory implements Invariant {
+  readonly #carry: number
+
+  /** @param carry S */
+  constructor(carry: number) {
+    this.#carry = carry
+  }
+
+  ticked({ origin, node }: CheckedNode): void {
+    const { sums, periods } = node.retention
+    if (periods > this.#carry)
+      throw new Violation('memory', `${origin} keeps the vector of a segment that is ${periods} periods old`)
+    const limit = this.#carry === 0 ? 0 : maxRetainedSums(this.#carry)
+    if (sums > limit) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
   }
 }

@@ -1,6 +1,6 @@
 /** The properties of ADMB, as invariants to check during a run. */
 import type { CountingInputs } from '../fuzz/counting.js'
-import { Conservation, Lineage, Size } from './batches.js'
+import { Conservation, Lineage, Memory, Size } from './batches.js'
 import { Acceptance, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { ExactlyOnce } from './exact.js'
 import { Identity, Monotone } from './identity.js'
@@ -33,6 +33,7 @@ export const invariants: Invariants = run => {
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),
+    new Memory(carry),
     new Quiescence(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
     ...(delay === undefined ? [] : [new Progress(run, delay)])

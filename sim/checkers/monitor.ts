@@ -70,6 +70,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.discarded
   }
 
+  get retention(): LearningNode['retention'] {
+    return this.node.retention
+  }
+
   get lineage(): LearningNode['lineage'] {
     return this.node.lineage
   }

@@ -2,8 +2,9 @@
 
 export { FrameError } from './bytes.js'
 export { isFragment } from './fragments.js'
-export { FRAME_LIMITS as LIMITS, maximumFrameBytes, type Shapes } from './frame.js'
+export { maximumFrameBytes, type Shapes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'
+export { maxRetainedSums } from './ledger.js'
 export { AdmbNode } from './node.js'
 export type { AdmbOptions, Effect } from './options.js'
 export { type Batch, type Header, nextPredictor, type Predictor, type Recipe, startingPredictor } from './predictor.js'
@@ -17,8 +18,8 @@ export {
 export {
   decodeSaved,
   encodeSaved,
-  encodeSavedBlocks as encodeParts,
-  PredictorAssembler as Assembler,
+  encodeSavedBlocks,
+  PredictorAssembler,
   type Saved,
-  type SavedBlocks as SavedParts
+  type SavedBlocks
 } from './saved.js'

@@ -104,6 +104,11 @@ export class Ledger {
     return this.#retained.length
   }
 
+  /** Period in which the oldest of these was closed; undefined if there is none. */
+  get oldestRetained(): number | undefined {
+    return this.#retained[0]?.period
+  }
+
   added(count: number): void {
     this.#openCount += count
   }
@@ -140,7 +145,7 @@ export class Ledger {
       if (isRetained) {
         this.#retained.push(segment)
         this.#openSum = this.#buffers.zeros()
-        this.#releaseSums(period)
+        this.releaseSums(period)
       } else clear(this.#openSum)
       this.#count += this.#openCount
       this.#openCount = 0
@@ -156,7 +161,7 @@ export class Ledger {
     this.close(period)
     this.#epochs.push({ id: this.#id, segments: this.#list, carried: this.#carried })
     const unused = this.#unused(lineage)
-    this.#releaseSums(period)
+    this.releaseSums(period)
     this.#dropExpiredEpochs(period)
     this.#id = next
     this.#list = unused.filter(segment => !this.#isExpired(segment, period))
@@ -216,7 +221,7 @@ export class Ledger {
   }
 
   /** Releases the vectors of segments that cannot be carried over any more. */
-  #releaseSums(period: number): void {
+  releaseSums(period: number): void {
     let released = 0
     for (const segment of this.#retained) {
       const isExcess = this.#retained.length - released > maxRetainedSums(this.#carry)

@@ -100,6 +100,12 @@ export class AdmbNode {
     return this.#ledger.count + this.#sums.count
   }
 
+  /** The vectors kept of own segments: how many, and how many periods ago the oldest was closed. */
+  get retention(): { readonly sums: number; readonly periods: number } {
+    const { retainedSums, oldestRetained = this.#period } = this.#ledger
+    return { sums: retainedSums, periods: this.#period - oldestRetained }
+  }
+
   /** Number of own gradients that were dropped unused. */
   get discarded(): number {
     return this.#ledger.discarded
@@ -197,6 +203,7 @@ export class AdmbNode {
   /** Algorithm 4: a period T has passed. Sums become due, and lost messages are repeated. */
   tick(): void {
     this.#period++
+    this.#ledger.releaseSums(this.#period)
     for (const edge of this.#edges.values()) {
       this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending

@@ -1,5 +1,5 @@
 /** Loads a stored predictor with its model. */
-import { Assembler, type Predictor } from '../../admb/index.js'
+import { type Predictor, PredictorAssembler } from '../../admb/index.js'
 import type { Execution } from '../../l2l/index.js'
 import { digest, type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
@@ -37,7 +37,7 @@ export async function loadStored(dir: string | undefined, execution: Execution):
     const scaling =
       spec.features.scale === 'standard' ? { moments: RunningMoments.restore(moments), frozen: true } : undefined
     try {
-      const assembler = new Assembler(checkpoint.head, checkpoint.blocks, shapes)
+      const assembler = new PredictorAssembler(checkpoint.head, checkpoint.blocks, shapes)
       for (let index = 0; index < checkpoint.blocks; index++) assembler.add(await store.block(index))
       const { predictor } = assembler.finish(digest)
       return { spec, learner: learnerAfter(learner, predictor.id.updates), predictor, scaling }

@@ -1,7 +1,7 @@
 /** Stores the predictor of a training run in a state directory, from which peers and other commands continue. */
 
 import { ContributorTable } from '../../admb/contributors.js'
-import { encodeParts } from '../../admb/index.js'
+import { encodeSavedBlocks } from '../../admb/index.js'
 import { isFinite32 } from '../../admb/vectors.js'
 import { DivergenceError, digest, type SerialReport, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
@@ -45,7 +45,7 @@ export async function keep(
   const { incarnation } = await store.begin(specText(spec))
   const name = { updates, origin: peerIdOf(key), incarnation: updates === 0 ? 0 : incarnation, digest: content }
   const predictor = { id: name, parameters, average, state }
-  const parts = encodeParts({ predictor, lineage: [] }, new ContributorTable())
+  const parts = encodeSavedBlocks({ predictor, lineage: [] }, new ContributorTable())
   const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
   const progress: SavedProgress = { inputs, loss: (averageLoss ?? 0) * inputs, hits, moments }
   await store.save({ ...parts, progress })

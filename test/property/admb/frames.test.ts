@@ -5,7 +5,14 @@ import fc from 'fast-check'
 import { Reader, Writer } from '../../../src/admb/bytes.js'
 import { checksum } from '../../../src/admb/checksum.js'
 import { ContributorTable } from '../../../src/admb/contributors.js'
-import { AdmbNode, Assembler, decodeSaved, encodeParts, FrameError, formatId } from '../../../src/admb/index.js'
+import {
+  AdmbNode,
+  decodeSaved,
+  encodeSavedBlocks,
+  FrameError,
+  formatId,
+  PredictorAssembler
+} from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
@@ -90,7 +97,7 @@ describe('frames', () => {
     const { head, blocks } = node.saveBlocks()
     const parts = [...blocks]
     const assembled = (given: readonly Uint8Array[], count = given.length) => {
-      const assembler = new Assembler(head, count, node.shapes)
+      const assembler = new PredictorAssembler(head, count, node.shapes)
       for (const part of given) assembler.add(part)
       return assembler.finish(toy.digest)
     }
@@ -105,7 +112,7 @@ describe('frames', () => {
       assert.throws(() => assembled([...parts, part], parts.length), FrameError)
     }
     const { id, parameters, state } = node.predictor
-    const bare = encodeParts(
+    const bare = encodeSavedBlocks(
       {
         predictor: {
           id: { ...id, digest: toy.digest([parameters, parameters, state]) },
@@ -119,7 +126,7 @@ describe('frames', () => {
     )
     const fewer = [...bare.blocks]
     assert.equal(fewer.length, parts.length - parameters.length)
-    const assembler = new Assembler(bare.head, fewer.length, node.shapes)
+    const assembler = new PredictorAssembler(bare.head, fewer.length, node.shapes)
     for (const part of fewer) assembler.add(part)
     assert.equal(
       assembler.finish(toy.digest).predictor.average[0],

@@ -121,6 +121,13 @@ const EXTENSIONS: readonly Mutant[] = [
 /** Defects that violate the remaining properties. */
 const DEFECTS: readonly Mutant[] = [
   {
+    without: 'the release of vectors that cannot be carried over',
+    changes: [
+      { file: 'src/admb/ledger.js', from: 'if (!isExcess && !this.#isExpired(segment, period)) break;', to: 'break;' }
+    ],
+    breaks: ['memory']
+  },
+  {
     without: 'repeated announcements',
     changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
     breaks: ['quiescence']
