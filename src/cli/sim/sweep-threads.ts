@@ -56,7 +56,7 @@ export async function runInThreads(
   try {
     await Promise.all(
       Array.from({ length: Math.min(threads, scenarios.length) }, () => {
-        const worker = new Worker(new URL('worker.js', import.meta.url))
+        const worker = new Worker(new URL('sweep-worker.js', import.meta.url))
         workers.push(worker)
         return manage(worker)
       })
