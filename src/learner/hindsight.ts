@@ -130,7 +130,7 @@ function newtonDirection(
   let fit = dot(residual, search)
   while (norm(residual) > accuracy && problem.passes < maxPasses) {
     problem.scoresOf(search, searchScores)
-    problem.bend(curvatures, searchScores, bent)
+    problem.multiplyByHessian(curvatures, searchScores, bent)
     problem.pullBack(bent, product)
     add(product, damping, search)
     const curvature = dot(search, product)

@@ -1,4 +1,4 @@
-/** The room's public face: models, rules, averages, digests, and training in one process. */
+/** The module's public API: models, rules, averages, digests, and training in one process. */
 
 export { DivergenceError } from '../base/errors.js'
 export {
@@ -24,14 +24,13 @@ export {
   customLoss,
   isCustomName
 } from './custom.js'
-export { createCustomLearner } from './custom-loss.js'
 export { digest } from './digest.js'
 export { ExampleError, OptionError } from './errors.js'
 export { learnerAfter } from './growing.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
-export { createLearner } from './linear.js'
-export { checkLabel, type ModelName, type ModelOptions, modelNames } from './model.js'
+export { createCustomLearner, createLearner } from './linear.js'
+export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {
   createRule,
   defaultNetworkRule,

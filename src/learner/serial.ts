@@ -6,7 +6,7 @@ import { type AveragingSpec, createAveraging, defaultAveraging } from './averagi
 import { BatchEngine } from './batch-engine.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
-import { checkDimension, classesOf, type ModelName, outputsOf, scalarLossOf } from './model.js'
+import { checkDimension, classesOf, isClassifier, type ModelName, outputsOf, scalarLossOf } from './model.js'
 import { adagradValues } from './rules/adagrad.js'
 import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
@@ -72,7 +72,7 @@ export class SerialTrainer {
       this.#classifies = options.classifies
       this.#engine = options.engine
     } else {
-      this.#classifies = options.model !== 'linear'
+      this.#classifies = isClassifier(options.model)
       this.#engine = createEngine(options)
     }
   }

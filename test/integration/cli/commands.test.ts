@@ -72,7 +72,7 @@ describe('a command', function () {
       ['--rule', 'adagrat', /unknown rule 'adagrat'; expected one of .*adagrad/],
       ['--rule', 'adagrad,rate', /adagrad,key=value/],
       ['--average', 'median', /unknown average 'median'; expected one of/],
-      ['--model', 'svm', /one of logistic, softmax/],
+      ['--model', 'svm', /one of logistic, linear, hinge, softmax/],
       ['--format', 'arff', /one of libsvm, vw/],
       ['--scale', 'robust', /Allowed choices are none, standard/]
     ]
