@@ -1,5 +1,5 @@
 /** How fast text becomes batches, for each text format, on generated data shaped like a9a (about 72 bytes a row). */
-import type { TextFormat } from '../../src/streams/options.js'
+import type { TextFormat } from '../../src/streams/formats.js'
 import { createParser } from '../../src/streams/parser.js'
 import { syntheticLibsvm, syntheticRows } from './data.js'
 import type { Row } from './row.js'

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Examples } from '../../src/learner/types.js'
-import type { ParserOptions, TextFormat } from '../../src/streams/options.js'
+import type { ParserOptions, TextFormat } from '../../src/streams/index.js'
 import { createParser } from '../../src/streams/parser.js'
 import type { Malformed } from '../../src/streams/types.js'
 

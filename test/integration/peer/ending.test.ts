@@ -116,7 +116,7 @@ describe('a peer ends', function () {
       assert.equal(await peer.exit, 1)
       assert.match(
         peer.stderr,
-        /^admb: \S+rows\.gz: the gzip data ends early: fetch the file anew \(ERR_INPUT_GZIP\)\n$/
+        /^admb: \S+rows\.gz: the gzip data ends early: download the file again \(ERR_INPUT_GZIP\)\n$/
       )
       const { progress } = await checkpoint(state)
       assert.ok(progress.inputs > 1000)

@@ -72,9 +72,9 @@ for (const learner of LEARNERS)
     it('says what is wrong with a request, and learns nothing from it', async () => {
       const wrong: [body: string, type: string | undefined, code: number, error: RegExp][] = [
         ['{"label": "maybe", "features": {"3": 1}}', undefined, 400, /request:1:\d+: label "maybe" is not among/],
-        ['{"features": {"3": 1}}', undefined, 400, /there is no label under the key "label"/],
-        ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is no feature number from 0 to 3/],
-        ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is no feature number from 0 to 3/],
+        ['{"features": {"3": 1}}', undefined, 400, /the label is missing \(key "label"\)/],
+        ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is not a feature number from 0 to 3/],
+        ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is not a feature number from 0 to 3/],
         ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a text is a feature only where .* hashed/],
         ['{"label": "yes", "features": [1, 2]}', undefined, 400, /an array of 2 features, expected 4/],
         ['{"label": "yes", "features": [1, 2, 3, 1e39]}', undefined, 400, /finite float32/],

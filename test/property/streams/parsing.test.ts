@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { DecimalScanner } from '../../../src/streams/decimals.js'
 import { murmur3 } from '../../../src/streams/hash.js'
-import type { ParserOptions, TextFormat } from '../../../src/streams/options.js'
+import type { ParserOptions, TextFormat } from '../../../src/streams/index.js'
 import { parseText } from '../../support/streams.js'
 
 const digits = fc.stringMatching(/^[0-9]{0,25}$/)

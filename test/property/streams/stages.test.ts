@@ -4,8 +4,7 @@ import fc from 'fast-check'
 import { Random } from '../../../src/streams/random.js'
 import { RowBuffer, type Rows } from '../../../src/streams/rows.js'
 import { RunningMoments, standardise } from '../../../src/streams/scale.js'
-import { shuffle } from '../../../src/streams/shuffle.js'
-import { takeRows, takeShard } from '../../../src/streams/stages.js'
+import { shuffle, takeRows, takeShard } from '../../../src/streams/stages.js'
 import { type PlainRow, plainStream } from '../../support/streams.js'
 
 /** Row i has label i and i % 4 features; batches of the given sizes reuse one buffer. */

@@ -136,7 +136,7 @@ describe('train', () => {
         { inputs, labels: [0], classes: 2, model: { layers: [{ kind: 'custom:dance' }] } },
         /unknown layer custom:dance/
       ],
-      [{ data: { data: 'x', format: 'custom:none' } }, /there is no reader custom:none/],
+      [{ data: { data: 'x', format: 'custom:none' } }, /unknown reader 'custom:none'/],
       [{ inputs, labels: ['maybe'], ...YES_NO }, /label "maybe" is not among/]
     ]
     for (const [options, message] of wrong) await assert.rejects(train(options), message)

@@ -1,7 +1,7 @@
 /** The built-in streams: digits and the synthetic one with its optimum. */
 import assert from 'node:assert/strict'
-import { collect } from '../../../src/streams/collect.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
+import { collect } from '../../../src/streams/rows.js'
 import { syntheticOptimum } from '../../../src/streams/synthetic.js'
 import { plainStream } from '../../support/streams.js'
 

@@ -103,11 +103,11 @@ describe('CSV', () => {
   })
 
   const malformed: [string, string][] = [
-    ['1,2', '2:1: 2 fields where the header has 3'],
-    ['1,2,3,4', '2:1: 4 fields where the header has 3'],
+    ['1,2', '2:1: 2 fields, expected 3 as in the header'],
+    ['1,2,3,4', '2:1: 4 fields, expected 3 as in the header'],
     ['1,x,1', '2:3: "x" in the numeric column "b" is not a finite float32 number'],
     ['1,inf,1', '2:3: "inf" in the numeric column "b" is not a finite float32 number'],
-    ['1,2,NaN', '2:5: label "NaN" is not a number as those before'],
+    ['1,2,NaN', '2:5: label "NaN" is not a number, unlike the labels before'],
     ['1,2,', '2:5: the label is empty'],
     ['1,"2"x,1', '2:6: expected a comma after the closing quote']
   ]
@@ -123,13 +123,13 @@ describe('CSV', () => {
 
   it('tells the line of a record after quoted newlines, and a quote that is never closed', () => {
     const { faults } = parseText('csv', 'a,label\n1,"x\n\ny"\n2\n3,"x\n4')
-    assert.deepEqual(faults, ['5:1: 1 fields where the header has 2', '6:3: a quoted field is not closed'])
+    assert.deepEqual(faults, ['5:1: 1 fields, expected 2 as in the header', '6:3: a quoted field is not closed'])
   })
 
   it('names what the header lacks', () => {
     const cases: [string, object, RegExp][] = [
       ['a,b\n', {}, /no label column "label"/],
-      ['a,a,label\n', {}, /names a column twice/],
+      ['a,a,label\n', {}, /has a duplicate column/],
       ['a,label\n', { ignore: ['c'] }, /no column "c"/],
       ['a,label\n', { categorical: ['c'] }, /no column "c"/],
       ['a,b,label\n1,2,1\n', { dimension: 1 }, /the columns make 2 features/]

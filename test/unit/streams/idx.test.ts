@@ -63,24 +63,24 @@ describe('IDX', () => {
       const data = await write('t-images.idx', images)
       const right = await write('right', labels)
       const cases: [string, string, RegExp][] = [
-        [right, right, /magic number 00000801 where images have 00000803/],
-        [data, data, /magic number 00000803 where labels have 00000801/],
+        [right, right, /magic number 00000801, expected 00000803: give an IDX file of images/],
+        [data, data, /magic number 00000803, expected 00000801: give an IDX file of labels/],
         [await write('text', 'some text'), right, /magic number 736f6d65/],
         [await write('short', images.subarray(0, 20)), right, /ends before all items/],
         [await write('tiny', images.subarray(0, 3)), right, /ends before all items/],
         [
           data,
           await write('few', idx([2], [1, 0])),
-          /has 3 images but .*few has 2 labels: give the labels of these images/
+          /has 3 images, .*few has 2 labels: give the labels of these images/
         ],
-        [await write('vast', idx([1, 65536, 65536], [])), right, /images of 4294967296 bytes/]
+        [await write('vast', idx([1, 65536, 65536], [])), right, /images have 4294967296 bytes/]
       ]
       for (const [path, labelPath, message] of cases) {
         const reading = async () => plainStream(await openStream({ data: path, format: 'idx', labels: labelPath }))
         await assert.rejects(reading, (error: Error) => error.name === 'IdxError' && message.test(error.message))
       }
-      await assert.rejects(openStream({ data }), { name: 'MissingInputError', message: /no labels beside the images/ })
-      await assert.rejects(openStream({ data: right, format: 'idx' }), { message: /cannot be told from the name/ })
+      await assert.rejects(openStream({ data }), { name: 'MissingInputError', message: /no such labels file/ })
+      await assert.rejects(openStream({ data: right, format: 'idx' }), { message: /the name does not determine the labels file/ })
     })
   })
 })

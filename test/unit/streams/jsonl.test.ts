@@ -85,16 +85,16 @@ describe('JSON lines', () => {
     ['[1]', '2:1: expected a JSON object on each line'],
     ['{"label": 1', '2:12: expected , or }'],
     ['{"label": 1,}', '2:13: expected a string in double quotes'],
-    ['{"label": 1} x', '2:14: expected nothing behind the object'],
+    ['{"label": 1} x', '2:14: unexpected text after the object'],
     ['{"label": 1, "x" 2}', '2:18: expected : after a key'],
     ['{"label": 1, "x": NaN}', '2:19: expected a finite float32 number'],
     ['{"label": 1, "x": 1e999}', '2:19: expected a finite float32 number'],
-    ['{"label": 1, "x": [1]}', '2:19: a feature must be a number, a text or a truth value: flatten what is nested'],
+    ['{"label": 1, "x": [1]}', '2:19: a feature must be a number, a string or a boolean: flatten nested values'],
     ['{"label": 1, "x": "a}', '2:22: a string is not closed'],
     ['{"label": 1, "x": "\\q"}', '2:19: a string has an invalid escape'],
     ['{"label": 1, "x": nul}', '2:19: expected a JSON value'],
     ['{"label": 0.5, "x": 1}', '2:11: label 0.5 is not a class number (0, 1, … or -1/+1)'],
-    ['{"x": 1}', '2:1: there is no label under the key "label"'],
+    ['{"x": 1}', '2:1: the label is missing (key "label")'],
     ['{"label": 1, "features": [1]}', '2:1: the features are an array, expected named']
   ]
   for (const [line, fault] of malformed) {

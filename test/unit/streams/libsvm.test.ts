@@ -85,7 +85,7 @@ describe('LIBSVM', () => {
     ['1 1:1 x:2', '1:7: expected index:value with an index of digits'],
     ['1 1:1 2', '1:7: expected index:value with an index of digits'],
     ['1 qid:3 1:1', '1:3: expected index:value with an index of digits'],
-    ['1 0:1', '1:3: index 0: LIBSVM counts features from 1'],
+    ['1 0:1', '1:3: index 0: LIBSVM indices start at 1'],
     ['1 11:1', '1:3: index 11 is above the number of features, 10'],
     ['1 99999999999:1', '1:3: index 99999999999 is above the number of features, 10'],
     ['1 1:nan', '1:5: the value is not a finite float32 number'],
@@ -119,7 +119,7 @@ describe('LIBSVM', () => {
     assert.throws(
       () => parser.push(Buffer.from('1 1:1\n1 0:1\n')),
       (error: Error) =>
-        error instanceof MalformedInputError && error.message === 'a.libsvm:2:3: index 0: LIBSVM counts features from 1'
+        error instanceof MalformedInputError && error.message === 'a.libsvm:2:3: index 0: LIBSVM indices start at 1'
     )
   })
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { collect } from '../../../src/streams/collect.js'
-import { guessFormat } from '../../../src/streams/format.js'
+import { guessFormat } from '../../../src/streams/formats.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
 import { MAX_LINE_BYTES } from '../../../src/streams/options.js'
+import { collect } from '../../../src/streams/rows.js'
 import { plainRows, plainStream, withFiles } from '../../support/streams.js'
 
 const lines = (count: number) => Array.from({ length: count }, (_, i) => `${i % 2} ${i + 1}:${i}\n`).join('')
@@ -123,7 +123,7 @@ describe('openStream', () => {
   it('is iterated once', async () => {
     const stream = await openStream({ data: 'synthetic', maxRows: 3 })
     await plainStream(stream)
-    assert.throws(() => stream[Symbol.asyncIterator](), /iterated once/)
+    assert.throws(() => stream[Symbol.asyncIterator](), /can be iterated only once/)
   })
 
   it('tells one clear line for each thing wrong', async () => {
@@ -135,26 +135,30 @@ describe('openStream', () => {
       const plain = await write('a.libsvm', lines(3))
       const cases: [StreamOptions, string, RegExp][] = [
         [{ data: `${directory}/none.csv` }, 'MissingInputError', /none\.csv: no such file: check the path$/],
-        [{ data: directory }, 'UnreadableInputError', /is a directory: name a file in it$/],
+        [{ data: directory }, 'UnreadableInputError', /is a directory: give a file$/],
         [
           { data: await write('a.dat', '') },
           'UnknownFormatError',
           /give format as one of libsvm, vw, csv, jsonl, idx$/
         ],
-        [{ data: '-' }, 'UnknownFormatError', /standard input has no name/],
+        [{ data: '-' }, 'UnknownFormatError', /the format of standard input is unknown/],
         [
           { data: await write('b.libsvm', gzip.subarray(0, 5000)) },
           'CorruptGzipError',
-          /ends early: fetch the file anew$/
+          /ends early: download the file again$/
         ],
-        [{ data: await write('c.libsvm', damaged) }, 'CorruptGzipError', /is damaged: fetch the file anew$/],
+        [{ data: await write('c.libsvm', damaged) }, 'CorruptGzipError', /is damaged: download the file again$/],
         [
           { data: await write('d.vw', Buffer.alloc(MAX_LINE_BYTES + 1, 'x')) },
           'LineTooLongError',
           /longer than 16777216 bytes/
         ],
         [{ data: header }, 'HeaderError', /no label column "label"/],
-        [{ data: plain, scale: 'standard' }, 'StreamOptionsError', /libsvm has none: leave it out$/],
+        [
+          { data: plain, scale: 'standard' },
+          'StreamOptionsError',
+          /scale has no meaning for libsvm, only for csv, jsonl: leave it out$/
+        ],
         [{ data: plain, noise: 1 }, 'StreamOptionsError', /^noise has no meaning for libsvm/],
         [
           { data: plain, shard: { index: 3, count: 3 } },

@@ -35,7 +35,7 @@ describe('columns', () => {
       [0, 1],
       [1, 18]
     ])
-    assert.throws(() => dense('jsonl', '{"y": 1, "agee": 18}\n'), /"agee" is no numeric column of the model/)
+    assert.throws(() => dense('jsonl', '{"y": 1, "agee": 18}\n'), /"agee" is not a numeric column of the model/)
     assert.throws(() => dense('jsonl', '{"y": 1, "age": "old"}\n'), /give a number/)
   })
 
