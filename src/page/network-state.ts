@@ -4,7 +4,7 @@ import { MAX_EVENTS, type NetworkEvent } from '../view/event-log.js'
 import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from '../view/types.js'
 
 /** Peers whose curves are drawn. */
-const CURVES_DRAWN = 32
+const MAX_CURVES = 32
 
 export class NetworkState {
   self: string | undefined
@@ -49,7 +49,7 @@ export class NetworkState {
   }
 
   #curve(id: string): Curve | undefined {
-    if (!this.curves.has(id) && this.curves.size < CURVES_DRAWN) this.curves.set(id, new Curve())
+    if (!this.curves.has(id) && this.curves.size < MAX_CURVES) this.curves.set(id, new Curve())
     return this.curves.get(id)
   }
 }

@@ -5,9 +5,9 @@
 import { edgesOf } from '../view/components.js'
 import type { PeerRow } from '../view/types.js'
 
-type Drawn = Pick<PeerRow, 'id' | 'neighbours' | 'alive' | 'firstSeen'>
+type LayoutPeer = Pick<PeerRow, 'id' | 'neighbours' | 'alive' | 'firstSeen'>
 
-export interface Place {
+export interface NodePosition {
   readonly id: string
   readonly x: number
   readonly y: number
@@ -19,7 +19,7 @@ export interface Edge {
 }
 
 export interface TreeLayout {
-  readonly places: readonly Place[]
+  readonly positions: readonly NodePosition[]
   readonly edges: readonly Edge[]
   /** Largest x and y. */
   readonly width: number
@@ -30,8 +30,8 @@ export interface TreeLayout {
  * An edge is drawn when both alive ends tell of it: a silent peer's last words about its neighbours are old.
  * @param self is the root of its component, else the peer that came first
  */
-export function layOut(peers: readonly Drawn[], self: string | undefined): TreeLayout {
-  const rank = (peer: Drawn) => (peer.id === self ? -1 : peer.alive ? peer.firstSeen : Number.MAX_SAFE_INTEGER)
+export function layOut(peers: readonly LayoutPeer[], self: string | undefined): TreeLayout {
+  const rank = (peer: LayoutPeer) => (peer.id === self ? -1 : peer.alive ? peer.firstSeen : Number.MAX_SAFE_INTEGER)
   const ordered = [...peers].sort((a, b) => rank(a) - rank(b) || (a.id < b.id ? -1 : 1))
   const edges = edgesOf(ordered.filter(({ alive }) => alive))
   const around = new Map(ordered.map(({ id }) => [id, [] as string[]]))
@@ -39,14 +39,14 @@ export function layOut(peers: readonly Drawn[], self: string | undefined): TreeL
     around.get(from)?.push(to)
     around.get(to)?.push(from)
   }
-  const places = new Map<string, Place>()
+  const places = new Map<string, NodePosition>()
   let right = 0
   for (const { id } of ordered) {
     if (!places.has(id)) right = place(id, right, around, places) + 1
   }
   const all = [...places.values()]
   const largest = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0)
-  return { places: all, edges, width: largest(all.map(({ x }) => x)), height: largest(all.map(({ y }) => y)) }
+  return { positions: all, edges, width: largest(all.map(({ x }) => x)), height: largest(all.map(({ y }) => y)) }
 }
 
 /** Places a component from its root. @returns the x of its last leaf */
@@ -54,7 +54,7 @@ function place(
   root: string,
   left: number,
   around: ReadonlyMap<string, readonly string[]>,
-  places: Map<string, Place>
+  places: Map<string, NodePosition>
 ): number {
   // Breadth first, so that a cycle, which the overlay holds for a moment at most, is opened at its far end.
   const levels = new Map([[root, 0]])

@@ -8,7 +8,7 @@ import type { NetworkUpdate, NetworkView } from '../view/index.js'
 /** A comment as often as that keeps the connection alive, and shows when it is dead, in milliseconds. */
 const HEARTBEAT_MS = 15_000
 /** A reader that takes nothing for so long is cut off, in milliseconds. */
-const PATIENCE_MS = 60_000
+const STALL_TIMEOUT_MS = 60_000
 /** How soon a reader shall come back after a break, in milliseconds. */
 const RETRY_MS = 2000
 
@@ -29,13 +29,13 @@ export class EventStream {
       // For nginx, which would hold events back.
       'x-accel-buffering': 'no'
     })
-    this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS)
-    this.#unsubscribe = view.subscribe(update => this.#tell(update))
+    this.#heartbeat = setInterval(() => this.#onHeartbeat(), HEARTBEAT_MS)
+    this.#unsubscribe = view.subscribe(update => this.#sendUpdate(update))
     response.on('drain', () => this.#caughtUp())
     response.on('close', () => this.#end())
     response.on('error', () => this.#end())
     this.#write(`retry: ${RETRY_MS}\n\n`)
-    this.#tellAll()
+    this.#sendSnapshot()
   }
 
   /** Ends the stream; the reader comes back by itself if it wants to. */
@@ -44,12 +44,12 @@ export class EventStream {
     this.#response.end()
   }
 
-  #tellAll(): void {
+  #sendSnapshot(): void {
     const snapshot = this.#view.snapshot()
     this.#write(message('snapshot', snapshot.events.at(-1)?.seq, snapshot))
   }
 
-  #tell(update: NetworkUpdate): void {
+  #sendUpdate(update: NetworkUpdate): void {
     if (this.#behindSince === undefined) this.#write(message('update', update.events.at(-1)?.seq, update))
   }
 
@@ -60,12 +60,12 @@ export class EventStream {
   #caughtUp(): void {
     if (this.#behindSince === undefined) return
     this.#behindSince = undefined
-    this.#tellAll()
+    this.#sendSnapshot()
   }
 
-  #beat(): void {
+  #onHeartbeat(): void {
     if (this.#behindSince === undefined) this.#write(': still here\n\n')
-    else if (performance.now() - this.#behindSince > PATIENCE_MS) this.#response.destroy()
+    else if (performance.now() - this.#behindSince > STALL_TIMEOUT_MS) this.#response.destroy()
   }
 
   #end(): void {

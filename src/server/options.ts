@@ -2,18 +2,18 @@
 import type { Log, Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
 
-export interface HttpOptions extends DoorOptions {
+export interface HttpOptions extends ServerOptions {
   readonly peer: Peer
 }
 
 /** For a page without a peer. */
-export interface PageOptions extends DoorOptions {
+export interface PageOptions extends ServerOptions {
   /** What the page shows. */
   readonly view: NetworkView
 }
 
 /** Where the door is, and who may come in. */
-export interface DoorOptions {
+export interface ServerOptions {
   /** Default 127.0.0.1. Another address than loopback needs a token. */
   readonly host?: string
   /** 0 for a free one. */

@@ -5,13 +5,13 @@
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { NetworkView } from '../view/index.js'
-import { answerBrokenRequest, answerErrors, answerUnknown } from './answers.js'
 import { HttpListenError, HttpTokenRequiredError } from './errors.js'
+import { handleClientError, handleErrors, handleUnknownRoutes } from './failures.js'
 import { isLoopback, requireLoopbackName } from './guards/host.js'
 import { limitRate } from './guards/limits.js'
 import { requireToken } from './guards/token.js'
 import { describeRoutes } from './openapi.js'
-import type { DoorOptions, HttpOptions, PageOptions, RouteOptions } from './options.js'
+import type { HttpOptions, PageOptions, RouteOptions, ServerOptions } from './options.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
 import { metricsRoutes } from './routes/metrics.js'
@@ -43,7 +43,7 @@ export async function servePage(options: PageOptions): Promise<HttpServer> {
   return open(options, app => registerPage(app, options.view))
 }
 
-async function open(options: DoorOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
+async function open(options: ServerOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
   const { host = DEFAULT_HOST, port, token } = options
   if (token === undefined && !isLoopback(host)) throw new HttpTokenRequiredError(host)
   const app = createApp(options)
@@ -58,7 +58,7 @@ async function open(options: DoorOptions, register: (app: FastifyInstance) => Pr
   }
 }
 
-function createApp(options: DoorOptions): FastifyInstance {
+function createApp(options: ServerOptions): FastifyInstance {
   const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options
   const app = fastify({
     bodyLimit,
@@ -66,7 +66,7 @@ function createApp(options: DoorOptions): FastifyInstance {
     requestTimeout: requestTimeoutMs,
     // Node.js looks for late requests that often; it takes the longer of the two times for bodies.
     http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: handleClientError,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
   })
   app.server.maxConnections = MAX_CONNECTIONS
@@ -75,14 +75,14 @@ function createApp(options: DoorOptions): FastifyInstance {
   return app
 }
 
-async function guard(app: FastifyInstance, options: DoorOptions): Promise<void> {
+async function guard(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { host = DEFAULT_HOST, token, origins = [], log = () => undefined } = options
-  answerErrors(app, log)
+  handleErrors(app, log)
   if (isLoopback(host)) requireLoopbackName(app)
   await limitRate(app, options.requestsPerSecond ?? DEFAULT_REQUESTS_PER_SECOND)
   if (origins.length > 0) await app.register(cors, { origin: [...origins], methods: ['GET', 'POST'] })
   if (token !== undefined) requireToken(app, token)
-  answerUnknown(app, app.rateLimit())
+  handleUnknownRoutes(app, app.rateLimit())
 }
 
 async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<void> {

@@ -7,13 +7,13 @@ import { describeNetwork } from '../sentences.js'
 import { totalsOf } from '../totals.js'
 import { Connection, type ConnectionState } from './connection.js'
 import { byId, html, keyed, setText } from './dom.js'
-import { EventLine } from './event-line.js'
+import { EventList } from './event-list.js'
 import { LossPlot } from './loss-plot.js'
 import { PeerTable } from './peer-table.js'
 import { TreeDrawing } from './tree.js'
 
 /** So many peers take the whole width for their tree. */
-const MANY = 16
+const LARGE_NETWORK = 16
 
 const state = new NetworkState()
 /** Server's clock minus this one's, in milliseconds. */
@@ -25,10 +25,10 @@ let pause = 0
 
 const tree = new TreeDrawing(byId('tree'), choose)
 const table = new PeerTable(byId('peers'), choose)
-const events = new EventLine(byId('events'), byId('announcer'))
+const events = new EventList(byId('events'), byId('announcer'))
 const plots = [new LossPlot(byId('plot-inputs'), 'inputs'), new LossPlot(byId('plot-time'), 'time')]
 
-const connection = new Connection(tokenOfAddress(), {
+const connection = new Connection(tokenFromHash(), {
   state: showConnection,
   event: ({ event, data }) => {
     if (event === 'snapshot') state.reset(JSON.parse(data) as NetworkSnapshot)
@@ -40,7 +40,7 @@ const connection = new Connection(tokenOfAddress(), {
 })
 
 /** `#token=…` spares typing it; it is not sent anywhere as a part of the address, and goes from it at once. */
-function tokenOfAddress(): string | undefined {
+function tokenFromHash(): string | undefined {
   const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? undefined
   if (token !== undefined) history.replaceState(null, '', location.pathname)
   return token
@@ -74,7 +74,7 @@ function draw(): void {
   )
   drawTotals()
   drawMarks()
-  document.body.classList.toggle('many', state.peers.size > MANY)
+  document.body.classList.toggle('many', state.peers.size > LARGE_NETWORK)
   tree.draw(state, chosen)
   events.draw(state)
   for (const plot of plots) plot.draw(state, chosen)

@@ -15,7 +15,7 @@ const MARGIN = 44
 const TOP = 30
 /** Nodes closer than that have no room for letters and names. */
 const CROWDED = 40
-const LONGEST = 620
+const MAX_HEIGHT = 620
 
 export class TreeDrawing {
   readonly #host: HTMLElement
@@ -49,16 +49,16 @@ export class TreeDrawing {
     const isCrowded = layout.width > 0 && step < CROWDED
     const { most, least } = CROWDED_RADIUS
     const radius = isCrowded ? Math.min(most, Math.max(least, 0.42 * step)) : RADIUS
-    const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, LONGEST / layout.height))
+    const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, MAX_HEIGHT / layout.height))
     const height = layout.height * level + TOP + (isCrowded ? 24 : 54)
     const left = (width - layout.width * step) / 2
     setAttribute(this.#drawing, 'viewBox', `0 0 ${width} ${height}`)
     setAttribute(this.#drawing, 'width', String(width))
     setAttribute(this.#drawing, 'height', String(height))
     this.#drawing.classList.toggle('crowded', isCrowded)
-    const at = new Map(layout.places.map(({ id, x, y }) => [id, { x: left + x * step, y: TOP + y * level }]))
+    const at = new Map(layout.positions.map(({ id, x, y }) => [id, { x: left + x * step, y: TOP + y * level }]))
     this.#drawEdges(layout.edges, at, state.peers)
-    const rows = layout.places.map(({ id }) => state.peers.get(id) as PeerRow)
+    const rows = layout.positions.map(({ id }) => state.peers.get(id) as PeerRow)
     const stop = rows.some(({ id }) => id === this.#focused) ? this.#focused : rows[0]?.id
     const letters = Math.max(5, Math.floor(step / 7.2) || 30)
     keyed(

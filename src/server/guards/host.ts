@@ -5,7 +5,7 @@
  */
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, '')

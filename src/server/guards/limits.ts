@@ -1,7 +1,7 @@
 /** Keeps one client from taking the peer's main thread for itself. */
 import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 
 /** Routes with `config: { rateLimit: false }` are not counted. */
 export async function limitRate(app: FastifyInstance, requestsPerSecond: number): Promise<void> {

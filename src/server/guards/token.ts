@@ -1,7 +1,7 @@
 /** Keeps out whoever does not have the token, of which the time that the answer takes says nothing. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 
 /** Routes with `config: { open: true }` need no token. */
 export function requireToken(app: FastifyInstance, token: string): void {

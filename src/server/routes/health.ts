@@ -1,6 +1,6 @@
 /** `GET /healthz` and `GET /readyz`, for whatever watches over processes: they need no token and are not counted. */
 import type { FastifyInstance } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas.js'
 

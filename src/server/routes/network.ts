@@ -1,8 +1,8 @@
 /** What a peer knows of the whole network: as a table, and as a stream of events for those who watch. */
 import type { FastifyInstance } from 'fastify'
 import type { NetworkView } from '../../view/index.js'
-import { RefusedError } from '../answers.js'
 import { EventStream } from '../event-stream.js'
+import { RefusedError } from '../failures.js'
 import { failures, ref } from '../schemas.js'
 
 export interface NetworkRouteOptions {

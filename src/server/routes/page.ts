@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 
 const ROOT = fileURLToPath(new URL('../../../page/', import.meta.url))
 

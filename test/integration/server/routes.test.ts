@@ -45,7 +45,7 @@ describe("a peer's HTTP routes", function () {
     const [early, failure] = await get('/readyz')
     assert.equal(early.status, 503)
     assert.deepEqual(failure, {
-      error: 'no predictor yet: an update takes 2 inputs',
+      error: 'no update yet: the first update needs 2 inputs',
       code: 'ERR_NOT_READY',
       remedy: 'wait, or feed it with POST /learn'
     })

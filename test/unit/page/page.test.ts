@@ -116,7 +116,7 @@ describe("the tree's layout", () => {
     fc.assert(
       fc.property(random, nodes => {
         const rows = forest(nodes)
-        const { places, width, height, edges } = layOut(rows, 'p0')
+        const { positions: places, width, height, edges } = layOut(rows, 'p0')
         assert.deepEqual(places.map(({ id }) => id).sort(), rows.map(({ id }) => id).sort())
         for (const level of new Set(places.map(({ y }) => y))) {
           const xs = places.flatMap(({ x, y }) => (y === level ? [x] : [])).sort((a, b) => a - b)
@@ -134,7 +134,7 @@ describe("the tree's layout", () => {
       row(B, { neighbours: [A, C] }),
       row(C, { neighbours: [B], alive: false })
     ]
-    const { places, edges } = layOut(rows, B)
+    const { positions: places, edges } = layOut(rows, B)
     assert.deepEqual(edges, [{ from: A, to: B }])
     assert.deepEqual(
       places.map(({ id, x, y }) => [id, x, y]),

@@ -132,7 +132,7 @@ describe('CSV', () => {
       ['a,a,label\n', {}, /has a duplicate column/],
       ['a,label\n', { ignore: ['c'] }, /no column "c"/],
       ['a,label\n', { categorical: ['c'] }, /no column "c"/],
-      ['a,b,label\n1,2,1\n', { dimension: 1 }, /the columns make 2 features/]
+      ['a,b,label\n1,2,1\n', { dimension: 1 }, /the columns have 2 features/]
     ]
     for (const [text, options, message] of cases) {
       assert.throws(

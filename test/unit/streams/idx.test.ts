@@ -66,8 +66,8 @@ describe('IDX', () => {
         [right, right, /magic number 00000801, expected 00000803: give an IDX file of images/],
         [data, data, /magic number 00000803, expected 00000801: give an IDX file of labels/],
         [await write('text', 'some text'), right, /magic number 736f6d65/],
-        [await write('short', images.subarray(0, 20)), right, /ends before all items/],
-        [await write('tiny', images.subarray(0, 3)), right, /ends before all items/],
+        [await write('short', images.subarray(0, 20)), right, /ends before the last item/],
+        [await write('tiny', images.subarray(0, 3)), right, /ends before the last item/],
         [
           data,
           await write('few', idx([2], [1, 0])),
@@ -80,7 +80,9 @@ describe('IDX', () => {
         await assert.rejects(reading, (error: Error) => error.name === 'IdxError' && message.test(error.message))
       }
       await assert.rejects(openStream({ data }), { name: 'MissingInputError', message: /no such labels file/ })
-      await assert.rejects(openStream({ data: right, format: 'idx' }), { message: /the name does not determine the labels file/ })
+      await assert.rejects(openStream({ data: right, format: 'idx' }), {
+        message: /the name does not determine the labels file/
+      })
     })
   })
 })

@@ -22,12 +22,12 @@ export class RefusedError extends Error {
   }
 }
 
-const INPUT_FORM = 'send an input as a JSON object, such as {"features": {"3": 0.5}}, an array of them, or lines'
+const INPUT_REMEDY = 'send an input as a JSON object, such as {"features": {"3": 0.5}}, an array of them, or lines'
 
 /** Errors of fastify by their code. */
-const OWN_CODES: Readonly<Record<string, { readonly code: string; readonly remedy?: string }>> = {
-  FST_ERR_VALIDATION: { code: 'ERR_REQUEST', remedy: INPUT_FORM },
-  FST_ERR_CTP_EMPTY_JSON_BODY: { code: 'ERR_JSON', remedy: INPUT_FORM },
+const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly remedy?: string }>> = {
+  FST_ERR_VALIDATION: { code: 'ERR_REQUEST', remedy: INPUT_REMEDY },
+  FST_ERR_CTP_EMPTY_JSON_BODY: { code: 'ERR_JSON', remedy: INPUT_REMEDY },
   FST_ERR_CTP_INVALID_JSON_BODY: { code: 'ERR_JSON', remedy: 'send UTF-8 JSON' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: { code: 'ERR_REQUEST', remedy: 'send as many bytes as content-length says' },
   FST_ERR_CTP_BODY_TOO_LARGE: {
@@ -40,7 +40,7 @@ const OWN_CODES: Readonly<Record<string, { readonly code: string; readonly remed
   }
 }
 
-export function answerErrors(app: FastifyInstance, log: Log): void {
+export function handleErrors(app: FastifyInstance, log: Log): void {
   app.setErrorHandler((error: FastifyError & { remedy?: string }, request, reply) => {
     const { status, failure } = explain(error)
     if (status >= 500 && !(error instanceof UnavailableError)) {
@@ -51,7 +51,7 @@ export function answerErrors(app: FastifyInstance, log: Log): void {
 }
 
 /** @param limit what keeps anyone from trying out names without end */
-export function answerUnknown(app: FastifyInstance, limit: ReturnType<FastifyInstance['rateLimit']>): void {
+export function handleUnknownRoutes(app: FastifyInstance, limit: ReturnType<FastifyInstance['rateLimit']>): void {
   app.setNotFoundHandler({ preHandler: limit }, (request: FastifyRequest, reply: FastifyReply) => {
     const failure: Failure = {
       error: `there is no ${request.method} ${request.url.split('?')[0]}`,
@@ -74,13 +74,14 @@ function explain(error: FastifyError & { remedy?: string }): { readonly status: 
   if (status >= 500) {
     return { status: 500, failure: { error: 'this failed at the peer: its log says why', code: 'ERR_INTERNAL' } }
   }
-  if (error.validation) return { status, failure: { error: 'the body is no input', ...OWN_CODES[error.code] } }
-  const own = OWN_CODES[error.code] ?? (error instanceof SyntaxError ? { code: 'ERR_JSON' } : { code: 'ERR_REQUEST' })
+  if (error.validation) return { status, failure: { error: 'the body is no input', ...FASTIFY_CODES[error.code] } }
+  const own =
+    FASTIFY_CODES[error.code] ?? (error instanceof SyntaxError ? { code: 'ERR_JSON' } : { code: 'ERR_REQUEST' })
   return { status, failure: { error: message, ...own } }
 }
 
 /** Answers what is no HTTP request, or does not arrive in time, which never reaches a route. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+export function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return
   const isLate = error.code?.endsWith('REQUEST_TIMEOUT')
   const failure: Failure = isLate

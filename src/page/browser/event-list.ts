@@ -23,7 +23,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour12: false
 })
 
-export class EventLine {
+export class EventList {
   readonly #list: HTMLElement
   readonly #announcer: HTMLElement
   #announced: number | undefined
