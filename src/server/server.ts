@@ -1,6 +1,6 @@
 /**
- * A peer's HTTP door, put together from guards, which see every request, and a plugin for each group of routes. It listens
- * on loopback unless told otherwise, and elsewhere only with a token.
+ * A peer's HTTP server: guards, which check every request, and a plugin for each group of routes. By default, it listens on
+ * loopback; other addresses require a token.
  */
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
@@ -38,7 +38,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   return open(options, app => register(app, options))
 }
 
-/** The page alone, of an onlooker's view. @throws HttpListenError, HttpTokenRequiredError */
+/** Serves the page alone, for an observer's view. @throws HttpListenError, HttpTokenRequiredError */
 export async function servePage(options: PageOptions): Promise<HttpServer> {
   return open(options, app => registerPage(app, options.view))
 }
@@ -64,13 +64,13 @@ function createApp(options: ServerOptions): FastifyInstance {
     bodyLimit,
     forceCloseConnections: true,
     requestTimeout: requestTimeoutMs,
-    // Node.js looks for late requests that often; it takes the longer of the two times for bodies.
+    // The interval at which Node.js checks for late requests. For bodies it uses the longer of the two timeouts.
     http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) },
     clientErrorHandler: handleClientError,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
   })
   app.server.maxConnections = MAX_CONNECTIONS
-  // What a schema does not mention shall fail its test, not vanish from the answer.
+  // Properties that are missing in a schema must fail the tests instead of being removed from the answer.
   app.setSerializerCompiler(() => data => JSON.stringify(data))
   return app
 }

@@ -1,21 +1,21 @@
 /** Three peers, cut 2|1 by closing and refusing their links, and healed. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { agree, LEARNERS, Processes, until } from '../../support/peer-processes.js'
+import { agree, LEARNERS, PeerProcesses, until } from '../../support/peer-processes.js'
 
 describe('a partition', function () {
   this.timeout(120_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   afterEach(() => processes.stop())
 
   for (const learner of LEARNERS)
-    it(`of peers with ${learner} lets both sides go on, and leaves one predictor when it heals`, async () => {
+    it(`of peers with ${learner} lets both sides continue, and ends in one predictor when it heals`, async () => {
       const common = ['--data', 'digits', '--batch', '32', '--period', '20', '--rate', '250', '--limit', '4000']
-      common.push(...(await processes.modelOf(learner)))
-      const first = await processes.start(...common, '--shard', '1/3').up()
+      common.push(...(await processes.modelOptions(learner)))
+      const first = await processes.start(...common, '--shard', '1/3').ready()
       const [address] = first.latest.addresses
       const rest = ['2/3', '3/3'].map(shard => processes.start(...common, '--shard', shard, '--peer', address))
-      const peers = [first, ...(await Promise.all(rest.map(peer => peer.up())))]
+      const peers = [first, ...(await Promise.all(rest.map(peer => peer.ready())))]
       const ids = peers.map(peer => peer.latest.id)
       const edges = () => peers.reduce((sum, peer) => sum + peer.latest.neighbours.length, 0)
       await until('three peers are a tree', () => edges() === 4)
@@ -39,6 +39,6 @@ describe('a partition', function () {
         return peers.every(peer => peer.latest.ended) && agree(peers)
       })
       assert.deepEqual(processes.equivocations, [])
-      assert.deepEqual(await Promise.all(peers.map(peer => peer.end())), [0, 0, 0])
+      assert.deepEqual(await Promise.all(peers.map(peer => peer.stop())), [0, 0, 0])
     })
 })

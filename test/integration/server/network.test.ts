@@ -8,8 +8,8 @@ import { EventParser, type ServerEvent } from '../../../src/page/event-parser.js
 import { NetworkState } from '../../../src/page/network-state.js'
 import { EventStream } from '../../../src/server/event-stream.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
-import { Served } from '../../support/http-server.js'
-import { Contract } from '../../support/openapi.js'
+import { PeerServer } from '../../support/http-server.js'
+import { OpenApiContract } from '../../support/openapi.js'
 import { until } from '../../support/peer-processes.js'
 import { A, PEERS, status } from '../../support/statuses.js'
 
@@ -56,8 +56,8 @@ class Watcher {
 describe('the network over HTTP', function () {
   this.timeout(60_000)
   const started: { stop(): unknown }[] = []
-  async function start(...options: Parameters<typeof Served.start>): Promise<Served> {
-    const served = await Served.start(...options)
+  async function start(...options: Parameters<typeof PeerServer.start>): Promise<PeerServer> {
+    const served = await PeerServer.start(...options)
     started.push(served)
     return served
   }
@@ -65,7 +65,7 @@ describe('the network over HTTP', function () {
     for (const one of started.splice(0).reverse()) await one.stop()
   })
 
-  it('shows at each peer who else is there, who leaves, and who is refused', async () => {
+  it('shows at each peer the other peers, those that leave, and those that are refused', async () => {
     const one = await start({}, { ...LISTEN, name: 'one' })
     const watcher = new Watcher(one.url)
     started.push(watcher)
@@ -74,8 +74,8 @@ describe('the network over HTTP', function () {
     await until('the first sees both', () => watcher.names().length === 2)
     assert.deepEqual(watcher.names(), ['one', 'two'])
     await until('they are linked', () => watcher.state.rows.every(row => row.neighbours.length === 1))
-    const contract = await Contract.of(two.url)
-    const table = (await contract.hold('get', '/peers', await fetch(`${two.url}/peers`))) as { peers: PeerRow[] }
+    const contract = await OpenApiContract.of(two.url)
+    const table = (await contract.check('get', '/peers', await fetch(`${two.url}/peers`))) as { peers: PeerRow[] }
     assert.deepEqual(table.peers.map(({ id }) => id).sort(), [one.peer.id, two.peer.id].sort())
 
     const spec = { ...(await import('../../support/http-server.js')).SPEC, batch: 64 }
@@ -100,7 +100,7 @@ describe('the network over HTTP', function () {
     await until('the stream has ended', () => watcher.ended)
   })
 
-  it('takes so many readers and no more', async () => {
+  it('limits the number of event streams', async () => {
     const served = await start()
     const watchers = Array.from({ length: 64 }, () => new Watcher(served.url))
     started.push(...watchers)
@@ -116,7 +116,7 @@ describe('the network over HTTP', function () {
     })
   })
 
-  it('keeps nothing for a reader that does not read, who has all in the end', async () => {
+  it('queues nothing for a slow reader, which receives the complete state in the end', async () => {
     const view = new NetworkView()
     for (const id of PEERS) view.receive(id, status(), 1000)
     const server = createServer((_request, response) => new EventStream(response, view))
@@ -153,7 +153,7 @@ describe('the network over HTTP', function () {
     await until('the reader knows the last', () => state.peers.get(A)?.inputs === 2999)
   })
 
-  it('serves a page that may load nothing from elsewhere, without the token that its data need', async function () {
+  it('serves a page without the token that its data need, which cannot load content from other origins', async function () {
     if (!existsSync('dist/page/index.html')) {
       console.log('      skipped: the page is not built (npm run build)')
       this.skip()

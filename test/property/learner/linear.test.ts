@@ -30,7 +30,7 @@ for (const model of ['logistic', 'softmax', 'linear', 'hinge'] as const) {
         return into.loss + (l2 / 2) * rows.length * weights.reduce((sum, w) => sum + w * w, 0)
       }
 
-      it(`has the gradient that finite differences give, l2 = ${l2}`, () => {
+      it(`has the gradient of finite differences, l2 = ${l2}`, () => {
         fc.assert(
           fc.property(caseOf(model), ([rows, weights]) => {
             const [sum] = learner.initial()
@@ -47,7 +47,7 @@ for (const model of ['logistic', 'softmax', 'linear', 'hinge'] as const) {
         )
       })
 
-      it(`is convex: above its tangent, l2 = ${l2}`, () => {
+      it(`is convex (above its tangent), l2 = ${l2}`, () => {
         fc.assert(
           fc.property(caseOf(model), ([rows, here, there]) => {
             const [sum] = learner.initial()

@@ -58,7 +58,7 @@ const samples: { format: TextFormat; pieces: string[]; head: string; options?: P
 ]
 
 describe('parsing', () => {
-  it('gives the number that parseFloat gives', () => {
+  it('parses numbers like parseFloat', () => {
     const scanner = new DecimalScanner()
     const texts = fc.oneof(decimal, fc.double().map(String), fc.float().map(String), fc.integer().map(String))
     fc.assert(
@@ -73,7 +73,7 @@ describe('parsing', () => {
   })
 
   for (const { format, pieces, head, options } of samples) {
-    it(`gives the same rows and faults for ${format} however the bytes are cut`, () => {
+    it(`parses the same rows and faults of ${format} for any division into chunks`, () => {
       fc.assert(
         fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 40 }), parts => {
           const text = head + parts.join('')
@@ -86,7 +86,7 @@ describe('parsing', () => {
       )
     })
 
-    it(`cuts ${format} at every byte`, () => {
+    it(`can divide ${format} at every byte`, () => {
       const text = `\ufeff${head}${pieces.join('')}\n${head}`
       const whole = parseText(format, text, options)
       const length = Buffer.byteLength(text)
@@ -94,7 +94,7 @@ describe('parsing', () => {
     })
   }
 
-  it('reads back any quoted CSV field', () => {
+  it('round-trips any quoted CSV field', () => {
     const field = fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', ' ', 'a', 'é', '1') })
     fc.assert(
       fc.property(fc.uniqueArray(field, { minLength: 2, maxLength: 8 }), fields => {
@@ -111,7 +111,7 @@ describe('parsing', () => {
     )
   })
 
-  it('reads any flat JSON object as JSON.parse does', () => {
+  it('reads any flat JSON object like JSON.parse', () => {
     const value = fc.oneof(
       fc.float({ noNaN: true, noDefaultInfinity: true }),
       fc.string({ unit: 'grapheme' }),
@@ -137,7 +137,7 @@ describe('parsing', () => {
     )
   })
 
-  it('never yields a number that is not finite, nor an index outside, whatever the bytes', () => {
+  it('never yields a non-finite number or an index out of range, for any bytes', () => {
     const formats = fc.constantFrom<TextFormat>('libsvm', 'vw', 'jsonl')
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),

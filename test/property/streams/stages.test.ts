@@ -31,7 +31,7 @@ const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 8 })
 const byLabel = (rows: PlainRow[]) => rows.toSorted((a, b) => a.label - b.label)
 
 describe('stages', () => {
-  it('shards partition the rows and keep their order', async () => {
+  it('partitions the rows into shards in order', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 50 }), async (cut, count) => {
         const whole = await plainStream(batches(cut))
@@ -49,7 +49,7 @@ describe('stages', () => {
     )
   })
 
-  it('takes the first rows however they are cut', async () => {
+  it('takes the first rows for any division into batches', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.nat(200), async (cut, limit) => {
         const whole = await plainStream(batches(cut))
@@ -58,7 +58,7 @@ describe('stages', () => {
     )
   })
 
-  it('shuffles to a permutation that the seed tells and the cut does not, no row more than a window early', async () => {
+  it('shuffles by the seed only, not by the batches, and moves no row forward by more than a window', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 60 }), fc.integer(), async (cut, window, seed) => {
         const whole = await plainStream(batches(cut))
@@ -71,7 +71,7 @@ describe('stages', () => {
     )
   })
 
-  it('scales as mean and deviation of the past say', async () => {
+  it('scales by the mean and deviation of the past', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, async cut => {
         const whole = await plainStream(batches(cut))
@@ -91,7 +91,7 @@ describe('stages', () => {
     )
   })
 
-  it('draws evenly', () => {
+  it('draws uniformly', () => {
     const random = new Random(1)
     const count = 100_000
     const bins = new Array<number>(10).fill(0)

@@ -34,8 +34,8 @@ function assertFollows(spec: RuleSpec, reference: (w: number[], gradients: reado
   })
 }
 
-describe('rules that size their steps by the block', () => {
-  it('LARS moves by a share of the block along a momentum of scaled gradients', () => {
+describe('rules with layer-wise rates', () => {
+  it('LARS steps along a momentum of gradients scaled to the block', () => {
     assertFollows({ name: 'lars', step: 0.5, momentum: 0.8, trust: 0.02, decay: 0.1 }, (start, gradients) => {
       let w = start
       let velocity = start.map(() => 0)
@@ -49,7 +49,7 @@ describe('rules that size their steps by the block', () => {
     })
   })
 
-  it("LAMB is Adam's direction with decay, at the block's length", () => {
+  it("LAMB steps along Adam's direction with decay, scaled to the block", () => {
     assertFollows(
       { name: 'lamb', step: 0.1, beta1: 0.7, beta2: 0.9, epsilon: 1e-3, decay: 0.2 },
       (start, gradients) => {
@@ -82,7 +82,7 @@ describe('blockwise rules', () => {
     { name: 'adagrad' }
   ]
   for (const spec of specs) {
-    it(`${spec.name} gives the same bits a block at a time`, () => {
+    it(`${spec.name} gives the same bits when stepped block by block`, () => {
       ok(isBlockwise(spec))
       const rule = createRule(spec)
       const places = statePlaces(rule, layout)
@@ -107,7 +107,7 @@ describe('blockwise rules', () => {
     })
   }
 
-  it('leaves out what looks at all blocks', () => {
+  it('excludes rules that depend on all blocks', () => {
     ok(!isBlockwise({ name: 'adam', radius: 1 }))
     ok(!isBlockwise({ name: 'adagrad', maxLossDecrease: 1 }))
     ok(!isBlockwise({ name: 'mirror-descent', geometry: 'entropic' }))

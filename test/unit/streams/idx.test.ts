@@ -21,7 +21,7 @@ const rows = [
 ]
 
 describe('IDX', () => {
-  it('reads images with the labels beside them, gzip or not', async () => {
+  it('reads images with the labels file beside them, with and without gzip', async () => {
     await withFiles(async write => {
       const data = await write('t-images-idx3-ubyte', images)
       await write('t-labels-idx1-ubyte.gz', gzipSync(labels))
@@ -43,7 +43,7 @@ describe('IDX', () => {
     })
   })
 
-  it('skips images whose class is not one of those given, by the number of the image', async () => {
+  it('skips images with a class out of range, and reports their numbers', async () => {
     await withFiles(async write => {
       const data = await write('t-images-idx3-ubyte', images)
       await write('t-labels-idx1-ubyte', labels)
@@ -58,7 +58,7 @@ describe('IDX', () => {
     })
   })
 
-  it('names what does not fit', async () => {
+  it('reports files that do not fit', async () => {
     await withFiles(async write => {
       const data = await write('t-images.idx', images)
       const right = await write('right', labels)

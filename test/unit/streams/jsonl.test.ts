@@ -7,7 +7,7 @@ const mask = 2 ** 18 - 1
 const named = (text: string, seed = 0) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)
 
 describe('JSON lines', () => {
-  it('reads features by name, hashed', () => {
+  it('reads and hashes named features', () => {
     const line =
       '{"id": [1, {"x": null}], "label": 1, "features": {"a": 2.5, "day": "mon", "on": true, "off": false, "n": null}}\n'
     const { rows, faults, dimension } = parseText('jsonl', line)
@@ -67,12 +67,12 @@ describe('JSON lines', () => {
     ])
   })
 
-  it('hashes what an escape stands for', () => {
+  it('hashes escaped names in their decoded form', () => {
     const [plain, escaped] = parseText('jsonl', '{"é": 1, "label": 1}\n{"\\u00e9": 1, "label": 1}\n').rows
     assert.deepEqual(plain, escaped)
   })
 
-  it('takes truth values as labels, and none where that is allowed', () => {
+  it('accepts booleans as labels, and missing labels if allowed', () => {
     const text = '{"label": true, "x": 1}\n{"label": false, "x": 1}\n{"label": null, "x": 1}\n{"x": 1}\n{}\n'
     const { rows } = parseText('jsonl', text, { unlabelled: true })
     assert.deepEqual(
@@ -108,7 +108,7 @@ describe('JSON lines', () => {
     })
   }
 
-  it('holds all arrays to one length', () => {
+  it('requires arrays of one length', () => {
     const { faults } = parseText(
       'jsonl',
       '{"label":1,"features":[]}\n{"label":1,"features":[1,2]}\n{"label":1,"features":[1]}\n'
@@ -116,7 +116,7 @@ describe('JSON lines', () => {
     assert.deepEqual(faults, ['1:1: the array of features is empty', '3:1: an array of 1 features, expected 2'])
   })
 
-  it('does not follow nesting without end', () => {
+  it('limits nesting', () => {
     const { faults } = parseText('jsonl', `{"label":1,"features":{},"x":${'['.repeat(100_000)}\n`)
     assert.match(faults[0], /nested deeper than 64/)
   })

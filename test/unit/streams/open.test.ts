@@ -14,7 +14,7 @@ const numbers = async (options: StreamOptions) =>
 const range = (count: number) => Array.from({ length: count }, (_, i) => i)
 
 describe('openStream', () => {
-  it('reads plain and gzip alike, whatever the name', async () => {
+  it('reads plain and gzip files independently of their names', async () => {
     await withFiles(async write => {
       // Large enough that rows cross the borders of blocks and chunks.
       const text = lines(100_000)
@@ -49,7 +49,7 @@ describe('openStream', () => {
     ])
   })
 
-  it('ends a wait for standard input when it is told to', async () => {
+  it('stops waiting for standard input when it is aborted', async () => {
     const abort = new AbortController()
     const stream = await openStream({
       data: '-',
@@ -92,7 +92,7 @@ describe('openStream', () => {
     })
   })
 
-  it('shuffles each pass on its own', async () => {
+  it('shuffles each pass separately', async () => {
     await withFiles(async write => {
       const data = await write('a.libsvm', lines(200))
       const order = await numbers({ data, passes: 2, shuffleWindow: 50, seed: 3 })
@@ -106,7 +106,7 @@ describe('openStream', () => {
     })
   })
 
-  it('scales numeric columns by their past only', async () => {
+  it('scales numeric columns only by their past', async () => {
     await withFiles(async write => {
       const data = await write('a.csv', 'colour,x,label\nred,2,0\nred,4,1\nblue,9,0\n')
       const stream = await openStream({ data, scale: 'standard', constant: true })
@@ -120,13 +120,13 @@ describe('openStream', () => {
     })
   })
 
-  it('is iterated once', async () => {
+  it('can be iterated only once', async () => {
     const stream = await openStream({ data: 'synthetic', maxRows: 3 })
     await plainStream(stream)
     assert.throws(() => stream[Symbol.asyncIterator](), /can be iterated only once/)
   })
 
-  it('tells one clear line for each thing wrong', async () => {
+  it('reports each error in one line', async () => {
     await withFiles(async (write, directory) => {
       const gzip = gzipSync(lines(10_000))
       const damaged = Uint8Array.from(gzip)
@@ -185,7 +185,7 @@ describe('openStream', () => {
 })
 
 describe('guessFormat', () => {
-  it('goes by the ending, before .gz', () => {
+  it('uses the ending before .gz', () => {
     const names = ['a.libsvm', 'a.svm.gz', 'x/a.vw', 'a.CSV', 'a.jsonl', 'a.ndjson.gz', 'train-images-idx3-ubyte.gz']
     const formats = ['libsvm', 'libsvm', 'vw', 'csv', 'jsonl', 'jsonl', 'idx']
     assert.deepEqual(names.map(guessFormat), formats)
@@ -194,7 +194,7 @@ describe('guessFormat', () => {
 })
 
 describe('collect', () => {
-  it('copies the first rows and leaves the stream', async () => {
+  it('copies the first rows and closes the stream', async () => {
     const rows = plainRows(await collect(await openStream({ data: 'synthetic', dimension: 2 }), 300))
     const again = await plainStream(await openStream({ data: 'synthetic', dimension: 2, maxRows: 300 }))
     assert.equal(rows.length, 300)
@@ -202,7 +202,7 @@ describe('collect', () => {
     assert.equal((await collect(await openStream({ data: 'synthetic', maxRows: 5 }), 10)).size, 5)
   })
 
-  it('tells how much of it has been dealt with, where its end is known', async () => {
+  it('reports the share that has been read, if the end is known', async () => {
     const shares = async (options: StreamOptions) => {
       const stream = await openStream(options)
       const told: (number | undefined)[] = []

@@ -32,7 +32,7 @@ describe('VW text', () => {
     ])
   })
 
-  it('reads tags and an importance of 1, and passes over blank lines', () => {
+  it('reads tags and an importance of 1, and skips blank lines', () => {
     const text = "1 tag| a\n1 1.0 tag|n a\n1 'tag | a\n1 1 | a\n1 |\n1 |n\n\n"
     const { rows, faults } = parseText('vw', text)
     assert.deepEqual(faults, [])
@@ -46,7 +46,7 @@ describe('VW text', () => {
     )
   })
 
-  it('reads rows without a label where that is allowed', () => {
+  it('reads rows without a label if allowed', () => {
     const { rows } = parseText('vw', "| 3\n'tag | 3\n", { unlabelled: true, constant: true, hashBits: 4 })
     const expected = {
       label: Number.NaN,
@@ -78,7 +78,7 @@ describe('VW text', () => {
     })
   }
 
-  it('hashes as MurmurHash3 does', () => {
+  it('hashes like MurmurHash3', () => {
     const vectors: [string, number, number][] = [
       ['', 0, 0],
       ['', 1, 0x514e28b7],

@@ -77,7 +77,7 @@ function solve(a: number[][], b: number[]): number[] {
 }
 
 describe('the hindsight optimum', () => {
-  it('of squared loss is that of the normal equations', () => {
+  it('of squared loss solves the normal equations', () => {
     const corners: Row[] = [
       [1, 1, 0, 0],
       [2, 1, 1, 0],
@@ -99,7 +99,7 @@ describe('the hindsight optimum', () => {
     )
   })
 
-  it('of log loss is a minimum, or the classes are separable', () => {
+  it('of log loss is a minimum unless the classes are separable', () => {
     fc.assert(
       fc.property(rowsOf(fc.integer({ min: 0, max: 1 }), 1), rows => {
         const found = hindsightOptimum('logistic', examplesOf(rows))
@@ -113,7 +113,7 @@ describe('the hindsight optimum', () => {
     )
   })
 
-  it('of softmax is a minimum, and for two classes that of the logistic model', () => {
+  it('of softmax is a minimum, which for two classes equals that of the logistic model', () => {
     fc.assert(
       fc.property(rowsOf(fc.integer({ min: 0, max: 2 }), 12), rows => {
         const found = hindsightOptimum('softmax', examplesOf(rows), { classes: 3 })
@@ -129,7 +129,7 @@ describe('the hindsight optimum', () => {
     )
   })
 
-  it('of the smooth hinge has no gradient left, as the learner tells it', () => {
+  it('of the smooth hinge has a zero gradient in the learner', () => {
     fc.assert(
       fc.property(rowsOf(fc.integer({ min: 0, max: 1 }), 1), rows => {
         const examples = examplesOf(rows)
@@ -144,7 +144,7 @@ describe('the hindsight optimum', () => {
     )
   })
 
-  it('does not mind features that no input has, or two that are the same', () => {
+  it('supports features without inputs, and duplicate features', () => {
     const rows: Row[] = [
       [0, 1, 1, 0, 0.5],
       [1, 1, 1, 0, 0.5],
@@ -159,14 +159,14 @@ describe('the hindsight optimum', () => {
     assert.equal(found.weights.length, 9)
   })
 
-  it('says how far it came when it is stopped', () => {
+  it('returns its progress if it is stopped', () => {
     const rows = Array.from({ length: 60 }, (_, i): Row => [(i * 7) % 3 === 0 ? 1 : 0, 1, i / 8, ((i * i) % 11) * 100])
     const found = hindsightOptimum('logistic', examplesOf(rows), { maxPasses: 6 })
     assert.equal(found.outcome, 'stopped')
     assert.ok(found.gradientNorm > 1e-8 && found.averageLoss < Math.log(2))
   })
 
-  it('is refused where inputs do not fit the model, or are none', () => {
+  it('rejects inputs that do not fit the model, and an empty batch', () => {
     assert.throws(() => hindsightOptimum('logistic', examplesOf([])), /no inputs/)
     assert.throws(() => hindsightOptimum('logistic', examplesOf([[2, 1]])), /label 2 does not fit/)
     assert.throws(() => hindsightOptimum('softmax', examplesOf([[1, 1]])), /--classes/)
