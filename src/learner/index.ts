@@ -12,7 +12,7 @@ export {
   type WeightedAveraging
 } from './averaging.js'
 export { BatchEngine } from './batch-engine.js'
-export { statePlaces, zeros } from './blocks.js'
+export { stateBlockIndices, zeros } from './blocks.js'
 export {
   addLoss,
   addRule,
@@ -26,7 +26,6 @@ export {
 } from './custom.js'
 export { digest } from './digest.js'
 export { ExampleError, OptionError } from './errors.js'
-export { learnerAfter } from './growing.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { createCustomLearner, createLearner } from './linear.js'
@@ -45,3 +44,4 @@ export {
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
 export { type Engine, newProgress, type PredictWith, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'
+export { learnerAfter } from './types.js'

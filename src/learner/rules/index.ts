@@ -13,7 +13,7 @@ import { lamb, lars } from './layerwise-rates.js'
 import { mirrorDescent } from './mirror-descent.js'
 import { momentum } from './momentum.js'
 
-/** A definition, whatever its options. */
+/** A definition with any options. */
 type Entry = Omit<RuleDefinition<never>, 'options'> & { readonly options: OptionTable<object> }
 
 export const rules = {

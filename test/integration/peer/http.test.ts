@@ -83,7 +83,7 @@ for (const learner of LEARNERS)
         ['{"features": {"3": 1}}', undefined, 400, /the label is missing \(key "label"\)/],
         ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is not a feature number from 0 to 3/],
         ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is not a feature number from 0 to 3/],
-        ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a text is a feature only where .* hashed/],
+        ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a string can be a feature only if .* hashed/],
         ['{"label": "yes", "features": [1, 2]}', undefined, 400, /an array of 2 features, expected 4/],
         ['{"label": "yes", "features": [1, 2, 3, 1e39]}', undefined, 400, /finite float32/],
         ['{"label": "yes", "features": [1, 2, 3, NaN]}', 'application/jsonl', 400, /request:1:40: /],

@@ -172,7 +172,7 @@ describe("the guards of a peer's HTTP server", function () {
       assert.match((await admb([...start, '--http-token-file', join(dir, 'none')]))[2], /cannot read .*none/)
       const [code, , stderr] = await admb([...start, '--http', '0.0.0.0:0'])
       assert.equal(code, 1)
-      assert.match(stderr, /needs a token: make one with admb keygen token --out/)
+      assert.match(stderr, /needs a token: create one with admb keygen token --out/)
       assert.match((await admb([...start, '--http-origin', 'pages']))[2], /--http-origin pages: give scheme and host/)
     })
 

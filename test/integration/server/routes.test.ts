@@ -47,7 +47,7 @@ describe("a peer's HTTP routes", function () {
     assert.deepEqual(failure, {
       error: 'no update yet: the first update needs 2 inputs',
       code: 'ERR_NOT_READY',
-      remedy: 'wait, or feed it with POST /learn'
+      remedy: 'wait, or send inputs with POST /learn'
     })
     assert.equal((await post('/learn', `[${YES}, ${NO}]`))[0].status, 200)
     await until('the peer is ready', async () => (await get('/readyz'))[0].status === 200)

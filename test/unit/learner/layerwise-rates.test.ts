@@ -1,5 +1,5 @@
 import { deepEqual, ok } from 'node:assert/strict'
-import { statePlaces, zeros } from '../../../src/learner/blocks.js'
+import { stateBlockIndices, zeros } from '../../../src/learner/blocks.js'
 import { createRule, isBlockwise, type RuleSpec } from '../../../src/learner/rules/index.js'
 import type { Layout, RuleState } from '../../../src/learner/types.js'
 import { randomFrom } from '../../support/learner/rows.js'
@@ -85,12 +85,12 @@ describe('blockwise rules', () => {
     it(`${spec.name} gives the same bits when stepped block by block`, () => {
       ok(isBlockwise(spec))
       const rule = createRule(spec)
-      const places = statePlaces(rule, layout)
+      const indices = stateBlockIndices(rule, layout)
       const state = zeros(rule.stateLayout(layout))
       let whole: RuleState = { parameters: drawn(1), state }
       let apart = layout.blocks.map((_, k) => ({
         parameters: [drawn(1)[k]],
-        state: places[k].map(place => state[place])
+        state: indices[k].map(place => state[place])
       }))
       for (const [updates, seed] of [2, 3, 4].entries()) {
         const sum = drawn(seed)
@@ -101,7 +101,7 @@ describe('blockwise rules', () => {
         deepEqual(parameters[0], whole.parameters[k])
         deepEqual(
           own,
-          places[k].map(place => whole.state[place])
+          indices[k].map(place => whole.state[place])
         )
       }
     })
