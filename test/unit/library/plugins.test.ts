@@ -68,7 +68,7 @@ describe('plug-ins', () => {
         '({ parameters, state }) => ({ parameters: parameters.map(b => b.map(() => Math.random())), state })',
         /same bits/
       ],
-      ['shrinks', '({ state }) => ({ parameters: [new Float32Array(1)], state })', /of the lengths/],
+      ['shrinks', '({ state }) => ({ parameters: [new Float32Array(1)], state })', /with the lengths/],
       [
         'overflows',
         '({ parameters, state }) => ({ parameters: parameters.map(b => b.map(x => x / 0)), state })',
