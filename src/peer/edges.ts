@@ -98,7 +98,7 @@ export class Edges {
   }
 
   /** Closes the session of a peer that sent invalid data, and bans the peer for a while. */
-  penalise(edge: number, reason: string): void {
+  ban(edge: number, reason: string): void {
     const open = this.#sessions.get(edge)
     if (open === undefined) return
     const { peer } = open.session

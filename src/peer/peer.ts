@@ -238,7 +238,7 @@ export class Peer extends EventEmitter {
         this.#frames.consumed(message.edge)
         break
       case 'refused':
-        this.#edges.penalise(message.edge, message.reason)
+        this.#edges.ban(message.edge, message.reason)
         break
       case 'status':
         this.#status = message.status
@@ -288,7 +288,7 @@ export class Peer extends EventEmitter {
       else this.#publisher.receive(from, bytes)
     } catch (error) {
       const reason = `malformed gossip on ${topic}: ${(error as Error).message}`
-      this.#network.penalise(from, reason)
+      this.#network.ban(from, reason)
     }
   }
 

@@ -90,7 +90,7 @@ for (const learner of LEARNERS)
         ['{"label": "yes"', undefined, 400, /JSON/],
         ['3', undefined, 400, /the body is not an input: send an input as a JSON object/],
         ['[]', undefined, 400, /the body is not an input: send an input as a JSON object/],
-        ['label=yes', 'text/plain', 415, /give a content-type: application\/json/],
+        ['label=yes', 'text/plain', 415, /set the content-type: application\/json/],
         ['<label>', 'application/xml', 415, /./]
       ]
       for (const [body, type, code, error] of wrong) {
