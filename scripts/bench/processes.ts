@@ -71,7 +71,7 @@ export class PeerProcess {
   }
 
   static async start(args: readonly string[]): Promise<PeerProcess> {
-    const begin = performance.now()
+    const startedAt = performance.now()
     const fixed = [
       'peer',
       '--json',
@@ -85,7 +85,7 @@ export class PeerProcess {
     const running = start([...fixed, ...args])
     const lines = createInterface({ input: running.child.stdout as Readable })
     const first = await Promise.race([once(lines, 'line'), once(running.child, 'exit')])
-    const seconds = (performance.now() - begin) / 1000
+    const seconds = (performance.now() - startedAt) / 1000
     if (typeof first[0] !== 'string') throw new Error(`admb peer ${args.join(' ')} ended with code ${first[0]}`)
     lines.on('line', () => undefined)
     const { addresses, http } = JSON.parse(first[0]) as { addresses: string[]; http: string }

@@ -67,13 +67,13 @@ async function restart(dir: string): Promise<Row> {
       await restarted.kill()
       await sleep(2000)
       behind.push((await first.status()).updates - updates)
-      const begin = performance.now()
+      const start = performance.now()
       restarted = await PeerProcess.start(third)
       await until(async () => {
         const best = (await first.status()).updates
         return (await restarted.status()).updates >= best
       })
-      seconds.push((performance.now() - begin) / 1000)
+      seconds.push((performance.now() - start) / 1000)
     }
   } finally {
     await Promise.all([first, second, restarted].map(peer => peer.stop()))

@@ -35,21 +35,13 @@ export class TestThenTrain {
   readonly #slice = new RowBuffer()
   #serving: Blocks
 
-  constructor({
-    init,
-    learner,
-    node,
-    progress,
-    streamingSums: early,
-    onLearned,
-    onMisfit: onUnfit
-  }: TestThenTrainOptions) {
+  constructor({ init, learner, node, progress, streamingSums, onLearned, onMisfit: onUnfit }: TestThenTrainOptions) {
     this.#spec = init.spec
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
     this.#progress = progress
-    this.#streamingSums = early
+    this.#streamingSums = streamingSums
     this.#onLearned = onLearned
     this.#onUnfit = onUnfit
     this.#serving = this.#selectServing()

@@ -117,24 +117,24 @@ class VwParser implements RowParser {
     let label = Number.NaN
     for (let field = 0; bytes[position] !== BAR; field++) {
       while (bytes[position] <= SPACE && bytes[position] !== NEWLINE) position++
-      const begin = position
+      const first = position
       while (bytes[position] > SPACE && bytes[position] !== BAR) position++
-      const isTag = bytes[begin] === QUOTE || bytes[position] === BAR
-      if (bytes[position] === NEWLINE && position === begin) {
+      const isTag = bytes[first] === QUOTE || bytes[position] === BAR
+      if (bytes[position] === NEWLINE && position === first) {
         this.#fail(start, NO_BAR)
         return -1
       }
       if (isTag) continue
       if (field === 0) {
-        label = this.labels.text(bytes, begin, position)
+        label = this.labels.text(bytes, first, position)
         if (label === REFUSED) {
-          this.#fail(begin, this.labels.reason)
+          this.#fail(first, this.labels.reason)
           return -1
         }
-      } else if (field > 1 || this.#scanner.scan(bytes, begin) !== 1 || this.#scanner.end !== position) {
-        const hasBar = bytes.subarray(begin, bytes.indexOf(NEWLINE, begin)).includes(BAR)
+      } else if (field > 1 || this.#scanner.scan(bytes, first) !== 1 || this.#scanner.end !== position) {
+        const hasBar = bytes.subarray(first, bytes.indexOf(NEWLINE, first)).includes(BAR)
         if (!hasBar) this.#fail(start, NO_BAR)
-        else this.#fail(begin, 'importance weights other than 1 and initial predictions are not supported: remove it')
+        else this.#fail(first, 'importance weights other than 1 and initial predictions are not supported: remove it')
         return -1
       }
     }

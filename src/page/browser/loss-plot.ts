@@ -158,7 +158,7 @@ export class LossPlot {
     this.#legend.style.setProperty('--mark', markColour(shown?.group ?? 0))
     const items = [
       ...(self === undefined ? [] : [['own', 'this peer']]),
-      ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'others, in their predictor’s colour'],
+      ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'other peers, in their predictor’s colour'],
       ...references.map(({ name }) => [name, name === 'serial' ? 'one learner with all inputs' : 'each peer alone'])
     ]
     this.#legend.replaceChildren(

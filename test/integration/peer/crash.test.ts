@@ -1,11 +1,11 @@
-/** kill -9, again and again: what was stored goes on, and nothing that was said is ever said of something else. */
+/** Repeated `kill -9`: the peer resumes from its stored state, and never publishes two predictors under one id. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LEARNERS, type LearnerKind, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const KILLS: Record<LearnerKind, number> = { 'a convex model': 20, 'a network': 7 }
-/** A network takes longer to begin with, and to step. */
+/** Networks start and step more slowly. */
 const STRETCH: Record<LearnerKind, number> = { 'a convex model': 1, 'a network': 4 }
 
 describe('a peer that is killed', function () {
@@ -43,7 +43,7 @@ describe('a peer that is killed', function () {
           const now = await steady.fetchStatus()
           return now.neighbours.includes(id)
         })
-        // At all moments of a checkpoint's period; sometimes long enough for several.
+        // At different times within the period of checkpoints, and sometimes after several of them.
         const end = performance.now() + STRETCH[learner] * (100 + 47 * (run % 7) + (run % 7 === 0 ? 1500 : 0))
         const seen: { at: number; updates: number; inputs: number }[] = []
         while (performance.now() < end) {

@@ -1,4 +1,4 @@
-/** The demonstration, with fewer inputs: all of its faults, and agreement. */
+/** The demonstration with fewer inputs: all of its faults, and the final agreement. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

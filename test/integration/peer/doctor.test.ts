@@ -1,4 +1,4 @@
-/** `admb doctor --peer`, asked of a real peer. */
+/** `admb doctor --peer` with a running peer. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -41,8 +41,8 @@ describe('admb doctor --peer', function () {
     const [same, other] = await Promise.all(
       ['16', '32'].map(batch => processes.start('--dimension', '4', '--batch', batch).ready())
     )
-    const asked = await doctor('--peer', same.latest.addresses[0], '--dir', dir, '--json')
-    assert.equal((JSON.parse(asked.stdout) as Report).ok, true, asked.stdout)
+    const report = await doctor('--peer', same.latest.addresses[0], '--dir', dir, '--json')
+    assert.equal((JSON.parse(report.stdout) as Report).ok, true, report.stdout)
     const { code, stdout } = await doctor('--peer', other.latest.addresses[0], '--dir', dir)
     assert.equal(code, 1)
     assert.match(stdout, /FAIL model +it has batch 32, the one in --dir 16; start both with the same --batch/)

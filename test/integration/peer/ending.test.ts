@@ -1,4 +1,4 @@
-/** How a peer ends: on a signal with everything stored, or by itself with one line that says why. */
+/** How a peer stops: on a signal, with its state stored, or on an error, with one line on stderr. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -42,7 +42,7 @@ describe('a peer stops', function () {
         const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
         args.push(...(await processes.modelOptions(learner)))
         const peer = await processes.start(...args).ready()
-        await until('it has learned', () => peer.latest.updates > 0)
+        await until('the first update', () => peer.latest.updates > 0)
         assert.equal(await peer.stop(signal), 0, peer.stderr)
         const { inputs, http, addresses } = peer.latest
         assert.ok(http && addresses.length === 1)
@@ -64,9 +64,9 @@ describe('a peer stops', function () {
       for (let run = 1; ; run++) {
         const peer = await processes.start(...args).ready()
         assert.equal(peer.latest.incarnation, run)
-        // It learns while HTTP starts.
+        // The peer learns while HTTP starts.
         assert.ok(peer.latest.inputs >= before, `${peer.latest.inputs} inputs after ${before}`)
-        await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
+        await until('the peer continues', () => peer.latest.inputs > before || peer.latest.ended)
         assert.equal(await peer.stop(), 0, peer.stderr)
         before = peer.latest.inputs
         if (peer.latest.ended) break
@@ -87,15 +87,15 @@ describe('a peer stops', function () {
       )
       await peer.ready()
       peer.child.stdin?.write(rows(40))
-      await until('it learns as inputs come', () => peer.latest.inputs === 40)
+      await until('the peer learns inputs as they arrive', () => peer.latest.inputs === 40)
       peer.child.stdin?.end(`1 1:nan\nnonsense\n0 1:inf\n${rows(10)}`)
       await until('the input has ended', () => peer.latest.ended)
       assert.equal(peer.latest.inputs, 50)
       assert.equal(peer.latest.skipped, 3)
       assert.ok(Number.isFinite(peer.latest.averageLoss))
-      const told = peer.logs.map(({ msg }) => msg).filter(line => line.startsWith('<stdin>:'))
-      assert.equal(told.length, 3, peer.stderr)
-      assert.match(told[0], /^<stdin>:41:5: /)
+      const warnings = peer.logs.map(({ msg }) => msg).filter(line => line.startsWith('<stdin>:'))
+      assert.equal(warnings.length, 3, peer.stderr)
+      assert.match(warnings[0], /^<stdin>:41:5: /)
       assert.equal(await peer.stop(), 0)
     })
 
@@ -131,11 +131,11 @@ describe('a peer stops', function () {
 
   it('when the disk is full, before it sends anything that is not stored', async function () {
     if (process.platform === 'win32') return this.skip()
-    // A limit on the size of files is as good as a full disk.
+    // A limit of the file size has the same effect as a full disk.
     const args = ['peer', '--json', '--data', 'digits', '--passes', '1000', '--rate', '500', '--batch', '4']
-    const places = ['--listen', '/ip4/127.0.0.1/tcp/0', '--http', 'off', '--dir', join(dir, 'state')]
+    const locations = ['--listen', '/ip4/127.0.0.1/tcp/0', '--http', 'off', '--dir', join(dir, 'state')]
     const script = `trap '' XFSZ; ulimit -f 600; exec "$@"`
-    const child = spawn('sh', ['-c', script, 'sh', process.execPath, MAIN, ...args, ...places], {
+    const child = spawn('sh', ['-c', script, 'sh', process.execPath, MAIN, ...args, ...locations], {
       stdio: ['ignore', 'ignore', 'pipe']
     })
     let complaint = ''
@@ -172,7 +172,7 @@ describe('a peer stops', function () {
     await refused(/cannot write the state in/, '--dir', join(dir, 'home', 'thesis.txt', 'state'))
     await rm(state, { recursive: true })
     await refused(/no such file: check the path/, '--data', join(dir, 'missing.svm'), ...libsvm)
-    await assert.rejects(readFile(join(state, 'admb.json')), 'nothing is made for a peer that cannot start')
+    await assert.rejects(readFile(join(state, 'admb.json')), 'a peer that cannot start creates no files')
   })
 
   it('immediately if a given port is in use', async () => {

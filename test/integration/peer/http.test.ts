@@ -1,4 +1,4 @@
-/** A peer's HTTP side, and the command that asks it. */
+/** The HTTP API of a peer process, and `admb status`. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { request } from 'node:http'
@@ -18,7 +18,7 @@ for (const learner of LEARNERS)
     this.timeout(60_000)
     const processes = new PeerProcesses()
     let peer: PeerProcess
-    /** Inputs of the test that learns. */
+    /** Number of inputs that the tests send to be learned. */
     const LEARNED = 44
 
     before(async () => {
@@ -102,7 +102,7 @@ for (const learner of LEARNERS)
       const good = '{"label": "yes", "features": [1, 2, 3, 4]}'
       const half = await post('learn', `${good}\n{"label": "yes", "features": [1]}`, 'application/jsonl')
       assert.equal(half.code, 400)
-      // The status may be older than the last request; one with this input is not.
+      // The status may be older than the last request, unless it counts this input.
       assert.equal((await post('learn', good)).code, 200)
       await until(
         'the status counts what was learned last',
@@ -112,7 +112,7 @@ for (const learner of LEARNERS)
     })
 
     it('rejects bodies that are too large, and unknown routes', async () => {
-      // The answer comes on the announcement already, so nothing large is sent.
+      // The announced content length suffices for the answer, so nothing large is sent.
       const refused = await new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
         const headers = { 'content-type': 'application/json', 'content-length': 9 * 1024 * 1024 }
         const announced = request(`${peer.latest.http}/learn`, { method: 'POST', headers }, response => {

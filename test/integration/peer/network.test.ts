@@ -1,4 +1,4 @@
-/** Peers whose model is a network: they learn it together, store it, and refuse those with another. */
+/** Peers whose model is a network: they learn it together, store it, and reject peers with another one. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -27,8 +27,8 @@ describe('peers with a network', function () {
     const second = await processes
       .start(...task, '--shard', '2/2', '--precision', 'bf16', '--peer', first.latest.addresses[0])
       .ready()
-    await until('both have learned all', () => [first, second].every(({ latest }) => latest.ended), 60_000)
-    await until('both hold the same', () => agree([first, second]))
+    await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
+    await until('both hold the same predictor', () => agree([first, second]))
     assert.ok(first.latest.predictor.updates > 10)
     assert.deepEqual(processes.equivocations, [])
     await first.stop()
@@ -44,12 +44,12 @@ describe('peers with a network', function () {
     const task = ['--data', 'digits', '--model', model, '--rate', '200', '--batch', '128', '--limit', '900']
     const first = await processes.start(...task, '--shard', '1/2').ready()
     const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).ready()
-    await until('both have learned all', () => [first, second].every(({ latest }) => latest.ended), 60_000)
-    await until('both hold the same', () => agree([first, second]))
+    await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
+    await until('both hold the same predictor', () => agree([first, second]))
     assert.ok(first.latest.predictor.updates >= 5)
     const late = await processes.start(...task, '--peer', first.latest.addresses[0]).ready()
-    await until('the late one has caught up', () => late.latest.predictor.updates >= first.latest.predictor.updates)
-    await until('all hold the same', () => agree([first, second, late]), 60_000)
+    await until('the late joiner has caught up', () => late.latest.predictor.updates >= first.latest.predictor.updates)
+    await until('all hold the same predictor', () => agree([first, second, late]), 60_000)
     assert.deepEqual(processes.equivocations, [])
     for (const peer of [first, second, late]) assert.equal(await peer.stop(), 0, peer.stderr)
   })
@@ -61,8 +61,8 @@ describe('peers with a network', function () {
     const slow = ['--data', 'digits', '--rate', '20', '--batch', '16']
     const first = await processes.start(...slow, '--model', 'mlp').ready()
     const other = await processes.start(...slow, '--model', model, '--peer', first.latest.addresses[0]).ready()
-    const told = /has model mlp#\w+, this peer mlp#\w+: start both with the same --model/
-    await until('it is told why', () => other.logs.some(({ msg }) => told.test(msg)))
+    const reason = /has model mlp#\w+, this peer mlp#\w+: start both with the same --model/
+    await until('the reason is logged', () => other.logs.some(({ msg }) => reason.test(msg)))
     assert.deepEqual(other.latest.neighbours, [])
   })
 })

@@ -1,4 +1,4 @@
-/** Peers that must not learn together, and what they and their users are told: one clear line, and no link. */
+/** Incompatible peers: they log one line with the reason, and are never linked. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -17,8 +17,8 @@ describe('an incompatible peer', function () {
   afterEach(() => processes.stop())
 
   const warnings = (peer: PeerProcess) => peer.logs.filter(({ level }) => level === 'warn').map(({ msg }) => msg)
-  const told = (peer: PeerProcess, pattern: RegExp) =>
-    until(`the log says ${pattern}`, () => warnings(peer).some(line => pattern.test(line)))
+  const logged = (peer: PeerProcess, pattern: RegExp) =>
+    until(`a log line matches ${pattern}`, () => warnings(peer).some(line => pattern.test(line)))
 
   async function neverLinked(...peers: PeerProcess[]): Promise<void> {
     await sleep(1500)
@@ -36,7 +36,7 @@ describe('an incompatible peer', function () {
     const [address] = first.latest.addresses
     const other = await processes.start(...SLOW, '--network-key', keys[1], '--peer', address).ready()
     const keyless = await processes.start(...SLOW, '--peer', address).ready()
-    for (const peer of [other, keyless]) await told(peer, /network key differs.*--network-key; trying again/)
+    for (const peer of [other, keyless]) await logged(peer, /network key differs.*--network-key; trying again/)
     await neverLinked(first, other, keyless)
     for (const peer of [other, keyless]) assert.equal(warnings(peer).length, 1, peer.stderr)
     const friend = await processes.start(...SLOW, '--network-key', keys[0], '--peer', address).ready()
@@ -47,11 +47,11 @@ describe('an incompatible peer', function () {
     const first = await processes.start(...SLOW).ready()
     const [address] = first.latest.addresses
     const batch = await processes.start(...SLOW.slice(0, -1), '17', '--peer', address).ready()
-    await told(batch, /has batch 16, this peer 17: start both with the same --batch/)
-    await told(first, /has batch 17, this peer 16: start both with the same --batch/)
+    await logged(batch, /has batch 16, this peer 17: start both with the same --batch/)
+    await logged(first, /has batch 17, this peer 16: start both with the same --batch/)
     const size = ['--batch', '16', '--peer', address]
     const model = await processes.start('--dimension', '784', '--model', 'logistic', ...size).ready()
-    await told(model, /has model softmax, this peer logistic: start both with the same --model/)
+    await logged(model, /has model softmax, this peer logistic: start both with the same --model/)
     await neverLinked(first, batch, model)
   })
 
@@ -64,7 +64,7 @@ describe('an incompatible peer', function () {
     const guarded = await processes.start(...SLOW, '--allow', list).ready()
     const [address] = guarded.latest.addresses
     const stranger = await processes.start(...SLOW, '--peer', address).ready()
-    await told(stranger, /refused this peer: add 12D3Koo\w+ to its allow-list/)
+    await logged(stranger, /refused this peer: add 12D3Koo\w+ to its allow-list/)
     const friend = await processes.start(...SLOW, '--peer', address, '--dir', friendly).ready()
     assert.equal(friend.latest.id, id)
     await until('the friend is linked', () => friend.latest.neighbours.length === 1)
@@ -79,8 +79,8 @@ describe('an incompatible peer', function () {
     await new Promise(resolve => server.close(resolve))
     const address = `/ip4/127.0.0.1/tcp/${port}`
     const early = await processes.start(...SLOW, '--peer', address).ready()
-    await told(early, /cannot reach .*connection refused.*; trying again/)
-    await until('it learns meanwhile', () => early.latest.inputs > 0)
+    await logged(early, /cannot reach .*connection refused.*; trying again/)
+    await until('the peer learns meanwhile', () => early.latest.inputs > 0)
     const late = await processes.start(...SLOW, '--listen', address).ready()
     await until('they are linked', () => early.latest.neighbours.includes(late.latest.id))
     assert.equal(warnings(early).length, 1, early.stderr)

@@ -1,4 +1,4 @@
-/** `admb peer --relay`: two peers learn together of whom one listens only through a third, which learns something else. */
+/** `admb peer --relay`: two peers learn together, one of which listens only through a third peer with another model. */
 import assert from 'node:assert/strict'
 import { agree, LEARNERS, PeerProcesses, until } from '../../support/peer-processes.js'
 

@@ -1,4 +1,4 @@
-/** `--scale standard`: the moments are part of a peer's state, and of what its predictor means. */
+/** `--scale standard`: the moments are part of a peer's state, and are needed to use its predictor. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -58,7 +58,7 @@ describe('a peer with scaling', function () {
       while (!ended) {
         const peer = await processes.start(...args, '--dir', halting, '--rate', '400').ready()
         const before = peer.latest.inputs
-        await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
+        await until('the peer continues', () => peer.latest.inputs > before || peer.latest.ended)
         assert.equal(await peer.stop(), 0, peer.stderr)
         ended = peer.latest.ended
       }
@@ -77,6 +77,6 @@ describe('a peer with scaling', function () {
       const { accuracy, inputs: count } = JSON.parse(evaluated.stdout)
       assert.equal(count, ROWS)
       assert.ok(accuracy > 0.9, `accuracy ${accuracy}`)
-      assert.deepEqual(await stored(whole), a, 'reading changes nothing')
+      assert.deepEqual(await stored(whole), a, 'reading does not change the state')
     })
 })

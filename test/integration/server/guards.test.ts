@@ -1,4 +1,4 @@
-/** Who is kept out of a peer's HTTP side, and what it cannot be made to do. */
+/** The guards of the HTTP server: token, host names, rates, timeouts and origins. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -17,14 +17,14 @@ async function failureOf(answer: Response): Promise<{ readonly error: string; re
 function admb(args: string[]): Promise<[code: number | null, stdout: string, stderr: string]> {
   return new Promise(resolve => {
     const child = fork(MAIN, args, { silent: true })
-    const said = ['', '']
+    const output = ['', '']
     child.stdout?.on('data', part => {
-      said[0] += part
+      output[0] += part
     })
     child.stderr?.on('data', part => {
-      said[1] += part
+      output[1] += part
     })
-    child.on('close', code => resolve([code, said[0], said[1]]))
+    child.on('close', code => resolve([code, output[0], output[1]]))
   })
 }
 

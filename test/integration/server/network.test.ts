@@ -1,4 +1,4 @@
-/** What a peer serves of the whole network: the table, the stream of events, the page. */
+/** The routes for the whole network: the table, the stream of events, and the page. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -15,7 +15,7 @@ import { A, PEERS, status } from '../../support/statuses.js'
 
 const LISTEN = { listen: ['/ip4/127.0.0.1/tcp/0'] }
 
-/** A page's eyes: it follows the stream as the page does. */
+/** Reads the event stream like the page. */
 class Watcher {
   readonly state = new NetworkState()
   readonly seen: ServerEvent[] = []
@@ -71,7 +71,7 @@ describe('the network over HTTP', function () {
     started.push(watcher)
     const peers = [...one.peer.addresses]
     const two = await start({}, { ...LISTEN, name: 'two', peers })
-    await until('the first sees both', () => watcher.names().length === 2)
+    await until('the first peer knows both', () => watcher.names().length === 2)
     assert.deepEqual(watcher.names(), ['one', 'two'])
     await until('they are linked', () => watcher.state.rows.every(row => row.neighbours.length === 1))
     const contract = await OpenApiContract.of(two.url)
@@ -95,7 +95,7 @@ describe('the network over HTTP', function () {
   it('ends the streams when the peer stops', async () => {
     const served = await start()
     const watcher = new Watcher(served.url)
-    await until('it has a snapshot', () => watcher.seen.length > 0)
+    await until('the snapshot', () => watcher.seen.length > 0)
     await served.server.close()
     await until('the stream has ended', () => watcher.ended)
   })
@@ -109,7 +109,7 @@ describe('the network over HTTP', function () {
     assert.equal(refused.status, 503)
     assert.equal(((await refused.json()) as { code: string }).code, 'ERR_TOO_MANY_READERS')
     watchers[0].stop()
-    await until('there is room again', async () => {
+    await until('a free event stream', async () => {
       const answer = await fetch(`${served.url}/events`)
       await answer.body?.cancel()
       return answer.status === 200
@@ -144,13 +144,13 @@ describe('the network over HTTP', function () {
     const parser = new EventParser()
     socket.setEncoding('utf8')
     socket.on('data', (text: string) => {
-      // Of chunked encoding the lengths stand on lines of their own, which no field has.
+      // Skips the lengths of the chunked encoding, which are on separate lines without a field name.
       for (const { event, data } of parser.push(text.replace(/\r\n[0-9a-f]+\r\n/g, ''))) {
         if (event === 'snapshot') state.reset(JSON.parse(data))
       }
     })
     socket.resume()
-    await until('the reader knows the last', () => state.peers.get(A)?.inputs === 2999)
+    await until('the reader has the last update', () => state.peers.get(A)?.inputs === 2999)
   })
 
   it('serves a page without the token that its data need, which cannot load content from other origins', async function () {

@@ -1,4 +1,4 @@
-/** Every route of a peer's HTTP side, against its own description. */
+/** All HTTP routes of a peer, checked against its OpenAPI description. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ describe("a peer's HTTP routes", function () {
   this.timeout(60_000)
   let served: PeerServer
   let contract: OpenApiContract
-  /** Inputs that the peer has taken. */
+  /** Number of inputs that the peer has learned. */
   let learned = 0
   before(async () => {
     served = await PeerServer.start({ bodyLimit: 10_000 })
@@ -42,8 +42,8 @@ describe("a peer's HTTP routes", function () {
   }
 
   it('is ready only after its first update', async () => {
-    const [early, failure] = await get('/readyz')
-    assert.equal(early.status, 503)
+    const [response, failure] = await get('/readyz')
+    assert.equal(response.status, 503)
     assert.deepEqual(failure, {
       error: 'no update yet: the first update needs 2 inputs',
       code: 'ERR_NOT_READY',
@@ -112,9 +112,9 @@ describe("a peer's HTTP routes", function () {
       assert.equal(answer.status, status, body)
       assert.equal((failure as { code: string }).code, code, body)
     }
-    // The status may be older than the last request; one with this input is not.
+    // The status may be older than the last request, unless it counts this input.
     await post('/learn', YES)
-    await until('the status counts what was learned last', () => served.peer.status().inputs >= learned)
+    await until('the status counts the last input', () => served.peer.status().inputs >= learned)
     assert.equal(served.peer.status().inputs, learned)
   })
 
@@ -165,7 +165,7 @@ describe("a peer's HTTP routes", function () {
   })
 
   it('exports the values of its status for Prometheus', async () => {
-    await until('the last status has come', () => served.peer.status().inputs === learned)
+    await until('the last status', () => served.peer.status().inputs === learned)
     const [, text] = await get('/metrics')
     const lines = Buffer.from(text as ArrayBuffer)
       .toString()
@@ -185,14 +185,14 @@ describe("a peer's HTTP routes", function () {
     const described = Object.entries(contract.description.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map(method => `${method} ${path}`)
     )
-    const asked = new Set([...contract.seen].map(key => key.replace(/ \d+$/, '')))
-    const ours = ['/status', '/predict', '/learn', '/predictor', '/healthz', '/readyz', '/metrics', '/openapi.json']
+    const tested = new Set([...contract.seen].map(key => key.replace(/ \d+$/, '')))
+    const routes = ['/status', '/predict', '/learn', '/predictor', '/healthz', '/readyz', '/metrics', '/openapi.json']
     assert.deepEqual(
-      ours.filter(path => !described.some(key => key.endsWith(` ${path}`))),
+      routes.filter(path => !described.some(key => key.endsWith(` ${path}`))),
       []
     )
-    const unasked = described.filter(key => ours.includes(key.split(' ')[1]) && !asked.has(key))
-    assert.deepEqual(unasked, [])
+    const untested = described.filter(key => routes.includes(key.split(' ')[1]) && !tested.has(key))
+    assert.deepEqual(untested, [])
     for (const key of described) {
       const [method, path] = key.split(' ')
       const { responses } = contract.description.paths[path][method]

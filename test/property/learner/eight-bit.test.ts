@@ -1,4 +1,4 @@
-/** State in eight bits: how near it stays, and that it is the same everywhere. */
+/** State in eight bits: its precision, and equal bits on all machines. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { digest } from '../../../src/learner/digest.js'
@@ -31,7 +31,7 @@ describe('eight-bit numbers', () => {
           if (value === most) assert.equal(back[i], value)
           if (Math.abs(value) > 1e-6 * most && most > 1e-30) {
             assert.equal(Math.sign(back[i]), Math.sign(value))
-            // Half the distance between neighbours: a decade of 2^k parts, k falling from 6 to 0.
+            // Half the distance between adjacent codes: a decade has 2^k of them, with k from 6 down to 0.
             const decade = Math.min(6, Math.floor(-Math.log10(Math.abs(value) / most)))
             const apart = (0.9 * 10 ** -decade) / 2 ** (6 - decade)
             assert.ok(Math.abs(back[i] - value) <= 0.76 * apart * most, `${value} of ${most}: ${back[i]}`)

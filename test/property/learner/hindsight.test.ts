@@ -1,4 +1,4 @@
-/** The hindsight optimum against closed forms, against slopes told by differences, and where there is none. */
+/** The optimum in hindsight, compared with closed forms and finite differences, and its absence for separable data. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createLearner, type Examples, type HindsightOptimum, hindsightOptimum } from '../../../src/learner/index.js'
@@ -18,7 +18,7 @@ function examplesOf(rows: readonly Row[]): Examples {
   }
 }
 
-/** Rows with a constant feature, labels drawn by `label`; all numbers exact in float32. */
+/** Rows with a constant feature and labels from `label`. All numbers are exact in float32. */
 const rowsOf = (label: fc.Arbitrary<number>, least: number) =>
   fc.array(
     fc
@@ -27,7 +27,7 @@ const rowsOf = (label: fc.Arbitrary<number>, least: number) =>
     { minLength: least, maxLength: 40 }
   )
 
-/** The log loss of scores, written down independently. */
+/** An independent implementation of the log loss. */
 function softmaxLoss(rows: readonly Row[], weights: ArrayLike<number>, classes: number): number {
   let sum = 0
   for (const [label, ...features] of rows) {
@@ -44,7 +44,7 @@ function logisticLoss(rows: readonly Row[], weights: ArrayLike<number>): number 
   return softmaxLoss(rows, twice, 2)
 }
 
-/** Every weight moved a little either way must not lessen the loss. */
+/** No small change of a single weight may decrease the loss. */
 function assertMinimum({ weights, averageLoss }: HindsightOptimum, lossOf: (weights: Float64Array) => number): void {
   assert.ok(Math.abs(lossOf(weights) - averageLoss) < 1e-12)
   for (let i = 0; i < weights.length; i++) {
@@ -56,7 +56,7 @@ function assertMinimum({ weights, averageLoss }: HindsightOptimum, lossOf: (weig
   }
 }
 
-/** Solves A·x = b by elimination with pivots. */
+/** Solves A·x = b by Gaussian elimination with pivoting. */
 function solve(a: number[][], b: number[]): number[] {
   const rows = a.map((row, i) => [...row, b[i]])
   for (let k = 0; k < rows.length; k++) {
@@ -138,7 +138,7 @@ describe('the hindsight optimum', () => {
         const learner = createLearner({ model: 'hinge', dimension: 3 })
         const sum = learner.initial()
         learner.addGradient([Float32Array.from(weights)], examples, 0, examples.size, sum)
-        // The learner's weights are float32, so scores, and with them slopes, are off in proportion to the weights.
+        // The learner's weights are float32, so the error of scores and slopes is proportional to the weights.
         for (const g of sum[0]) assert.ok(Math.abs(g) / rows.length < 1e-5 + 1e-6 * weightNorm)
       })
     )

@@ -12,7 +12,7 @@ function rowOf(model: ModelName): fc.Arbitrary<Row> {
   return fc.record({ label, features: fc.array(fc.tuple(fc.nat({ max: dimension - 1 }), small), { maxLength: 8 }) })
 }
 
-/** Rows, parameters, a second point and a mixing weight, for a model with that many outputs. */
+/** Rows, parameters, a second point and a mixing weight, for a model with the given number of outputs. */
 function caseOf(model: ModelName) {
   const length = dimension * (model === 'softmax' ? 3 : 1)
   const weights = fc.array(small, { minLength: length, maxLength: length }).map(w => Float32Array.from(w))

@@ -1,4 +1,4 @@
-/** A batch's step promises no more than it may, keeps its direction, and is left alone where it promises less. */
+/** The limit of the decrease that a batch's step predicts: longer steps are shortened in their direction, others are unchanged. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createRule, ruleFor } from '../../../src/learner/index.js'

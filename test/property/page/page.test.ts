@@ -1,4 +1,4 @@
-/** The page's logic, without a page. */
+/** The page's logic, without a browser. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { EventParser } from '../../../src/page/event-parser.js'
@@ -11,8 +11,8 @@ import { NetworkView, type PeerRow } from '../../../src/view/index.js'
 import { A, B, C, status } from '../../support/statuses.js'
 
 function row(id: string, given: Partial<PeerRow> = {}): PeerRow {
-  const { version: _v, interval: _i, trail: _t, leaving: _l, ...told } = status()
-  return { id, ...told, firstSeen: 1, lastSeen: 1, alive: true, left: false, group: 0, ...given }
+  const { version: _v, interval: _i, trail: _t, leaving: _l, ...fields } = status()
+  return { id, ...fields, firstSeen: 1, lastSeen: 1, alive: true, left: false, group: 0, ...given }
 }
 
 const table = (...rows: PeerRow[]) => new Map(rows.map(one => [one.id, one]))
@@ -156,9 +156,9 @@ describe("the page's event parser", () => {
       'retry: 2000\n\nevent: snapshot\nid: 7\ndata: {"a":1}\n\n: a comment\r\n\ndata: x\r\ndata: y\r\n\r\nevent: none\n\n'
     fc.assert(
       fc.property(fc.array(fc.nat(text.length), { maxLength: 8 }), cuts => {
-        const places = [0, ...cuts.sort((a, b) => a - b), text.length]
+        const bounds = [0, ...cuts.sort((a, b) => a - b), text.length]
         const parser = new EventParser()
-        const events = places.slice(1).flatMap((end, i) => parser.push(text.slice(places[i], end)))
+        const events = bounds.slice(1).flatMap((end, i) => parser.push(text.slice(bounds[i], end)))
         assert.deepEqual(events, [
           { event: 'snapshot', data: '{"a":1}' },
           { event: 'message', data: 'x\ny' }
@@ -207,8 +207,8 @@ describe('plots', () => {
       fc.property(fc.array(line, { maxLength: 4 }), lines => {
         const { x, ys } = aligned(lines)
         for (let i = 1; i < x.length; i++) assert.ok(x[i] > x[i - 1])
-        for (const [place, { points }] of lines.entries()) {
-          const back = x.flatMap((value, i) => (ys[place][i] === null ? [] : [[value, ys[place][i]]]))
+        for (const [line, { points }] of lines.entries()) {
+          const back = x.flatMap((value, i) => (ys[line][i] === null ? [] : [[value, ys[line][i]]]))
           assert.deepEqual(back, points)
         }
       })

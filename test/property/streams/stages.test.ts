@@ -1,4 +1,4 @@
-/** Properties of what lies between a reader and a learner: shards, the shuffle, scaling, random numbers. */
+/** Properties of the stages between a reader and a learner: shards, shuffle, scaling and random numbers. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../src/streams/random.js'
@@ -7,7 +7,7 @@ import { RunningMoments, standardise } from '../../../src/streams/scale.js'
 import { shuffle, takeRows, takeShard } from '../../../src/streams/stages.js'
 import { type PlainRow, plainStream } from '../../support/streams.js'
 
-/** Row i has label i and i % 4 features; batches of the given sizes reuse one buffer. */
+/** Row i has label i and i % 4 features. Batches of the given sizes reuse one buffer. */
 async function* batches(sizes: number[]): AsyncGenerator<Rows> {
   const out = new RowBuffer()
   let row = 0
@@ -66,7 +66,7 @@ describe('stages', () => {
         assert.deepEqual(byLabel(shuffled), whole)
         const single = whole.map(() => 1)
         assert.deepEqual(await plainStream(shuffle(batches(single), window, new Random(seed))), shuffled)
-        for (const [place, row] of shuffled.entries()) assert.ok(row.label <= place + window)
+        for (const [i, row] of shuffled.entries()) assert.ok(row.label <= i + window)
       })
     )
   })
@@ -78,12 +78,12 @@ describe('stages', () => {
         const scaled = await plainStream(standardise(batches(cut), { moments: new RunningMoments(), frozen: false }))
         const past: number[][] = [[], [], []]
         for (const [row, { features }] of whole.entries()) {
-          for (const [place, [feature, value]] of features.entries()) {
+          for (const [i, [feature, value]] of features.entries()) {
             const seen = past[feature]
             const mean = seen.reduce((sum, v) => sum + v, 0) / seen.length
             const deviation = Math.sqrt(seen.reduce((sum, v) => sum + (v - mean) ** 2, 0) / seen.length)
             const expected = deviation > 0 ? Math.max(-10, Math.min(10, (value - mean) / deviation)) : 0
-            assert.ok(Math.abs(scaled[row].features[place][1] - expected) < 1e-5)
+            assert.ok(Math.abs(scaled[row].features[i][1] - expected) < 1e-5)
             seen.push(value)
           }
         }

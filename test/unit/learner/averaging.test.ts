@@ -16,7 +16,7 @@ function averaged(spec: AveragingSpec): Float32Array {
   return mean[0]
 }
 
-/** The average under explicit weights, oldest first. */
+/** The average with explicit weights, oldest first. */
 function weighed(weights: readonly number[]): number[] {
   const total = weights.reduce((a, b) => a + b)
   return [0, 1, 2, 3].map(i => weights.reduce((sum, weight, j) => sum + weight * lineage[j][i], 0) / total)

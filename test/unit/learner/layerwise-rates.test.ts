@@ -18,7 +18,7 @@ function drawn(seed: number): Float32Array[] {
 
 const length = (vector: readonly number[]) => Math.hypot(...vector)
 
-/** The rule's parameters after gradients, beside those of a plain reference, block by block. */
+/** Compares the rule's parameters after some gradients with those of a reference, block by block. */
 function assertFollows(spec: RuleSpec, reference: (w: number[], gradients: readonly number[][]) => number[]): void {
   const rule = createRule(spec)
   const start = drawn(1)
@@ -90,7 +90,7 @@ describe('blockwise rules', () => {
       let whole: RuleState = { parameters: drawn(1), state }
       let apart = layout.blocks.map((_, k) => ({
         parameters: [drawn(1)[k]],
-        state: indices[k].map(place => state[place])
+        state: indices[k].map(i => state[i])
       }))
       for (const [updates, seed] of [2, 3, 4].entries()) {
         const sum = drawn(seed)
@@ -101,7 +101,7 @@ describe('blockwise rules', () => {
         deepEqual(parameters[0], whole.parameters[k])
         deepEqual(
           own,
-          indices[k].map(place => whole.state[place])
+          indices[k].map(i => whole.state[i])
         )
       }
     })

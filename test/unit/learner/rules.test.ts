@@ -33,7 +33,7 @@ function replay(rule: UpdateRule, run: readonly Batch[]): RuleState {
   return now
 }
 
-/** One coordinate's gradients over a run, and an independent computation of where its weight ends. */
+/** The gradients of one coordinate, and an independent computation of its final weight. */
 type Reference = (sums: readonly number[], counts: readonly number[]) => number
 
 function assertFollows(spec: RuleSpec, reference: Reference): void {
@@ -50,7 +50,7 @@ function assertFollows(spec: RuleSpec, reference: Reference): void {
   })
 }
 
-/** Their steps know the block's length already, so they take no radius. */
+/** Rules whose steps depend on the norm of the block, and which therefore have no radius. */
 const scaled = new Set<RuleSpec['name']>(['lamb', 'lars'])
 
 const specs: readonly RuleSpec[] = [

@@ -22,8 +22,11 @@ function assertClose(actual: Blocks, expected: Blocks, what: string): void {
   actual.forEach((block, k) => {
     assert.equal(block.length, expected[k].length, what)
     block.forEach((value, i) => {
-      const wanted = expected[k][i]
-      assert.ok(Math.abs(value - wanted) <= 2e-4 * (1 + Math.abs(wanted)), `${what}[${i}]: ${value} against ${wanted}`)
+      const reference = expected[k][i]
+      assert.ok(
+        Math.abs(value - reference) <= 2e-4 * (1 + Math.abs(reference)),
+        `${what}[${i}]: ${value} against ${reference}`
+      )
     })
   })
 }

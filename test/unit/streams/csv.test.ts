@@ -1,4 +1,4 @@
-/** CSV: header, quoting, kinds of columns, labels and what is malformed. */
+/** CSV: header, quoting, kinds of columns, labels and malformed rows. */
 import assert from 'node:assert/strict'
 import { HeaderError } from '../../../src/streams/errors.js'
 import { createParser } from '../../../src/streams/parser.js'

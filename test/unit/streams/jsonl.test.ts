@@ -1,4 +1,4 @@
-/** JSON lines: the three shapes of a row, and what is malformed. */
+/** JSON lines: the three shapes of a row, and malformed rows. */
 import assert from 'node:assert/strict'
 import { murmur3 } from '../../../src/streams/hash.js'
 import { parseText } from '../../support/streams.js'

@@ -1,4 +1,4 @@
-/** LIBSVM text: labels, indices, what is skipped and why. */
+/** LIBSVM text: labels, indices, and malformed rows. */
 import assert from 'node:assert/strict'
 import { MalformedInputError, StreamOptionsError } from '../../../src/streams/errors.js'
 import { createParser } from '../../../src/streams/parser.js'

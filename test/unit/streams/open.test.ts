@@ -1,4 +1,4 @@
-/** `openStream`: composing the stages, compressed and standard input, and what is wrong with an input. */
+/** `openStream`: the stages, compressed and standard input, and errors of inputs. */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
@@ -16,7 +16,7 @@ const range = (count: number) => Array.from({ length: count }, (_, i) => i)
 describe('openStream', () => {
   it('reads plain and gzip files independently of their names', async () => {
     await withFiles(async write => {
-      // Large enough that rows cross the borders of blocks and chunks.
+      // Large enough for rows that cross the boundaries of blocks and chunks.
       const text = lines(100_000)
       const plain = await write('a.libsvm', text)
       const gzip = await write('b.libsvm', gzipSync(text))
@@ -111,7 +111,7 @@ describe('openStream', () => {
       const data = await write('a.csv', 'colour,x,label\nred,2,0\nred,4,1\nblue,9,0\n')
       const stream = await openStream({ data, scale: 'standard', constant: true })
       const values = (await plainStream(stream)).map(row => row.features.map(([, value]) => value))
-      // Before 9 came 2 and 4: mean 3, deviation 1.
+      // The values before 9 are 2 and 4: mean 3, deviation 1.
       assert.deepEqual(values, [
         [0, 1, 1],
         [0, 1, 1],
@@ -205,9 +205,9 @@ describe('collect', () => {
   it('reports the share that has been read, if the end is known', async () => {
     const shares = async (options: StreamOptions) => {
       const stream = await openStream(options)
-      const told: (number | undefined)[] = []
-      for await (const _ of stream) told.push(stream.share)
-      return [...told, stream.share]
+      const reported: (number | undefined)[] = []
+      for await (const _ of stream) reported.push(stream.share)
+      return [...reported, stream.share]
     }
     await withFiles(async write => {
       const data = await write('a.libsvm', lines(400_000))
@@ -218,13 +218,14 @@ describe('collect', () => {
         { data: 'digits' },
         { data, maxRows: 700 }
       ]) {
-        const told = (await shares(options)).filter(share => share !== undefined)
-        for (const [i, share] of told.entries()) assert.ok(share >= (told[i - 1] ?? 0) && share <= 1, `${told}`)
-        assert.equal(told.at(-1), 1)
+        const reported = (await shares(options)).filter(share => share !== undefined)
+        for (const [i, share] of reported.entries())
+          assert.ok(share >= (reported[i - 1] ?? 0) && share <= 1, `${reported}`)
+        assert.equal(reported.at(-1), 1)
       }
       const many = await shares({ data, passes: 3 })
       assert.ok(many.filter(share => share !== undefined && share > 0.1 && share < 0.9).length > 3)
-      assert.deepEqual(await shares({ data: 'synthetic', maxRows: 300 }).then(told => told.at(-1)), 1)
+      assert.deepEqual(await shares({ data: 'synthetic', maxRows: 300 }).then(reported => reported.at(-1)), 1)
     })
     const endless = await openStream({ data: 'synthetic' })
     for await (const _ of endless) break

@@ -1,4 +1,4 @@
-/** Columns mean the same features whatever the order of a file's columns, and as keys of JSON objects. */
+/** Columns are the same features in any order of a file's columns, and as keys of JSON objects. */
 import assert from 'node:assert/strict'
 import { createParser, type ParserOptions } from '../../../src/streams/index.js'
 

@@ -1,4 +1,4 @@
-/** VW text: what stands before the bar, namespaces, scales and hashing. */
+/** VW text: label and tag, namespaces, scales and hashing. */
 import assert from 'node:assert/strict'
 import { murmur3 } from '../../../src/streams/hash.js'
 import { parseText } from '../../support/streams.js'
