@@ -155,7 +155,7 @@ describe('a peer stops', function () {
     const args = ['--data', 'digits', '--rate', '10', '--log-level', 'silent']
     const one = await processes.start(...args, '--dir', state).ready()
     const refused = async (pattern: RegExp, ...other: string[]) => {
-      const peer = processes.start(...args, ...other)
+      const peer = processes.start(...(other.includes('--data') ? args.slice(2) : args), ...other)
       assert.equal(await peer.exit, 1, peer.stderr)
       assert.match(peer.stderr, pattern)
       assert.equal(peer.stderr.trim().split('\n').length, 1, peer.stderr)
