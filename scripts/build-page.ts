@@ -1,4 +1,4 @@
-/** Builds the page that every peer serves, from `src/page` into `dist/page`: one script, one style sheet, nothing from elsewhere. */
+/** Builds the page that every peer serves, from `src/page` into `dist/page`: one script and one style sheet, without external content. */
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 await build({
   configFile: false,
   root: `${root}src/page`,
-  // Relative, so that the page works below any path.
+  // Relative, so that the page works under any path.
   base: './',
   logLevel: 'warn',
   build: {

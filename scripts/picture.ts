@@ -1,6 +1,6 @@
 /**
- * The picture of the page in the README: `admb demo` while its network is cut in two, in Chromium, into `docs/images/page.png`. It is made
- * when the page has changed, and looked at before it is committed: `npm run picture`.
+ * Writes the screenshot of the page for the README, `docs/images/page.png`: `admb demo` during the partition, in Chromium. Run
+ * `npm run picture` after changes of the page, and inspect the result before committing it.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,12 +10,12 @@ import { findChromium, launch, open } from '../test/e2e/browser.js'
 
 const FILE = 'docs/images/page.png'
 const SIZE = { width: 1120, height: 1225 }
-/** After the cut: both sides have made predictors of their own, and the events are told. */
+/** Time after the start of the partition in which both sides make updates and the page shows the events. */
 const WAIT_MS = 6000
 
 const executable = findChromium()
 if (executable === undefined)
-  throw new Error('no Chromium found: apt-get install chromium, or say where with ADMB_CHROMIUM')
+  throw new Error('no Chromium found: apt-get install chromium, or set ADMB_CHROMIUM to its path')
 const demo = spawn(process.execPath, ['dist/src/cli/main.js', 'demo', '--http', '0'], {
   stdio: ['ignore', 'pipe', 'inherit']
 })

@@ -1,7 +1,7 @@
 /**
- * Five peers on loopback share the inputs of MNIST at a fixed rate: what that costs in loss against one learner given
- * all of them with the same b, how much of the gradients goes to waste, and how soon all agree. Then, in virtual time,
- * what carry-over and look-ahead prediction are worth.
+ * Five peers on loopback share the inputs of MNIST at a fixed rate: their loss relative to one learner with all inputs and the same
+ * b, the share of gradients that are used, and the time until all agree. Then, in virtual time, the effects of carry-over and
+ * look-ahead prediction.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ruleFor, SerialTrainer } from '../../src/learner/index.js'
@@ -16,7 +16,7 @@ const PEERS = 5
 const BATCH = 512
 const PASSES = 3
 const PERIOD_MS = 50
-/** Inputs a second and peer: what two cores can bear. */
+/** Inputs per second of each peer, which two cores can process. */
 const RATE = 600
 const RUNS = 3
 const POLL_MS = 50
@@ -34,7 +34,7 @@ const spec: LinearSpec = {
 
 interface Outcome {
   readonly peers: readonly PeerStatus[]
-  /** Seconds from the last input, as told, to the first look at which all held the same predictor; Infinity for never. */
+  /** Seconds from the last input until all peers reported the same predictor; Infinity if they did not. */
   readonly agreement: number
 }
 
@@ -49,7 +49,7 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* rows(averageLoss, outcomes)
 }
 
-/** One pass: all linked from the start by short or long links, and all alone in the first second. */
+/** One pass with short or long links from the start, and one without links in the first second. */
 async function* virtual(data: string): AsyncGenerator<Row> {
   const examples = await collect(await openStream({ data, constant: true }), Number.POSITIVE_INFINITY)
   const { model, classes, dimension } = spec
@@ -98,33 +98,33 @@ function* rows(serial: number, outcomes: readonly Outcome[]): Generator<Row> {
 async function play(data: string): Promise<Outcome> {
   const shared = ['--data', data, '--passes', `${PASSES}`, '--rate', `${RATE}`, '--batch', `${BATCH}`]
   shared.push('--period', `${PERIOD_MS}`)
-  const args = (place: number) => [...shared, '--shard', `${place + 1}/${PEERS}`]
+  const args = (index: number) => [...shared, '--shard', `${index + 1}/${PEERS}`]
   const first = await PeerProcess.start(args(0))
   const others = Array.from({ length: PEERS - 1 }, (_, i) =>
     PeerProcess.start([...args(i + 1), '--peer', first.address])
   )
   const peers = [first, ...(await Promise.all(others))]
   try {
-    const look = () => Promise.all(peers.map(peer => peer.status()))
-    let now = await look()
-    while (!now.every(peer => peer.ended)) {
-      await sleep(POLL_MS * (now.some(peer => peer.ended) ? 1 : 10))
-      now = await look()
+    const poll = () => Promise.all(peers.map(peer => peer.status()))
+    let statuses = await poll()
+    while (!statuses.every(peer => peer.ended)) {
+      await sleep(POLL_MS * (statuses.some(peer => peer.ended) ? 1 : 10))
+      statuses = await poll()
     }
     const end = performance.now()
-    while (!agree(now) && performance.now() - end < LIMIT_MS) {
+    while (!agree(statuses) && performance.now() - end < LIMIT_MS) {
       await sleep(POLL_MS)
-      now = await look()
+      statuses = await poll()
     }
-    return { peers: now, agreement: agree(now) ? (performance.now() - end) / 1000 : Number.POSITIVE_INFINITY }
+    return { peers: statuses, agreement: agree(statuses) ? (performance.now() - end) / 1000 : Number.POSITIVE_INFINITY }
   } finally {
     await Promise.all(peers.map(peer => peer.stop()))
   }
 }
 
 function agree(peers: readonly PeerStatus[]): boolean {
-  const names = peers.map(({ predictor: { updates, origin, incarnation, digest } }) =>
+  const ids = peers.map(({ predictor: { updates, origin, incarnation, digest } }) =>
     [updates, origin, incarnation, digest].join()
   )
-  return names.every(name => name === names[0])
+  return ids.every(id => id === ids[0])
 }

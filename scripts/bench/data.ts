@@ -1,4 +1,4 @@
-/** Where benchmarks find public data, which is not part of the repository, and what they use in its place. */
+/** Data for benchmarks: public data, which are not part of the repository, and synthetic rows. */
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
@@ -6,21 +6,21 @@ import { Random } from '../../src/streams/random.js'
 
 const FOLDER = new URL('../../../../shared/data/', import.meta.url)
 
-/** The file's path, or undefined, with a word on stderr, where it is missing. */
+/** The path of the file, or undefined, with a message on stderr, if it is missing. */
 export function publicData(name: string): string | undefined {
   const path = fileURLToPath(new URL(name, FOLDER))
   if (existsSync(path)) return path
-  process.stderr.write(`bench: skipped what needs ../shared/data/${name}: the file is not there\n`)
+  process.stderr.write(`bench: skipped, because ../shared/data/${name} is missing\n`)
   return undefined
 }
 
-/** The text of tinyshakespeare, or undefined where it is missing. */
+/** The text of tinyshakespeare, or undefined if it is missing. */
 export function shakespeare(): string | undefined {
   const path = publicData('tinyshakespeare.txt.gz')
   return path && gunzipSync(readFileSync(path)).toString('utf8')
 }
 
-/** The labels, −1 and 1, and feature numbers, 14 of 123 in ascending order, of rows shaped like those of a9a. */
+/** Rows like those of a9a: labels −1 and 1, and 14 of 123 feature numbers in ascending order. */
 export function syntheticRows(count: number): { label: number; features: number[] }[] {
   const random = new Random(1)
   return Array.from({ length: count }, () => {
@@ -31,7 +31,7 @@ export function syntheticRows(count: number): { label: number; features: number[
   })
 }
 
-/** Such rows as LIBSVM text. */
+/** Synthetic rows as LIBSVM text. */
 export function syntheticLibsvm(count: number): Buffer {
   const lines = syntheticRows(count).map(
     ({ label, features }) => `${label > 0 ? '+1' : '-1'} ${features.map(feature => `${feature}:1`).join(' ')} \n`

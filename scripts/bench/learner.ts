@@ -1,7 +1,4 @@
-/**
- * Benchmark of learning alone, without reading: rows like those of a9a (14 of 123 binary features and a constant), so
- * that the cost of a row can be told apart from the cost of parsing it.
- */
+/** The speed of learning without reading, on rows like those of a9a (14 of 123 binary features and a constant). */
 import { SerialTrainer } from '../../src/learner/serial.js'
 import type { Examples } from '../../src/learner/types.js'
 import type { Row } from './row.js'
@@ -12,7 +9,7 @@ const DIMENSION = 124
 const PASSES = 30
 const WARM_UP_PASSES = 3
 
-/** Binary rows with ascending features from a fixed linear congruential generator, and labels from a planted model. */
+/** Binary rows with ascending features from a linear congruential generator with a fixed seed, and labels from a planted model. */
 function syntheticRows(): Examples {
   let state = 1
   const random = (): number => {
@@ -38,7 +35,7 @@ function syntheticRows(): Examples {
   return { size: ROWS, labels, offsets, indices, values: new Float32Array(ROWS * width).fill(1) }
 }
 
-/** One case a way of training, timed over all passes. */
+/** One case per training engine, timed over all passes. */
 export function* bench(): Generator<Row> {
   const rows = syntheticRows()
   for (const batch of [1, 512]) {

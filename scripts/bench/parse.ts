@@ -1,12 +1,12 @@
-/** How fast text becomes batches, for each text format, on generated data shaped like a9a (about 72 bytes a row). */
-import type { TextFormat } from '../../src/streams/options.js'
+/** The speed of each text format's parser, on generated data like a9a (about 72 bytes per row). */
+import type { TextFormat } from '../../src/streams/formats.js'
 import { createParser } from '../../src/streams/parser.js'
 import { syntheticLibsvm, syntheticRows } from './data.js'
 import type { Row } from './row.js'
 
 const ROWS = 200_000
 const CHUNK_BYTES = 64 * 1024
-/** The best of so many runs counts: the first ones also compile. */
+/** Number of runs, of which the fastest counts. The first runs include compilation. */
 const RUNS = 4
 
 function generate(line: (label: number, features: number[]) => string, head = ''): Buffer {
@@ -31,7 +31,7 @@ function measure(name: string, format: TextFormat, bytes: Buffer): Row {
   return { name: `parsing alone, ${name}`, value: rows / seconds, unit: 'rows/s', details }
 }
 
-/** One case a format, the time of one thread. */
+/** One case per format, on one thread. */
 export function* bench(): Generator<Row> {
   yield measure('libsvm, values 1', 'libsvm', syntheticLibsvm(ROWS))
   const decimals = generate((label, features) => `${label} ${features.map(f => `${f}:${f / 64}`).join(' ')}`)

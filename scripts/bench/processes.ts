@@ -1,4 +1,4 @@
-/** The command `admb` in processes of its own, as a user runs it, with their time and peak memory. */
+/** Runs the command `admb` in separate processes, with their start time and peak memory. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -9,10 +9,10 @@ import type { PeerStatus } from '../../src/peer/index.js'
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 
 /**
- * Run in the child at its end: its peak resident memory, onto a pipe. The kernel's mark of the address space is right
- * where there is one; the usage of the process may count what its parent held when it forked.
+ * Runs in the child at its exit, and writes its peak resident memory to a pipe. Prefers the high-water mark of the kernel, because the
+ * resource usage may include the memory of the parent at the fork.
  */
-const TELL_MEMORY = `
+const REPORT_MEMORY = `
 import { readFileSync, writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 if (isMainThread) process.on('exit', () => {
@@ -20,11 +20,11 @@ if (isMainThread) process.on('exit', () => {
   try { kib = Number(/VmHWM:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) } catch {}
   writeSync(3, String(kib))
 })`
-const HOOK = `data:text/javascript,${encodeURIComponent(TELL_MEMORY)}`
+const HOOK = `data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`
 
 interface Running {
   readonly child: ChildProcess
-  /** Peak resident memory in MB, once the process has ended by itself or by SIGTERM. */
+  /** Peak resident memory in MB. Resolves when the process exits by itself or after SIGTERM. */
   readonly memory: Promise<number>
 }
 
@@ -41,8 +41,8 @@ async function text(stream: Readable): Promise<string> {
 }
 
 /**
- * Runs a command to its end.
- * @param wrapper a command that runs it, such as `taskset -c 0`
+ * Runs a command until it exits.
+ * @param wrapper prefix of the command, such as `taskset -c 0`
  * @returns the JSON object on its last line, and its peak memory in MB
  */
 export async function runAdmb<T>(
@@ -55,10 +55,10 @@ export async function runAdmb<T>(
   return { ...(JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as T), memory: await memory }
 }
 
-/** A peer in a process of its own, asked over HTTP how it is. */
+/** A peer in a separate process, whose status is polled over HTTP. */
 export class PeerProcess {
   readonly #running: Running
-  /** Seconds from the start of the process to its first word, by which it listens. */
+  /** Seconds from the start of the process to its first output, at which it listens. */
   readonly seconds: number
   readonly address: string
   readonly #url: string
@@ -71,7 +71,7 @@ export class PeerProcess {
   }
 
   static async start(args: readonly string[]): Promise<PeerProcess> {
-    const begin = performance.now()
+    const startedAt = performance.now()
     const fixed = [
       'peer',
       '--json',
@@ -85,20 +85,20 @@ export class PeerProcess {
     const running = start([...fixed, ...args])
     const lines = createInterface({ input: running.child.stdout as Readable })
     const first = await Promise.race([once(lines, 'line'), once(running.child, 'exit')])
-    const seconds = (performance.now() - begin) / 1000
+    const seconds = (performance.now() - startedAt) / 1000
     if (typeof first[0] !== 'string') throw new Error(`admb peer ${args.join(' ')} ended with code ${first[0]}`)
     lines.on('line', () => undefined)
     const { addresses, http } = JSON.parse(first[0]) as { addresses: string[]; http: string }
     return new PeerProcess(running, seconds, addresses[0], http)
   }
 
-  /** At most a quarter of a second old. */
+  /** The peer's status, at most a quarter of a second old. */
   async status(): Promise<PeerStatus> {
     const response = await fetch(`${this.#url}/status`)
     return (await response.json()) as PeerStatus
   }
 
-  /** kill -9. */
+  /** Sends SIGKILL. */
   async kill(): Promise<void> {
     this.#running.child.kill('SIGKILL')
     await once(this.#running.child, 'exit')

@@ -1,6 +1,6 @@
 /**
- * How soon a peer is up and in what memory, how soon a restarted one holds the current predictor of its network, and
- * what the death of a neighbour does to a learner (nothing).
+ * Time and memory of a peer's start, time until a restarted peer has the current predictor of its network, and the effect of a
+ * neighbour's crash on the speed of the learner.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { median, type Row } from './row.js'
 
 const RUNS = 5
 const ROWS = 32_561
-/** Inputs a second and peer. */
+/** Inputs per second of each peer. */
 const RATE = 500
 const WINDOW_MS = 4000
 const POLL_MS = 25
@@ -29,13 +29,13 @@ export async function* bench(): AsyncGenerator<Row> {
     yield* start('digits', digits)
     yield* start('LIBSVM file', ['--data', text, '--dimension', '123', '--passes', '1000', '--rate', `${RATE}`])
     yield await restart(join(scratch, 'state'))
-    yield await death()
+    yield await crash()
   } finally {
     await rm(scratch, { recursive: true })
   }
 }
 
-/** Process start to printed address, and the peak after a moment of learning. */
+/** Time from the start of the process to its printed address, and peak memory after a second of learning. */
 async function* start(what: string, args: readonly string[]): AsyncGenerator<Row> {
   const seconds: number[] = []
   const memory: number[] = []
@@ -50,7 +50,7 @@ async function* start(what: string, args: readonly string[]): AsyncGenerator<Row
   yield { name: `peer, ${what}: peak memory`, value: Math.max(...memory), unit: 'MB', target: { most: 200 } }
 }
 
-/** One of three is killed and started again on its state; timed until its predictor is as good as another's. */
+/** Kills one of three peers and restarts it with its state. Timed until its predictor has as many updates as another's. */
 async function restart(dir: string): Promise<Row> {
   const seconds: number[] = []
   const behind: number[] = []
@@ -58,33 +58,33 @@ async function restart(dir: string): Promise<Row> {
   const join = ['--peer', first.address]
   const second = await PeerProcess.start([...digits, ...join])
   const third = [...digits, ...join, '--dir', dir]
-  let victim = await PeerProcess.start(third)
+  let restarted = await PeerProcess.start(third)
   try {
     for (let run = 0; run < RUNS; run++) {
-      await until(async () => (await victim.status()).neighbours.length > 0)
+      await until(async () => (await restarted.status()).neighbours.length > 0)
       await sleep(2000)
-      const { updates } = await victim.status()
-      await victim.kill()
+      const { updates } = await restarted.status()
+      await restarted.kill()
       await sleep(2000)
       behind.push((await first.status()).updates - updates)
-      const begin = performance.now()
-      victim = await PeerProcess.start(third)
+      const start = performance.now()
+      restarted = await PeerProcess.start(third)
       await until(async () => {
         const best = (await first.status()).updates
-        return (await victim.status()).updates >= best
+        return (await restarted.status()).updates >= best
       })
-      seconds.push((performance.now() - begin) / 1000)
+      seconds.push((performance.now() - start) / 1000)
     }
   } finally {
-    await Promise.all([first, second, victim].map(peer => peer.stop()))
+    await Promise.all([first, second, restarted].map(peer => peer.stop()))
   }
-  const details = { most: Math.max(...seconds), 'updates missed while dead': median(behind) }
+  const details = { most: Math.max(...seconds), 'updates missed while stopped': median(behind) }
   const name = 'restarted peer of three: to the current predictor'
   return { name, value: median(seconds), unit: 's', target: { most: 3 }, details }
 }
 
-/** A learner's inputs a second in the seconds after its only neighbour was killed, over those before. */
-async function death(): Promise<Row> {
+/** A learner's speed in the seconds after its only neighbour was killed, relative to the speed before. */
+async function crash(): Promise<Row> {
   const survivor = await PeerProcess.start(digits)
   const neighbour = await PeerProcess.start([...digits, '--peer', survivor.address])
   try {
@@ -93,34 +93,34 @@ async function death(): Promise<Row> {
     const before = await observe(survivor)
     await neighbour.kill()
     const after = await observe(survivor)
-    const details = { before: before.rate, after: after.rate, 'longest silence, ms': after.silence }
-    const name = "learner's speed after over before a neighbour's death"
+    const details = { before: before.rate, after: after.rate, 'longest gap, ms': after.gap }
+    const name = "learner's speed after a neighbour's crash, relative to before"
     return { name, value: after.rate / before.rate, unit: '×', target: { least: 0.95 }, details }
   } finally {
     await Promise.all([survivor, neighbour].map(peer => peer.stop()))
   }
 }
 
-/** Inputs a second, from first to last news within the window, and the longest wait between two, in milliseconds. */
-async function observe(peer: PeerProcess): Promise<{ rate: number; silence: number }> {
-  const news: { at: number; inputs: number }[] = []
+/** Inputs per second, between the first and the last change within the window, and the longest gap between two, in milliseconds. */
+async function observe(peer: PeerProcess): Promise<{ rate: number; gap: number }> {
+  const changes: { at: number; inputs: number }[] = []
   const end = performance.now() + WINDOW_MS
   while (performance.now() < end) {
     const { inputs } = (await peer.status()) as PeerStatus
-    if (news.at(-1)?.inputs !== inputs) news.push({ at: performance.now(), inputs })
+    if (changes.at(-1)?.inputs !== inputs) changes.push({ at: performance.now(), inputs })
     await sleep(POLL_MS)
   }
-  // The first look finds news of any age.
-  const [, first] = news
-  const last = news[news.length - 1]
-  const silence = Math.max(...news.slice(1).map(({ at }, i) => at - news[i].at))
-  return { rate: (1000 * (last.inputs - first.inputs)) / (last.at - first.at), silence }
+  // The age of the first value is unknown.
+  const [, first] = changes
+  const last = changes[changes.length - 1]
+  const gap = Math.max(...changes.slice(1).map(({ at }, i) => at - changes[i].at))
+  return { rate: (1000 * (last.inputs - first.inputs)) / (last.at - first.at), gap }
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const limit = performance.now() + LIMIT_MS
   while (!(await condition())) {
-    if (performance.now() > limit) throw new Error(`nothing happened within ${LIMIT_MS / 1000} s`)
+    if (performance.now() > limit) throw new Error(`timed out after ${LIMIT_MS / 1000} s`)
     await sleep(POLL_MS)
   }
 }

@@ -1,7 +1,4 @@
-/**
- * `admb train`: what it reaches on public data and how fast, as whole processes; and reading and learning apart, so that
- * it shows where the time goes.
- */
+/** `admb train`: its loss on public data and its speed as a process; and the speed of reading and of learning separately. */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +12,7 @@ import { bench as parseBench } from './parse.js'
 import { runAdmb } from './processes.js'
 import { median, type Row } from './row.js'
 
-/** Copies of a9a for the figure of speed: 70 MB of text. */
+/** Copies of a9a for the measurement of speed: 70 MB of text. */
 const COPIES = 30
 const A9A_ROWS = 32_561
 const RUNS = 7
@@ -50,7 +47,7 @@ async function a9aLoss(data: string): Promise<Row> {
   return { name, value: averageLoss, unit: 'nats', target: { most: 0.333 }, details: { accuracy } }
 }
 
-/** Whole processes held to one core where the system can do that, and free ones in turns. */
+/** Processes pinned to one core, if the system supports that, and unpinned ones, alternately. */
 async function* speed(what: string, data: string): AsyncGenerator<Row> {
   const pin = ['taskset', '-c', '0']
   const canPin = spawnSync(pin[0], ['--version']).status === 0
@@ -66,13 +63,13 @@ async function* speed(what: string, data: string): AsyncGenerator<Row> {
     return { name: `${what}: ${where}`, value: median(rates(runs)), unit: 'inputs/s', target: { least: 3e6 }, details }
   }
   if (pinned.length > 0) yield row('all threads on one core', pinned)
-  yield row('threads where they like', free)
+  yield row('threads on any core', free)
   const memory = Math.max(...free.map(run => run.memory))
   yield { name: `${what}: peak memory`, value: memory, unit: 'MB', target: { most: 200 } }
   yield* apart(what, data)
 }
 
-/** Reading without learning, and learning the same rows without reading, after both have been compiled. */
+/** Reading without learning, and learning the same rows without reading, both after compilation. */
 async function* apart(what: string, data: string): AsyncGenerator<Row> {
   const reading: number[] = []
   const learning: number[] = []

@@ -76,7 +76,7 @@ const none: AveragingDefinition<object> = {
   }
 }
 
-/** A definition, whatever its options. */
+/** A definition with any options. */
 type Entry = Omit<AveragingDefinition<never>, 'options'> & { readonly options: OptionTable<object> }
 
 /** The registry of averages. A new average is one definition and one line here. */

@@ -1,31 +1,38 @@
 /**
- * The plain way to train: any learner, rule, average and batch size, each update exactly what a peer would compute from
- * the same gradients. Its cost per update is that of all parameters; `sparse-engine.ts` does better for b = 1.
+ * The general training engine, for any learner, rule, average and batch size. Each update is exactly the update that a peer
+ * computes from the same gradients. Its cost is proportional to the number of parameters; `sparse-engine.ts` is faster for b = 1.
  */
 import { grown, zeros } from './blocks.js'
-import { learnerAfter } from './growing.js'
 import { featureOutOfRange } from './model.js'
 import {
   checkProgress,
   type Engine,
-  FIRST_CAPACITY,
+  INITIAL_CAPACITY,
   newProgress,
   type PredictWith,
   type Rest,
   type Trained
 } from './trainer.js'
-import type { Averaging, Blocks, Examples, Layout, Learner, UpdateRule } from './types.js'
+import {
+  type Averaging,
+  type Blocks,
+  type Examples,
+  type Layout,
+  type Learner,
+  learnerAfter,
+  type UpdateRule
+} from './types.js'
 
 export interface BatchEngineOptions {
-  /** The learner for so many features. */
+  /** Creates the learner for a number of features. */
   readonly learnerFor: (dimension: number) => Learner
-  /** Features; undefined: as many as the data turns out to have. */
+  /** Number of features; undefined if the model grows with the data. */
   readonly dimension: number | undefined
-  /** Most features to grow to. */
+  /** Limit of the number of features. */
   readonly dimensionLimit: number
   readonly rule: UpdateRule
   readonly averaging: Averaging
-  /** Gradients an update, ≥ 1. */
+  /** Gradients per update, ≥ 1. */
   readonly batch: number
   readonly predictWith: PredictWith
 }
@@ -46,7 +53,7 @@ export class BatchEngine implements Engine {
   constructor(options: BatchEngineOptions) {
     this.#options = options
     this.#dimension = options.dimension ?? 0
-    this.#capacity = options.dimension ?? Math.min(FIRST_CAPACITY, options.dimensionLimit)
+    this.#capacity = options.dimension ?? Math.min(INITIAL_CAPACITY, options.dimensionLimit)
     this.#learner = options.learnerFor(this.#capacity)
     this.#parameters = this.#learner.initial()
     this.#average = this.#parameters
@@ -57,7 +64,7 @@ export class BatchEngine implements Engine {
   learn(examples: Examples): void {
     if (this.#options.dimension === undefined) this.#fit(examples)
     for (let from = 0; from < examples.size; ) {
-      const to = this.#stretch(examples, from)
+      const to = this.#endOfRun(examples, from)
       if (to === from) {
         this.progress.unlabelled++
         from++
@@ -75,7 +82,7 @@ export class BatchEngine implements Engine {
     checkProgress(this.progress)
   }
 
-  /** Ends with what is left of the last batch, so that no input is wasted. */
+  /** By default, an incomplete last batch makes a last update. */
   finish(rest: Rest = 'learn'): Trained {
     if (this.#count > 0 && rest === 'learn') this.#update()
     const layout = this.#options.learnerFor(Math.max(1, this.#dimension)).layout
@@ -89,8 +96,8 @@ export class BatchEngine implements Engine {
     }
   }
 
-  /** End of the labelled rows from `from` on that still go into the current batch; `from` itself if unlabelled. */
-  #stretch(examples: Examples, from: number): number {
+  /** End of the labelled rows from `from` that fit into the current batch; `from` if that row is unlabelled. */
+  #endOfRun(examples: Examples, from: number): number {
     const end = Math.min(examples.size, from + this.#options.batch - this.#count)
     let to = from
     while (to < end && !Number.isNaN(examples.labels[to])) to++
@@ -109,16 +116,16 @@ export class BatchEngine implements Engine {
   }
 
   #fit(examples: Examples): void {
-    let most = this.#dimension - 1
+    let last = this.#dimension - 1
     for (let row = 0; row < examples.size; row++) {
       for (let p = examples.offsets[row]; p < examples.offsets[row + 1]; p++) {
         const feature = examples.indices[p]
         if (feature >>> 0 >= this.#options.dimensionLimit)
           throw featureOutOfRange(feature, this.#options.dimensionLimit, row)
-        if (feature > most) most = feature
+        if (feature > last) last = feature
       }
     }
-    this.#dimension = most + 1
+    this.#dimension = last + 1
     if (this.#dimension <= this.#capacity) return
     this.#capacity = Math.min(this.#options.dimensionLimit, Math.max(this.#dimension, 2 * this.#capacity))
     this.#learner = this.#options.learnerFor(this.#capacity)
@@ -130,7 +137,7 @@ export class BatchEngine implements Engine {
   }
 }
 
-/** The first elements of each block: what the features seen use. */
+/** Truncates the blocks to the features seen. */
 function cut(blocks: Blocks, layout: Layout): Blocks {
   return blocks.map((block, k) =>
     block.length === layout.blocks[k].length ? block : block.slice(0, layout.blocks[k].length)

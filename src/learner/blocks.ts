@@ -1,15 +1,12 @@
-/**
- * Small operations over blocks that several rooms need: making them for a layout, growing them, and the Euclidean
- * projection that every update rule offers.
- */
+/** Operations on blocks of parameters: creation, growth, and projection onto a Euclidean ball. */
 import type { Blocks, Layout, UpdateRule } from './types.js'
 
-/** All-zero blocks of that layout. */
+/** Blocks of zeros with the given layout. */
 export function zeros(layout: Layout): Float32Array[] {
   return layout.blocks.map(block => new Float32Array(block.length))
 }
 
-/** Blocks of the new layout that begin with the old blocks' elements and go on with zeros. */
+/** Blocks of a larger layout that start with the elements of the given blocks, followed by zeros. */
 export function grown(blocks: Blocks, layout: Layout): Float32Array[] {
   return layout.blocks.map((block, k) => {
     const larger = new Float32Array(block.length)
@@ -19,8 +16,8 @@ export function grown(blocks: Blocks, layout: Layout): Float32Array[] {
 }
 
 /**
- * Π_W in place for W = {w : ‖w‖ ≤ radius}, the norm taken over all blocks together; undefined leaves w alone.
- * Only + × ÷ and a square root, so a replay gives equal bits.
+ * Π_W in place for W = {w : ‖w‖ ≤ radius}, with the norm over all blocks together. Without a radius, does nothing.
+ * Uses only + × ÷ and a square root, so a replay gives equal bits.
  */
 export function projectOntoBall(blocks: Blocks, radius: number | undefined): void {
   if (radius === undefined) return
@@ -32,10 +29,10 @@ export function projectOntoBall(blocks: Blocks, radius: number | undefined): voi
 }
 
 /**
- * Which blocks of the rule's state for the whole layout belong to each block of parameters. Counters, which all blocks have
- * in common, are in every list.
+ * For each block of parameters, the indices of its blocks in the rule's state for the whole layout. Counters, which all blocks
+ * share, are in every list.
  */
-export function statePlaces(rule: UpdateRule, layout: Layout): readonly (readonly number[])[] {
+export function stateBlockIndices(rule: UpdateRule, layout: Layout): readonly (readonly number[])[] {
   const whole = rule.stateLayout(layout).blocks.map(({ name }) => name)
   return layout.blocks.map(block => rule.stateLayout({ blocks: [block] }).blocks.map(({ name }) => whole.indexOf(name)))
 }

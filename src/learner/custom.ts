@@ -1,33 +1,33 @@
 /**
- * Losses and update rules that a program brings along. They are known by name, like ours, because a spec is plain data: it
- * crosses to the learner thread, is stored, and is compared with that of other peers. Names begin with `custom:`, so that ours
- * never come into their way.
+ * The registry of custom losses and update rules from plug-ins. They are referenced by name, because a spec is plain data: it is
+ * sent to the learner thread, stored, and compared between peers. Names start with `custom:` to avoid conflicts with built-in
+ * names.
  */
 import { OptionError } from './errors.js'
 import type { Blocks, Layout, UpdateRule } from './types.js'
 
 export type CustomName = `custom:${string}`
 
-/** The loss of a model with one score, w·x: convex in the score, or no theorem holds. */
+/** The loss of a model with one score, w·x. It must be convex in the score for the regret bounds to hold. */
 export interface CustomLoss {
-  /** Whether labels are the classes 0 and 1, or numbers. */
+  /** Whether labels are the classes 0 and 1; otherwise they are numbers. */
   readonly classifies: boolean
   value(score: number, label: number): number
   /** Derivative of `value` by the score. */
   slope(score: number, label: number): number
-  /** Probability of class 1, or the predicted number. Default: 0 or 1 by the score's sign, or the score itself. */
+  /** Probability of class 1, or the predicted number. @default 0 or 1 by the score's sign, or the score */
   predict?(score: number): number
 }
 
-/** Options beside the name are handed to the rule's factory; peers must agree on them. */
+/** Options other than the name are passed to the rule's factory. They must be equal on all peers. */
 export interface CustomRuleSpec {
   readonly name: CustomName
   readonly [option: string]: unknown
 }
 
-/** What a factory of rules returns: see `UpdateRule`, of which name and description are made from the spec. */
+/** The result of a rule's factory: an `UpdateRule` without name and description, which are derived from the spec. */
 export interface CustomRule {
-  /** Default: no state. */
+  /** @default no state */
   stateLayout?(parameters: Layout): Layout
   step: UpdateRule['step']
 }
@@ -50,14 +50,14 @@ export function addRule(name: CustomName, factory: CustomRuleFactory): void {
   rules.set(name, factory)
 }
 
-/** @throws OptionError if no plug-in has it */
+/** @throws OptionError if no plug-in provides it */
 export function customLoss(name: CustomName): CustomLoss {
   const loss = losses.get(name)
   if (loss === undefined) throw unknown('loss', name, losses)
   return loss
 }
 
-/** @throws OptionError if no plug-in has it, or it breaks the contract of rules */
+/** @throws OptionError if no plug-in provides it, or it violates the contract of rules */
 export function customRule({ name, ...options }: CustomRuleSpec): UpdateRule {
   const factory = rules.get(name)
   if (factory === undefined) throw unknown('rule', name, rules)
@@ -69,10 +69,10 @@ export function customRule({ name, ...options }: CustomRuleSpec): UpdateRule {
   return rule
 }
 
-/** Tries the rule on a model of four weights: what breaks the contract would break the network later, and unseen. */
+/** Tests the rule on a model with four weights, because a violation of the contract would break the network later. */
 function checkRule(rule: UpdateRule): void {
   const layout = { blocks: [{ name: 'weights', length: 4 }] }
-  const wrong = (what: string) => new OptionError(`rule ${rule.name}: ${what}`)
+  const invalid = (what: string) => new OptionError(`rule ${rule.name}: ${what}`)
   const lengths = rule.stateLayout(layout).blocks.map(({ length }) => length)
   const previous = {
     parameters: [Float32Array.of(0, 1, -1, 2)],
@@ -82,14 +82,14 @@ function checkRule(rule: UpdateRule): void {
   const before = bits([previous.parameters, previous.state, sum])
   const [first, second] = [rule.step(previous, sum, 2, 0), rule.step(previous, sum, 2, 0)]
   if (!fits(first.parameters, [4]) || !fits(first.state, lengths)) {
-    throw wrong('step must return parameters and state as Float32Arrays of the lengths that stateLayout tells')
+    throw invalid('step must return parameters and state as Float32Arrays with the lengths given by stateLayout')
   }
-  if (bits([previous.parameters, previous.state, sum]) !== before) throw wrong('step must not write to its arguments')
+  if (bits([previous.parameters, previous.state, sum]) !== before) throw invalid('step must not write to its arguments')
   if (bits([first.parameters, first.state]) !== bits([second.parameters, second.state])) {
-    throw wrong('step must give the same bits for the same arguments, on every machine')
+    throw invalid('step must return the same bits for the same arguments, on every machine')
   }
   if (![...first.parameters, ...first.state].every(block => block.every(Number.isFinite))) {
-    throw wrong('step gave a number that is not finite')
+    throw invalid('step returned a number that is not finite')
   }
 }
 
@@ -104,5 +104,5 @@ function bits(groups: readonly Blocks[]): string {
 
 function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>): OptionError {
   const names = [...known.keys()].join(', ') || 'none'
-  return new OptionError(`there is no ${kind} ${name}: load the plug-in that provides it (known: ${names})`)
+  return new OptionError(`unknown ${kind} '${name}' (known: ${names}): load the plug-in that provides it`)
 }

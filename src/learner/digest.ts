@@ -1,4 +1,4 @@
-/** Content digests of predictors: equal parameters, average and state give equal digests on every machine. */
+/** Content digests of predictors: equal parameters, average and state have equal digests on every machine. */
 import { createHash } from 'node:crypto'
 import type { Blocks, Digest } from './types.js'
 
@@ -11,8 +11,8 @@ function littleEndian(block: Float32Array): Uint8Array {
 }
 
 /**
- * SHA-256 cut to 128 bits, in lower-case hexadecimal, over: the number of `Blocks`; for each the number of its blocks;
- * for each block its length and its elements' bits. Numbers are unsigned 32-bit; everything is little endian.
+ * SHA-256 truncated to 128 bits, in lower-case hexadecimal, over: the number of `Blocks`; for each of them the number of its
+ * blocks; for each block its length and the bits of its elements. Numbers are unsigned 32-bit, and everything is little endian.
  */
 export const digest: Digest = (blocks: readonly Blocks[]): string => {
   const hash = createHash('sha256')

@@ -1,18 +1,15 @@
-/**
- * What can go wrong between a configuration, a stream and a model. Each class is one kind of mistake, so that a command
- * can tell "fix the options" from "fix this input"; each message is one line that says what to do.
- */
+/** Errors of options and inputs of a model. Their messages are one line that says what to do. */
 import { CodedError } from '../base/errors.js'
 
-/** A model, rule, averaging or trainer was asked for with options that make no sense. */
+/** Invalid options of a model, rule, average or trainer. */
 export class OptionError extends CodedError {
   static override readonly code = 'ERR_OPTION'
 }
 
-/** An input does not fit the model: its label, or a feature number. Nothing was learned from it. */
+/** The label or a feature of an input does not fit the model. Nothing of the input was learned. */
 export class ExampleError extends CodedError {
   static override readonly code = 'ERR_EXAMPLE'
-  /** @param row the row within the `Examples` at hand, zero-based */
+  /** @param row zero-based row within the `Examples` */
   constructor(
     readonly row: number,
     message: string

@@ -1,11 +1,11 @@
 /**
- * e^x from + − × ÷ and square roots alone. `Math.exp` may differ in its last bit from one engine or version to the next,
- * and what takes part in a replay must not. It is also the faster one in the training loops, being inlined.
+ * e^x from + − × ÷ and square roots only. The last bit of `Math.exp` may differ between engines and versions, which a replay must
+ * not depend on. This function is also faster in the training loops, because it is inlined.
  */
 
-/** e^x = 2^(k/32)·e^r with |r| ≤ ln2/64, so that few terms of the series are needed. */
+/** e^x = 2^(k/32)·e^r with |r| ≤ ln2/64, so that the series needs few terms. */
 const PARTS = 32
-/** ln2/32 in two parts; the first ends in 21 zero bits, so that k times it is exact for every k that occurs. */
+/** ln2/32 in two parts. The first ends in 21 zero bits, so that its product with any possible k is exact. */
 const HIGH = 0.6931471803691238 / PARTS
 const LOW = 1.9082149292705877e-10 / PARTS
 const PER_UNIT = 1 / (HIGH + LOW)
@@ -31,7 +31,7 @@ const powers = (() => {
   return table
 })()
 
-/** Outside of these the result leaves the range of normal numbers. */
+/** Limits of x, outside of which the result is not a normal number. */
 const LEAST = -708
 const MOST = 709
 

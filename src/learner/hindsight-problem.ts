@@ -1,10 +1,10 @@
 /**
- * The average loss of a recorded stream as a function of the weights, in float64, cut up as Newton's method asks for it:
- * products with the inputs (each one pass over the stream) apart from what concerns the rows' scores alone.
+ * The average loss of a recorded stream as a function of the weights, in float64, divided as Newton's method needs it: products
+ * with the input matrix X (one pass over the stream each), and functions of the rows' scores alone.
  */
 import { OptionError } from './errors.js'
 import { portableExp } from './exp.js'
-import { largest, logSumExp, lossOf, type ScalarLoss, sigmoid, slopeOf } from './losses.js'
+import { largest, logSumExp, type ScalarLoss } from './losses.js'
 import {
   checkDimension,
   checkLabel,
@@ -16,7 +16,7 @@ import {
 } from './model.js'
 import type { Examples } from './types.js'
 
-/** With n rows and C scores a row; `scores` and `slopes` are arrays of n·C, `weights` of dimension·C (feature·C + class). */
+/** For n rows with C scores each; `scores` and `slopes` have n·C elements, `weights` dimension·C (index feature·C + class). */
 export class HindsightProblem {
   /** n. */
   readonly rows: number
@@ -24,7 +24,7 @@ export class HindsightProblem {
   readonly parameters: number
   /** n·C. */
   readonly scores: number
-  /** Products with the inputs so far. */
+  /** Products with X so far. */
   passes = 0
   readonly #examples: Examples
   readonly #outputs: number
@@ -32,16 +32,16 @@ export class HindsightProblem {
   readonly #loss: ScalarLoss | undefined
 
   /**
-   * @param dimension undefined: as many features as the inputs have
-   * @throws OptionError without an input, or where model and classes do not go together; ExampleError for a label or
-   * feature that does not fit
+   * @param dimension default: one more than the highest feature of the inputs
+   * @throws OptionError if there are no inputs, or model and classes do not go together; ExampleError for a label or feature
+   * that does not fit
    */
   constructor(model: ModelName, examples: Examples, classes: number | undefined, dimension = featuresOf(examples)) {
     this.#outputs = outputsOf(model, classes)
     this.#loss = scalarLossOf(model)
     this.#examples = examples
     checkDimension(dimension)
-    if (examples.size === 0) throw new OptionError('there are no inputs, hence no best predictor of them')
+    if (examples.size === 0) throw new OptionError('there are no inputs')
     const { indices, offsets, labels, size } = examples
     for (let row = 0; row < size; row++) {
       checkLabel(labels[row], classesOf(model, this.#outputs), row)
@@ -54,7 +54,7 @@ export class HindsightProblem {
     this.scores = size * this.#outputs
   }
 
-  /** The scores of all rows. One pass. */
+  /** X·weights, the scores of all rows. One pass. */
   scoresOf(weights: Float64Array, into: Float64Array): void {
     const { size, indices, offsets, values } = this.#examples
     const outputs = this.#outputs
@@ -78,72 +78,57 @@ export class HindsightProblem {
     }
   }
 
-  /** (1/n)·Xᵀ·slopes: what derivatives by the scores mean for the weights. One pass. */
+  /** (1/n)·Xᵀ·slopes: the derivatives by the weights, from those by the scores. One pass. */
   pullBack(slopes: Float64Array, into: Float64Array): void {
     this.#pull(slopes, false, into)
   }
 
-  /** The diagonal of (1/n)·Xᵀ·C·X for rows' own curvatures. One pass. */
+  /** The diagonal of (1/n)·Xᵀ·C·X, where C has the rows' curvatures. One pass. */
   diagonal(curvatures: Float64Array, into: Float64Array): void {
-    const own = this.#loss === undefined ? curvatures.map(p => p * (1 - p)) : curvatures
-    this.#pull(own, true, into)
+    const diagonals = this.#loss === undefined ? curvatures.map(p => p * (1 - p)) : curvatures
+    this.#pull(diagonals, true, into)
   }
 
-  /** The average loss at these scores; `slopes` becomes its derivatives by them, times n. */
+  /** The average loss at these scores. `slopes` receives its derivatives by the scores, times n. */
   loss(scores: Float64Array, slopes: Float64Array): number {
     const { size, labels } = this.#examples
     const outputs = this.#outputs
     let sum = 0
     if (this.#loss !== undefined) {
       for (let row = 0; row < size; row++) {
-        sum += lossOf(this.#loss, scores[row], labels[row])
-        slopes[row] = slopeOf(this.#loss, scores[row], labels[row])
+        sum += this.#loss.value(scores[row], labels[row])
+        slopes[row] = this.#loss.slope(scores[row], labels[row])
       }
       return sum / size
     }
     for (let row = 0; row < size; row++) {
       const first = row * outputs
-      const own = scores.subarray(first, first + outputs)
-      const norm = logSumExp(own)
-      sum += norm - own[labels[row]]
-      for (let c = 0; c < outputs; c++) slopes[first + c] = portableExp(own[c] - norm)
+      const rowScores = scores.subarray(first, first + outputs)
+      const norm = logSumExp(rowScores)
+      sum += norm - rowScores[labels[row]]
+      for (let c = 0; c < outputs; c++) slopes[first + c] = portableExp(rowScores[c] - norm)
       slopes[first + labels[row]] -= 1
     }
     return sum / size
   }
 
-  /** What `bend` needs to know at these scores: second derivatives, or for softmax the probabilities. */
+  /** What `multiplyByHessian` needs at these scores: second derivatives, or probabilities for softmax. */
   curvatures(scores: Float64Array, into: Float64Array): void {
     const { size, labels } = this.#examples
     const outputs = this.#outputs
-    switch (this.#loss) {
-      case 'squared':
-        into.fill(1)
-        break
-      case 'logistic':
-        for (let row = 0; row < size; row++) into[row] = sigmoid(scores[row]) * sigmoid(-scores[row])
-        break
-      case 'hinge':
-        // One of its generalised second derivatives where it has none.
-        for (let row = 0; row < size; row++) {
-          const t = labels[row] > 0 ? scores[row] : -scores[row]
-          into[row] = t >= 0 && t <= 1 ? 1 : 0
-        }
-        break
-      case undefined:
-        for (let first = 0; first < this.scores; first += outputs) {
-          const own = scores.subarray(first, first + outputs)
-          const norm = logSumExp(own)
-          for (let c = 0; c < outputs; c++) into[first + c] = portableExp(own[c] - norm)
-        }
-        break
-      default:
-        this.#loss satisfies never
+    if (this.#loss !== undefined) {
+      for (let row = 0; row < size; row++) into[row] = this.#loss.curvature(scores[row], labels[row])
+      return
+    }
+    for (let first = 0; first < this.scores; first += outputs) {
+      const rowScores = scores.subarray(first, first + outputs)
+      const norm = logSumExp(rowScores)
+      for (let c = 0; c < outputs; c++) into[first + c] = portableExp(rowScores[c] - norm)
     }
   }
 
-  /** The loss's second derivative by the scores, times a direction of scores. */
-  bend(curvatures: Float64Array, direction: Float64Array, into: Float64Array): void {
+  /** The Hessian of the loss by the scores, times a direction of scores. */
+  multiplyByHessian(curvatures: Float64Array, direction: Float64Array, into: Float64Array): void {
     const outputs = this.#outputs
     if (this.#loss !== undefined) {
       for (let i = 0; i < direction.length; i++) into[i] = curvatures[i] * direction[i]
@@ -156,20 +141,20 @@ export class HindsightProblem {
     }
   }
 
-  /** Whether these scores put every row on the right side, so that larger ones of the same signs only lessen a log loss. */
+  /** Whether these scores classify every row correctly and larger weights only decrease the loss, so that it has no minimum. */
   separates(scores: Float64Array): boolean {
     const { size, labels } = this.#examples
     const outputs = this.#outputs
-    if (this.#loss === 'squared' || this.#loss === 'hinge') return false
+    if (this.#loss?.isUnattainedIfSeparable === false) return false
     for (let row = 0; row < size; row++) {
       if (outputs === 1) {
         if (!(labels[row] > 0 ? scores[row] > 0 : scores[row] < 0)) return false
         continue
       }
-      const own = scores.slice(row * outputs, (row + 1) * outputs)
-      const right = own[labels[row]]
-      own[labels[row]] = Number.NEGATIVE_INFINITY
-      if (!(right > own[largest(own)])) return false
+      const others = scores.slice(row * outputs, (row + 1) * outputs)
+      const correct = others[labels[row]]
+      others[labels[row]] = Number.NEGATIVE_INFINITY
+      if (!(correct > others[largest(others)])) return false
     }
     return true
   }
@@ -191,9 +176,9 @@ export class HindsightProblem {
   }
 }
 
-/** One more than the highest feature number, at least 1. */
+/** One more than the highest feature index, at least 1. */
 export function featuresOf({ size, offsets, indices }: Examples): number {
-  let most = 0
-  for (let p = 0; p < offsets[size]; p++) if (indices[p] > most) most = indices[p]
-  return most + 1
+  let last = 0
+  for (let p = 0; p < offsets[size]; p++) if (indices[p] > last) last = indices[p]
+  return last + 1
 }

@@ -1,20 +1,20 @@
 /**
- * The best fixed predictor in hindsight of a recorded stream: what regret is told against where no optimum is known. Found
- * by truncated Newton steps (Nash, "A survey of truncated-Newton methods", 2000): preconditioned conjugate gradients for the
- * direction, then a search along it that costs no pass over the stream.
+ * The best fixed predictor in hindsight of a recorded stream, which is the comparator of the regret if no optimum is known. It is
+ * found by truncated Newton steps (Nash, "A survey of truncated-Newton methods", 2000): preconditioned conjugate gradients for
+ * the direction, then a line search that needs no pass over the stream.
  */
 import { HindsightProblem } from './hindsight-problem.js'
 import type { ModelName } from './model.js'
 import type { Examples } from './types.js'
 
 export interface HindsightOptions {
-  /** Number of classes: needed for softmax. */
+  /** Number of classes, required for softmax. */
   readonly classes?: number
-  /** Number of features, the constant feature included. Default: as many as the inputs have. */
+  /** Number of features, including the constant one. @default the number in the inputs */
   readonly dimension?: number
-  /** Length of the average loss's gradient at which the search ends. Default 1e-8. */
+  /** Norm of the average loss's gradient at which the search ends. @default 1e-8 */
   readonly tolerance?: number
-  /** Passes over the inputs after which it ends in any case. Default 5000. */
+  /** Maximum number of passes over the inputs. @default 5000 */
   readonly maxPasses?: number
   /** Called after every Newton step. */
   readonly onStep?: (reached: { readonly gradientNorm: number; readonly passes: number }) => void
@@ -23,37 +23,37 @@ export interface HindsightOptions {
 export interface HindsightOptimum {
   /** Float64 weights in the order of the learner's one block: feature·C + class. */
   readonly weights: Float64Array
-  /** Mean loss an input at these weights, in nats (or squared-error units), without any penalty. */
+  /** Mean loss per input at these weights, in nats (or squared-error units), without penalty. */
   readonly averageLoss: number
-  /** Euclidean length of its gradient. */
+  /** Euclidean norm of its gradient. */
   readonly gradientNorm: number
-  /** Euclidean length of the weights. */
+  /** Euclidean norm of the weights. */
   readonly weightNorm: number
   /**
-   * `minimum`: the gradient is as short as was asked for. `separable`: some predictor errs nowhere, so that the log loss
-   * falls towards 0 as its weights grow, and has no minimiser; these are such weights, so large that the gradient is as
-   * short as was asked for. `stopped`: neither, after `maxPasses` or where float64 could tell no further descent.
+   * `minimum`: the gradient is within the tolerance. `separable`: some predictor makes no error, so that the log loss decreases
+   * towards 0 as the weights grow, and has no minimiser; these are such weights, so large that the gradient is within the
+   * tolerance. `stopped`: neither, after `maxPasses` or when float64 permits no further decrease.
    */
   readonly outcome: 'minimum' | 'separable' | 'stopped'
-  /** Inputs. */
+  /** Number of inputs. */
   readonly inputs: number
-  /** Passes over the inputs that it took. */
+  /** Number of passes over the inputs. */
   readonly passes: number
 }
 
 const DEFAULT_PASSES = 5000
 const MAX_STEPS = 500
-/** Share of the gradient's length that is added to the curvature in every direction: bounds a step where there is none. */
+/** Damping of the Hessian as a share of the gradient's norm, which bounds steps in directions without curvature. */
 const DAMPING = 1e-3
 /** δ of the approximate Wolfe conditions. */
-const DECREASE = 0.1
-/** Differences of a loss below that share of it are rounding. */
+const SUFFICIENT_DECREASE = 0.1
+/** Relative difference of losses below which it is rounding error. */
 const ROUNDING = 1e-12
 
 /**
  * Minimises the average loss over the weights.
- * @param examples in memory, every row labelled; the constant feature, where there is one, is a feature like any other
- * @throws OptionError, ExampleError for inputs that do not fit the model, or no input at all
+ * @param examples labelled rows. A constant feature is a feature like any other
+ * @throws OptionError, ExampleError for inputs that do not fit the model, or no inputs
  */
 export function hindsightOptimum(
   model: ModelName,
@@ -72,16 +72,16 @@ export function hindsightOptimum(
   for (let step = 0; step < MAX_STEPS && gradientNorm > tolerance && problem.passes < maxPasses; step++) {
     isSeparable ||= problem.separates(scores)
     if (isSeparable) {
-      // Nothing is to be found any more, only to be shown.
+      // There is no minimum. Grow the weights until the gradient is within the tolerance.
       for (let i = 0; i < weights.length; i++) weights[i] *= 2
     } else {
       const accuracy = Math.max(Math.min(0.1, Math.sqrt(gradientNorm)) * gradientNorm, tolerance / 4)
-      const { direction, ofScores } = newtonDirection(problem, scores, gradient, accuracy, maxPasses)
-      const length = searchAlong(problem, scores, averageLoss, ofScores)
+      const { direction, scoreDirection } = newtonDirection(problem, scores, gradient, accuracy, maxPasses)
+      const length = searchAlong(problem, scores, averageLoss, scoreDirection)
       if (length === 0) break
       for (let i = 0; i < weights.length; i++) weights[i] += length * direction[i]
     }
-    // Anew, lest rounding add up.
+    // Computed again, so that rounding errors do not accumulate.
     problem.scoresOf(weights, scores)
     averageLoss = problem.loss(scores, slopes)
     problem.pullBack(slopes, gradient)
@@ -102,8 +102,8 @@ export function hindsightOptimum(
 }
 
 /**
- * Solves (H + damping)·direction = −gradient until the residual is as short as `accuracy`.
- * @returns the direction, and what it does to the scores
+ * Solves (H + damping)·direction = −gradient until the norm of the residual is at most `accuracy`.
+ * @returns the direction of the weights, and of the scores
  */
 function newtonDirection(
   problem: HindsightProblem,
@@ -111,7 +111,7 @@ function newtonDirection(
   gradient: Float64Array,
   accuracy: number,
   maxPasses: number
-): { readonly direction: Float64Array; readonly ofScores: Float64Array } {
+): { readonly direction: Float64Array; readonly scoreDirection: Float64Array } {
   const { parameters } = problem
   const curvatures = new Float64Array(problem.scores)
   const preconditioner = new Float64Array(parameters)
@@ -121,24 +121,24 @@ function newtonDirection(
   for (let i = 0; i < parameters; i++) preconditioner[i] = 1 / (preconditioner[i] + damping)
 
   const direction = new Float64Array(parameters)
-  const ofScores = new Float64Array(problem.scores)
+  const scoreDirection = new Float64Array(problem.scores)
   const residual = gradient.map(g => -g)
   const search = residual.map((r, i) => r * preconditioner[i])
   const searchScores = new Float64Array(problem.scores)
-  const bent = new Float64Array(problem.scores)
+  const hessianProduct = new Float64Array(problem.scores)
   const product = new Float64Array(parameters)
   let fit = dot(residual, search)
   while (norm(residual) > accuracy && problem.passes < maxPasses) {
     problem.scoresOf(search, searchScores)
-    problem.bend(curvatures, searchScores, bent)
-    problem.pullBack(bent, product)
+    problem.multiplyByHessian(curvatures, searchScores, hessianProduct)
+    problem.pullBack(hessianProduct, product)
     add(product, damping, search)
     const curvature = dot(search, product)
-    // Rounding has eaten what is left.
+    // The rest is rounding error.
     if (!(curvature > 0)) break
     const length = fit / curvature
     add(direction, length, search)
-    add(ofScores, length, searchScores)
+    add(scoreDirection, length, searchScores)
     add(residual, -length, product)
     let next = 0
     for (let i = 0; i < parameters; i++) next += residual[i] * residual[i] * preconditioner[i]
@@ -146,27 +146,27 @@ function newtonDirection(
     for (let i = 0; i < parameters; i++) search[i] = residual[i] * preconditioner[i] + share * search[i]
     fit = next
   }
-  return { direction, ofScores }
+  return { direction, scoreDirection }
 }
 
 /**
- * How far to go: twice as far while it still falls steeply there, half as far while it does not fall enough (Hager and
- * Zhang's approximate Wolfe conditions, which also hold where the loss itself is all rounding). 0: nowhere.
+ * The step length along a direction: halved until the loss decreases sufficiently, doubled while it still decreases steeply
+ * (Hager and Zhang's approximate Wolfe conditions, which remain valid at the precision of rounding). 0 if there is no decrease.
  */
 function searchAlong(problem: HindsightProblem, scores: Float64Array, loss: number, direction: Float64Array): number {
-  const there = new Float64Array(scores.length)
+  const moved = new Float64Array(scores.length)
   const slopes = new Float64Array(scores.length)
   const at = (length: number): { readonly loss: number; readonly slope: number } => {
-    for (let i = 0; i < there.length; i++) there[i] = scores[i] + length * direction[i]
-    const reached = problem.loss(there, slopes)
+    for (let i = 0; i < moved.length; i++) moved[i] = scores[i] + length * direction[i]
+    const reached = problem.loss(moved, slopes)
     return { loss: reached, slope: dot(slopes, direction) }
   }
   const { slope } = at(0)
   if (!(slope < 0)) return 0
   const rows = problem.rows
   const isEnough = (length: number, reached: { readonly loss: number; readonly slope: number }) =>
-    reached.loss <= loss + (DECREASE * length * slope) / rows ||
-    (reached.loss <= loss + ROUNDING * Math.abs(loss) && reached.slope <= (2 * DECREASE - 1) * slope)
+    reached.loss <= loss + (SUFFICIENT_DECREASE * length * slope) / rows ||
+    (reached.loss <= loss + ROUNDING * Math.abs(loss) && reached.slope <= (2 * SUFFICIENT_DECREASE - 1) * slope)
   let length = 1
   let reached = at(length)
   while (!isEnough(length, reached)) {

@@ -1,4 +1,4 @@
-/** The room's public face: models, rules, averages, digests, and training in one process. */
+/** The module's public API: models, rules, averages, digests, and training in one process. */
 
 export { DivergenceError } from '../base/errors.js'
 export {
@@ -12,7 +12,7 @@ export {
   type WeightedAveraging
 } from './averaging.js'
 export { BatchEngine } from './batch-engine.js'
-export { statePlaces, zeros } from './blocks.js'
+export { stateBlockIndices, zeros } from './blocks.js'
 export {
   addLoss,
   addRule,
@@ -24,14 +24,12 @@ export {
   customLoss,
   isCustomName
 } from './custom.js'
-export { createCustomLearner } from './custom-loss.js'
 export { digest } from './digest.js'
 export { ExampleError, OptionError } from './errors.js'
-export { learnerAfter } from './growing.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
-export { createLearner } from './linear.js'
-export { checkLabel, type ModelName, type ModelOptions, modelNames } from './model.js'
+export { createCustomLearner, createLearner } from './linear.js'
+export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {
   createRule,
   defaultNetworkRule,
@@ -46,3 +44,4 @@ export {
 export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
 export { type Engine, newProgress, type PredictWith, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'
+export { learnerAfter } from './types.js'

@@ -1,17 +1,17 @@
 /**
- * The sparse linear family as a pure `Learner`: logistic, softmax, squared loss and smooth hinge over CSR rows. One
- * block, `weights`; a feature's weights lie side by side (index = feature·C + class) so that a row's features each touch
- * one stretch of memory.
+ * The sparse linear family as stateless learners: models with one score under any loss, built-in or custom, and softmax, over
+ * rows in CSR form. There is one block, `weights`, in which a feature's weights are adjacent (index = feature·C + class), so
+ * that each feature of a row touches one stretch of memory.
  */
+import { type CustomLoss, type CustomName, customLoss } from './custom.js'
+import { ExampleError } from './errors.js'
 import { portableExp } from './exp.js'
-import { largest, logSumExp, lossOf, probabilityOf, type ScalarLoss, slopeOf, slopesInPlace } from './losses.js'
+import { largest, logSumExp, slopesInPlace } from './losses.js'
 import {
   checkDimension,
   checkGradient,
   checkLabel,
-  classesOf,
   featureOutOfRange,
-  type ModelName,
   type ModelOptions,
   outputsOf,
   scalarLossOf
@@ -20,28 +20,43 @@ import { l2Option, resolveOptions } from './options.js'
 import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './types.js'
 
 /**
- * @returns a stateless learner with one block of dimension × (classes or 1) weights, all zero at the start
- * @throws OptionError where model, classes, dimension or l2 do not go together
+ * @returns a stateless learner with one block of dimension × (classes or 1) weights, initially zero
+ * @throws OptionError if model, classes, dimension or l2 do not go together
  */
-export function createLearner(options: ModelOptions): Learner {
-  const { model, dimension, classes } = options
+export function createLearner({ model, dimension, classes, l2: givenL2 }: ModelOptions): Learner {
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
-  const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: options.l2 })
+  const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
   const loss = scalarLossOf(model)
-  return loss === undefined
-    ? new SoftmaxLearner(dimension, outputs, l2)
-    : new ScalarLearner(model as Exclude<ModelName, 'softmax'>, loss, dimension, l2)
+  return loss === undefined ? new SoftmaxLearner(dimension, outputs, l2) : new ScalarLearner(loss, dimension, l2)
 }
 
-/** Adds the penalty's part of `count` gradients; the one dense step, so call with as many rows at once as there are. */
-export function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float32Array): void {
+export interface CustomLossOptions {
+  readonly model: CustomName
+  /** Number of features, including the constant one. */
+  readonly dimension: number
+  /** λ of the penalty λ/2·‖w‖². @default 0 */
+  readonly l2?: number
+}
+
+/**
+ * A linear model under a plug-in's loss.
+ * @throws OptionError if no plug-in provides the loss, or dimension or l2 are invalid
+ */
+export function createCustomLearner({ model, dimension, l2 }: CustomLossOptions): Learner {
+  checkDimension(dimension)
+  const resolved = resolveOptions(`model ${model}`, l2Option, { l2 })
+  return new ScalarLearner(customLoss(model), dimension, resolved.l2, model)
+}
+
+/** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
+function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float32Array): void {
   if (l2 === 0) return
   for (let i = 0; i < weights.length; i++) sum[i] += l2 * count * weights[i]
 }
 
-/** Shared by all linear learners: shape, bounds, and the start. */
-export abstract class LinearLearner {
+/** What all linear learners share: layout, bounds checks and initial weights. */
+abstract class LinearLearner {
   readonly layout: Layout
 
   constructor(
@@ -61,7 +76,7 @@ export abstract class LinearLearner {
 
   protected abstract predictRow(weights: Float32Array, examples: Examples, row: number): Prediction
 
-  /** Σx² of a row, after checking that its features exist. */
+  /** Σx² of a row. @throws ExampleError for a feature out of range */
   protected squareOf({ indices, values, offsets }: Examples, row: number): number {
     let square = 0
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
@@ -70,40 +85,33 @@ export abstract class LinearLearner {
     }
     return square
   }
-
-  /** w·x of a row, after checking that its features exist. For models with one score. */
-  protected scoreOf(weights: Float32Array, { indices, values, offsets }: Examples, row: number): number {
-    let score = 0
-    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
-      if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
-      score += weights[indices[p]] * values[p]
-    }
-    return score
-  }
 }
 
 class ScalarLearner extends LinearLearner implements Learner {
-  readonly classifies: boolean
   readonly #classes: number
 
+  /** @param customName of a plug-in's loss, whose results are checked */
   constructor(
-    private readonly model: Exclude<ModelName, 'softmax'>,
-    private readonly loss: ScalarLoss,
+    private readonly loss: CustomLoss,
     dimension: number,
-    private readonly l2: number
+    private readonly l2: number,
+    private readonly customName?: CustomName
   ) {
     super(dimension, 1)
-    this.#classes = classesOf(model, 1)
-    this.classifies = this.#classes > 0
+    this.#classes = loss.classifies ? 2 : 0
+  }
+
+  get classifies(): boolean {
+    return this.loss.classifies
   }
 
   score([weights]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
     for (let row = from; row < to; row++) {
       const label = examples.labels[row]
       checkLabel(label, this.#classes, row)
-      const score = this.scoreOf(weights, examples, row)
-      into.loss += lossOf(this.loss, score, label)
-      if (this.classifies && score > 0 === label > 0) into.hits++
+      const score = this.#scoreOf(weights, examples, row)
+      into.loss += this.#checked(this.loss.value(score, label), row)
+      if (this.loss.classifies && score > 0 === label > 0) into.hits++
     }
   }
 
@@ -111,7 +119,7 @@ class ScalarLearner extends LinearLearner implements Learner {
     const { indices, values, offsets, labels } = examples
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], this.#classes, row)
-      const slope = slopeOf(this.loss, this.scoreOf(weights, examples, row), labels[row])
+      const slope = this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
       checkGradient(slope * slope * this.squareOf(examples, row), row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) sum[indices[p]] += slope * values[p]
     }
@@ -119,16 +127,36 @@ class ScalarLearner extends LinearLearner implements Learner {
   }
 
   protected predictRow(weights: Float32Array, examples: Examples, row: number): Prediction {
-    const score = this.scoreOf(weights, examples, row)
-    if (this.model === 'linear') return { label: score, scores: [score] }
-    const p = probabilityOf(this.model, score)
-    return { label: score > 0 ? 1 : 0, scores: [1 - p, p] }
+    const score = this.#scoreOf(weights, examples, row)
+    if (!this.loss.classifies) {
+      const number = this.loss.predict?.(score) ?? score
+      return { label: number, scores: [number] }
+    }
+    const label = score > 0 ? 1 : 0
+    const p = this.loss.predict?.(score) ?? label
+    return { label, scores: [1 - p, p] }
+  }
+
+  /** w·x of a row. @throws ExampleError for a feature out of range */
+  #scoreOf(weights: Float32Array, { indices, values, offsets }: Examples, row: number): number {
+    let score = 0
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
+      score += weights[indices[p]] * values[p]
+    }
+    return score
+  }
+
+  /** A custom loss's result. @throws ExampleError unless it is finite */
+  #checked(number: number, row: number): number {
+    if (this.customName === undefined || Number.isFinite(number)) return number
+    throw new ExampleError(row, `loss ${this.customName} returned ${number}: its value and slope must be finite`)
   }
 }
 
 class SoftmaxLearner extends LinearLearner implements Learner {
   readonly classifies = true
-  /** Scores of the row at hand, kept so that scoring allocates nothing per row. */
+  /** Scores of the current row, reused so that scoring does not allocate. */
   readonly #scores: Float64Array
 
   constructor(

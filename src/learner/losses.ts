@@ -1,74 +1,84 @@
 /**
- * The losses of models with one score (the inner product w·x): value, slope and what the score predicts. All are convex
- * and smooth in the score. Kept as plain functions over a kind, so that the same lines serve the pure learner and the
- * trainer's fused loop.
+ * The losses of models with one score (the inner product w·x), as a table by model, and the softmax loss. All are convex and
+ * smooth in the scores.
  */
-
+import type { CustomLoss } from './custom.js'
 import { portableExp } from './exp.js'
 
-/** `logistic`: log(1 + e^(−ys)). `squared`: ½(s − y)². `hinge`: the quadratically smoothed hinge. y ∈ {−1, +1} for two classes. */
-export type ScalarLoss = 'logistic' | 'squared' | 'hinge'
+/** A built-in loss: a custom loss, with what the search for the optimum in hindsight needs. */
+export interface ScalarLoss extends CustomLoss {
+  predict(score: number): number
+  /** Second derivative of `value` by the score; where there is none, an element of the generalised one. */
+  curvature(score: number, label: number): number
+  /** Whether the loss of separable data decreases towards 0 as the weights grow, so that it has no minimiser. */
+  readonly isUnattainedIfSeparable: boolean
+}
 
-/** 1/(1 + e^(−t)) without overflow for any t. */
-export function sigmoid(t: number): number {
+/** log(1 + e^(−ys)) with y ∈ {−1, +1}. Predicts the probability of class 1. */
+export const logistic: ScalarLoss = {
+  classifies: true,
+  value(score, label) {
+    const t = label > 0 ? score : -score
+    return Math.log1p(portableExp(-Math.abs(t))) - Math.min(t, 0)
+  },
+  slope: (score, label) => logisticSlope(score, 2 * label - 1),
+  predict: sigmoid,
+  curvature: score => sigmoid(score) * sigmoid(-score),
+  isUnattainedIfSeparable: true
+}
+
+/**
+ * Quadratically smoothed hinge (Rennie and Srebro, 2005), with t = ys: 0 for t ≥ 1, ½(1 − t)² for 0 < t < 1, ½ − t for t ≤ 0.
+ * Predicts the probability of class 1 for which the score minimises the expected loss: 1/(2 − s) on [0, 1], its mirror image
+ * below zero, and 0 or 1 outside (−1, 1).
+ */
+const hinge: ScalarLoss = {
+  classifies: true,
+  value(score, label) {
+    const t = label > 0 ? score : -score
+    return t >= 1 ? 0 : t <= 0 ? 0.5 - t : 0.5 * (1 - t) * (1 - t)
+  },
+  slope(score, label) {
+    const t = label > 0 ? score : -score
+    const slope = t >= 1 ? 0 : t <= 0 ? 1 : 1 - t
+    return label > 0 ? -slope : slope
+  },
+  predict(score) {
+    const p = 1 / (2 - Math.min(1, Math.abs(score)))
+    return score >= 0 ? p : 1 - p
+  },
+  curvature(score, label) {
+    const t = label > 0 ? score : -score
+    return t >= 0 && t <= 1 ? 1 : 0
+  },
+  isUnattainedIfSeparable: false
+}
+
+/** ½(s − y)², for regression. Predicts the score. */
+const squared: ScalarLoss = {
+  classifies: false,
+  value: (score, label) => 0.5 * (score - label) * (score - label),
+  slope: (score, label) => score - label,
+  predict: score => score,
+  curvature: () => 1,
+  isUnattainedIfSeparable: false
+}
+
+/** The registry of losses by model. A new loss is one entry. */
+export const scalarLosses = { logistic, linear: squared, hinge } as const satisfies Readonly<Record<string, ScalarLoss>>
+
+/** 1/(1 + e^(−t)), without overflow for any t. */
+function sigmoid(t: number): number {
   const e = portableExp(-Math.abs(t))
   return (t >= 0 ? 1 : e) / (1 + e)
 }
 
-/**
- * Loss of a score against a label (0 or 1 for two classes, the number itself for regression).
- * Smoothed hinge, with t = ys: 0 for t ≥ 1, ½(1 − t)² for 0 < t < 1, ½ − t for t ≤ 0 (Rennie and Srebro, 2005).
- */
-export function lossOf(kind: ScalarLoss, score: number, label: number): number {
-  switch (kind) {
-    case 'logistic': {
-      const t = label > 0 ? score : -score
-      return Math.log1p(portableExp(-Math.abs(t))) - Math.min(t, 0)
-    }
-    case 'squared':
-      return 0.5 * (score - label) * (score - label)
-    case 'hinge': {
-      const t = label > 0 ? score : -score
-      return t >= 1 ? 0 : t <= 0 ? 0.5 - t : 0.5 * (1 - t) * (1 - t)
-    }
-    default:
-      return kind satisfies never
-  }
-}
-
-/** Derivative of log(1 + e^(−ys)) by s, y being −1 or +1; without a branch on data, which no processor could foresee. */
+/** Derivative of log(1 + e^(−ys)) by s for y = ±1, without a branch that depends on data. */
 export function logisticSlope(score: number, y: number): number {
   return -y / (1 + portableExp(y * score))
 }
 
-/** Derivative of the loss by the score. */
-export function slopeOf(kind: ScalarLoss, score: number, label: number): number {
-  switch (kind) {
-    case 'logistic':
-      return logisticSlope(score, 2 * label - 1)
-    case 'squared':
-      return score - label
-    case 'hinge': {
-      const t = label > 0 ? score : -score
-      const slope = t >= 1 ? 0 : t <= 0 ? 1 : 1 - t
-      return label > 0 ? -slope : slope
-    }
-    default:
-      return kind satisfies never
-  }
-}
-
-/**
- * Probability of class 1 for a score: the one for which this score minimises the expected loss (the loss's own link).
- * For the smoothed hinge that is 1/(2 − s) on [0, 1], its mirror image below zero, and 0 or 1 outside (−1, 1).
- */
-export function probabilityOf(kind: 'logistic' | 'hinge', score: number): number {
-  if (kind === 'logistic') return sigmoid(score)
-  const p = 1 / (2 - Math.min(1, Math.abs(score)))
-  return score >= 0 ? p : 1 - p
-}
-
-/** Index of the largest of `scores`, the first one where several are equal. */
+/** Index of the largest of `scores`, the first one if several are equal. */
 export function largest(scores: Float64Array): number {
   let best = 0
   for (let c = 1; c < scores.length; c++) if (scores[c] > scores[best]) best = c
@@ -83,7 +93,7 @@ export function logSumExp(scores: Float64Array): number {
   return top + Math.log(sum)
 }
 
-/** Turns scores into the derivatives of the log loss by them (probability, less 1 for the label's class); returns Σ of their squares. */
+/** Replaces scores by the derivatives of the log loss (probability, less 1 for the label's class); returns Σ of their squares. */
 export function slopesInPlace(scores: Float64Array, label: number): number {
   const norm = logSumExp(scores)
   let square = 0

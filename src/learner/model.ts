@@ -1,88 +1,87 @@
 /**
- * What the linear family offers and the checks that all its code paths share, so that the pure learner and the trainer's
- * fused loop accept and refuse the same inputs with the same words.
+ * The models of the linear family, and the checks that all their code paths share, so that the learner and the trainer's fused
+ * loops accept and refuse the same inputs with the same messages.
  */
 import { ExampleError, OptionError } from './errors.js'
-import type { ScalarLoss } from './losses.js'
+import { type ScalarLoss, scalarLosses } from './losses.js'
 
 /** `logistic`, `hinge`: two classes; `softmax`: any number of classes; `linear`: regression with squared loss. */
-export type ModelName = 'logistic' | 'softmax' | 'linear' | 'hinge'
-export const modelNames: readonly ModelName[] = ['logistic', 'softmax', 'linear', 'hinge']
+export type ModelName = keyof typeof scalarLosses | 'softmax'
+export const modelNames = [...Object.keys(scalarLosses), 'softmax'] as readonly ModelName[]
 
 export interface ModelOptions {
   readonly model: ModelName
-  /** Number of features, the constant feature included. */
+  /** Number of features, including the constant one. */
   readonly dimension: number
-  /** Number of classes: needed for softmax, 2 or nothing for logistic and hinge, nothing for linear. */
+  /** Number of classes: required for softmax, 2 or absent for other classifiers, absent for regression. */
   readonly classes?: number
-  /** λ of the penalty λ/2·‖w‖² that each input's gradient carries. Default 0. Scores leave the penalty out. */
+  /** λ of the penalty λ/2·‖w‖² in the gradient of each input. Scores do not include the penalty. @default 0 */
   readonly l2?: number
 }
 
-/** The loss of a model with one score, undefined for softmax. */
+/** The loss of a model with one score; undefined for softmax. @throws OptionError for an unknown model */
 export function scalarLossOf(model: ModelName): ScalarLoss | undefined {
-  switch (model) {
-    case 'logistic':
-    case 'hinge':
-      return model
-    case 'linear':
-      return 'squared'
-    case 'softmax':
-      return undefined
-    default:
-      throw new OptionError(`unknown model ${String(model satisfies never)}: use one of ${modelNames.join(', ')}`)
-  }
+  if (model === 'softmax') return undefined
+  if (Object.hasOwn(scalarLosses, model)) return scalarLosses[model]
+  throw new OptionError(`unknown model '${model as string}'; expected one of ${modelNames.join(', ')}`)
 }
 
-/** Scores a model has for one input (its weights per feature): the number of classes for softmax, else 1. */
+/** Whether the model predicts classes, not a number. */
+export function isClassifier(model: ModelName): boolean {
+  return scalarLossOf(model)?.classifies ?? true
+}
+
+/** Number of scores for one input, which is the number of weights per feature: the number of classes for softmax, else 1. */
 export function outputsOf(model: ModelName, classes: number | undefined): number {
-  if (scalarLossOf(model) === undefined) {
+  const loss = scalarLossOf(model)
+  if (loss === undefined) {
     if (classes === undefined) throw new OptionError('model softmax needs the number of classes: give --classes N')
     if (!Number.isInteger(classes) || classes < 2)
       throw new OptionError(`model softmax needs at least 2 classes, not ${classes}`)
     return classes
   }
-  if (model === 'linear' && classes)
-    throw new OptionError(`model linear predicts a number and has no classes: use softmax for ${classes} classes`)
-  if (model !== 'linear' && classes !== undefined && classes !== 2)
-    throw new OptionError(`model ${model} knows 2 classes, the data has ${classes}: use --model softmax`)
+  if (!loss.classifies && classes)
+    throw new OptionError(`model ${model} predicts a number and has no classes: use softmax for ${classes} classes`)
+  if (loss.classifies && classes !== undefined && classes !== 2)
+    throw new OptionError(`model ${model} supports 2 classes, the data has ${classes}: use --model softmax`)
   return 1
 }
 
-/** @throws OptionError unless the number is a sensible dimension */
+/** @throws OptionError unless the number is a valid dimension */
 export function checkDimension(dimension: number): void {
   if (!Number.isInteger(dimension) || dimension < 1)
-    throw new OptionError(`dimension must be a whole number of features, at least 1, not ${dimension}`)
+    throw new OptionError(`dimension must be an integer of at least 1, not ${dimension}`)
 }
 
-/** Squared length of an input's gradient above which it is refused: sums and squares of such stay inside float32. */
+/** Limit of the squared norm of an input's gradient. Sums and squares of gradients below it stay within float32. */
 export const GRADIENT_SQUARE_LIMIT = 1e30
 
 /**
- * Written so that NaN is refused too.
- * @throws ExampleError naming the row, nothing of which has been added yet
+ * Checks the squared norm of an input's gradient. NaN fails too.
+ * @throws ExampleError with the row, before anything of it is added
  */
 export function checkGradient(square: number, row: number): void {
   if (square <= GRADIENT_SQUARE_LIMIT) return
   throw new ExampleError(row, 'the gradient is too large or not a number: scale the features, or use a smaller step')
 }
 
-/** Classes a label may name: 2 for two-class models, 0 for regression. */
+/** Number of classes that labels may have; 0 for regression. */
 export function classesOf(model: ModelName, outputs: number): number {
-  return model === 'linear' ? 0 : outputs === 1 ? 2 : outputs
+  if (!isClassifier(model)) return 0
+  return outputs === 1 ? 2 : outputs
 }
 
-/** @param classes as from `classesOf` */
+/** @param classes as returned by `classesOf` */
 export function checkLabel(label: number, classes: number, row: number): void {
   if (classes > 0 ? label >= 0 && label < classes && Number.isInteger(label) : Number.isFinite(label)) return
-  const wanted = classes > 0 ? `class numbers 0 to ${classes - 1}` : 'finite numbers as labels'
-  throw new ExampleError(row, `label ${label} does not fit: this model takes ${wanted} (check --model and --classes)`)
+  const expected = classes > 0 ? `class numbers 0 to ${classes - 1}` : 'finite numbers as labels'
+  throw new ExampleError(row, `label ${label} does not fit: this model takes ${expected} (check --model and --classes)`)
 }
 
 export function featureOutOfRange(feature: number, dimension: number, row: number): ExampleError {
-  const most = dimension - 1
+  const last = dimension - 1
   return new ExampleError(
     row,
-    `feature ${feature} is beyond the model's last, ${most}: give --dimension or --hash-bits`
+    `feature ${feature} is beyond the model's last, ${last}: give --dimension or --hash-bits`
   )
 }

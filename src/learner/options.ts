@@ -1,6 +1,6 @@
 /**
- * Options with defaults, ranges and help texts, shared by rules, averages and models: a misspelt name or a value out of range
- * gives the same kind of message everywhere, and equal configurations have equal descriptions.
+ * Options with defaults, ranges and help texts, for rules, averages and models. Errors have the same form everywhere, and equal
+ * configurations have equal descriptions.
  */
 import { OptionError } from './errors.js'
 

@@ -1,12 +1,12 @@
 /**
- * Learning in one process: test-then-train over a stream's batches, what `admb train` runs. It chooses between the
- * fused sparse loops and the plain way; both give the same results.
+ * Learning in one process: test-then-train over a stream's batches, for `admb train`. Uses the fused sparse loops if possible, and
+ * else the general engine, with the same results.
  */
 import { type AveragingSpec, createAveraging, defaultAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
-import { checkDimension, classesOf, type ModelName, outputsOf, scalarLossOf } from './model.js'
+import { checkDimension, classesOf, isClassifier, type ModelName, outputsOf, scalarLossOf } from './model.js'
 import { adagradValues } from './rules/adagrad.js'
 import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
@@ -16,40 +16,40 @@ import type { Examples } from './types.js'
 
 export interface SerialOptions {
   readonly model: ModelName
-  /** Number of classes: needed for softmax. */
+  /** Number of classes, required for softmax. */
   readonly classes?: number
-  /** Number of features, the constant feature included. Default: as many as the data turns out to have. */
+  /** Number of features, including the constant one. @default the model grows with the data */
   readonly dimension?: number
-  /** λ of the penalty λ/2·‖w‖². Default 0. */
+  /** λ of the penalty λ/2·‖w‖². @default 0 */
   readonly l2?: number
-  /** Default: adagrad. */
+  /** @default adagrad */
   readonly rule?: RuleSpec
-  /** Default: tail. */
+  /** @default tail */
   readonly averaging?: AveragingSpec
-  /** Gradients an update. Default 1. */
+  /** Gradients per update. @default 1 */
   readonly batch?: number
-  /** What scores the inputs before they are learned. Default `average`. */
+  /** The predictor that scores inputs before they are learned. @default 'average' */
   readonly predictWith?: PredictWith
-  /** Most parameters that a model of unknown dimension may grow to. Default 2^25 (1 GiB with state and average). */
+  /** Limit of the parameters of a model that grows. @default 2^25 (1 GiB with state and average) */
   readonly parameterLimit?: number
 }
 
-/** A way of training that another room brings along. */
+/** A training engine from another module. */
 export interface CustomEngine {
   readonly engine: Engine
-  /** Whether hits have a meaning. */
+  /** Whether the model predicts classes. */
   readonly classifies: boolean
 }
 
 /** Progressive results so far. */
 export interface SerialReport {
   readonly inputs: number
-  /** Rows without a label, skipped. */
+  /** Number of rows without a label, which were skipped. */
   readonly unlabelled: number
   readonly updates: number
-  /** Mean progressive loss an input, in nats (or squared-error units); undefined before the first input. */
+  /** Mean progressive loss per input, in nats (or squared-error units); undefined before the first input. */
   readonly averageLoss: number | undefined
-  /** Share of inputs whose class was predicted; undefined for regression and before the first input. */
+  /** Share of inputs whose class was predicted correctly; undefined for regression and before the first input. */
   readonly accuracy: number | undefined
 }
 
@@ -64,30 +64,30 @@ export class SerialTrainer {
   readonly #classifies: boolean
 
   /**
-   * @param options what to learn, or an engine that does
-   * @throws OptionError for options that make no sense
+   * @param options options of a linear model, or an engine
+   * @throws OptionError for invalid options
    */
   constructor(options: SerialOptions | CustomEngine) {
     if ('engine' in options) {
       this.#classifies = options.classifies
       this.#engine = options.engine
     } else {
-      this.#classifies = options.model !== 'linear'
+      this.#classifies = isClassifier(options.model)
       this.#engine = createEngine(options)
     }
   }
 
   /**
-   * Scores, then learns, all rows in order. Nothing of `examples` is kept.
-   * @throws ExampleError for a label or feature that does not fit the model, DivergenceError where numbers overflow
+   * Scores and learns all rows in order. Does not keep `examples`.
+   * @throws ExampleError for a label or feature that does not fit the model, DivergenceError if numbers overflow
    */
   learn(examples: Examples): void {
     this.#engine.learn(examples)
   }
 
   /**
-   * Makes the last update from what is left of a batch and hands over the predictor. Call once, at the end.
-   * @param rest `drop` leaves that update out, as after an error in `learn`. Default `learn`
+   * Makes a last update from an incomplete batch and returns the predictor. Call it once, at the end.
+   * @param rest `drop` omits that update, as after an error in `learn`. @default 'learn'
    */
   finish(rest?: Rest): Trained {
     return this.#engine.finish(rest)
@@ -112,9 +112,9 @@ function createEngine(options: SerialOptions): Engine {
   const outputs = outputsOf(model, classes)
   if (dimension !== undefined) checkDimension(dimension)
   if (!Number.isInteger(batch) || batch < 1)
-    throw new OptionError(`batch must be a whole number of gradients, at least 1, not ${batch}`)
+    throw new OptionError(`batch must be an integer of at least 1, not ${batch}`)
   if (predictWith !== 'average' && predictWith !== 'current')
-    throw new OptionError(`predict with average or current, not ${String(predictWith satisfies never)}`)
+    throw new OptionError(`predictWith must be average or current, not ${String(predictWith satisfies never)}`)
   const averaging = createAveraging(options.averaging ?? defaultAveraging)
   const dimensionLimit = Math.max(1, Math.floor(parameterLimit / outputs))
   if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || l2 || batch > 1) {

@@ -1,21 +1,21 @@
-/** The fused loop for models with one score (logistic, linear, hinge): score, loss, gradient and AdaGrad step of a row. */
+/** The fused training loop of models with one score: score, loss, gradient and AdaGrad step of one row after another. */
 import { portableExp } from './exp.js'
-import { logisticSlope, lossOf, type ScalarLoss, slopeOf } from './losses.js'
+import { logistic, logisticSlope, type ScalarLoss } from './losses.js'
 import { checkGradient, checkLabel, GRADIENT_SQUARE_LIMIT } from './model.js'
 import { adagradWeight } from './rules/adagrad.js'
 import type * as cell from './sparse-engine.js'
 import { SMALLEST_RETENTION, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
 import type { Examples } from './types.js'
 
-// The compiler knows the value of a constant of this module, not that of an imported one.
+// V8 inlines the values of this module's constants, but not those of imported ones.
 const CELL: typeof cell.CELL = 4
 const LAG: typeof cell.LAG = 1
 const SQUARES: typeof cell.SQUARES = 2
-/** A product of factors is turned into a sum of logarithms from here on. */
+/** Limit of the product of factors; above it, the product's logarithm is added to the loss. */
 const LARGE_PRODUCT = 1e250
-/** Beyond this, log(1 + e^t) is t in float64 too, and e^t would soon be too large a factor. */
-const SURELY_WRONG = 40
-/** Rows of a call of the loop: few, so that a run soon gets from the interpreted loop to the compiled one. */
+/** Above this margin of error t, log(1 + e^t) equals t in float64, and the factor e^t would soon overflow. */
+const LINEAR_MARGIN = 40
+/** Rows per call of the loop. Few rows per call let V8 switch early from the interpreted to the optimised code. */
 const SLICE_ROWS = 16
 
 export class SparseScalarEngine extends SparseEngine {
@@ -37,9 +37,9 @@ export class SparseScalarEngine extends SparseEngine {
   }
 
   /**
-   * Learns rows [start, end); returns the row to go on with, which is earlier than the end where the cells had to grow
-   * (so that inside the loop they are one array, known to be so to the compiler). What every row changes is in local
-   * variables until then; a row that is out of the ordinary is dealt with behind the loop.
+   * Learns rows [start, end). Returns the row to continue with, which is before the end if the cells had to grow: within the
+   * loop `cells` is one array, which helps the compiler. State that every row changes is in local variables, and a row with
+   * an unusual label or feature is handled after the loop.
    */
   #learnFrom(examples: Examples, start: number, end: number): number {
     const { labels, offsets, indices, values } = examples
@@ -47,20 +47,20 @@ export class SparseScalarEngine extends SparseEngine {
     const { progress, servesAverage, averaging, cells, capacity } = this
     const most = capacity - 1
     const regression = this.#classes === 0
-    const kind = this.#loss
-    const logistic = kind === 'logistic'
+    const scalarLoss = this.#loss
+    const isLogistic = scalarLoss === logistic
     let { retention, updates } = this
     const before = updates
     let highest = -1
     let loss = 0
     let hits = 0
-    // Π(1 + e^(−t)) over rows: one logarithm for many rows' losses.
+    // Π(1 + e^(−t)) over rows: one logarithm for the losses of many rows.
     let product = 1
     let gradientSquare = 0
     let row = start
     for (; row < end; row++) {
       const label = labels[row]
-      // Neither 0 nor 1, asked with a single branch.
+      // Tests for neither 0 nor 1 with a single branch.
       if (label * (label - 1) !== 0) {
         if (Number.isNaN(label)) {
           progress.unlabelled++
@@ -74,7 +74,7 @@ export class SparseScalarEngine extends SparseEngine {
       let lagging = 0
       let square = 0
       let last = -1
-      // Their sign bits tell, without a branch a feature, whether one lies outside or does not ascend.
+      // Their sign bits record, without a branch per feature, an index out of range or not in ascending order.
       let outside = 0
       let unordered = 0
       for (let p = from; p < to; p++) {
@@ -90,11 +90,11 @@ export class SparseScalarEngine extends SparseEngine {
       if (outside < 0) break
       const served = servesAverage ? score - retention * lagging : score
       let slope: number
-      if (logistic) {
-        // Arithmetic in place of branches on the data, which would be mispredicted.
+      if (isLogistic) {
+        // Arithmetic instead of branches that depend on data, which would be mispredicted.
         const y = 2 * label - 1
         const t = y * served
-        if (t > -SURELY_WRONG) product *= 1 + portableExp(-t)
+        if (t > -LINEAR_MARGIN) product *= 1 + portableExp(-t)
         else loss -= t
         if (product > LARGE_PRODUCT) {
           loss += Math.log(product)
@@ -103,9 +103,9 @@ export class SparseScalarEngine extends SparseEngine {
         hits += 1 - Math.abs(Number(served > 0) - label)
         slope = logisticSlope(score, y)
       } else {
-        loss += lossOf(kind, served, label)
+        loss += scalarLoss.value(served, label)
         if (served > 0 === label > 0) hits++
-        slope = slopeOf(kind, score, label)
+        slope = scalarLoss.slope(score, label)
       }
       gradientSquare = slope * slope * square
       if (!(gradientSquare <= GRADIENT_SQUARE_LIMIT)) break

@@ -1,4 +1,4 @@
-/** The fused loop for softmax: scores, loss, gradient and AdaGrad step of a row, a feature's classes side by side. */
+/** The fused training loop of softmax: scores, loss, gradient and AdaGrad step of one row after another. */
 import { largest, logSumExp, slopesInPlace } from './losses.js'
 import { checkGradient, checkLabel } from './model.js'
 import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
@@ -38,7 +38,7 @@ export class SparseSoftmaxEngine extends SparseEngine {
     }
   }
 
-  /** Fills the current and the served scores; returns Σx². */
+  /** Computes the current and the served scores. @returns Σx² */
   #score({ indices, values, offsets }: Examples, row: number): number {
     const { outputs, cells, retention, servesAverage } = this
     const scores = this.#scores.fill(0)

@@ -1,23 +1,23 @@
 /**
- * What the two ways of training in one process have in common: the tally of progressive validation (every input is
- * scored before it is learned from) and what is left at the end.
+ * The interface of the training engines of one process: the sums of progressive validation, in which every input is scored before
+ * it is learned, and the result.
  */
 import { DivergenceError } from '../base/errors.js'
 import type { Blocks, Examples, Score } from './types.js'
 
-/** Which predictor serves predictions: the running average, or the newest parameters (better on drifting streams). */
+/** The predictor that serves predictions: the running average, or the newest parameters (better on drifting streams). */
 export type PredictWith = 'average' | 'current'
 
-/** Progressive sums: `loss` in nats (or squared-error units) over `inputs` labelled rows, of which `hits` were right. */
+/** Progressive sums: `loss` in nats (or squared-error units) over `inputs` labelled rows, of which `hits` were predicted correctly. */
 export interface Progress extends Score {
   inputs: number
-  /** Rows without a label: neither scored nor learned from. */
+  /** Number of rows without a label, which are neither scored nor learned. */
   unlabelled: number
 }
 
-/** The end of a training run. */
+/** The result of a training run. */
 export interface Trained {
-  /** Features, as given or as found in the data. */
+  /** Number of features, as given or as found in the data. */
   readonly dimension: number
   readonly parameters: Blocks
   readonly average: Blocks
@@ -26,10 +26,10 @@ export interface Trained {
   readonly updates: number
 }
 
-/** What becomes of inputs that wait for a batch to be full when training ends: a last update, or nothing. */
+/** Whether inputs in an incomplete batch at the end of training make a last update. */
 export type Rest = 'learn' | 'drop'
 
-/** One way of training; how it does it is its own affair, the results agree. */
+/** A training engine. All engines give the same results. */
 export interface Engine {
   readonly progress: Progress
   readonly updates: number
@@ -42,14 +42,14 @@ export function newProgress(): Progress {
   return { inputs: 0, unlabelled: 0, loss: 0, hits: 0 }
 }
 
-/** Called once a batch of examples, so that a run that went wrong stops soon. */
+/** Called after each batch of examples, so that a diverging run stops early. @throws DivergenceError */
 export function checkProgress(progress: Progress): void {
   if (Number.isFinite(progress.loss)) return
   throw new DivergenceError(
-    `the loss left all bounds within ${progress.inputs} inputs: scale the features (--scale standard) or use a smaller step`
+    `the loss is not finite after ${progress.inputs} inputs: scale the features (--scale standard) or use a smaller step`
   )
 }
 
-/** Bounds of a model that grows with its data. */
+/** Default limit, and initial capacity in features, of a model that grows with its data. */
 export const DEFAULT_PARAMETER_LIMIT = 2 ** 25
-export const FIRST_CAPACITY = 1024
+export const INITIAL_CAPACITY = 1024

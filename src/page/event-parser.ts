@@ -1,5 +1,5 @@
 /**
- * Server-sent events out of a text that comes in pieces (WHATWG HTML, section 9.2.6). The page reads them from `fetch` and not from an
+ * Parses server-sent events from chunks of text (WHATWG HTML, section 9.2.6). The page reads them from `fetch` instead of an
  * `EventSource`, which cannot send a token.
  */
 
@@ -9,22 +9,22 @@ export interface ServerEvent {
 }
 
 export class EventParser {
-  /** Of the last event that had one. */
+  /** Id of the last event that had one. */
   lastId = ''
-  /** What the server asks a reader to wait before it comes back, in milliseconds. */
+  /** Reconnection time requested by the server, in milliseconds. */
   retry: number | undefined
   #rest = ''
   #event = ''
   #data: string[] = []
 
-  /** Forgets the piece of an event that a broken stream has left. */
+  /** Discards an incomplete event of a broken stream. */
   reset(): void {
     this.#rest = ''
     this.#event = ''
     this.#data = []
   }
 
-  /** @returns the events that are complete now */
+  /** @returns the events that the text completes */
   push(text: string): ServerEvent[] {
     const lines = (this.#rest + text).split('\n')
     this.#rest = lines.pop() as string

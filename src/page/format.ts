@@ -1,23 +1,23 @@
-/** Numbers, times and names as the page writes them. */
+/** How the page displays numbers, times, names and predictors. */
 import type { PeerRow } from '../view/types.js'
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
 export const formatCount = (value: number): string => whole.format(value)
 
-/** Such as `0.3245`; a dash for what is not known. */
+/** Such as `0.3245`; a dash for an unknown value. */
 export const formatLoss = (loss: number | undefined): string => (loss === undefined ? '–' : loss.toFixed(4))
 
 export const formatShare = (share: number | undefined): string =>
   share === undefined ? '–' : `${(100 * share).toFixed(1)} %`
 
-/** A rate, with a decimal where it is small. */
+/** A rate, with one decimal if it is below 10. */
 export const formatRate = (perSecond: number): string =>
   perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : whole.format(perSecond)
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB']
 
-/** With three digits, a kB being 1000 bytes. */
+/** Three digits and a unit, where 1 kB is 1000 bytes. */
 export function formatBytes(bytes: number): string {
   let value = bytes
   let unit = 0
@@ -28,7 +28,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toPrecision(3)} ${UNITS[unit]}`
 }
 
-/** How long ago, from milliseconds. */
+/** An age in milliseconds, such as `5 s ago`. */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 3) return 'now'
@@ -44,7 +44,7 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(seconds / 3600)} h ${two((seconds % 3600) / 60)}`
 }
 
-/** What its owner calls a peer, or the end of its id, which is what differs between ids. */
+/** A peer's display name, or the end of its id, which differs between peers. */
 export function peerName(id: string, peers: ReadonlyMap<string, Pick<PeerRow, 'name'>>): string {
   return peers.get(id)?.name ?? `…${id.slice(-6)}`
 }
@@ -55,4 +55,18 @@ export function listOf(names: readonly string[], count = names.length): string {
   const rest = count - shown.length
   const parts = rest > 0 ? [...shown, `${formatCount(rest)} more`] : shown
   return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts[parts.length - 1]}`
+}
+
+/** Number of colours `--mark-0` … in `browser/style.css`, a palette that is distinguishable with common colour vision deficiencies. */
+export const MARKS = 8
+
+/** CSS value of the colour of a predictor's group. If there are more groups than colours, groups differ by their letters. */
+export function markColour(group: number): string {
+  return `var(--mark-${group % MARKS})`
+}
+
+/** Letter of a predictor's group, so that groups differ without colours: A, B, …, Z, A2, … */
+export function markLetter(group: number): string {
+  const round = Math.floor(group / 26)
+  return String.fromCharCode(65 + (group % 26)) + (round === 0 ? '' : String(round + 1))
 }

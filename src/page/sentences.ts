@@ -1,8 +1,7 @@
-/** What happened, and how things stand, in words. */
+/** Events and the state of the network as sentences. */
 import type { NetworkEvent } from '../view/event-log.js'
 import type { PeerRow } from '../view/types.js'
-import { formatCount, formatLoss, formatShare, listOf, peerName } from './format.js'
-import { markLetter } from './predictor-mark.js'
+import { formatCount, formatLoss, formatShare, listOf, markLetter, peerName } from './format.js'
 
 type Peers = ReadonlyMap<string, PeerRow>
 
@@ -14,48 +13,48 @@ export function describeEvent(event: NetworkEvent, peers: Peers): string {
     case 'joined':
       return `${who} joined`
     case 'left':
-      return `${who} said goodbye`
+      return `${who} left`
     case 'lost':
-      return `${who} fell silent: it has died, or nobody in between can be reached`
+      return `${who} stopped responding: it crashed or cannot be reached`
     case 'partitioned':
       if (detail === 'silent')
-        return `${who} fell silent together: most likely the network is cut; both sides go on learning`
-      return `${who} ${one ? 'is' : 'are'} cut off from the others; both sides go on learning`
+        return `${who} stopped responding together: probably a network partition; both sides continue to learn`
+      return `${who} ${one ? 'is' : 'are'} disconnected from the other peers; both sides continue to learn`
     case 'healed':
-      return `${who} ${one ? 'is' : 'are'} back, in the same run: what was cut has healed`
+      return `${who} ${one ? 'is' : 'are'} back in the same run: the partition has healed`
     case 'adopted':
-      return `${who} took over the predictor${detail === undefined ? ' of others' : ` that ${peerName(detail, peers)} holds`}`
+      return `${who} adopted the predictor of ${detail === undefined ? 'other peers' : peerName(detail, peers)}`
     case 'restarted':
-      return `${who} is back in a new run${detail === '1' ? ', without its past' : ''}`
+      return `${who} restarted${detail === '1' ? ' without its previous state' : ''}`
     case 'refused':
-      return `${who === '' ? 'a peer' : who} does not take part here: ${named(detail ?? 'no reason is known', peers)}`
+      return `${who === '' ? 'a peer' : who} was refused: ${withNames(detail ?? 'unknown reason', peers)}`
     default:
       return kind satisfies never
   }
 }
 
-/** A text with the names of peers in place of their ids. */
-function named(text: string, peers: Peers): string {
+/** Replaces the ids of peers by their names. */
+function withNames(text: string, peers: Peers): string {
   return text.replace(/(?:\bpeer )?\b(12D3KooW\w{44})\b/g, (_, id: string) => peerName(id, peers))
 }
 
 /** `peer 2` before `peer 10`. */
 const order = new Intl.Collator('en', { numeric: true })
 
-/** How things stand, in one sentence. */
+/** The state of the network in one sentence. */
 export function describeNetwork(peers: readonly PeerRow[]): string {
-  const fresh = peers.filter(peer => peer.alive)
+  const alive = peers.filter(peer => peer.alive)
   const silent = peers.filter(peer => !peer.alive && !peer.left).length
-  const groups = new Set(fresh.map(({ group }) => group)).size
+  const groups = new Set(alive.map(({ group }) => group)).size
   const more = silent === 0 ? '' : `, ${formatCount(silent)} silent`
-  if (peers.length === 0) return 'Nobody is here yet'
-  if (fresh.length === 0) return silent === 0 ? 'All peers have left' : `Nobody speaks${more}`
-  if (fresh.length === 1) return `One peer learns on its own${more}`
-  if (groups === 1) return `${formatCount(fresh.length)} peers follow one predictor${more}`
-  return `${formatCount(fresh.length)} peers follow ${formatCount(groups)} predictors${more}`
+  if (peers.length === 0) return 'No peers yet'
+  if (alive.length === 0) return silent === 0 ? 'All peers have left' : `No peer responds${more}`
+  if (alive.length === 1) return `One peer learns on its own${more}`
+  if (groups === 1) return `${formatCount(alive.length)} peers follow one predictor${more}`
+  return `${formatCount(alive.length)} peers follow ${formatCount(groups)} predictors${more}`
 }
 
-/** A node of the tree, for those who do not see it. */
+/** Describes a node of the tree for screen readers. */
 export function describePeer(row: PeerRow, peers: Peers, self: string | undefined): string {
   const { id, group, inputs, predictor, loss, accuracy } = row
   const links = row.neighbours.map(other => peerName(other, peers))
@@ -66,7 +65,7 @@ export function describePeer(row: PeerRow, peers: Peers, self: string | undefine
     `${formatCount(inputs)} inputs`,
     `loss ${formatLoss(loss)}`,
     accuracy === undefined ? undefined : `accuracy ${formatShare(accuracy)}`,
-    links.length === 0 ? 'linked with nobody' : `linked with ${listOf(links)}`
+    links.length === 0 ? 'not linked' : `linked with ${listOf(links)}`
   ]
     .filter(Boolean)
     .join(', ')

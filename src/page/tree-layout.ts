@@ -1,13 +1,13 @@
 /**
- * Where the peers of the overlay are drawn: each component of the tree top down from its root, components side by side, in units of
- * nodes and levels. Leaves stand next to each other and parents over the middle of their children, so nothing overlaps.
+ * The layout of the overlay: each component top down from its root, components side by side, in units of nodes and levels. Leaves
+ * are adjacent, and parents are centred above their children, so nothing overlaps.
  */
 import { edgesOf } from '../view/components.js'
 import type { PeerRow } from '../view/types.js'
 
-type Drawn = Pick<PeerRow, 'id' | 'neighbours' | 'alive' | 'firstSeen'>
+type LayoutPeer = Pick<PeerRow, 'id' | 'neighbours' | 'alive' | 'firstSeen'>
 
-export interface Place {
+export interface NodePosition {
   readonly id: string
   readonly x: number
   readonly y: number
@@ -19,7 +19,7 @@ export interface Edge {
 }
 
 export interface TreeLayout {
-  readonly places: readonly Place[]
+  readonly positions: readonly NodePosition[]
   readonly edges: readonly Edge[]
   /** Largest x and y. */
   readonly width: number
@@ -27,11 +27,11 @@ export interface TreeLayout {
 }
 
 /**
- * An edge is drawn when both alive ends tell of it: a silent peer's last words about its neighbours are old.
- * @param self is the root of its component, else the peer that came first
+ * An edge is drawn if both ends are alive and report it. The neighbours that a silent peer reported last are outdated.
+ * @param self root of its component. The root of any other component is the peer that arrived first
  */
-export function layOut(peers: readonly Drawn[], self: string | undefined): TreeLayout {
-  const rank = (peer: Drawn) => (peer.id === self ? -1 : peer.alive ? peer.firstSeen : Number.MAX_SAFE_INTEGER)
+export function layOut(peers: readonly LayoutPeer[], self: string | undefined): TreeLayout {
+  const rank = (peer: LayoutPeer) => (peer.id === self ? -1 : peer.alive ? peer.firstSeen : Number.MAX_SAFE_INTEGER)
   const ordered = [...peers].sort((a, b) => rank(a) - rank(b) || (a.id < b.id ? -1 : 1))
   const edges = edgesOf(ordered.filter(({ alive }) => alive))
   const around = new Map(ordered.map(({ id }) => [id, [] as string[]]))
@@ -39,24 +39,24 @@ export function layOut(peers: readonly Drawn[], self: string | undefined): TreeL
     around.get(from)?.push(to)
     around.get(to)?.push(from)
   }
-  const places = new Map<string, Place>()
+  const positions = new Map<string, NodePosition>()
   let right = 0
   for (const { id } of ordered) {
-    if (!places.has(id)) right = place(id, right, around, places) + 1
+    if (!positions.has(id)) right = place(id, right, around, positions) + 1
   }
-  const all = [...places.values()]
+  const all = [...positions.values()]
   const largest = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0)
-  return { places: all, edges, width: largest(all.map(({ x }) => x)), height: largest(all.map(({ y }) => y)) }
+  return { positions: all, edges, width: largest(all.map(({ x }) => x)), height: largest(all.map(({ y }) => y)) }
 }
 
-/** Places a component from its root. @returns the x of its last leaf */
+/** Computes the positions of a component from its root. @returns the x of its last leaf */
 function place(
   root: string,
   left: number,
   around: ReadonlyMap<string, readonly string[]>,
-  places: Map<string, Place>
+  positions: Map<string, NodePosition>
 ): number {
-  // Breadth first, so that a cycle, which the overlay holds for a moment at most, is opened at its far end.
+  // Breadth first, so that a cycle, which the overlay may have for a moment, is cut at its far end.
   const levels = new Map([[root, 0]])
   const order = [root]
   const children = new Map<string, string[]>()
@@ -72,11 +72,11 @@ function place(
     const below = (children.get(id) as string[]).map(child => xs.get(child) as number)
     xs.set(id, below.length === 0 ? next++ : (below[0] + below[below.length - 1]) / 2)
   }
-  for (const id of order) places.set(id, { id, x: xs.get(id) as number, y: levels.get(id) as number })
+  for (const id of order) positions.set(id, { id, x: xs.get(id) as number, y: levels.get(id) as number })
   return next - 1
 }
 
-/** Children before parents, left before right; without recursion, as a path may be a thousand peers long. */
+/** Children before parents, left before right. Without recursion, because a path may have a thousand peers. */
 function leavesFirst(root: string, children: ReadonlyMap<string, readonly string[]>): string[] {
   const order: string[] = []
   const stack = [root]

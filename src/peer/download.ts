@@ -1,6 +1,6 @@
 /**
- * The serving predictor as a safetensors file, for programs that know nothing of peers. Its metadata tell what it takes to
- * use it: the spec, the predictor's name, and what numeric columns are scaled by.
+ * The serving predictor as a safetensors file, for other programs. Its metadata contain the spec, the predictor's id, and the
+ * moments by which numeric columns are scaled.
  */
 
 import type { Blocks } from '../learner/index.js'
@@ -10,17 +10,17 @@ import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'
 
 export interface Download {
-  /** A name for the file. */
+  /** Name of the file. */
   readonly file: string
-  /** The file's bytes, in parts that follow one another. */
-  readonly parts: readonly Uint8Array[]
-  /** Equal for equal bytes; undefined where these change from input to input (look-ahead average, running scales). */
-  readonly tag: string | undefined
+  /** The file's bytes, in consecutive chunks. */
+  readonly chunks: readonly Uint8Array[]
+  /** Equal for equal bytes; undefined if the bytes change with every input (look-ahead average, running moments). */
+  readonly etag: string | undefined
 }
 
 export async function downloadOf(
   { spec, predictWith = 'average' }: Pick<PeerOptions, 'spec' | 'predictWith'>,
-  { name: id, blocks, moments }: Serving
+  { predictor: id, blocks, moments }: Serving
 ): Promise<Download> {
   const metadata = {
     predictor: JSON.stringify(id),
@@ -31,12 +31,12 @@ export async function downloadOf(
   const model = spec.network ? spec.network.layers.model : spec.model
   return {
     file: `admb-${model}-${id.updates}-${id.digest.slice(0, 8)}.safetensors`,
-    parts: encodeSafetensors(await tensorsOf(spec, blocks), metadata),
-    tag: predictWith === 'ahead' || moments ? undefined : `${id.digest}-${predictWith}`
+    chunks: encodeSafetensors(await tensorsOf(spec, blocks), metadata),
+    etag: predictWith === 'ahead' || moments ? undefined : `${id.digest}-${predictWith}`
   }
 }
 
-/** A linear model is one tensor, `weights`: [dimension], or [dimension, classes] for softmax. */
+/** A linear model has one tensor, `weights`: [dimension], or [dimension, classes] for softmax. */
 async function tensorsOf(spec: LearningSpec, blocks: Blocks): Promise<NamedTensor[]> {
   if (spec.network === undefined) {
     const outputs = blocks[0].length / spec.dimension

@@ -1,55 +1,55 @@
 /**
- * The learner's ends of the tree edges: which can take a frame now. One frame at a time is on its way on each; the parts of a
- * large one follow each other at once, as far as memory allows.
+ * The learner's view of the tree edges: which of them can take a frame now. One frame at a time is pending on each edge. The
+ * fragments of a large frame follow each other immediately, up to a limit of memory.
  */
 import { isFragment } from '../admb/index.js'
 
-/** Bytes of parts that wait to leave one edge before no more are encoded. */
-const MOST_WAITING = 1 << 28
+/** Limit of the pending fragments of one edge, above which no further ones are encoded. */
+const MAX_PENDING_BYTES = 1 << 28
 
 interface EdgeWriter {
-  /** Bytes of each frame or part that is on its way, the oldest first. */
-  readonly leaving: number[]
-  /** Whether the newest of them is a part, so that more may follow. */
-  isInParts: boolean
+  /** Bytes of each pending frame or fragment, the oldest first. */
+  readonly pending: number[]
+  /** Whether the newest of them is a fragment, so that more may follow. */
+  isFragmented: boolean
 }
 
 export class EdgeWriters {
   readonly #writers = new Map<number, EdgeWriter>()
   readonly #post: (edge: number, bytes: Uint8Array) => void
 
-  /** @param post hands a frame or part over to be sent */
+  /** @param post sends a frame or fragment */
   constructor(post: (edge: number, bytes: Uint8Array) => void) {
     this.#post = post
   }
 
   open(edge: number): void {
-    this.#writers.set(edge, { leaving: [], isInParts: false })
+    this.#writers.set(edge, { pending: [], isFragmented: false })
   }
 
   close(edge: number): void {
     this.#writers.delete(edge)
   }
 
-  /** The oldest on its way has left, or was consumed. */
+  /** The oldest pending frame has been consumed, or the oldest pending fragment has been sent. */
   cleared(edge: number): void {
-    this.#writers.get(edge)?.leaving.shift()
+    this.#writers.get(edge)?.pending.shift()
   }
 
-  /** Edges on which nothing is on its way. */
+  /** Edges on which nothing is pending. */
   *idle(): Generator<number> {
-    for (const [edge, { leaving }] of this.#writers) if (leaving.length === 0) yield edge
+    for (const [edge, { pending: leaving }] of this.#writers) if (leaving.length === 0) yield edge
   }
 
   send(edge: number, bytes: Uint8Array): void {
     const writer = this.#writers.get(edge)
     if (writer === undefined) return
-    writer.leaving.push(bytes.length)
-    writer.isInParts = isFragment(bytes)
+    writer.pending.push(bytes.length)
+    writer.isFragmented = isFragment(bytes)
     this.#post(edge, bytes)
   }
 
-  /** @param next gives an edge's next frame or part, undefined if there is none */
+  /** Sends on all edges that can take more. @param next returns an edge's next frame or fragment, undefined if there is none */
   fill(next: (edge: number) => Uint8Array | undefined): void {
     for (const [edge, writer] of this.#writers) {
       while (canTake(writer)) {
@@ -61,7 +61,7 @@ export class EdgeWriters {
   }
 }
 
-function canTake({ leaving, isInParts }: EdgeWriter): boolean {
+function canTake({ pending: leaving, isFragmented: isInParts }: EdgeWriter): boolean {
   if (leaving.length === 0) return true
-  return isInParts && leaving.reduce((sum, bytes) => sum + bytes, 0) < MOST_WAITING
+  return isInParts && leaving.reduce((sum, bytes) => sum + bytes, 0) < MAX_PENDING_BYTES
 }

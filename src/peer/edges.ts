@@ -1,6 +1,6 @@
 /**
- * The overlay state machine at work on a real network: its effects become dials, control messages and beacons, and what
- * the network reports becomes its events. Above it the peer sees tree edges come and go, and frames.
+ * Runs the overlay state machine on a network: its effects become dials, control messages and beacons, and reports of the network
+ * become its events. The peer receives the tree edges that open and close, and their frames.
  */
 import { type Log, type Network, type PeerTarget, type Session, UnreachablePeerError } from '../network/index.js'
 import {
@@ -16,17 +16,17 @@ import {
 export interface EdgeHandlers {
   up(edge: number, peer: string): void
   down(edge: number, peer: string, reason: string): void
-  /** The peer answers, but it and this one do not learn together. */
+  /** The peer answered, but is incompatible with this one. */
   refused(peer: string, reason: string): void
-  /** What goes ahead of a frame that is still to come. */
-  part(edge: number, bytes: Uint8Array): void
-  /** Resolves when the frame is consumed and the next may come. */
+  /** A fragment of a frame that is not complete yet. */
+  fragment(edge: number, bytes: Uint8Array): void
+  /** Resolves when the frame has been consumed and the next one may be sent. */
   frame(edge: number, bytes: Uint8Array): Promise<void>
 }
 
 export interface EdgesOptions {
   readonly network: Network
-  /** Most tree neighbours. */
+  /** Maximum number of tree neighbours. */
   readonly degree: number
   readonly handlers: EdgeHandlers
   readonly log: Log
@@ -37,16 +37,16 @@ interface OpenSession {
   up: boolean
 }
 
-/** Longest sleep between two ticks, in milliseconds. */
+/** Maximum time between two ticks, in milliseconds. */
 const MAX_SLEEP_MS = 1000
 
 export class Edges {
   readonly #options: EdgesOptions
   readonly #overlay: OverlayNode
   readonly #sessions = new Map<number, OpenSession>()
-  readonly #dialling = new Map<number, AbortController>()
-  /** The last refusal told of each peer, so that every reason is told once. */
-  readonly #told = new Map<string, string>()
+  readonly #dials = new Map<number, AbortController>()
+  /** The last error of each peer, so that the same error is logged once. */
+  readonly #lastErrors = new Map<string, string>()
   readonly #epoch = Date.now() - performance.now()
   #timer: NodeJS.Timeout | undefined
   #stopped = false
@@ -57,63 +57,63 @@ export class Edges {
     const addresses = network.addresses
     this.#overlay = new OverlayNode({ self: network.id, addresses, degree, random: Math.random, now: this.#now() })
     network.onSession(session => this.#inbound(session))
-    this.#after()
+    this.#flushEffects()
   }
 
   view(): OverlayView {
     return this.#overlay.view()
   }
 
-  /** Peers at the other ends of the tree edges. */
+  /** Ids of the tree neighbours. */
   get neighbours(): string[] {
-    return [...this.#sessions.values()].filter(held => held.up).map(held => held.session.peer)
+    return [...this.#sessions.values()].filter(({ up }) => up).map(({ session }) => session.peer)
   }
 
-  /** A peer that can perhaps be joined. */
+  /** Adds a peer that this one may join. */
   candidate({ id, addresses }: { readonly id: string; readonly addresses: readonly string[] }): void {
     this.#overlay.setAddresses(this.#options.network.addresses)
     this.#overlay.candidate(this.#now(), id, addresses)
-    this.#after()
+    this.#flushEffects()
   }
 
-  /** A beacon that gossip brought. Throws OverlayMessageError if it is none. */
-  heard(from: string, bytes: Uint8Array): void {
+  /** Handles a beacon from gossip. @throws OverlayMessageError if it is malformed */
+  receiveBeacon(from: string, bytes: Uint8Array): void {
     const beacon = decodeBeacon(bytes)
-    // Only the root itself may speak for its fragment.
+    // Only the root may send beacons of its fragment.
     if (beacon.label.root !== from) return
     this.#overlay.beacon(this.#now(), beacon)
-    this.#after()
+    this.#flushEffects()
   }
 
   /** Sends a frame over an edge. Rejects when the session ends first. */
   send(edge: number, bytes: Uint8Array): Promise<void> {
-    const held = this.#sessions.get(edge)
-    return held ? held.session.sendFrame(bytes) : Promise.reject(new Error('the edge is gone'))
+    const open = this.#sessions.get(edge)
+    return open ? open.session.sendFrame(bytes) : Promise.reject(new Error('the edge is closed'))
   }
 
-  /** Sends what goes ahead of the next frame. Rejects when the session ends before the transport has taken it. */
-  sendPart(edge: number, bytes: Uint8Array): Promise<void> {
-    const held = this.#sessions.get(edge)
-    return held ? held.session.sendFragment(bytes) : Promise.reject(new Error('the edge is gone'))
+  /** Sends a fragment of the next frame. Rejects when the session ends before the transport has accepted it. */
+  sendFragment(edge: number, bytes: Uint8Array): Promise<void> {
+    const open = this.#sessions.get(edge)
+    return open ? open.session.sendFragment(bytes) : Promise.reject(new Error('the edge is closed'))
   }
 
-  /** The other end sent something invalid: the session ends and the peer is left alone for a while. */
-  penalise(edge: number, reason: string): void {
-    const held = this.#sessions.get(edge)
-    if (held === undefined) return
-    const { peer } = held.session
+  /** Closes the session of a peer that sent invalid data, and bans the peer for a while. */
+  ban(edge: number, reason: string): void {
+    const open = this.#sessions.get(edge)
+    if (open === undefined) return
+    const { peer } = open.session
     this.#options.network.ban(peer, reason)
     this.#overlay.ban(this.#now(), peer)
-    this.#after()
+    this.#flushEffects()
   }
 
-  /** Says goodbye to the neighbours. */
+  /** Notifies the neighbours and stops. */
   stop(): void {
     this.#overlay.leave(this.#now())
-    this.#after()
+    this.#flushEffects()
     this.#stopped = true
     clearTimeout(this.#timer)
-    for (const dial of this.#dialling.values()) dial.abort()
+    for (const dial of this.#dials.values()) dial.abort()
   }
 
   #now(): number {
@@ -122,108 +122,108 @@ export class Edges {
 
   #inbound(session: Session): void {
     const number = this.#stopped ? undefined : this.#overlay.inbound(this.#now(), session.peer)
-    if (number === undefined) session.close('no further sessions are taken now')
-    else this.#hold(number, session)
-    this.#after()
+    if (number === undefined) session.close('no further sessions are accepted now')
+    else this.#attach(number, session)
+    this.#flushEffects()
   }
 
-  #hold(number: number, session: Session): void {
-    const held: OpenSession = { session, up: false }
-    this.#sessions.set(number, held)
+  #attach(number: number, session: Session): void {
+    const open: OpenSession = { session, up: false }
+    this.#sessions.set(number, open)
     session.start({
       control: bytes => {
         this.#overlay.receive(this.#now(), number, decodeMessage(bytes))
-        this.#after()
+        this.#flushEffects()
       },
       fragment: bytes => {
-        if (held.up) this.#options.handlers.part(number, bytes)
+        if (open.up) this.#options.handlers.fragment(number, bytes)
       },
-      // A frame may still arrive after this end has given the edge up.
+      // A frame may still arrive after this end has closed the edge.
       frame: async bytes => {
-        if (held.up) await this.#options.handlers.frame(number, bytes)
+        if (open.up) await this.#options.handlers.frame(number, bytes)
       },
       close: reason => {
         if (!this.#sessions.delete(number)) return
         this.#options.log('debug', `session with ${session.peer} ended: ${reason}`, { peer: session.peer })
         this.#overlay.closed(this.#now(), number)
-        if (held.up) this.#options.handlers.down(number, session.peer, reason)
-        held.up = false
-        this.#after()
+        if (open.up) this.#options.handlers.down(number, session.peer, reason)
+        open.up = false
+        this.#flushEffects()
       }
     })
   }
 
-  async #open(number: number, target: PeerTarget): Promise<void> {
+  async #dial(number: number, target: PeerTarget): Promise<void> {
     const abort = new AbortController()
-    this.#dialling.set(number, abort)
+    this.#dials.set(number, abort)
     try {
       const session = await this.#options.network.open(target, abort.signal)
-      if (abort.signal.aborted) return session.close('not needed any more')
-      this.#hold(number, session)
-      this.#told.delete(session.peer)
+      if (abort.signal.aborted) return session.close('no longer needed')
+      this.#attach(number, session)
+      this.#lastErrors.delete(session.peer)
       this.#overlay.opened(this.#now(), number)
     } catch (error) {
       if (abort.signal.aborted) return
-      this.#tell(target.id ?? '', error as Error)
+      this.#report(target.id ?? '', error as Error)
       this.#overlay.closed(this.#now(), number)
     } finally {
-      this.#dialling.delete(number)
+      this.#dials.delete(number)
     }
-    this.#after()
+    this.#flushEffects()
   }
 
-  #tell(peer: string, error: Error): void {
+  #report(peer: string, error: Error): void {
     const { message: reason } = error
-    if (this.#told.get(peer) === reason) return
-    if (this.#told.size > 1000) this.#told.clear()
-    this.#told.set(peer, reason)
+    if (this.#lastErrors.get(peer) === reason) return
+    if (this.#lastErrors.size > 1000) this.#lastErrors.clear()
+    this.#lastErrors.set(peer, reason)
     this.#options.log('warn', reason, { peer })
     if (!(error instanceof UnreachablePeerError)) this.#options.handlers.refused(peer, reason)
   }
 
-  /** Carries out what the state machine asks for, and sleeps until it needs the time. */
-  #after(): void {
+  /** Executes the effects of the state machine, and schedules its next tick. */
+  #flushEffects(): void {
     if (this.#stopped) return
-    for (const effect of this.#overlay.takeEffects()) this.#carryOut(effect)
+    for (const effect of this.#overlay.takeEffects()) this.#execute(effect)
     clearTimeout(this.#timer)
     const now = this.#now()
     const wait = Math.min(MAX_SLEEP_MS, Math.max(0, this.#overlay.nextDeadline(now) - now))
     this.#timer = setTimeout(() => {
       this.#overlay.tick(this.#now())
-      this.#after()
+      this.#flushEffects()
     }, wait)
   }
 
-  #carryOut(effect: Effect): void {
+  #execute(effect: Effect): void {
     switch (effect.kind) {
       case 'open':
-        void this.#open(effect.session, { id: effect.peer, addresses: effect.addresses })
+        void this.#dial(effect.session, { id: effect.peer, addresses: effect.addresses })
         break
       case 'send':
         this.#sessions.get(effect.session)?.session.sendControl(encodeMessage(effect.message))
         break
       case 'close': {
-        this.#dialling.get(effect.session)?.abort()
-        const held = this.#sessions.get(effect.session)
+        this.#dials.get(effect.session)?.abort()
+        const open = this.#sessions.get(effect.session)
         this.#sessions.delete(effect.session)
-        held?.session.close(effect.reason)
+        open?.session.close(effect.reason)
         break
       }
       case 'beacon':
         this.#options.network.publish('beacon', encodeBeacon(effect.beacon))
         break
       case 'edge-up': {
-        const held = this.#sessions.get(effect.session)
-        if (held === undefined) break
-        held.up = true
+        const open = this.#sessions.get(effect.session)
+        if (open === undefined) break
+        open.up = true
         this.#options.handlers.up(effect.session, effect.peer)
         break
       }
       case 'edge-down': {
-        const held = this.#sessions.get(effect.session)
-        if (held) held.up = false
-        // A silent peer's connection may be dead without libp2p's knowing, and the next dial would take it.
-        if (effect.reason === 'silent') this.#options.network.disconnect(effect.peer, 'it fell silent')
+        const open = this.#sessions.get(effect.session)
+        if (open) open.up = false
+        // A silent peer's connection may be dead without libp2p noticing; the next dial would then reuse it.
+        if (effect.reason === 'silent') this.#options.network.disconnect(effect.peer, 'no messages were received')
         this.#options.handlers.down(effect.session, effect.peer, effect.reason)
         break
       }

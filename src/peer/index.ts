@@ -1,4 +1,4 @@
-/** One peer: what the commands and the server use of it. */
+/** The module's public API: one peer, for the commands and the HTTP server. */
 export type { Log } from '../network/index.js'
 export {
   type CustomLossSpec,

@@ -1,4 +1,4 @@
-/** The learner thread as the main thread sees it: typed messages, answers as promises, one way to stop. */
+/** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 
 import { Worker } from 'node:worker_threads'
 import { CodedError } from '../base/errors.js'
@@ -12,13 +12,13 @@ import type {
   ToLearner
 } from './thread-messages.js'
 
-/** Requests that wait for the learner at the same time; more are refused. */
+/** Limit of requests that wait for the learner. Further requests are rejected. */
 const MAX_PENDING = 256
 
-/** The learner thread ended by itself: its data, its model or its program is at fault. */
+/** The learner thread failed, because of its data, its model or a bug. */
 export class LearnerFailedError extends CodedError {
   static override readonly code: string = 'ERR_LEARNER_FAILED'
-  /** The code of the error in the thread, if it has one. */
+  /** Code of the error in the thread, if it has one. */
   override readonly code: string
 
   constructor({ reason, name, code }: { readonly reason: string; readonly name?: string; readonly code?: string }) {
@@ -28,12 +28,12 @@ export class LearnerFailedError extends CodedError {
   }
 }
 
-/** A request that makes no sense to the learner: bad input. */
+/** The inputs of a request are malformed or do not fit the model. */
 export class RequestError extends CodedError {
   static override readonly code = 'ERR_REQUEST'
 }
 
-/** A request came at a bad time: too many wait, or the peer stops. */
+/** A request cannot be served now: too many requests are waiting, or the peer is stopping. */
 export class UnavailableError extends CodedError {
   static override readonly code = 'ERR_UNAVAILABLE'
 }
@@ -41,14 +41,14 @@ export class UnavailableError extends CodedError {
 type Pending = { resolve(value: never): void; reject(error: Error): void }
 
 export class LearnerHandle {
-  /** Resolves with the thread's first status, when it has taken up what was stored and found its stream. */
+  /** Resolves with the thread's first status, after it has restored its state and opened its stream. */
   readonly ready: Promise<LearnerStatus>
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
   readonly #stopped: Promise<void>
-  /** What came before anybody listened. */
-  readonly #early: FromLearner[] = []
-  #onMessage: (message: FromLearner) => void = message => this.#early.push(message)
+  /** Messages received before `listen`. */
+  readonly #unhandled: FromLearner[] = []
+  #onMessage: (message: FromLearner) => void = message => this.#unhandled.push(message)
   #onFailure: ((error: Error) => void) | undefined
   #failure: Error | undefined
   #nextRequest = 0
@@ -72,7 +72,7 @@ export class LearnerHandle {
           process.stdin.unpipe(input)
           process.stdin.pause()
         }
-        const reason = error ?? new UnavailableError('the peer stops')
+        const reason = error ?? new UnavailableError('the peer is stopping')
         starting.reject(reason)
         for (const { reject } of this.#pending.values()) reject(reason)
         this.#pending.clear()
@@ -83,7 +83,7 @@ export class LearnerHandle {
       worker.on('message', (message: FromLearner) => {
         if (message.kind === 'stopped') end()
         else if (message.kind === 'failed') end(new LearnerFailedError(message))
-        else if (!this.#settled(message)) {
+        else if (!this.#settle(message)) {
           if (message.kind === 'status') starting.resolve(message.status)
           this.#onMessage(message)
         }
@@ -94,46 +94,48 @@ export class LearnerHandle {
   }
 
   /**
-   * @param onMessage called with whatever is not an answer
-   * @param onFailure called once if the thread ends without having been asked to
+   * @param onMessage called with every message that is not the answer to a request
+   * @param onFailure called once if the thread ends unexpectedly
    */
   listen(onMessage: (message: FromLearner) => void, onFailure: (error: Error) => void): void {
-    for (const message of this.#early.splice(0)) onMessage(message)
+    for (const message of this.#unhandled.splice(0)) onMessage(message)
     this.#onMessage = onMessage
     this.#onFailure = onFailure
     if (this.#failure) onFailure(this.#failure)
   }
 
-  /** @param transfer buffers that move to the thread */
+  /** @param transfer buffers whose ownership moves to the thread */
   post(message: ToLearner, transfer: readonly ArrayBuffer[] = []): void {
     if (!this.#ended) this.#worker.postMessage(message, transfer)
   }
 
-  /** @throws RequestError for bad input, UnavailableError when too many requests wait */
+  /** @throws RequestError for invalid inputs, UnavailableError if too many requests are waiting */
   request(request: InputRequest): Promise<InputAnswer> {
-    return this.#ask(id => ({ kind: 'request', id, ...request }))
+    return this.#send(id => ({ kind: 'request', id, ...request }))
   }
 
-  /** The predictor held now, as stand-alone bytes. */
+  /** The current predictor, encoded for `decodeSaved`. */
   save(): Promise<Uint8Array> {
-    return this.#ask(id => ({ kind: 'save', id }))
+    return this.#send(id => ({ kind: 'save', id }))
   }
 
   /** The predictor that serves predictions. */
   serving(): Promise<Serving> {
-    return this.#ask(id => ({ kind: 'serve', id }))
+    return this.#send(id => ({ kind: 'get-serving', id }))
   }
 
-  /** Lets the thread store its state and end. */
+  /** Stops the thread after it has posted a last checkpoint. */
   async stop(): Promise<void> {
     this.post({ kind: 'stop' })
     await this.#stopped
   }
 
-  #ask<T>(message: (id: number) => ToLearner): Promise<T> {
-    if (this.#ended) return Promise.reject(new UnavailableError('the peer stops'))
+  #send<T>(message: (id: number) => ToLearner): Promise<T> {
+    if (this.#ended) return Promise.reject(new UnavailableError('the peer is stopping'))
     if (this.#pending.size >= MAX_PENDING) {
-      return Promise.reject(new UnavailableError('too many requests wait for the learner: try again in a moment'))
+      return Promise.reject(
+        new UnavailableError('too many requests are waiting for the learner: try again in a moment')
+      )
     }
     const id = this.#nextRequest++
     return new Promise<T>((resolve, reject) => {
@@ -142,8 +144,8 @@ export class LearnerHandle {
     })
   }
 
-  /** Whether the message was the answer to a request. */
-  #settled(message: FromLearner): boolean {
+  /** Settles the request that the message answers. @returns false if the message is not an answer */
+  #settle(message: FromLearner): boolean {
     if (!('id' in message)) return false
     const pending = this.#pending.get(message.id)
     this.#pending.delete(message.id)
@@ -159,7 +161,7 @@ function contentOf(message: Exclude<Extract<FromLearner, { id: number }>, { kind
       return message.answer
     case 'saved':
       return message.bytes
-    case 'served':
+    case 'serving':
       return message
     default:
       return message satisfies never

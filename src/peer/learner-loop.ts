@@ -1,29 +1,29 @@
 /**
- * The learner thread's work: inputs are predicted, scored and learned from, a slice of some milliseconds at a time; in
- * between, ticks, frames and requests are served. Nothing here ever waits for the network: a frame leaves when an edge can
- * take one, and otherwise the next one is newer.
+ * The learner thread's loop: predicts, scores and learns inputs in slices of a few milliseconds, and handles ticks, frames and
+ * requests between them. It never waits for the network: a frame is sent when an edge can take one, and encoded only then, from
+ * the newest state.
  */
 import { AdmbNode, type Effect, FrameError, type PredictorId, startingPredictor } from '../admb/index.js'
 import type { ExampleStream, Rows } from '../streams/index.js'
 import type { LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
 import { EdgeWriters } from './edge-writers.js'
-import { HeadWatch } from './head-watch.js'
 import { Pace } from './pace.js'
+import { PredictorGossip } from './predictor-gossip.js'
 import { StreamProgress } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
 import { TestThenTrain } from './test-then-train.js'
 import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, ToLearner } from './thread-messages.js'
-import { Warnings } from './warnings.js'
+import { WarningLimiter } from './warning-limiter.js'
 
-/** Rows that are scored and learned from between two looks at the clock. */
+/** Rows that are scored and learned between two checks of the clock. */
 const SLICE_ROWS = 64
-/** Milliseconds of learning between two looks at the mailbox. */
+/** Milliseconds of learning between two turns of the event loop. */
 const SLICE_MS = 4
 const STATUS_MS = 250
-/** Vectors of a frame that take more bytes go ahead of it in parts of about so many. */
-const PART_BYTES = 1 << 20
-/** Checkpoints take at most a tenth of the time, and come at least that often otherwise, in milliseconds. */
+/** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
+const FRAGMENT_BYTES = 1 << 20
+/** Interval of checkpoints in milliseconds, longer if encoding them would take more than a tenth of the time. */
 const CHECKPOINT_MS = 500
 
 export type Post = (message: FromLearner, transfer?: readonly ArrayBuffer[]) => void
@@ -36,22 +36,22 @@ export class LearnerLoop {
   readonly #writers: EdgeWriters
   readonly #progress: StreamProgress
   readonly #training: TestThenTrain
-  readonly #heads: HeadWatch
-  readonly #warnings: Warnings
+  readonly #gossip: PredictorGossip
+  readonly #warnings: WarningLimiter
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
   #stream: ExampleStream | undefined
-  #ended = false
-  #stopping = false
+  #hasEnded = false
+  #isStopping = false
   #stored: { readonly inputs: number; readonly updates: number } | undefined
-  #storing = false
+  #isStoring = false
   #storeAfter = 0
   #lastStatus = 0
 
   /**
-   * @param parts what `init.spec` describes
+   * @param parts the learner and recipe that `init.spec` describes
    * @param now a monotonic clock in milliseconds
-   * @throws OptionError, FrameError for what does not fit together
+   * @throws OptionError, FrameError if options, spec and saved state do not go together
    */
   constructor(init: LearnerInit, { learner, recipe }: LearningParts, post: Post, now: () => number) {
     this.#init = init
@@ -61,30 +61,30 @@ export class LearnerLoop {
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     const { batch } = init.spec
-    const fragmentBytes = PART_BYTES
+    const fragmentBytes = FRAGMENT_BYTES
     this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch, carry, fragmentBytes })
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
     if (init.saved) this.#node.restoreBlocks(init.saved)
     this.#progress = new StreamProgress(init, learner.classifies)
-    this.#heads = new HeadWatch(self)
-    this.#warnings = new Warnings(reason => post({ kind: 'warning', reason }), now)
+    this.#gossip = new PredictorGossip(self)
+    this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
     this.#training = new TestThenTrain({
       init,
       learner,
       node: this.#node,
-      tally: this.#progress,
-      early: new StreamingSums(this.#node, this.#writers, init.period, now),
+      progress: this.#progress,
+      streamingSums: new StreamingSums(this.#node, this.#writers, init.period, now),
       onLearned: () => this.#takeEffects(),
-      onUnfit: reason => this.warn(reason)
+      onMisfit: reason => this.warn(reason)
     })
   }
 
   /**
-   * Learns from the stream to its end, or until `stop` arrives, from the row on that no earlier run has learned.
-   * @param stream not scaled: that is done here, row by row, so that the moments are those of the rows learned
-   * @param pause gives way to the mailbox
+   * Learns from the stream until it ends or `stop` is called, from the first row that no earlier run has learned.
+   * @param stream unscaled rows. They are scaled here row by row, so that the moments are those of the learned rows
+   * @param pause yields to the event loop for some milliseconds
    */
   async run(stream: ExampleStream, pause: (ms: number) => Promise<void>): Promise<void> {
     this.#stream = stream
@@ -95,7 +95,7 @@ export class LearnerLoop {
       let row = Math.min(rows.size, Math.max(0, this.#progress.position - passed))
       passed += rows.size
       for (;;) {
-        if (this.#stopping) return
+        if (this.#isStopping) return
         const due = row < rows.size ? pace.due(this.#now()) : 0
         const to = Math.min(rows.size, row + due, row + SLICE_ROWS)
         if (to > row) {
@@ -114,23 +114,23 @@ export class LearnerLoop {
         if (row === rows.size) break
       }
     }
-    this.#ended = true
+    this.#hasEnded = true
   }
 
-  /** Algorithm 4's period. */
+  /** Runs the periodic step of algorithm 4. */
   tick(): void {
     this.#node.tick()
-    if (this.#init.predictWith === 'ahead') this.#training.renew()
+    if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const now = this.#now()
     const { id } = this.#node.predictor
-    const head = this.#heads.due(now)
-    if (head && this.#wants(head.name)) this.#post({ kind: 'fetch', ...head })
-    if (this.#heads.announces(id, now)) this.#post({ kind: 'head', name: id })
+    const announced = this.#gossip.takeDue(now)
+    if (announced && this.#wants(announced.predictor)) this.#post({ kind: 'fetch', ...announced })
+    if (this.#gossip.shouldAnnounce(id, now)) this.#post({ kind: 'announce', predictor: id })
     if (now - this.#lastStatus >= STATUS_MS) {
       this.#lastStatus = now
-      this.#post({ kind: 'status', status: this.status(), trail: this.#recentDigests.take() })
+      this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
-    if (this.#init.durable && !this.#storing && now >= this.#storeAfter) this.checkpoint()
+    if (this.#init.durable && !this.#isStoring && now >= this.#storeAfter) this.checkpoint()
     this.#flushEffects()
   }
 
@@ -138,7 +138,7 @@ export class LearnerLoop {
     switch (message.kind) {
       case 'connect':
         this.#writers.open(message.edge)
-        // A stream is a session of its own, so late frames of another cannot arrive on it.
+        // Each session has its own stream, so late frames of another session cannot arrive on this edge.
         this.#node.connect(message.edge, 0, message.peer)
         break
       case 'disconnect':
@@ -149,29 +149,29 @@ export class LearnerLoop {
         this.#node.receive(message.edge, message.bytes)
         this.#post({ kind: 'consumed', edge: message.edge })
         break
-      case 'part':
+      case 'fragment':
         this.#node.receive(message.edge, message.bytes)
         break
       case 'writable':
         this.#writers.cleared(message.edge)
         break
-      case 'head':
-        if (this.#wants(message.name)) this.#heads.hear(message, this.#now())
+      case 'announced':
+        if (this.#wants(message.predictor)) this.#gossip.receive(message, this.#now())
         break
       case 'fetched':
         this.#offer(message.bytes, message.from)
         break
       case 'save':
-        this.#saved(message.id)
+        this.#sendSaved(message.id)
         break
-      case 'serve': {
+      case 'get-serving': {
         const { id } = this.#node.predictor
         const { moments } = this.#progress.progress()
-        this.#post({ kind: 'served', id: message.id, name: id, blocks: this.#training.serving, moments })
+        this.#post({ kind: 'serving', id: message.id, predictor: id, blocks: this.#training.serving, moments })
         break
       }
       case 'stored':
-        this.#storing = false
+        this.#isStoring = false
         break
       case 'request':
       case 'stop':
@@ -182,14 +182,14 @@ export class LearnerLoop {
     this.#flushEffects()
   }
 
-  /** Predicts, or predicts and learns from, rows that came with a request. */
+  /** Predicts the rows of a request, or predicts and then learns them. */
   answer(rows: Rows, learn: boolean): InputAnswer {
     const predictions = this.#training.answer(rows, learn)
     this.#flushEffects()
     return { predictions, predictor: this.#node.predictor.id }
   }
 
-  /** Tells the user something, unless too much is told already. */
+  /** Logs a warning, within the limit of their rate. */
   warn(reason: string): void {
     this.#warnings.warn(reason)
   }
@@ -200,12 +200,12 @@ export class LearnerLoop {
       predictor: this.#node.predictor.id,
       adopted: this.#adopted,
       discarded: this.#node.discarded,
-      skipped: this.#training.unfit + (this.#stream?.skipped ?? 0),
-      ended: this.#ended
+      skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
+      ended: this.#hasEnded
     }
   }
 
-  /** Hands the state over to be stored, if it has changed. */
+  /** Posts a checkpoint, if the state has changed since the last one. */
   checkpoint(): void {
     const { updates } = this.#node.predictor.id
     const { inputs } = this.#progress
@@ -213,7 +213,7 @@ export class LearnerLoop {
     const start = this.#now()
     const { head, blocks: encoded } = this.#node.saveBlocks()
     const blocks = [...encoded]
-    this.#storing = true
+    this.#isStoring = true
     this.#stored = { inputs, updates }
     const progress = this.#progress.progress()
     const buffers = [head, ...blocks].map(({ buffer }) => buffer as ArrayBuffer)
@@ -221,9 +221,9 @@ export class LearnerLoop {
     this.#storeAfter = this.#now() + Math.max(CHECKPOINT_MS, 10 * (this.#now() - start))
   }
 
-  /** Ends `run` before the next slice. */
+  /** Makes `run` return before the next slice. */
   stop(): void {
-    this.#stopping = true
+    this.#isStopping = true
   }
 
   #takeEffects(): void {
@@ -234,10 +234,10 @@ export class LearnerLoop {
     switch (effect.kind) {
       case 'adopted':
         this.#adopted++
-        this.#hold()
+        this.#predictorChanged()
         break
       case 'updated':
-        this.#hold()
+        this.#predictorChanged()
         break
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
@@ -247,12 +247,12 @@ export class LearnerLoop {
     }
   }
 
-  #hold(): void {
-    this.#training.renew()
+  #predictorChanged(): void {
+    this.#training.updateServing()
     this.#recentDigests.add(this.#node.predictor.id)
   }
 
-  /** After every event: what it led to, and frames for the edges that can take one. */
+  /** Handles the effects of an event, and sends frames on the edges that can take one. */
   #flushEffects(): void {
     this.#takeEffects()
     this.#writers.fill(edge => this.#node.frame(edge))
@@ -273,11 +273,11 @@ export class LearnerLoop {
       this.#node.offer(bytes, from)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
-      this.warn(`the predictor fetched from ${from} is unusable: ${error.message}`)
+      this.warn(`the predictor fetched from ${from} is invalid: ${error.message}`)
     }
   }
 
-  #saved(id: number): void {
+  #sendSaved(id: number): void {
     const bytes = this.#node.save()
     this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
   }

@@ -1,5 +1,5 @@
-/** Entry of the learner thread: binds a LearnerLoop to its stream, its clock and the messages of the main thread. */
-import { setTimeout as sleep, setImmediate as yieldNow } from 'node:timers/promises'
+/** Entry of the learner thread: connects a LearnerLoop to its stream, a clock and the messages of the main thread. */
+import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { DeviceError } from '../device/types.js'
 import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
@@ -38,21 +38,21 @@ async function serve(loop: LearnerLoop): Promise<void> {
         clearInterval(timer)
         loop.stop()
         if (init.durable) loop.checkpoint()
-        post({ kind: 'status', status: loop.status(), trail: [] })
+        post({ kind: 'status', status: loop.status(), recent: [] })
         post({ kind: 'stopped' })
         port.close()
       } else loop.receive(message)
     })
   })
   const stream = init.stream && (await openStream({ ...unscaled(init.stream), onMalformed: malformed(loop) }))
-  post({ kind: 'status', status: loop.status(), trail: [] })
+  post({ kind: 'status', status: loop.status(), recent: [] })
   if (stream === undefined) return
   try {
-    await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldNow()))
+    await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldToEventLoop()))
   } catch (error) {
-    // The input or the device is at fault, not what was learned so far.
-    const isOutside = error instanceof InputError || (error as { readonly code?: unknown }).code === DeviceError.code
-    if (isOutside && init.durable) loop.checkpoint()
+    // The input or the device failed, so the learned state is valid.
+    const isExternal = error instanceof InputError || (error as { readonly code?: unknown }).code === DeviceError.code
+    if (isExternal && init.durable) loop.checkpoint()
     throw error
   }
 }
@@ -61,7 +61,7 @@ function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {
   return ({ source, line, column, reason }) => loop.warn(`${source}:${line}:${column}: ${reason}`)
 }
 
-/** The loop scales. */
+/** Removes the scaling, which the loop does. */
 function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
   return options
 }
@@ -70,7 +70,9 @@ function request(loop: LearnerLoop, id: number, { action, format, body }: InputR
   try {
     const { columns, ...parsing } = parserOptions(init.spec)
     if (format === 'vw' && parsing.hashBits === undefined) {
-      throw new Error('VW lines have names for features, this model has not: start it with --hash-bits, or send LIBSVM')
+      throw new Error(
+        'VW features have names, which this model does not hash: send LIBSVM, or start it with --hash-bits'
+      )
     }
     const named = format === 'jsonl' ? { columns } : {}
     const options = { ...parsing, ...named, source: 'request', strict: true, unlabelled: action === 'predict' }
@@ -81,7 +83,7 @@ function request(loop: LearnerLoop, id: number, { action, format, body }: InputR
   }
 }
 
-/** With the newline that completes the last row. */
+/** Appends the newline that completes the last row. */
 function terminated(body: Uint8Array): Uint8Array {
   return Buffer.concat([body, Buffer.from('\n')])
 }

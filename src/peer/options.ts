@@ -1,4 +1,4 @@
-/** What a peer is started with, and what it says of itself. */
+/** Options and status of a peer. */
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { IdentityKey, Log } from '../network/index.js'
@@ -8,58 +8,58 @@ import type { PredictWith } from './thread-messages.js'
 
 export interface PeerOptions {
   readonly spec: LearningSpec
-  /** How a network is executed here. Default: one minibatch at a time on the first device that works. */
+  /** How a network is executed. @default one minibatch at a time on the first device that works */
   readonly execution?: Execution
-  /** What to learn from; undefined: only what is posted to the peer. */
+  /** The stream to learn from. @default none: only requests are learned */
   readonly stream?: StreamOptions
-  /** Inputs a second. Default: as fast as they come. */
+  /** Limit of inputs per second. @default no limit */
   readonly rate?: number
-  /** T in milliseconds. Default 100. */
+  /** Period T in milliseconds. @default 100 */
   readonly period?: number
-  /** S in periods. Default `DEFAULT_CARRY`. */
+  /** Periods S for which unused gradients are carried over. @default DEFAULT_CARRY, 0 for models above CARRY_PARAMETERS */
   readonly carry?: number
-  /** Default 'average'. */
+  /** The predictor that serves predictions. @default 'average' */
   readonly predictWith?: PredictWith
-  /** State directory. Default: none, and everything is forgotten at the end. */
+  /** State directory. @default none: the state is lost when the peer stops */
   readonly dir?: string
-  /** Multiaddresses to listen on. Default: all interfaces, a free port. */
+  /** Multiaddresses to listen on. @default all interfaces, a free port */
   readonly listen?: readonly string[]
   /** Multiaddresses of peers to connect to. */
   readonly peers?: readonly string[]
-  /** Most tree neighbours. Default 4. */
+  /** Maximum number of tree neighbours. @default 4 */
   readonly degree?: number
   readonly mdns?: boolean
-  /** Whether to relay between peers that cannot reach each other directly. Default: false. */
+  /** Whether to relay between peers that cannot reach each other directly. @default false */
   readonly relay?: boolean
   /** Content of a network key file. */
   readonly networkKey?: Uint8Array
-  /** Ids of the only peers to talk to. */
+  /** Ids of the peers that may connect. @default all */
   readonly allow?: ReadonlySet<string>
-  /** Identity for a peer without a state directory, or for a new one. Default: a new one. */
+  /** Identity for a peer without a state directory, or with a new one. @default a new identity */
   readonly identity?: IdentityKey
-  /** What the pages of the network call it, 40 characters at most. Default: its id. */
+  /** Display name on the pages of the network, at most 40 characters. @default its id */
   readonly name?: string
-  /** Modules with own losses, rules, layers and readers, of which `spec.plugins` holds what `loadPlugins` returned. */
+  /** Modules with custom losses, rules, layers and readers. `spec.plugins` contains the result of `loadPlugins`. */
   readonly plugins?: readonly string[]
   readonly log: Log
 }
 
 export const DEFAULT_PERIOD_MS = 100
 /**
- * S when nothing else is asked for, in periods. Measured (`docs/benchmarks.md`): enough for a tree of diameter 10, and no
- * worse than less for five peers.
+ * Default of S in periods. By measurement (`docs/benchmarks.md`), it suffices for a tree of diameter 10, and is no worse than
+ * smaller values for five peers.
  */
 export const DEFAULT_CARRY = 16
-/** Above that many parameters segments of sums would fill the memory, and gradients are not carried over by default. */
+/** Number of parameters above which gradients are not carried over by default, because their segments would fill the memory. */
 export const CARRY_PARAMETERS = 2_000_000
 export const DEFAULT_DEGREE = 4
 
-/** A neighbour in the tree came or went. */
+/** A tree neighbour was added or removed. */
 export interface NeighbourChange {
   /** Its peer id. */
   readonly peer: string
   readonly isLinked: boolean
-  /** Why it went. */
+  /** Why it was removed. */
   readonly reason?: string
 }
 
@@ -69,10 +69,10 @@ export interface Traffic {
   readonly bytes: number
 }
 
-/** What a peer says of itself. Losses in nats; see `docs/protocol.md` for the rest. */
+/** The status of a peer. Losses are in nats; `docs/protocol.md` describes the other fields. */
 export interface PeerStatus {
   readonly id: string
-  /** Number of this run: 1 at first, one more at each start from the same state directory. */
+  /** Number of this run: starts at 1 and increases with each start from the same state directory. */
   readonly incarnation: number
   readonly inputs: number
   readonly updates: number
@@ -83,7 +83,7 @@ export interface PeerStatus {
   readonly adopted: number
   readonly discarded: number
   readonly skipped: number
-  /** Whether the stream has come to its end. */
+  /** Whether the stream has ended. */
   readonly ended: boolean
   readonly received: Traffic
   readonly sent: Traffic

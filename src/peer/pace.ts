@@ -1,23 +1,19 @@
-/**
- * How many inputs are due: a rate in inputs a second turned into small amounts at small intervals, with the debt of a busy
- * moment paid back, though never more than a second of it.
- */
-
+/** Limits the rate of inputs by a token bucket, which holds at most the inputs of one second. */
 export class Pace {
   readonly #rate: number
   #credit = 0
   #last: number
 
   /**
-   * @param rate inputs a second; Infinity for no limit
-   * @param now milliseconds, of any monotonic clock
+   * @param rate inputs per second; Infinity for no limit
+   * @param now milliseconds of a monotonic clock
    */
   constructor(rate: number, now: number) {
     this.#rate = rate
     this.#last = now
   }
 
-  /** Whole inputs that may be taken now. */
+  /** Number of inputs that may be taken now. */
   due(now: number): number {
     if (this.#rate === Number.POSITIVE_INFINITY) return this.#rate
     this.#credit = Math.min(this.#rate + 1, this.#credit + ((now - this.#last) * this.#rate) / 1000)

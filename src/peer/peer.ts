@@ -1,6 +1,6 @@
 /**
- * One peer, put together: identity and state from the store, libp2p and the overlay on this thread, the learner on its
- * own. This thread is never blocked, and the learner never waits for it.
+ * One peer: identity and state from the store, libp2p and the overlay on this thread, and the learner on its own thread. This
+ * thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
 import { decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
@@ -13,7 +13,7 @@ import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/inde
 import { Bootstrap } from './bootstrap.js'
 import { type Download, downloadOf } from './download.js'
 import { Edges } from './edges.js'
-import { Frames } from './frames.js'
+import { FrameTransfer } from './frame-transfer.js'
 import { LearnerHandle } from './learner-handle.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { identityOf, learnerInit, openNetwork } from './startup.js'
@@ -28,15 +28,15 @@ import type {
   StoredPredictor
 } from './thread-messages.js'
 
-/** How long a peer may take to give its predictor, in milliseconds. */
+/** Timeout for fetching a predictor from a peer, in milliseconds. */
 const FETCH_TIMEOUT_MS = 30_000
 
-/** Longest silence of a learner that is taken to be at work, in milliseconds: a status is due four times a second. */
-const SILENCE_MS = 15_000
+/** Age of the learner's last status, in milliseconds, above which it counts as stalled. A status is due four times a second. */
+const MAX_STATUS_AGE_MS = 15_000
 
 /**
- * Events: `status` (PeerStatus), `published` (NetworkStatus: what all others are told), `neighbour` (NeighbourChange), `failed`
- * (Error: the peer has stopped itself).
+ * Events: `status` (PeerStatus), `published` (NetworkStatus, as sent to all peers), `neighbour` (NeighbourChange), `failed`
+ * (Error, after which the peer has stopped).
  */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
@@ -46,20 +46,20 @@ export class Peer extends EventEmitter {
   readonly #edges: Edges
   readonly #bootstrap: Bootstrap
   readonly #learner: LearnerHandle
-  readonly #frames: Frames
+  readonly #frames: FrameTransfer
   readonly #publisher: StatusPublisher
   #status: LearnerStatus
-  /** When the learner thread gave its last status. */
-  #heardAt = performance.now()
+  /** Time of the learner thread's last status. */
+  #lastStatusAt = performance.now()
   #storing: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
 
   /**
-   * Starts a peer; when this resolves it listens, holds what it stored, and learns.
-   * @throws OptionError for a name that cannot be shown; errors of the store, the network and the stream, each one line that says what to do
+   * Starts a peer. When this resolves, the peer listens, has restored its state, and learns.
+   * @throws OptionError for an invalid name; errors of the store, the network and the stream
    */
   static async start(options: PeerOptions): Promise<Peer> {
-    // Others would refuse every status with it.
+    // Other peers would refuse every status with this name.
     if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
       throw new OptionError('the name must have 1 to 40 printable characters')
     }
@@ -69,10 +69,10 @@ export class Peer extends EventEmitter {
     let learner: LearnerHandle | undefined
     try {
       const key = await identityOf(store, options.identity)
-      // Listening comes first: a port in use costs no incarnation.
+      // Listen before the run starts, so that a port in use does not consume an incarnation.
       network = await openNetwork(options, key)
-      const begun = await store?.begin(specText(options.spec))
-      const init = await learnerInit(options, network.id, begun, store)
+      const run = await store?.begin(specText(options.spec))
+      const init = await learnerInit(options, network.id, run, store)
       learner = new LearnerHandle(init)
       return new Peer(options, store, network, learner, init, await learner.ready)
     } catch (error) {
@@ -97,7 +97,7 @@ export class Peer extends EventEmitter {
     this.#store = store
     this.#network = network
     this.#learner = learner
-    this.#frames = new Frames(learner)
+    this.#frames = new FrameTransfer(learner)
     this.#status = status
     const { log, degree = DEFAULT_DEGREE } = options
     this.#edges = new Edges({
@@ -117,25 +117,25 @@ export class Peer extends EventEmitter {
           this.emit('neighbour', { peer, isLinked: false, reason })
         },
         refused: (peer, reason) => this.#publisher.refused(peer, reason),
-        part: (edge, bytes) => this.#frames.takePart(edge, bytes),
-        frame: (edge, bytes) => this.#frames.take(edge, bytes)
+        fragment: (edge, bytes) => this.#frames.receiveFragment(edge, bytes),
+        frame: (edge, bytes) => this.#frames.receive(edge, bytes)
       }
     })
     this.#publisher = new StatusPublisher({
       network,
       name: options.name,
       status: () => this.status(),
-      onPublished: (told: NetworkStatus) => this.emit('published', told)
+      onPublished: (published: NetworkStatus) => this.emit('published', published)
     })
     network.onPeer(event => {
       if (event.kind !== 'lost') this.#edges.candidate(event)
     })
-    network.onGossip((topic, from, bytes) => this.#gossip(topic, from, bytes))
+    network.onGossip((topic, from, bytes) => this.#onGossip(topic, from, bytes))
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
     network.onFetch(() => learner.save())
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
     learner.listen(
-      message => this.#hear(message),
+      message => this.#onLearnerMessage(message),
       error => this.#fail(error)
     )
   }
@@ -144,12 +144,12 @@ export class Peer extends EventEmitter {
     return this.#network.id
   }
 
-  /** Lines that another peer can paste after `--peer`. */
+  /** Multiaddresses for the option `--peer` of other peers. */
   get addresses(): readonly string[] {
     return this.#network.addresses
   }
 
-  /** What this peer knows of the whole network. */
+  /** This peer's view of the whole network. */
   get view(): NetworkView {
     return this.#publisher.view
   }
@@ -176,39 +176,39 @@ export class Peer extends EventEmitter {
   }
 
   /**
-   * Predicts inputs, or predicts and then learns from them.
-   * @throws RequestError for bad input, UnavailableError when too many requests wait
+   * Predicts inputs, or predicts and then learns them.
+   * @throws RequestError for invalid inputs, UnavailableError if too many requests are waiting
    */
   request(request: InputRequest): Promise<InputAnswer> {
     return this.#learner.request(request)
   }
 
-  /** The predictor held now, as stand-alone bytes (`decodeSaved`). */
+  /** The current predictor, encoded for `decodeSaved`. */
   save(): Promise<Uint8Array> {
     return this.#learner.save()
   }
 
-  /** The predictor that serves predictions, for other programs. */
+  /** The predictor that serves predictions, as a safetensors file. */
   async download(): Promise<Download> {
     return downloadOf(this.#options, await this.#learner.serving())
   }
 
-  /** Why nobody should send inputs now; undefined if the learner runs and has a predictor that was learned. */
+  /** Why the peer is not ready for requests; undefined if the learner runs and its predictor has been updated. */
   get unreadiness(): string | undefined {
-    if (this.#stopping) return 'the peer stops'
-    const silence = performance.now() - this.#heardAt
-    if (silence > SILENCE_MS) return `the learner has said nothing for ${Math.round(silence / 1000)} s`
+    if (this.#stopping) return 'the peer is stopping'
+    const age = performance.now() - this.#lastStatusAt
+    if (age > MAX_STATUS_AGE_MS) return `the learner has not responded for ${Math.round(age / 1000)} s`
     if (this.#status.predictor.updates > 0) return undefined
-    return `no predictor yet: an update takes ${this.#options.spec.batch} inputs`
+    return `no update yet: the first update needs ${this.#options.spec.batch} inputs`
   }
 
-  /** Cuts peers off, connections included, as a partition would; undefined heals it. For demonstrations and tests. */
+  /** Simulates a partition: closes and blocks connections to the peers; undefined heals it. For demonstrations and tests. */
   block(peers: ReadonlySet<string> | undefined): void {
     this.#network.block(peers)
     if (peers === undefined) this.#bootstrap.retry()
   }
 
-  /** A last checkpoint, a goodbye to the neighbours. */
+  /** Stores a last checkpoint, notifies the neighbours, and stops. */
   stop(): Promise<void> {
     this.#stopping ??= this.#shutDown()
     return this.#stopping
@@ -229,7 +229,7 @@ export class Peer extends EventEmitter {
     void this.stop().finally(() => this.emit('failed', error))
   }
 
-  #hear(message: FromLearner): void {
+  #onLearnerMessage(message: FromLearner): void {
     switch (message.kind) {
       case 'frame':
         this.#frames.send(this.#edges, message.edge, message.bytes)
@@ -238,41 +238,41 @@ export class Peer extends EventEmitter {
         this.#frames.consumed(message.edge)
         break
       case 'refused':
-        this.#edges.penalise(message.edge, message.reason)
+        this.#edges.ban(message.edge, message.reason)
         break
       case 'status':
         this.#status = message.status
-        this.#publisher.addPredictors(message.trail)
-        this.#heardAt = performance.now()
+        this.#publisher.addPredictors(message.recent)
+        this.#lastStatusAt = performance.now()
         this.emit('status', this.status())
         break
       case 'checkpoint':
-        this.#storing = this.#keep(message, message.progress)
+        this.#storing = this.#save(message, message.progress)
         break
-      case 'head':
-        this.#network.publish('head', encodeHead({ id: message.name, addresses: this.addresses }))
+      case 'announce':
+        this.#network.publish('head', encodeHead({ id: message.predictor, addresses: this.addresses }))
         break
       case 'fetch':
-        void this.#fetch(message.name, message.from)
+        void this.#fetch(message.predictor, message.from)
         break
       case 'warning':
         this.#options.log('warn', message.reason, {})
         break
       case 'saved':
-      case 'served':
+      case 'serving':
       case 'answer':
       case 'failed-request':
       case 'failed':
       case 'stopped':
-        // The handle's own affair.
+        // Handled by the LearnerHandle.
         break
       default:
         message satisfies never
     }
   }
 
-  /** A peer that cannot store must not go on: it would say what it cannot remember. */
-  async #keep({ head, blocks }: StoredPredictor, progress: SavedProgress): Promise<void> {
+  /** Stores a checkpoint. If that fails, the peer stops, because it must not send anything that it would forget. */
+  async #save({ head, blocks }: StoredPredictor, progress: SavedProgress): Promise<void> {
     try {
       await this.#store?.save({ head, blocks, progress })
       this.#learner.post({ kind: 'stored' })
@@ -281,21 +281,21 @@ export class Peer extends EventEmitter {
     }
   }
 
-  #gossip(topic: Topic, from: string, bytes: Uint8Array): void {
+  #onGossip(topic: Topic, from: string, bytes: Uint8Array): void {
     try {
-      if (topic === 'beacon') this.#edges.heard(from, bytes)
-      else if (topic === 'head') this.#hearHead(from, bytes)
+      if (topic === 'beacon') this.#edges.receiveBeacon(from, bytes)
+      else if (topic === 'head') this.#receiveHead(from, bytes)
       else this.#publisher.receive(from, bytes)
     } catch (error) {
-      const reason = `unreadable gossip on ${topic}: ${(error as Error).message}`
+      const reason = `malformed gossip on ${topic}: ${(error as Error).message}`
       this.#network.ban(from, reason)
     }
   }
 
-  #hearHead(from: string, bytes: Uint8Array): void {
+  #receiveHead(from: string, bytes: Uint8Array): void {
     const { id, addresses } = decodeHead(bytes)
     this.#edges.candidate({ id: from, addresses })
-    this.#learner.post({ kind: 'head', name: id, from })
+    this.#learner.post({ kind: 'announced', predictor: id, from })
   }
 
   async #fetch(id: PredictorId, from: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** How a peer begins: its identity, the run that its store lets it start, its network, what its learner starts with. */
+/** The start of a peer: its identity, its network, and the initial state of its learner. */
 import { maximumFrameBytes } from '../admb/index.js'
 import {
   createNetwork,
@@ -13,7 +13,7 @@ import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/lea
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
 import type { LearnerInit, SavedProgress, StoredPredictor } from './thread-messages.js'
 
-/** The stored identity; else the given or a new one, stored for good where there is a store. */
+/** The stored identity, or else the given or a new one, which is stored if there is a store. */
 export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
   if (store?.identity) return decodeIdentityKey(store.identity)
   const key = given ?? (await generateIdentityKey())
@@ -39,11 +39,11 @@ export async function openNetwork(options: PeerOptions, privateKey: IdentityKey)
   })
 }
 
-/** @param begun undefined for a peer without a store */
+/** @param run undefined for a peer without a store */
 export async function learnerInit(
   options: PeerOptions,
   self: string,
-  begun: StartedRun | undefined,
+  run: StartedRun | undefined,
   store: Store | undefined
 ): Promise<LearnerInit> {
   const { spec, execution, stream, rate, period = DEFAULT_PERIOD_MS, predictWith = 'average' } = options
@@ -54,15 +54,15 @@ export async function learnerInit(
     plugins: options.plugins ?? [],
     execution,
     self,
-    incarnation: begun?.incarnation ?? 1,
+    incarnation: run?.incarnation ?? 1,
     period,
     carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
     predictWith,
     stream,
     rate,
-    saved: store && begun?.checkpoint && (await storedPredictor(store, begun.checkpoint)),
-    progress: begun?.checkpoint?.progress as SavedProgress | undefined,
-    durable: begun !== undefined
+    saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
+    progress: run?.checkpoint?.progress as SavedProgress | undefined,
+    durable: run !== undefined
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps the picture of the network that every peer has: tells all others how this one is, hears how they are, and gives the
- * view its time. The more peers there are the less often each speaks, so that what all say together stays bounded.
+ * Publishes this peer's status, passes the statuses of other peers to the network view, and ticks the view. The interval of a
+ * peer's statuses grows with the number of peers, so that their total rate stays bounded.
  */
 import type { Network } from '../network/index.js'
 import {
@@ -14,13 +14,13 @@ import {
 } from '../view/index.js'
 import type { PeerStatus } from './options.js'
 
-/** Between two statuses of a peer, in milliseconds; more where there are more peers than `CROWD`. */
+/** Interval of a peer's statuses in milliseconds. It grows in proportion above `LARGE_NETWORK` peers. */
 const INTERVAL_MS = 1000
-const CROWD = 100
-const LONGEST_INTERVAL_MS = 30_000
-/** Between two looks at what the view has concluded. */
+const LARGE_NETWORK = 100
+const MAX_INTERVAL_MS = 30_000
+/** Interval of the view's ticks, in milliseconds. */
 const TICK_MS = 500
-/** The rate of inputs is that of the last so many intervals. */
+/** Number of intervals over which the rate of inputs is averaged. */
 const RATE_INTERVALS = 5
 
 export interface StatusPublisherOptions {
@@ -37,7 +37,7 @@ export class StatusPublisher {
   readonly #recentDigests = new RecentDigests()
   readonly #epoch = Date.now() - performance.now()
   readonly #started = this.#now()
-  readonly #recent: { readonly at: number; readonly inputs: number }[] = []
+  readonly #samples: { readonly at: number; readonly inputs: number }[] = []
   readonly #ticking: NodeJS.Timeout
   #publishing: NodeJS.Timeout | undefined
 
@@ -48,12 +48,12 @@ export class StatusPublisher {
     this.#publishPeriodically()
   }
 
-  /** Predictors that the learner has held. */
-  addPredictors(trail: readonly HeldPredictor[]): void {
-    this.#recentDigests.add(...trail)
+  /** Adds predictors that the learner held since the last call. */
+  addPredictors(recent: readonly HeldPredictor[]): void {
+    this.#recentDigests.add(...recent)
   }
 
-  /** A status that gossip brought. Throws StatusError if it is none. */
+  /** Handles a status from gossip. @throws StatusError if it is malformed */
   receive(from: string, bytes: Uint8Array): void {
     this.view.receive(from, decodeStatus(bytes), this.#now())
   }
@@ -62,7 +62,7 @@ export class StatusPublisher {
     this.view.refused(peer, reason, this.#now())
   }
 
-  /** Says goodbye. */
+  /** Publishes a last status, which announces that the peer leaves. */
   stop(): void {
     clearInterval(this.#ticking)
     clearTimeout(this.#publishing)
@@ -74,9 +74,9 @@ export class StatusPublisher {
   }
 
   #publishPeriodically(): void {
-    const interval = Math.round(Math.min(LONGEST_INTERVAL_MS, INTERVAL_MS * Math.max(1, this.view.size / CROWD)))
+    const interval = Math.round(Math.min(MAX_INTERVAL_MS, INTERVAL_MS * Math.max(1, this.view.size / LARGE_NETWORK)))
     this.#publish(interval, false)
-    // Peers that were started together must not speak in chorus for ever.
+    // Jitter, so that peers that started together do not stay synchronised.
     this.#publishing = setTimeout(() => this.#publishPeriodically(), interval * (0.9 + 0.2 * Math.random()))
   }
 
@@ -85,7 +85,7 @@ export class StatusPublisher {
     const { network, name, status, onPublished } = this.#options
     const { incarnation, inputs, averageLoss, accuracy, neighbours, predictor, ...rest } = status()
     const { updates, origin } = predictor
-    const told: NetworkStatus = {
+    const published: NetworkStatus = {
       version: 1,
       ...(name === undefined ? {} : { name }),
       incarnation,
@@ -106,20 +106,20 @@ export class StatusPublisher {
       ended: rest.ended,
       ...(leaving ? { leaving } : {})
     }
-    network.publish('status', encodeStatus(told))
-    this.view.receive(network.id, told, now)
-    onPublished(told)
+    network.publish('status', encodeStatus(published))
+    this.view.receive(network.id, published, now)
+    onPublished(published)
   }
 
   #rate(at: number, inputs: number): number {
-    this.#recent.push({ at, inputs })
-    if (this.#recent.length > RATE_INTERVALS + 1) this.#recent.shift()
-    const [first] = this.#recent
+    this.#samples.push({ at, inputs })
+    if (this.#samples.length > RATE_INTERVALS + 1) this.#samples.shift()
+    const [first] = this.#samples
     return at > first.at ? Math.max(0, Math.round((10_000 * (inputs - first.inputs)) / (at - first.at)) / 10) : 0
   }
 }
 
-/** To seven digits: what floats beyond that costs bytes and tells nothing. */
+/** Rounds to seven digits, because further digits cost bytes without information. */
 function rounded(value: number): number {
   return Number(value.toPrecision(7))
 }

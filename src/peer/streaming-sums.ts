@@ -1,6 +1,6 @@
 /**
- * Lets sums leave block by block while a network's lower layers are still computed: what the learner tells of a gradient's
- * progress becomes parts on the edges that have nothing else to carry.
+ * Sends sums block by block while a network's lower layers are still computed: each block of the gradient that is complete
+ * becomes a fragment on the idle edges.
  */
 import type { AdmbNode } from '../admb/index.js'
 import type { GradientProgress } from '../learner/index.js'
@@ -11,11 +11,11 @@ export class StreamingSums implements GradientProgress {
   readonly #writers: EdgeWriters
   readonly #period: number
   readonly #now: () => number
-  #begun = 0
-  /** Milliseconds that the last gradient took. */
+  #startedAt = 0
+  /** Duration of the last gradient, in milliseconds. */
   #lastMs = 0
 
-  /** @param period T in milliseconds */
+  /** @param period T, in milliseconds */
   constructor(node: AdmbNode, writers: EdgeWriters, period: number, now: () => number) {
     this.#node = node
     this.#writers = writers
@@ -23,9 +23,9 @@ export class StreamingSums implements GradientProgress {
     this.#now = now
   }
 
-  /** A gradient of so many inputs is going to be added. */
+  /** Called before the gradient of `count` inputs is added. */
   begin(count: number): void {
-    this.#begun = this.#now()
+    this.#startedAt = this.#now()
     this.#node.startStreaming(count, this.#writers.idle(), this.#lastMs >= this.#period)
   }
 
@@ -37,8 +37,8 @@ export class StreamingSums implements GradientProgress {
     this.#node.cancelStreaming()
   }
 
-  /** It was added, to the end or to where it failed. */
+  /** Called after it was added, or has failed. */
   end(): void {
-    this.#lastMs = this.#now() - this.#begun
+    this.#lastMs = this.#now() - this.#startedAt
   }
 }

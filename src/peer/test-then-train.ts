@@ -1,7 +1,4 @@
-/**
- * What is done with inputs: each is predicted and scored with the predictor that serves, then its gradient at the current
- * one is added to the node's sum.
- */
+/** Test-then-train: scores each input with the serving predictor, then adds its gradient at the current one to the node's sum. */
 import type { AdmbNode } from '../admb/index.js'
 import { type Blocks, ExampleError, type Examples, type Learner, learnerAfter } from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
@@ -14,65 +11,65 @@ export interface TestThenTrainOptions {
   readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
   readonly learner: Learner
   readonly node: AdmbNode
-  readonly tally: StreamProgress
-  readonly early: StreamingSums
-  /** Gradients were added, and perhaps an update made: the node has effects to be taken. */
+  readonly progress: StreamProgress
+  readonly streamingSums: StreamingSums
+  /** Called after gradients were added, and possibly an update was made: the node may have effects. */
   readonly onLearned: () => void
-  /** An input did not fit the model, and was left out. */
-  readonly onUnfit: (reason: string) => void
+  /** Called for an input that does not fit the model, and was skipped. */
+  readonly onMisfit: (reason: string) => void
 }
 
-type Named = InputAnswer['predictions'][number]
+type LabelledPrediction = InputAnswer['predictions'][number]
 
 export class TestThenTrain {
-  /** Inputs that did not fit the model. */
-  unfit = 0
+  /** Number of inputs that did not fit the model. */
+  misfits = 0
   readonly #spec: LearningSpec
   readonly #predictWith: PredictWith
   readonly #learner: Learner
   readonly #node: AdmbNode
   readonly #progress: StreamProgress
-  readonly #early: StreamingSums
+  readonly #streamingSums: StreamingSums
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
   readonly #slice = new RowBuffer()
   #serving: Blocks
 
-  constructor({ init, learner, node, tally: progress, early, onLearned, onUnfit }: TestThenTrainOptions) {
+  constructor({ init, learner, node, progress, streamingSums, onLearned, onMisfit: onUnfit }: TestThenTrainOptions) {
     this.#spec = init.spec
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
     this.#progress = progress
-    this.#early = early
+    this.#streamingSums = streamingSums
     this.#onLearned = onLearned
     this.#onUnfit = onUnfit
-    this.#serving = this.#servingNow()
+    this.#serving = this.#selectServing()
   }
 
-  /** The predictor that predicts and scores. */
+  /** The predictor that serves predictions and scores inputs. */
   get serving(): Blocks {
     return this.#serving
   }
 
-  /** Predictions are served by the node's predictor as it is now. */
-  renew(): void {
-    this.#serving = this.#servingNow()
+  /** Updates the serving predictor from the node. */
+  updateServing(): void {
+    this.#serving = this.#selectServing()
   }
 
-  /** Learns from rows [from, to), scaling and counting them first where the model is to be scaled. */
+  /** Learns rows [from, to). With scaling, first scales them and adds them to the moments. */
   learn(rows: Rows, from: number, to: number): void {
     const { moments } = this.#progress
     if (moments === undefined) this.#step(rows, from, to)
     else this.#step(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from)
   }
 
-  /** Predicts, or predicts and learns from, rows that came with a request. */
+  /** Predicts the rows of a request, or predicts and then learns them one by one. */
   answer(given: Rows, learn: boolean): InputAnswer['predictions'] {
     const { moments } = this.#progress
     const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
     if (!learn) return this.#predict(rows, 0, rows.size)
-    const predictions: Named[] = []
+    const predictions: LabelledPrediction[] = []
     for (let row = 0; row < rows.size; row++) {
       predictions.push(...this.#predict(rows, row, row + 1))
       this.#step(rows, row, row + 1)
@@ -80,20 +77,20 @@ export class TestThenTrain {
     return predictions
   }
 
-  #predict(rows: Examples, from: number, to: number): Named[] {
-    return this.#now.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
+  #predict(rows: Examples, from: number, to: number): LabelledPrediction[] {
+    return this.#currentLearner.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
       const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
       return { label: name ?? label, scores }
     })
   }
 
-  /** Test, then train: rows [from, to), in pieces that no update falls into. A row that does not fit is left out. */
+  /** Scores and learns rows [from, to), divided at the updates. Skips rows that do not fit the model. */
   #step(examples: Examples, from: number, to: number): void {
     for (let row = from; row < to; ) {
       const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
-        this.#now.score(this.#serving, examples, row, learned, this.#progress.score)
+        this.#currentLearner.score(this.#serving, examples, row, learned, this.#progress.score)
         this.#progress.inputs += learned - row
         this.#node.added(learned - row)
         this.#onLearned()
@@ -102,29 +99,29 @@ export class TestThenTrain {
     }
   }
 
-  /** @returns the first row that does not fit, nothing of which was added, or `to` */
+  /** @returns the first row that does not fit, of which nothing was added, or `to` */
   #addGradients(examples: Examples, from: number, to: number): number {
     const { predictor, accumulator } = this.#node
-    this.#early.begin(to - from)
+    this.#streamingSums.begin(to - from)
     try {
-      this.#now.addGradient(predictor.parameters, examples, from, to, accumulator, this.#early)
+      this.#currentLearner.addGradient(predictor.parameters, examples, from, to, accumulator, this.#streamingSums)
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
-      this.unfit++
+      this.misfits++
       this.#onUnfit(error.message)
       return error.row
     } finally {
-      this.#early.end()
+      this.#streamingSums.end()
     }
   }
 
-  /** The learner for the predictor that is held: all peers that hold it execute the same layers. */
-  get #now(): Learner {
+  /** The learner for the current predictor: all peers that hold this predictor execute the same layers. */
+  get #currentLearner(): Learner {
     return learnerAfter(this.#learner, this.#node.predictor.id.updates)
   }
 
-  #servingNow(): Blocks {
+  #selectServing(): Blocks {
     switch (this.#predictWith) {
       case 'average':
         return this.#node.predictor.average

@@ -1,6 +1,6 @@
 /**
- * What the main thread and the learner thread say to each other. Byte arrays are moved, not copied: whoever posts one must
- * not touch it again.
+ * The messages between the main thread and the learner thread. Byte arrays are transferred, not copied: the sender must not use
+ * them afterwards.
  */
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
@@ -11,37 +11,37 @@ import type { HeldPredictor } from '../view/index.js'
 
 export type PredictWith = 'average' | 'current' | 'ahead'
 
-/** Progressive sums over all inputs that a peer has ever scored, across restarts. */
-export interface Sums {
+/** Progressive sums over all inputs that a peer has scored, across restarts. */
+export interface ProgressSums {
   readonly inputs: number
   readonly loss: number
-  /** Inputs whose class was predicted; undefined for regression. */
+  /** Number of correctly classified inputs; undefined for regression. */
   readonly hits?: number
-  /** Which stream was read; undefined for standard input and for none. */
+  /** Identifies the stream; undefined for standard input and without a stream. */
   readonly stream?: string
-  /** How many of its rows have been learned. */
+  /** Number of its rows that have been read. */
   readonly position?: number
 }
 
-/** What a run goes on from, beside the predictor. */
-export interface SavedProgress extends Sums {
-  /** What `scale standard` scales by; undefined without scaling. */
+/** The state from which a run resumes, besides the predictor. */
+export interface SavedProgress extends ProgressSums {
+  /** Moments for `scale: 'standard'`; undefined without scaling. */
   readonly moments?: SavedMoments
 }
 
-/** A predictor in parts, as `AdmbNode.parts` gives them. */
+/** An encoded predictor, as returned by `AdmbNode.savedParts`. */
 export interface StoredPredictor {
   readonly head: Uint8Array
   readonly blocks: readonly Uint8Array[]
 }
 
-/** What a learner thread starts with. */
+/** The initial data of a learner thread. */
 export interface LearnerInit {
   readonly spec: LearningSpec
   readonly plugins: readonly string[]
   /** How a network is executed. */
   readonly execution: Execution | undefined
-  /** This peer's index. */
+  /** This peer's id. */
   readonly self: string
   readonly incarnation: number
   /** T in milliseconds. */
@@ -49,31 +49,31 @@ export interface LearnerInit {
   /** S in periods. */
   readonly carry: number
   readonly predictWith: PredictWith
-  /** Undefined for a peer that learns only from what is posted to it. */
+  /** Undefined for a peer that learns only from requests. */
   readonly stream: StreamOptions | undefined
-  /** Inputs a second, undefined for as fast as they come. */
+  /** Limit of inputs per second; undefined for no limit. */
   readonly rate: number | undefined
-  /** What an earlier run saved. */
+  /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined
   readonly progress: SavedProgress | undefined
-  /** Whether checkpoints are wanted. */
+  /** Whether to post checkpoints. */
   readonly durable: boolean
 }
 
 export interface LearnerStatus {
-  readonly progress: Sums
+  readonly progress: ProgressSums
   readonly predictor: PredictorId
-  /** Predictors taken over from others. */
+  /** Number of predictors adopted from other peers. */
   readonly adopted: number
-  /** Own gradients that no batch will use. */
+  /** Number of local gradients that no batch will use. */
   readonly discarded: number
-  /** Inputs that were malformed or did not fit the model. */
+  /** Number of inputs that were malformed or did not fit the model. */
   readonly skipped: number
-  /** Whether the stream has come to its end. */
+  /** Whether the stream has ended. */
   readonly ended: boolean
 }
 
-/** A prediction or a learning request: bytes in one of the stream formats. */
+/** A request to predict or learn inputs in one of the text formats. */
 export interface InputRequest {
   readonly action: 'predict' | 'learn'
   readonly format: 'libsvm' | 'vw' | 'jsonl'
@@ -85,11 +85,11 @@ export interface InputAnswer {
   readonly predictor: PredictorId
 }
 
-/** The predictor that serves predictions, and what else it takes to use it. */
+/** The predictor that serves predictions, with the moments that it needs. */
 export interface Serving {
-  readonly name: PredictorId
+  readonly predictor: PredictorId
   readonly blocks: Blocks
-  /** What `scale standard` scales by; undefined without scaling. */
+  /** Moments for `scale: 'standard'`; undefined without scaling. */
   readonly moments: SavedMoments | undefined
 }
 
@@ -97,18 +97,18 @@ export type ToLearner =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
   | { readonly kind: 'disconnect'; readonly edge: number }
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
-  /** What goes ahead of a frame that is still to come. */
-  | { readonly kind: 'part'; readonly edge: number; readonly bytes: Uint8Array }
-  /** The oldest frame for that edge has been consumed at its other end, or the oldest part has left. */
+  /** A fragment of a frame that is not complete yet. */
+  | { readonly kind: 'fragment'; readonly edge: number; readonly bytes: Uint8Array }
+  /** The edge's oldest pending frame has been consumed by the neighbour, or its oldest pending fragment has been sent. */
   | { readonly kind: 'writable'; readonly edge: number }
-  /** Somebody announces a predictor. */
-  | { readonly kind: 'head'; readonly name: PredictorId; readonly from: string }
-  /** A predictor that was asked for with `fetch`. */
+  /** A peer announced a predictor. */
+  | { readonly kind: 'announced'; readonly predictor: PredictorId; readonly from: string }
+  /** The predictor requested with `fetch`. */
   | { readonly kind: 'fetched'; readonly bytes: Uint8Array; readonly from: string }
   | { readonly kind: 'save'; readonly id: number }
-  | { readonly kind: 'serve'; readonly id: number }
+  | { readonly kind: 'get-serving'; readonly id: number }
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
-  /** The last checkpoint is on the disk. */
+  /** The last checkpoint has been stored. */
   | { readonly kind: 'stored' }
   | { readonly kind: 'stop' }
 
@@ -116,18 +116,18 @@ export type FromLearner =
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'consumed'; readonly edge: number }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
-  | { readonly kind: 'head'; readonly name: PredictorId }
-  | { readonly kind: 'fetch'; readonly name: PredictorId; readonly from: string }
+  | { readonly kind: 'announce'; readonly predictor: PredictorId }
+  | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string }
   | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
-  | ({ readonly kind: 'served'; readonly id: number } & Serving)
+  | ({ readonly kind: 'serving'; readonly id: number } & Serving)
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
-  /** `trail`: predictors held since the last status. */
-  | { readonly kind: 'status'; readonly status: LearnerStatus; readonly trail: readonly HeldPredictor[] }
+  /** `recent`: predictors held since the last status. */
+  | { readonly kind: 'status'; readonly status: LearnerStatus; readonly recent: readonly HeldPredictor[] }
   | ({ readonly kind: 'checkpoint'; readonly progress: SavedProgress } & StoredPredictor)
-  /** Something to tell the user, seldom. */
+  /** A warning for the log, at a limited rate. */
   | { readonly kind: 'warning'; readonly reason: string }
-  /** The stream or the model cannot go on; the thread is at its end. */
+  /** The stream or the model failed, and the thread ends. */
   | { readonly kind: 'failed'; readonly name: string; readonly code: string | undefined; readonly reason: string }
   /** Answer to `stop`, the last message. */
   | { readonly kind: 'stopped' }

@@ -1,7 +1,7 @@
-/** What can go wrong before anything is served. */
+/** Errors before the server starts. */
 import { CodedError } from '../base/errors.js'
 
-/** The port is taken, or the address is not one of this machine's. */
+/** The port is in use, or the address does not belong to this machine. */
 export class HttpListenError extends CodedError {
   static override readonly code = 'ERR_HTTP_LISTEN'
   constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
@@ -13,11 +13,11 @@ export class HttpListenError extends CodedError {
   }
 }
 
-/** Others than this machine could reach the server, and nothing would keep them out. */
+/** Other machines could reach the server, and it has no token. */
 export class HttpTokenRequiredError extends CodedError {
   static override readonly code = 'ERR_HTTP_TOKEN_REQUIRED'
   constructor(host: string) {
-    const remedy = 'make one with admb keygen token --out http.token and give --http-token-file http.token'
-    super(`HTTP on ${host} is open to other machines, so it needs a token: ${remedy}`)
+    const remedy = 'create one with admb keygen token --out http.token and give --http-token-file http.token'
+    super(`HTTP on ${host} is open to other machines and needs a token: ${remedy}`)
   }
 }

@@ -1,16 +1,16 @@
-/** `GET /openapi.json`: all routes with what goes in and out, from the schemas that the routes give. */
+/** `GET /openapi.json`: the OpenAPI description, generated from the schemas of the routes. */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { components } from './schemas.js'
 
-/** Before the routes, so that it sees them. */
+/** Call it before the routes are registered. */
 export async function describeRoutes(app: FastifyInstance, needsToken: boolean): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'admb peer',
-        description: 'A peer that learns one predictor together with others.',
+        description: 'A peer that learns one predictor together with other peers.',
         version: '1'
       },
       components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },

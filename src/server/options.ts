@@ -1,45 +1,45 @@
-/** What a peer's HTTP side is started with, and what each group of routes gets to work with. */
+/** Options of the HTTP server and of its routes. */
 import type { Log, Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
 
-export interface HttpOptions extends DoorOptions {
+export interface HttpOptions extends ServerOptions {
   readonly peer: Peer
 }
 
-/** For a page without a peer. */
-export interface PageOptions extends DoorOptions {
-  /** What the page shows. */
+/** Options of a server of the page alone, without a peer. */
+export interface PageOptions extends ServerOptions {
+  /** The network view that the page shows. */
   readonly view: NetworkView
 }
 
-/** Where the door is, and who may come in. */
-export interface DoorOptions {
-  /** Default 127.0.0.1. Another address than loopback needs a token. */
+/** Where the server listens, and which requests it accepts. */
+export interface ServerOptions {
+  /** Address to listen on. Any address but loopback requires a token. @default '127.0.0.1' */
   readonly host?: string
-  /** 0 for a free one. */
+  /** Port, 0 for a free one. */
   readonly port: number
-  /** What requests must carry as `Authorization: Bearer …`. Default: none, on loopback only. */
+  /** Token that requests must send as `Authorization: Bearer …`. @default none, which is allowed on loopback only */
   readonly token?: string
-  /** Largest request body, in bytes. Default 8 MiB. */
+  /** Maximum size of a request body, in bytes. @default 8 MiB */
   readonly bodyLimit?: number
-  /** Most requests a second from one address. Default 1000. */
+  /** Maximum number of requests per second from one address. @default 1000 */
   readonly requestsPerSecond?: number
-  /** How long a request, its body included, may take to arrive, in milliseconds. Default 30,000. */
+  /** Timeout for receiving a request including its body, in milliseconds. @default 30,000 */
   readonly requestTimeoutMs?: number
-  /** Pages of these origins (`https://example.org`) may use the API from a browser. Default: none. */
+  /** Origins (`https://example.org`) whose pages may use the API from a browser. @default none */
   readonly origins?: readonly string[]
-  /** Hears of faults of the server itself. Default: nobody does. */
+  /** Logs internal errors of the server. @default no log */
   readonly log?: Log
 }
 
-/** Given to every plugin under `routes/`. */
+/** Options of every plugin under `routes/`. */
 export interface RouteOptions {
   readonly peer: Peer
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route needs no token. */
+    /** Whether the route is accessible without a token. */
     open?: boolean
   }
 }

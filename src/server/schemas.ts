@@ -1,6 +1,6 @@
 /**
- * What requests and answers look like, as JSON Schema: requests are checked against it, answers by the tests, and
- * `GET /openapi.json` shows it. Those with an `$id` are components there.
+ * The JSON schemas of requests and answers. Requests are validated against them, answers are in the tests, and
+ * `GET /openapi.json` contains them. Schemas with an `$id` are components there.
  */
 
 const count = { type: 'integer', minimum: 0 } as const
@@ -24,16 +24,16 @@ export function ref(id: (typeof components)[number]['$id']): { readonly $ref: st
 export const components = [
   {
     $id: 'Failure',
-    description: 'What went wrong: a line for people, a code for programs, and often what to do about it.',
+    description: 'An error: a message of one line, a code for programs, and often a remedy.',
     ...object({ error: text, code: text, remedy: text }, ['remedy'])
   },
   {
     $id: 'PredictorId',
-    description: 'Stands for one content, down to the last bit.',
+    description: 'Identifies a predictor, including every bit of its content.',
     ...object({
       updates: count,
-      origin: { ...text, description: 'Peer id of the maker, empty for the predictor that all start from.' },
-      incarnation: { ...count, description: "Number of the maker's run." },
+      origin: { ...text, description: 'Peer id of the peer that computed it, empty for the initial predictor.' },
+      incarnation: { ...count, description: "Number of that peer's run." },
       digest: { ...text, pattern: '^[0-9a-f]{32}$' }
     })
   },
@@ -45,25 +45,25 @@ export const components = [
   {
     $id: 'Status',
     description:
-      'What the peer says of itself. Loss and accuracy are progressive: each input is scored before it is learned.',
+      'The status of the peer. Loss and accuracy are progressive: each input is scored before it is learned.',
     ...object(
       {
         command: { const: 'peer' },
         id: { ...text, description: 'Peer id.' },
         incarnation: { ...count, description: 'Number of this run from one state directory, from 1.' },
-        inputs: { ...count, description: 'Inputs learned, earlier runs included.' },
-        updates: { ...count, description: 'Updates behind the predictor.' },
-        averageLoss: { ...number, description: 'Nats an input; half the squared error for model linear.' },
+        inputs: { ...count, description: 'Inputs learned, including earlier runs.' },
+        updates: { ...count, description: 'Updates of the predictor.' },
+        averageLoss: { ...number, description: 'Nats per input; half the squared error for model linear.' },
         accuracy: { ...number, minimum: 0, maximum: 1 },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
         predictor: { $ref: 'PredictorId#' },
-        adopted: { ...count, description: 'Predictors taken over from others.' },
-        discarded: { ...count, description: 'Own gradients that no batch will use.' },
+        adopted: { ...count, description: 'Predictors adopted from other peers.' },
+        discarded: { ...count, description: 'Local gradients that no batch will use.' },
         skipped: { ...count, description: 'Inputs that were malformed or did not fit the model.' },
-        ended: { type: 'boolean', description: 'Whether the stream has come to its end.' },
+        ended: { type: 'boolean', description: 'Whether the stream has ended.' },
         received: { $ref: 'Traffic#' },
         sent: { $ref: 'Traffic#' },
-        addresses: { ...texts, description: 'Multiaddresses that other peers can join.' }
+        addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
       ['accuracy']
     )
@@ -72,21 +72,24 @@ export const components = [
     $id: 'Input',
     type: 'object',
     description:
-      'An input: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or flat, every key but the label being a feature. Keys are feature numbers, or names where features are columns or hashed.',
+      'An input: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object in which every key except the label is a feature. Keys are feature numbers, or names if features are columns or hashed.',
     examples: [{ label: 1, features: { 3: 0.5 } }]
   },
   {
     $id: 'Predictions',
-    description: 'A prediction for each input, in order, by the predictor that served when the request came.',
+    description: 'A prediction for each input, in order, by the serving predictor at the time of the request.',
     ...object({
       predictions: {
         type: 'array',
         items: object({
-          label: { type: ['number', 'string'], description: 'Class number or name; the number itself for regression.' },
+          label: {
+            type: ['number', 'string'],
+            description: 'Class number or name; the predicted number for regression.'
+          },
           scores: {
             type: 'array',
             items: number,
-            description: 'A probability for each class, or the predicted number.'
+            description: 'The probability of each class, or the predicted number.'
           }
         })
       },
@@ -95,17 +98,17 @@ export const components = [
   },
   {
     $id: 'PeerRow',
-    description: 'A peer of the network by its last status, which that peer has signed.',
+    description: 'A peer of the network, from its last status, which it has signed.',
     ...object(
       {
         id: { ...text, description: 'Peer id.' },
-        name: { ...text, description: 'What its owner calls it.' },
+        name: { ...text, description: 'Display name.' },
         incarnation: { ...count, description: 'Number of its run from one state directory, from 1.' },
-        started: { ...count, description: 'When the run began, by its own clock, in ms since the epoch.' },
-        uptime: { ...number, description: 'Seconds of the run.' },
+        started: { ...count, description: 'Start of the run, by its own clock, in ms since the epoch.' },
+        uptime: { ...number, description: 'Duration of the run in seconds.' },
         inputs: count,
         inputsPerSecond: number,
-        loss: { ...number, description: 'Progressive, in nats an input.' },
+        loss: { ...number, description: 'Progressive, in nats per input.' },
         accuracy: { ...number, minimum: 0, maximum: 1 },
         sent: { ...count, description: 'Bytes of frames in this run.' },
         received: { ...count, description: 'Bytes of frames in this run.' },
@@ -113,23 +116,23 @@ export const components = [
         predictor: object({ updates: count, origin: text, incarnation: count }),
         adopted: count,
         discarded: count,
-        ended: { type: 'boolean', description: 'Whether its stream has come to its end.' },
-        firstSeen: { ...number, description: 'ms since the epoch, by the clock of the peer that answers.' },
-        lastSeen: { ...number, description: 'ms since the epoch, by the clock of the peer that answers.' },
-        fresh: { type: 'boolean', description: 'Whether its statuses come regularly.' },
-        left: { type: 'boolean', description: 'It said goodbye.' },
-        group: { ...count, description: 'The same for peers that follow one predictor.' }
+        ended: { type: 'boolean', description: 'Whether its stream has ended.' },
+        firstSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
+        lastSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
+        alive: { type: 'boolean', description: 'Whether its statuses arrive regularly.' },
+        left: { type: 'boolean', description: 'Whether it announced that it leaves.' },
+        group: { ...count, description: 'The same number for peers that follow the same predictor.' }
       },
       ['name', 'loss', 'accuracy']
     )
   },
   {
     $id: 'Peers',
-    description: 'The network as the answering peer knows it.',
+    description: "The answering peer's view of the network.",
     ...object(
       {
-        at: { ...number, description: 'ms since the epoch, by the clock of the peer that answers.' },
-        self: { ...text, description: 'Peer id of the peer that answers; an onlooker has none.' },
+        at: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
+        self: { ...text, description: 'Peer id of the answering peer; absent for an observer.' },
         peers: { type: 'array', items: { $ref: 'PeerRow#' } }
       },
       ['self']
@@ -137,13 +140,13 @@ export const components = [
   },
   {
     $id: 'Health',
-    description: 'The process answers.',
+    description: 'The check succeeded.',
     ...object({ ok: { const: true } })
   }
 ] as const
 
-/** Answers that any route may give. */
+/** Error answers of all routes. */
 export const failures = {
-  '4xx': { description: 'The request is refused.', ...ref('Failure') },
+  '4xx': { description: 'The request was rejected.', ...ref('Failure') },
   '5xx': { description: 'The peer cannot answer.', ...ref('Failure') }
 }

@@ -1,17 +1,17 @@
 /**
- * A peer's HTTP door, put together from guards, which see every request, and a plugin for each group of routes. It listens
- * on loopback unless told otherwise, and elsewhere only with a token.
+ * A peer's HTTP server: guards, which check every request, and a plugin for each group of routes. By default, it listens on
+ * loopback; other addresses require a token.
  */
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { NetworkView } from '../view/index.js'
-import { answerBrokenRequest, answerErrors, answerUnknown } from './answers.js'
 import { HttpListenError, HttpTokenRequiredError } from './errors.js'
+import { handleClientError, handleErrors, handleUnknownRoutes } from './failures.js'
 import { isLoopback, requireLoopbackName } from './guards/host.js'
 import { limitRate } from './guards/limits.js'
 import { requireToken } from './guards/token.js'
 import { describeRoutes } from './openapi.js'
-import type { DoorOptions, HttpOptions, PageOptions, RouteOptions } from './options.js'
+import type { HttpOptions, PageOptions, RouteOptions, ServerOptions } from './options.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
 import { metricsRoutes } from './routes/metrics.js'
@@ -38,12 +38,12 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   return open(options, app => register(app, options))
 }
 
-/** The page alone, of an onlooker's view. @throws HttpListenError, HttpTokenRequiredError */
+/** Serves the page alone, for an observer's view. @throws HttpListenError, HttpTokenRequiredError */
 export async function servePage(options: PageOptions): Promise<HttpServer> {
   return open(options, app => registerPage(app, options.view))
 }
 
-async function open(options: DoorOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
+async function open(options: ServerOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
   const { host = DEFAULT_HOST, port, token } = options
   if (token === undefined && !isLoopback(host)) throw new HttpTokenRequiredError(host)
   const app = createApp(options)
@@ -58,31 +58,31 @@ async function open(options: DoorOptions, register: (app: FastifyInstance) => Pr
   }
 }
 
-function createApp(options: DoorOptions): FastifyInstance {
+function createApp(options: ServerOptions): FastifyInstance {
   const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options
   const app = fastify({
     bodyLimit,
     forceCloseConnections: true,
     requestTimeout: requestTimeoutMs,
-    // Node.js looks for late requests that often; it takes the longer of the two times for bodies.
+    // The interval at which Node.js checks for late requests. For bodies it uses the longer of the two timeouts.
     http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: handleClientError,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
   })
   app.server.maxConnections = MAX_CONNECTIONS
-  // What a schema does not mention shall fail its test, not vanish from the answer.
+  // Properties that are missing in a schema must fail the tests instead of being removed from the answer.
   app.setSerializerCompiler(() => data => JSON.stringify(data))
   return app
 }
 
-async function guard(app: FastifyInstance, options: DoorOptions): Promise<void> {
+async function guard(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { host = DEFAULT_HOST, token, origins = [], log = () => undefined } = options
-  answerErrors(app, log)
+  handleErrors(app, log)
   if (isLoopback(host)) requireLoopbackName(app)
   await limitRate(app, options.requestsPerSecond ?? DEFAULT_REQUESTS_PER_SECOND)
   if (origins.length > 0) await app.register(cors, { origin: [...origins], methods: ['GET', 'POST'] })
   if (token !== undefined) requireToken(app, token)
-  answerUnknown(app, app.rateLimit())
+  handleUnknownRoutes(app, app.rateLimit())
 }
 
 async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<void> {

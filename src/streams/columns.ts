@@ -1,19 +1,18 @@
 /**
- * The columns of a CSV file: what the header says, and which number each column's features get. Numeric columns come
- * first, dense, in the header's order: 0 … n−1. Categorical columns share the hashed space behind them,
- * n … n + 2^hashBits − 1, one feature for each `column=value`.
+ * The columns of a CSV file and the numbers of their features. Numeric columns have the first numbers 0 … n−1, in the header's
+ * order. Categorical columns share the hashed range n … n + 2^hashBits − 1, with one feature for each `column=value`.
  */
 import { HeaderError } from './errors.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import type { ParserOptions } from './options.js'
 
-/** What a column is for. `open`: a feature whose kind the first row tells. */
-export type ColumnKind = 'label' | 'ignored' | 'numeric' | 'categorical' | 'open'
+/** The role of a column. `undecided`: a feature whose kind depends on the first row. */
+export type ColumnKind = 'label' | 'ignored' | 'numeric' | 'categorical' | 'undecided'
 
 export interface Column {
   readonly name: string
   readonly kind: ColumnKind
-  /** Feature number of a numeric column, seed of the value's hash for a categorical one. */
+  /** Feature number of a numeric column, or seed of the value's hash for a categorical one. */
   readonly feature: number
 }
 
@@ -22,16 +21,17 @@ export class Columns {
   readonly #hashBits: number | undefined
   #numeric = 0
 
-  /** @throws HeaderError for a column named twice, or one asked for that the header lacks */
+  /** @throws HeaderError for a duplicate column, or an option that names a column that is not in the header */
   constructor(names: readonly string[], options: ParserOptions, source: string) {
     const label = options.label ?? 'label'
     const { categorical = [], columns, ignore = [], unlabelled = false } = options
     this.#hashBits = options.hashBits
     const known = new Set(names)
     const header = `${source}: the header (${names.join(', ').slice(0, 200)})`
-    if (known.size < names.length) throw new HeaderError(`${header} names a column twice: give each its own name`)
+    if (known.size < names.length)
+      throw new HeaderError(`${header} has a duplicate column: give each column its own name`)
     if (!known.has(label) && !unlabelled) {
-      throw new HeaderError(`${header} has no label column "${label}": name the label column`)
+      throw new HeaderError(`${header} has no label column "${label}": give its name with label`)
     }
     const unknown = [...categorical, ...ignore, ...(columns ?? [])].find(name => !known.has(name))
     if (unknown !== undefined) throw new HeaderError(`${header} has no column "${unknown}": check its spelling`)
@@ -39,7 +39,7 @@ export class Columns {
       if (name === label) return { name, kind: 'label', feature: 0 }
       if (ignore.includes(name)) return { name, kind: 'ignored', feature: 0 }
       if (categorical.includes(name)) return { name, kind: 'categorical', feature: seedOf(name) }
-      if (columns === undefined) return { name, kind: 'open', feature: 0 }
+      if (columns === undefined) return { name, kind: 'undecided', feature: 0 }
       const feature = columns.indexOf(name)
       return feature < 0 ? { name, kind: 'categorical', feature: seedOf(name) } : { name, kind: 'numeric', feature }
     })
@@ -50,20 +50,20 @@ export class Columns {
     return this.#columns.length
   }
 
-  /** Number of numeric columns: where the hashed space begins. */
+  /** Number of numeric columns, which is the start of the hashed range. */
   get numeric(): number {
     return this.#numeric
   }
 
-  /** Size of the hashed space, 0 if no column needs it. */
+  /** Size of the hashed range, 0 if no column needs it. */
   get hashed(): number {
     if (this.#hashBits !== undefined) return 2 ** this.#hashBits
     return this.#columns.some(column => column.kind === 'categorical') ? 2 ** DEFAULT_HASH_BITS : 0
   }
 
-  /** Whether the first row has told the kind of every column. */
+  /** Whether the kind of every column is known. */
   get decided(): boolean {
-    return this.#columns.every(column => column.kind !== 'open')
+    return this.#columns.every(column => column.kind !== 'undecided')
   }
 
   /** Names of the numeric columns by feature number. */
@@ -80,10 +80,10 @@ export class Columns {
     return this.#columns.map(column => column.name)
   }
 
-  /** Settles the open columns by the first row. @param isNumeric for each column, whether its value is a number or empty */
+  /** Decides the undecided columns by the first row. @param isNumeric for each column, whether its value is a number or empty */
   decide(isNumeric: readonly boolean[]): void {
     for (const [index, column] of this.#columns.entries()) {
-      if (column.kind !== 'open') continue
+      if (column.kind !== 'undecided') continue
       const { name } = column
       this.#columns[index] = isNumeric[index]
         ? { name, kind: 'numeric', feature: this.#numeric++ }

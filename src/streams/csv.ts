@@ -1,19 +1,39 @@
 /**
- * CSV with a header line (RFC 4180). A column is numeric if its value in the first row is a number or empty, and
- * categorical otherwise or by the option `categorical`. An empty value is a missing one: no feature.
+ * CSV with a header line (RFC 4180). A column is numeric if its value in the first row is a number or empty, and categorical
+ * otherwise or by the option `categorical`. An empty value is missing: the row does not have the feature.
  */
 import { type Column, Columns } from './columns.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import { HeaderError } from './errors.js'
+import type { RowParser, TextDefinition } from './format.js'
 import { murmur3 } from './hash.js'
 import { LabelReader, REFUSED, shortened } from './labels.js'
-import type { RowFormat } from './lines.js'
 import type { ParserOptions } from './options.js'
 import { RecordLocator, RecordSplitter } from './records.js'
 import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
 
-export class CsvFormat implements RowFormat {
+export const csv: TextDefinition = {
+  kind: 'text',
+  summary: 'CSV with a header line, numeric and categorical columns',
+  fileName: /\.csv$/,
+  options: [
+    'label',
+    'ignore',
+    'categorical',
+    'columns',
+    'classNames',
+    'classes',
+    'hashBits',
+    'dimension',
+    'unlabelled',
+    'scale'
+  ],
+  isSizedByFirstRow: true,
+  createRowParser: (options, reporter) => new CsvParser(options, reporter)
+}
+
+class CsvParser implements RowParser {
   readonly labels: LabelReader
   readonly #options: ParserOptions
   readonly #reporter: Reporter
@@ -23,10 +43,10 @@ export class CsvFormat implements RowFormat {
   #columns: Columns | undefined
   #headerRead = false
   #isDecided = false
-  /** Line of the record to come, counted from 0. */
+  /** Line of the next record, from 0. */
   #line = 0
   #fault = ''
-  /** Categories of the row at hand: they follow its numbers. */
+  /** Categorical features of the current row, which follow its numeric ones. */
   readonly #categories: number[] = []
 
   constructor(options: ParserOptions, reporter: Reporter) {
@@ -46,7 +66,7 @@ export class CsvFormat implements RowFormat {
     return this.#columns?.decided ? this.#columns.numericNames : undefined
   }
 
-  /** Only categories are hashed; the option, if given, is theirs. */
+  /** As given: only categorical columns are hashed. */
   get hashBits(): number | undefined {
     return this.#options.hashBits
   }
@@ -62,7 +82,7 @@ export class CsvFormat implements RowFormat {
   }
 
   parse(input: Uint8Array, from: number, to: number, out: RowBuffer): void {
-    // Looking for a closing quote must not leave the records at hand.
+    // The search for a closing quote must not read beyond `to`.
     const bytes = input.subarray(0, to)
     const record = this.#record
     for (let start = from; start < to; ) {
@@ -88,16 +108,16 @@ export class CsvFormat implements RowFormat {
       this.#columns = new Columns(names, this.#options, this.#reporter.source)
     } else if (this.#columns.names().join('\n') !== names.join('\n')) {
       throw new HeaderError(
-        `${this.#reporter.source}: the header is not the one read before: give one file's rows only`
+        `${this.#reporter.source}: the header differs from the one before: give rows of one file only`
       )
     }
   }
 
-  /** Appends the row that was split. @returns −1, or the field at fault: then `out` is as it was */
+  /** Appends the current record. @returns −1, or the malformed field, with `out` unchanged */
   #row(columns: Columns, out: RowBuffer): number {
     const record = this.#record
     if (record.count !== columns.length) {
-      this.#fault = `${record.count} fields where the header has ${columns.length}`
+      this.#fault = `${record.count} fields, expected ${columns.length} as in the header`
       return 0
     }
     if (!this.#isDecided) this.#decide(columns)
@@ -143,7 +163,7 @@ export class CsvFormat implements RowFormat {
     return isEmpty ? this.labels.refuse('the label is empty') : this.labels.text(text[field], from[field], to[field])
   }
 
-  /** Tells numeric from categorical columns by the record at hand. */
+  /** Decides which columns are numeric, by the current record. */
   #decide(columns: Columns): void {
     this.#isDecided = true
     columns.decide(Array.from({ length: this.#record.count }, (_, field) => this.#looksNumeric(field)))
@@ -151,7 +171,7 @@ export class CsvFormat implements RowFormat {
     const given = this.#options.dimension
     if (given !== undefined && given < needed) {
       throw new HeaderError(
-        `${this.#reporter.source}: the columns make ${needed} features, dimension is ${given}: raise it`
+        `${this.#reporter.source}: the columns have ${needed} features, dimension is ${given}: increase it`
       )
     }
   }
@@ -177,7 +197,7 @@ export class CsvFormat implements RowFormat {
     return Buffer.from(text[field].subarray(from[field], to[field])).toString('utf8')
   }
 
-  /** 1-based byte column of a field. A field with quotes in it has been copied: then the record's begin must do. */
+  /** 1-based column of a field in bytes. An unescaped field is a copy, for which the start of the record is reported. */
   #column(bytes: Uint8Array, start: number, field: number): number {
     return this.#record.text[field] === bytes ? this.#record.from[field] - start + 1 : 1
   }

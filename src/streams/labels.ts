@@ -1,20 +1,17 @@
-/**
- * From what stands in a label's place to the number that a learner is given. All formats share it, so that `-1`, `UP` and
- * `7` mean the same everywhere.
- */
+/** Converts labels to the learner's targets. All formats share it, so that `-1`, `UP` and `7` mean the same in each of them. */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { ParserOptions } from './options.js'
 
-/** Distinct label texts beyond this are a mistake (a column of numbers or names taken for a class label). */
+/** Limit of distinct label texts. More indicate a mistake, such as a column of names used as the label. */
 const MAX_NAMED_CLASSES = 65_536
 
-/** Stands for a label that was refused, `LabelReader.reason` telling why. No label is infinite. */
+/** Returned for an invalid label, with the reason in `LabelReader.reason`. No label is infinite. */
 export const REFUSED = Number.NEGATIVE_INFINITY
 
 export class LabelReader {
-  /** Why the last label was refused. */
+  /** Why the last label was invalid. */
   reason = ''
-  /** C where it was given. */
+  /** Number of classes, if given. */
   readonly classes: number | undefined
   readonly #number: boolean
   readonly #fixed: boolean
@@ -25,7 +22,7 @@ export class LabelReader {
   #kind: 'unknown' | 'numbers' | 'names' = 'unknown'
   #scratch = new Uint8Array(64)
 
-  /** @param numbersOnly labels are numbers in this format, unless `classNames` says otherwise */
+  /** @param numbersOnly labels must be numbers in this format, unless `classNames` is given */
   constructor(options: ParserOptions, numbersOnly = false) {
     this.#numbersOnly = numbersOnly
     this.#number = options.target === 'number'
@@ -36,17 +33,17 @@ export class LabelReader {
     if (this.#fixed) this.#kind = 'names'
   }
 
-  /** Whether `+1` is class 1 and `-1` class 0 for certain, so that a parser need not ask. */
+  /** Whether `+1` is certainly class 1 and `-1` class 0, so that a parser can take a shortcut. */
   get signed(): boolean {
     return this.#kind === 'numbers' && (this.classes === undefined || this.classes === 2)
   }
 
-  /** A label given as text. @returns the target, or `REFUSED` with `reason` set */
+  /** Converts a label given as text. @returns the target, or `REFUSED` with `reason` set */
   text(bytes: Uint8Array, from: number, to: number): number {
     const length = to - from
     if (length >= this.#scratch.length) this.#scratch = new Uint8Array(2 * length)
     this.#scratch.set(bytes.subarray(from, to))
-    // A space ends the number, as the scanner wants.
+    // The scanner needs a byte that ends the number.
     this.#scratch[length] = 0x20
     if (this.#kind !== 'names') {
       const value = this.#scanner.scan(this.#scratch, 0)
@@ -57,7 +54,7 @@ export class LabelReader {
     return this.#named(name)
   }
 
-  /** A label given as a number. @returns the target, or `REFUSED` with `reason` set */
+  /** Converts a label given as a number. @returns the target, or `REFUSED` with `reason` set */
   value(value: number): number {
     if (!isFiniteFloat32(value)) return this.refuse('the label is not a finite float32 number')
     if (this.#number) return value
@@ -75,27 +72,28 @@ export class LabelReader {
     const known = this.#numbers.get(name)
     if (known !== undefined) return known
     if (this.#fixed) return this.refuse(`label "${shortened(name)}" is not among the class names`)
-    if (this.#kind === 'numbers') return this.refuse(`label "${shortened(name)}" is not a number as those before`)
+    if (this.#kind === 'numbers')
+      return this.refuse(`label "${shortened(name)}" is not a number, unlike the labels before`)
     if (name.length === 0) return this.refuse('the label is empty')
     if (this.#numbersOnly) return this.refuse(`label "${shortened(name)}" is not a class number (0, 1, … or -1/+1)`)
     if (/^[+-]?(nan|inf(inity)?)$/i.test(name)) return this.refuse(`label ${name} is not a finite number`)
     const number = this.#numbers.size
     if (number >= Math.min(this.#limit, MAX_NAMED_CLASSES)) {
-      return this.refuse(`label "${shortened(name)}" is one class more than the ${number} before`)
+      return this.refuse(`label "${shortened(name)}" would be one class more than ${number}`)
     }
     this.#kind = 'names'
     this.#numbers.set(name, number)
     return number
   }
 
-  /** Refuses a label for a reason that the format knows. */
+  /** Rejects a label. */
   refuse(reason: string): number {
     this.reason = reason
     return REFUSED
   }
 }
 
-/** Enough of a text from outside to recognise it in a message, on one line. */
+/** Shortens untrusted text for a message, on one line. */
 export function shortened(text: string): string {
   const plain = text.replace(/\p{Cc}/gu, '?')
   return plain.length > 40 ? `${plain.slice(0, 40)}…` : plain

@@ -1,15 +1,26 @@
 /**
- * LIBSVM text: `label index:value index:value …`, indices from 1, `#` begins a comment. The hottest loop of the program,
- * so it holds everything in local variables and leaves the straight way only for what is rare.
+ * LIBSVM text: `label index:value index:value …`, with indices from 1 and comments after `#`. This is the program's hottest loop, so
+ * it keeps its state in local variables and handles rare cases in separate functions.
  */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
+import type { RowParser, TextDefinition } from './format.js'
 import { LabelReader, REFUSED } from './labels.js'
-import { locateLines, type RowFormat } from './lines.js'
+import { locateLines } from './lines.js'
 import { MAX_DIMENSION, type ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
 
-export class LibsvmFormat implements RowFormat {
+export const libsvm: TextDefinition = {
+  kind: 'text',
+  summary: 'LIBSVM: label index:value …, with indices from 1',
+  fileName: /\.(libsvm|svm|svmlight)$/,
+  // `label` is accepted without effect: the label is always first in a row.
+  options: ['classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'label'],
+  isSizedByFirstRow: false,
+  createRowParser: (options, reporter) => new LibsvmParser(options, reporter)
+}
+
+class LibsvmParser implements RowParser {
   readonly dimension: number | undefined
   readonly hashBits: number | undefined
   readonly labels: LabelReader
@@ -88,7 +99,7 @@ export class LibsvmFormat implements RowFormat {
         }
         let index = byte - 0x30
         if (index < 0 || index > 9) {
-          // Not a digit: the end of the row, more white space, a comment, or a mistake.
+          // Not a digit: the end of the row, white space, a comment, or an error.
           if (byte === 0x0a) {
             position++
             offsets[++rows] = entry
@@ -140,13 +151,13 @@ export class LibsvmFormat implements RowFormat {
     out.entries = entry
   }
 
-  /** @returns the target, NaN for none where that is allowed, or `REFUSED`. Leaves `#end` behind the label. */
+  /** @returns the target, NaN for none if allowed, or `REFUSED`. Sets `#end` to the position after the label. */
   #label(bytes: Uint8Array, from: number): number {
     let end = from
     while (bytes[end] > 0x20 && bytes[end] !== 0x3a) end++
     this.#end = end
     if (bytes[end] !== 0x3a) return this.labels.text(bytes, from, end)
-    // The row begins with a feature.
+    // The row starts with a feature.
     this.#end = from
     return this.#unlabelled ? Number.NaN : this.labels.refuse('the label is missing')
   }
@@ -159,6 +170,6 @@ export class LibsvmFormat implements RowFormat {
 
 function indexFault(digit: number, index: number, limit: number): string {
   if (digit !== 10) return 'expected index:value with an index of digits'
-  if (index === 0) return 'index 0: LIBSVM counts features from 1'
+  if (index === 0) return 'index 0: LIBSVM indices start at 1'
   return `index ${index} is above the number of features, ${limit}`
 }

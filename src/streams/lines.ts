@@ -1,19 +1,19 @@
 /**
- * Complete rows out of arbitrary chunks of bytes. What a chunk's end cuts off is carried over to the next chunk, so a
- * format's parser only ever sees whole rows that end in a newline, and may read ahead without looking for the end.
+ * Divides arbitrary chunks of bytes into complete rows. An incomplete row at the end of a chunk is carried over to the next
+ * chunk, so a format's parser receives only whole rows that end in a newline, and need not check for the end of the bytes.
  */
 import { LineTooLongError } from './errors.js'
 import type { RowBuffer } from './rows.js'
 
 const NEWLINE = 0x0a
 
-/** A text format: parses rows and knows where one may end. */
+/** The parser of a format's rows, which also locates where rows end. */
 export interface RowFormat {
-  /** Appends the rows in `bytes[from, to)`, which ends with a row's newline, to `out`, where room has been made. */
+  /** Appends the rows in `bytes[from, to)`, which ends with a row's newline, to `out`, which has enough capacity. */
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void
-  /** Finds the first and the last place behind a complete row (0: none) in a chunk that follows the chunks before. */
+  /** Finds the positions after the first and the last complete row (0 for none) in the next chunk. */
   locate(chunk: Uint8Array): { first: number; last: number }
-  /** The next byte is the first of a file again. */
+  /** Called before the first byte of a file. */
   restart(): void
 }
 
@@ -30,7 +30,7 @@ export class LineFramer {
   #held = 0
   #first = true
 
-  /** @param limit bytes that one row may hold */
+  /** @param limit maximum length of a row, in bytes */
   constructor(format: RowFormat, source: string, limit: number) {
     this.#format = format
     this.#source = source
@@ -57,7 +57,7 @@ export class LineFramer {
     if (last < chunk.length) this.#hold(chunk.subarray(last))
   }
 
-  /** Parses a last row that no newline ended, and starts afresh. */
+  /** Parses a last row without a newline. */
   end(out: RowBuffer): void {
     this.#first = false
     if (this.#held > 0) {
@@ -73,7 +73,7 @@ export class LineFramer {
     this.#format.restart()
   }
 
-  /** Skips a UTF-8 byte order mark, which may itself come in pieces. */
+  /** Skips a UTF-8 byte order mark, which may be divided between chunks. */
   #withoutMark(input: Uint8Array): Uint8Array {
     let chunk = input
     if (this.#held > 0) {
@@ -94,7 +94,7 @@ export class LineFramer {
   }
 
   #parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
-    // No format has a row, or an entry, of fewer than two bytes with what ends it; one more entry is the constant.
+    // A row, and an entry, has at least two bytes including its terminator. The constant feature is one more entry.
     const rows = (to - from) >> 1
     out.reserve(rows + 1, to - from + 2)
     this.#format.parse(bytes, from, to, out)
@@ -104,7 +104,7 @@ export class LineFramer {
     const length = this.#held + bytes.length
     if (length > this.#limit) {
       throw new LineTooLongError(
-        `${this.#source}: a line is longer than ${this.#limit} bytes: check that the format is the file's own`
+        `${this.#source}: a line is longer than ${this.#limit} bytes: check that the file has the given format`
       )
     }
     if (length > this.#carry.length) {

@@ -1,71 +1,65 @@
 /**
- * The way in: from options to a stream of batches, whatever the input. Rows pass, in this order, shard, shuffle, scaling
- * and limit, each only where it is asked for.
+ * Opens any input as a stream of batches. Rows pass through shard, shuffle, scaling and limit, in this order, each only if the
+ * options ask for it.
  */
-
-import { type CustomFormat, isCustomFormat, openOwn } from './custom.js'
-import { openDigits } from './digits.js'
+import { type CustomFormat, customInputOptions, isCustomFormat, openCustom } from './custom.js'
 import { StreamOptionsError } from './errors.js'
-import { FORMATS, type Format, guessFormat } from './format.js'
-import { type IdxOptions, openIdx } from './idx.js'
+import type { InputOptions, Reader } from './format.js'
+import {
+  builtInStreams,
+  type Format,
+  formatNames,
+  formats,
+  guessFormat,
+  isBuiltIn,
+  isText,
+  refuseOtherOptions
+} from './formats.js'
 import { checkInteger } from './options.js'
 import { Random } from './random.js'
-import { ReadProgress } from './read-progress.js'
-import type { Reader } from './reader.js'
 import type { Rows } from './rows.js'
 import { RunningMoments, type Scaling, standardise } from './scale.js'
-import { shuffle } from './shuffle.js'
 import { checkSource, sourceName } from './source.js'
-import { type Shard, takeRows, takeShard } from './stages.js'
-import { openSynthetic } from './synthetic.js'
+import { type Shard, shuffle, takeRows, takeShard } from './stages.js'
 import { openText } from './text.js'
 import { openTokens, type TokenRows } from './tokens.js'
 import type { ExampleStream } from './types.js'
 
-export interface StreamOptions extends IdxOptions {
+export interface StreamOptions extends InputOptions {
   /** A file, `-` for standard input, or a built-in stream: `digits`, `digits:test`, `synthetic`. */
   readonly data: string
-  /** Default: guessed from the file's name. */
+  /** @default guessed from the file's name */
   readonly format?: Format | CustomFormat
-  /** Which part of the rows of each pass, the index counted from 0. Default: all. */
+  /** The share of the rows of each pass, with an index from 0. @default all rows */
   readonly shard?: Shard
-  /** How often the input is read, `Infinity` for ever. Default 1. */
+  /** How many times the input is read; may be `Infinity`. @default 1 */
   readonly passes?: number
-  /** Rows that the shuffle keeps at a time, up to 1,000,000. Default: no shuffle. */
+  /** Rows in the shuffle's window, up to 1,000,000. @default no shuffle */
   readonly shuffleWindow?: number
-  /** Seed of the shuffle and of the built-in streams, a safe integer. Default 0. */
-  readonly seed?: number
-  /** `standard`: numeric columns of CSV and JSON lines minus mean over deviation of their past. Default `none`. */
-  readonly scale?: 'none' | 'standard'
-  /** What `standard` scales by. Default: the moments of this stream alone. */
+  /** Moments for `scale: 'standard'`. @default the moments of this stream alone */
   readonly scaling?: Scaling
-  /** The stream ends after so many rows. Default: at the input's end. */
+  /** Number of rows after which the stream ends. @default at the end of the input */
   readonly maxRows?: number
-  /** Noise of `synthetic`, see there. */
-  readonly noise?: number
-  /** Rows of tokens that `data` has been made into already; then it is not read. */
+  /** Rows of tokens that `data` was already converted into. If given, `data` is not read. */
   readonly tokens?: TokenRows
 }
 
-/** The options that only some inputs understand. */
-const TEXT_ONLY = ['hashBits', 'label', 'ignore', 'categorical', 'classNames', 'columns', 'unlabelled'] as const
-
 /**
- * Opens a stream; it can be iterated once.
+ * Opens a stream, which can be iterated once.
  * @throws StreamOptionsError, UnknownFormatError, MissingInputError, UnreadableInputError, IdxError, HeaderError; while
  * iterating also CorruptGzipError, LineTooLongError and, under `strict`, MalformedInputError
  */
 export async function openStream(options: StreamOptions): Promise<ExampleStream> {
   checkStreamOptions(options)
-  const headway = new ReadProgress(options.passes ?? 1, options.maxRows ?? Number.POSITIVE_INFINITY)
+  const progress = new ReadProgress(options.passes ?? 1, options.maxRows ?? Number.POSITIVE_INFINITY)
   const onRead = (share: number) => {
-    headway.share = share
+    progress.share = share
   }
   const reader = await openReader({ ...options, onRead })
   if ((options.passes ?? 1) !== 1 && !reader.repeatable) {
     throw new StreamOptionsError(`${sourceName(options.data)} can be read only once: leave passes at 1`)
   }
-  let isTaken = false
+  let isIterated = false
   return {
     get dimension() {
       return reader.dimension
@@ -81,56 +75,36 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
       return reader.skipped
     },
     get share() {
-      return headway.total
+      return progress.total
     },
     [Symbol.asyncIterator]() {
-      if (isTaken) throw new Error('a stream is iterated once: open another')
-      isTaken = true
-      return compose(reader, options, headway)
+      if (isIterated) throw new Error('a stream can be iterated only once: open another one')
+      isIterated = true
+      return compose(reader, options, progress)
     }
   }
 }
 
 async function openReader(options: StreamOptions): Promise<Reader> {
-  const { data, seed = 0, constant = false, tokens, onRead } = options
+  const { data, constant = false, tokens, onRead } = options
   if (tokens !== undefined) return openTokens(tokens, onRead)
   if (isCustomFormat(options.format)) {
-    refuse(options, [...TEXT_ONLY, 'labels', 'noise'], options.format)
-    refuseScale(options, options.format)
-    return openOwn(options.format, data, constant)
+    refuseOtherOptions(options.format, customInputOptions, options)
+    return openCustom(options.format, data, constant)
   }
-  switch (data) {
-    case 'digits':
-    case 'digits:test':
-      refuse(options, [...TEXT_ONLY, 'labels', 'format', 'dimension', 'classes', 'noise'], data)
-      refuseScale(options, data)
-      return openDigits(data === 'digits' ? 'train' : 'test', seed, constant, onRead)
-    case 'synthetic':
-      refuse(options, [...TEXT_ONLY, 'labels', 'format', 'classes'], data)
-      refuseScale(options, data)
-      checkNoise(options)
-      return openSynthetic(options)
+  if (isBuiltIn(data)) {
+    if (options.format !== undefined) throw new StreamOptionsError(`format has no meaning for ${data}: leave it out`)
+    const definition = builtInStreams[data]
+    refuseOtherOptions(data, definition.options, options)
+    return definition.open(options)
   }
   await checkSource(data)
   const format = options.format ?? guessFormat(data)
-  switch (format) {
-    case 'idx':
-      refuse(options, [...TEXT_ONLY, 'noise'], format)
-      refuseScale(options, format)
-      return openIdx(data, options)
-    case 'libsvm':
-    case 'vw':
-      refuse(options, ['labels', 'noise'], format)
-      refuseScale(options, format)
-      return openText(data, format, options)
-    case 'csv':
-    case 'jsonl':
-      refuse(options, ['labels', 'noise'], format)
-      return openText(data, format, options)
-    default:
-      format satisfies never
-      throw new StreamOptionsError(`format ${format}: give one of ${FORMATS.join(', ')}`)
+  if (!Object.hasOwn(formats, format)) {
+    throw new StreamOptionsError(`unknown format '${format}'; expected one of ${formatNames.join(', ')}`)
   }
+  refuseOtherOptions(format, formats[format].options, options)
+  return isText(format) ? openText(data, format, options) : formats[format].open(data, options)
 }
 
 function checkStreamOptions(options: StreamOptions): void {
@@ -144,47 +118,29 @@ function checkStreamOptions(options: StreamOptions): void {
   checkInteger('seed', options.seed, Number.MIN_SAFE_INTEGER + 1, Number.MAX_SAFE_INTEGER)
   checkInteger('maxRows', options.maxRows, 0, Number.MAX_SAFE_INTEGER)
   if (noise !== undefined && !(noise >= 0 && noise < 1e6)) {
-    throw new StreamOptionsError(`noise is ${noise}: give a number from 0`)
+    throw new StreamOptionsError(`noise is ${noise}: give a number of at least 0`)
   }
 }
 
-function checkNoise({ target, noise, dimension }: StreamOptions): void {
-  checkInteger('dimension', dimension, 1, 1_000_000)
-  if (target !== 'number' && noise !== undefined && noise >= 0.5) {
-    throw new StreamOptionsError(`noise is ${noise}: give the probability of a flipped class, below 0.5`)
-  }
-}
-
-function refuse(options: StreamOptions, keys: readonly (keyof StreamOptions)[], input: string): void {
-  const key = keys.find(name => options[name] !== undefined && options[name] !== false)
-  if (key !== undefined) throw new StreamOptionsError(`${key} has no meaning for ${input}: leave it out`)
-}
-
-function refuseScale({ scale }: StreamOptions, input: string): void {
-  if (scale === 'standard') {
-    throw new StreamOptionsError(`scale standard needs numeric columns (csv, jsonl), ${input} has none: leave it out`)
-  }
-}
-
-async function* compose(reader: Reader, options: StreamOptions, headway: ReadProgress): AsyncGenerator<Rows> {
-  let rows = readPasses(reader, options, headway)
+async function* compose(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
+  let rows = readPasses(reader, options, progress)
   if (options.scale === 'standard') {
     rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
   }
   if (options.maxRows !== undefined) rows = takeRows(rows, options.maxRows)
   for await (const batch of rows) {
     options.signal?.throwIfAborted()
-    headway.rows += batch.size
+    progress.rows += batch.size
     yield batch
   }
 }
 
-async function* readPasses(reader: Reader, options: StreamOptions, headway: ReadProgress): AsyncGenerator<Rows> {
+async function* readPasses(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
   const { shard, passes = 1, shuffleWindow, seed = 0 } = options
   const random = new Random(seed)
   for (let pass = 0; pass < passes; pass++) {
-    headway.passes = pass
-    if (headway.share !== undefined) headway.share = 0
+    progress.passes = pass
+    if (progress.share !== undefined) progress.share = 0
     let rows = reader.pass()
     if (shard !== undefined) rows = takeShard(rows, shard)
     if (shuffleWindow !== undefined) rows = shuffle(rows, shuffleWindow, random)
@@ -193,7 +149,34 @@ async function* readPasses(reader: Reader, options: StreamOptions, headway: Read
       isEmpty = false
       yield batch
     }
-    // Endless passes over nothing would never let go.
+    // Infinitely many passes over an empty input would never return.
     if (isEmpty) return
+  }
+}
+
+/** The share of a stream that has been consumed. */
+class ReadProgress {
+  /** Passes that are complete. */
+  passes = 0
+  /** Rows that have been yielded. */
+  rows = 0
+  /** Of the current pass; undefined if the reader does not report it. */
+  share: number | undefined
+  readonly #passes: number
+  readonly #rows: number
+
+  /** @param passes, rows after which the stream ends; Infinity for no limit */
+  constructor(passes: number, rows: number) {
+    this.#passes = passes
+    this.#rows = rows
+  }
+
+  /** From 0 to 1; undefined if the end is not known. */
+  get total(): number | undefined {
+    const byRows = Number.isFinite(this.#rows) ? this.rows / Math.max(1, this.#rows) : undefined
+    const isReported = this.share !== undefined && Number.isFinite(this.#passes)
+    const byPasses = isReported ? (this.passes + (this.share as number)) / this.#passes : undefined
+    if (byRows === undefined) return byPasses
+    return Math.min(1, Math.max(byRows, byPasses ?? 0))
   }
 }

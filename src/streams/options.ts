@@ -1,62 +1,57 @@
-/**
- * What may be asked of a parser, with defaults and limits, checked once before anything is read.
- */
+/** Options of a parser, with defaults and limits, which are checked once before anything is read. */
 import { StreamOptionsError } from './errors.js'
 import type { ReporterOptions } from './reporter.js'
 
-export type TextFormat = 'libsvm' | 'vw' | 'csv' | 'jsonl'
-
-/** A longer line is an error, lest a file without newlines fill the memory. */
+/** Limit of a line's length, so that a file without newlines does not fill the memory. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024
-/** Feature numbers stay below this, the constant feature included. */
+/** Feature numbers are below this limit, including the constant feature. */
 export const MAX_DIMENSION = 2 ** 31 - 1
 
 export interface ParserOptions extends ReporterOptions {
-  /** Name of the input in messages. Default `<input>`. */
+  /** Name of the input in messages. @default '<input>' */
   readonly source?: string
-  /** `class` (default): labels become class numbers 0 … C−1. `number`: regression, the label is the number itself. */
+  /** `class`: labels become class numbers 0 … C−1. `number`: regression, the label is the number itself. @default 'class' */
   readonly target?: 'class' | 'number'
-  /** Number of classes C ≥ 2: a label outside is malformed. Default: the length of `classNames`, otherwise unknown. */
+  /** Number of classes C ≥ 2. Labels outside are malformed. @default the length of `classNames`, otherwise unknown */
   readonly classes?: number
   /**
-   * Label texts in the order of their class numbers. Default: numeric labels are class numbers (−1 counts as 0), other
-   * texts are numbered by first appearance; peers that read different files must give the names, lest their orders differ.
+   * Label texts in the order of their class numbers. By default, numeric labels are class numbers (−1 counts as 0), and other
+   * texts are numbered by first appearance; peers that read different files must give the names, so that the numbers agree.
    */
   readonly classNames?: readonly string[]
-  /** Inputs may lack a label, which then reads as NaN. Default false: they are malformed. */
+  /** Accept inputs without a label, whose label is then NaN. Otherwise they are malformed. @default false */
   readonly unlabelled?: boolean
-  /** CSV column or JSON key of the label. Default `label`. */
+  /** CSV column or JSON key of the label. @default 'label' */
   readonly label?: string
-  /** CSV columns or JSON keys to leave out. Default none. */
+  /** CSV columns or JSON keys to leave out. @default none */
   readonly ignore?: readonly string[]
   /**
-   * Numeric CSV columns in the order of their feature numbers, as `ExampleStream.columns` told when a model was begun: so
-   * that files with columns in another order, and JSON objects with the columns' names as keys, mean the same features.
-   * Every other column or key is a category. Default: as the CSV header and first row tell.
+   * Numeric CSV columns in the order of their feature numbers, from `ExampleStream.columns` of a model's first data. Files with
+   * the columns in another order, and JSON objects with the columns' names as keys, then have the same features. Every other
+   * column or key is categorical. @default determined by the CSV header and first row
    */
   readonly columns?: readonly string[]
-  /** CSV columns whose values are categories though they look like numbers. Default none. */
+  /** CSV columns that are categorical although their values look like numbers. @default none */
   readonly categorical?: readonly string[]
-  /** Adds a feature that is always 1, as number 0; all others move up by one. Default false. */
+  /** Adds feature 0, which is always 1, and increases the number of every other feature by one. @default false */
   readonly constant?: boolean
-  /** Number of features without the constant one: a larger index is malformed. Default: unknown, or as the data tell. */
+  /** Number of features without the constant one. Larger indices are malformed. @default inferred from the data, or unknown */
   readonly dimension?: number
   /**
-   * Size of the space of hashed features as a power of two, 1 … 30. Names are hashed into 2^hashBits features (default 18,
-   * as in VW); LIBSVM indices and numeric VW names, which need no hashing, are taken modulo 2^hashBits where it is given.
+   * Number of hashed features as a power of two, 1 … 30. Names are hashed into 2^hashBits features (default 18, as in VW).
+   * LIBSVM indices and numeric VW names are not hashed but reduced modulo 2^hashBits if it is given.
    */
   readonly hashBits?: number
 }
 
-/** @throws StreamOptionsError naming the option, what it was and what it may be */
+/** @throws StreamOptionsError with the option, its value and the allowed range */
 export function checkInteger(name: string, value: number | undefined, from: number, to: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= from && value <= to)) return
   throw new StreamOptionsError(`${name} is ${value}: give an integer from ${from} to ${to}`)
 }
 
-/** @throws StreamOptionsError */
-export function checkParserOptions(format: TextFormat, options: ParserOptions): void {
-  const { classes, classNames, dimension, hashBits, target } = options
+/** @throws StreamOptionsError for values out of range or options that contradict each other */
+export function checkParserOptions({ classes, classNames, dimension, hashBits, target }: ParserOptions): void {
   checkInteger('classes', classes, 2, 2 ** 24)
   checkInteger('dimension', dimension, 1, MAX_DIMENSION - 1)
   checkInteger('hashBits', hashBits, 1, 30)
@@ -69,21 +64,12 @@ export function checkParserOptions(format: TextFormat, options: ParserOptions): 
   if (classNames !== undefined && classes !== undefined && classNames.length !== classes) {
     throw new StreamOptionsError(`classNames has ${classNames.length} names for ${classes} classes: name every class`)
   }
-  if (dimension !== undefined && (hashBits !== undefined || format === 'vw')) {
-    throw new StreamOptionsError('dimension does not go with hashed features: give hashBits alone')
-  }
-  if (options.columns !== undefined && format !== 'csv' && format !== 'jsonl') {
-    throw new StreamOptionsError(`columns names CSV columns or JSON keys: leave it out for ${format}`)
-  }
-  if (options.categorical !== undefined && format !== 'csv') {
-    throw new StreamOptionsError(`categorical names CSV columns: leave it out for ${format}`)
-  }
-  if (options.ignore !== undefined && format !== 'csv' && format !== 'jsonl') {
-    throw new StreamOptionsError(`ignore names CSV columns or JSON keys: leave it out for ${format}`)
+  if (dimension !== undefined && hashBits !== undefined) {
+    throw new StreamOptionsError('dimension and hashBits contradict each other: give hashBits alone')
   }
 }
 
-/** Feature count with the constant feature, from a count without. */
+/** Adds the constant feature to a number of features. */
 export function withConstant(dimension: number | undefined, options: ParserOptions): number | undefined {
   return dimension === undefined ? undefined : dimension + (options.constant ? 1 : 0)
 }

@@ -1,8 +1,8 @@
 /**
- * The pseudo-random numbers of shuffles and of the synthetic stream: equal on every machine for equal seeds.
+ * Pseudo-random numbers for shuffles and built-in streams: equal on every machine for equal seeds.
  *
- * Generator: xoshiro128** (D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", 2021), its state
- * filled from the seed by the finaliser of MurmurHash3 over a Weyl sequence.
+ * The generator is xoshiro128** (D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", 2021). Its state is
+ * initialised from the seed by the finaliser of MurmurHash3 over a Weyl sequence.
  */
 export class Random {
   readonly #state = new Int32Array(4)

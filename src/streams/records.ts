@@ -1,6 +1,6 @@
 /**
- * RFC 4180 records: fields between commas, quoted where they hold commas, quotes or newlines. Splits the bytes of whole
- * records into fields, and finds where records end in a chunk that may begin inside a quoted field.
+ * RFC 4180 records: fields separated by commas, and quoted if they contain commas, quotes or newlines. Splits whole records into
+ * fields, and locates the ends of records in a chunk that may start inside a quoted field.
  */
 
 const NEWLINE = 0x0a
@@ -8,75 +8,75 @@ const RETURN = 0x0d
 const COMMA = 0x2c
 const QUOTE = 0x22
 
-type Place = 'start' | 'plain' | 'quoted' | 'closing'
+type State = 'start' | 'plain' | 'quoted' | 'closing'
 
-/** Follows quotes from chunk to chunk. A quote counts only at a field's start, so that a stray one inside is harmless. */
+/** Tracks quotes across chunks. A quote opens a field only at its start, so that a stray quote inside a field is harmless. */
 export class RecordLocator {
-  #place: Place = 'start'
+  #state: State = 'start'
 
   restart(): void {
-    this.#place = 'start'
+    this.#state = 'start'
   }
 
-  /** @returns positions behind the first and the last complete record, 0 for none */
+  /** @returns the positions after the first and the last complete record, 0 for none */
   locate(chunk: Uint8Array): { first: number; last: number } {
     let first = 0
     let last = 0
-    let place = this.#place
+    let state = this.#state
     let from = 0
-    if ((place === 'start' || place === 'plain') && !chunk.includes(QUOTE)) {
-      // Without quotes every newline ends a record: only what follows the last one matters for the next chunk.
+    if ((state === 'start' || state === 'plain') && !chunk.includes(QUOTE)) {
+      // Without quotes, every newline ends a record. Only the bytes after the last one determine the state.
       first = chunk.indexOf(NEWLINE) + 1
       last = chunk.lastIndexOf(NEWLINE) + 1
-      if (last > 0) place = 'start'
+      if (last > 0) state = 'start'
       from = last
     }
     for (let i = from; i < chunk.length; i++) {
-      if (place === 'quoted') {
+      if (state === 'quoted') {
         const quote = chunk.indexOf(QUOTE, i)
         if (quote < 0) break
         i = quote
-        place = 'closing'
+        state = 'closing'
         continue
       }
       const byte = chunk[i]
       if (byte === NEWLINE) {
         last = i + 1
         if (first === 0) first = last
-        place = 'start'
+        state = 'start'
       } else if (byte === COMMA) {
-        place = 'start'
-      } else if (byte === QUOTE && place !== 'plain') {
-        place = 'quoted'
-      } else if (place === 'start') {
-        // Spaces before a quote belong to what is trimmed.
-        if (byte !== 0x20 && byte !== 0x09) place = 'plain'
-      } else if (place === 'closing') {
-        place = 'plain'
+        state = 'start'
+      } else if (byte === QUOTE && state !== 'plain') {
+        state = 'quoted'
+      } else if (state === 'start') {
+        // Spaces before a quote are trimmed.
+        if (byte !== 0x20 && byte !== 0x09) state = 'plain'
+      } else if (state === 'closing') {
+        state = 'plain'
       }
     }
-    this.#place = place
+    this.#state = state
     return { first, last }
   }
 }
 
 /**
- * The fields of one record after another. White space around a field is dropped, that within quotes kept. Field f is
- * `bytes[from[f], to[f])` of `text[f]`.
+ * Splits one record after another. White space around a field is dropped, and kept inside quotes. Field f is
+ * `text[f][from[f], to[f])`.
  */
 export class RecordSplitter {
   readonly text: Uint8Array[] = []
   readonly from: number[] = []
   readonly to: number[] = []
-  /** Fields of the record split last. */
+  /** Number of fields in the last record. */
   count = 0
-  /** Newlines in the record split last, the one at its end included. */
+  /** Number of newlines in the last record, including the one at its end. */
   lines = 0
-  /** Why the record is malformed, and where; empty if it is not. */
+  /** Why the last record is malformed (empty if it is not), and where. */
   fault = ''
   at = 0
 
-  /** Splits the record at `start`. @returns the position behind its newline, also if it is malformed */
+  /** Splits the record at `start`. @returns the position after its newline, also if it is malformed */
   split(bytes: Uint8Array, start: number): number {
     this.count = 0
     this.lines = 1
@@ -90,7 +90,7 @@ export class RecordSplitter {
     }
   }
 
-  /** @returns the position of the comma or newline behind the field */
+  /** @returns the position of the comma or newline after the field */
   #plain(bytes: Uint8Array, from: number): number {
     let position = from
     while (bytes[position] !== COMMA && bytes[position] !== NEWLINE) position++
@@ -103,7 +103,7 @@ export class RecordSplitter {
   #quoted(bytes: Uint8Array, open: number): number {
     let close = bytes.indexOf(QUOTE, open + 1)
     let escapes = 0
-    // Pairs of quotes stand for one. A record is complete, or ended by the end of the input.
+    // Two quotes escape one. The record is complete, or ends with the input.
     while (close >= 0 && bytes[close + 1] === QUOTE) {
       escapes++
       close = bytes.indexOf(QUOTE, close + 2)

@@ -1,13 +1,11 @@
-/**
- * One place where malformed inputs go: counted and handed to the caller, or thrown under `strict`.
- */
+/** Counts malformed inputs and reports them to the caller, or throws under `strict`. */
 import { MalformedInputError } from './errors.js'
 import type { Malformed } from './types.js'
 
 export interface ReporterOptions {
-  /** Throw a `MalformedInputError` at the first malformed input. Default false: skip it and count. */
+  /** Throw a `MalformedInputError` at the first malformed input, instead of skipping and counting it. @default false */
   readonly strict?: boolean
-  /** Called once for each malformed input that is skipped. */
+  /** Called for each malformed input that is skipped. */
   readonly onMalformed?: (malformed: Malformed) => void
 }
 
@@ -17,7 +15,7 @@ export class Reporter {
   readonly #strict: boolean
   readonly #onMalformed: ((malformed: Malformed) => void) | undefined
 
-  /** @param source the input's name in messages: a path, or `<stdin>` */
+  /** @param source name of the input in messages: a path, or `<stdin>` */
   constructor(
     readonly source: string,
     options: ReporterOptions
@@ -27,8 +25,8 @@ export class Reporter {
   }
 
   /**
-   * @param line 1-based line (for IDX: number of the image)
-   * @param column 1-based byte column, 0 for the whole line
+   * @param line 1-based line (IDX: number of the image)
+   * @param column 1-based column in bytes, 0 for the whole line
    * @throws MalformedInputError under `strict`
    */
   report(line: number, column: number, reason: string): void {

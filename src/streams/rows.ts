@@ -1,18 +1,18 @@
 /**
- * The growing and reused arrays behind a batch. Parsers write straight into the arrays after `reserve`; the stages after
- * them (shard, shuffle, scale) copy rows from one buffer to another.
+ * The growing, reused arrays of a batch. Parsers write directly into the arrays after `reserve`; later stages (shard, shuffle,
+ * scale) copy rows from one buffer to another.
  */
 import type { Examples } from '../learner/types.js'
 
-/** A batch as streams give it: the first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
+/** A batch of a stream. The first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
 export interface Rows extends Examples {
   readonly numeric: Int32Array
 }
 
 export class RowBuffer {
-  /** Finished rows. */
+  /** Number of complete rows. */
   size = 0
-  /** Entries of the finished rows. */
+  /** Number of entries in the complete rows. */
   entries = 0
   labels = new Float32Array(0)
   numeric = new Int32Array(0)
@@ -26,7 +26,7 @@ export class RowBuffer {
     this.offsets[0] = 0
   }
 
-  /** Makes room for so many more rows and entries. Existing contents stay; the arrays may be replaced. */
+  /** Ensures capacity for more rows and entries. Keeps the contents, but may replace the arrays. */
   reserve(rows: number, entries: number): void {
     const size = this.size + rows
     if (size > this.labels.length) {
@@ -43,7 +43,7 @@ export class RowBuffer {
     }
   }
 
-  /** Copies row `row` of `from` to the end. @param numeric how many of its entries are numeric columns */
+  /** Appends a copy of row `row` of `from`. @param numeric number of its entries that are numeric columns */
   append(from: Examples, row: number, numeric = 0): void {
     const start = from.offsets[row]
     const length = from.offsets[row + 1] - start
@@ -59,7 +59,7 @@ export class RowBuffer {
     this.offsets[++this.size] = this.entries
   }
 
-  /** The rows so far, sharing this buffer's arrays: valid until the buffer is next written to. */
+  /** The rows so far, in this buffer's arrays: valid until the next write to the buffer. */
   view(): Rows {
     const { size, labels, numeric, offsets, indices, values } = this
     return { size, labels, numeric, offsets, indices, values }
@@ -69,4 +69,17 @@ export class RowBuffer {
 function grown<A extends Float32Array | Int32Array>(old: A, next: A): A {
   next.set(old)
   return next
+}
+
+/** Copies the first `limit` rows of a stream into one batch, or all if there are fewer, and closes the stream. */
+export async function collect(stream: AsyncIterable<Examples>, limit: number): Promise<Examples> {
+  const out = new RowBuffer()
+  if (limit > 0) {
+    for await (const batch of stream) {
+      const count = Math.min(batch.size, limit - out.size)
+      for (let row = 0; row < count; row++) out.append(batch, row)
+      if (out.size === limit) break
+    }
+  }
+  return out.view()
 }

@@ -1,21 +1,21 @@
 /**
- * Standardising numeric columns of a stream: each value is centred and divided by the mean and standard deviation of the
- * values that came before it, and only then counted itself, so that nothing of an input leaks into its own prediction.
+ * Standardises the numeric columns of a stream: each value is centred by the mean and divided by the standard deviation of the
+ * values before it, and counted only then, so that no input influences its own prediction.
  * Running moments after B. P. Welford, "Note on a method for calculating corrected sums of squares and products"
  * (Technometrics 4, 1962).
  *
- * Only the numeric entries at a row's start are scaled (CSV's numeric columns, JSON's numbers). One-hot and other hashed
- * features stay as they are, so sparse rows stay sparse; a missing value stays missing, which stands for the mean.
+ * Only the numeric entries at the start of a row are scaled (CSV's numeric columns, JSON's numbers). One-hot and other hashed
+ * features are unchanged, so sparse rows stay sparse. A missing value stays missing, which stands for the mean.
  */
 import { RowBuffer, type Rows } from './rows.js'
 
-/** A scaled value is cut off here, in standard deviations: the first few values can give a tiny deviation. */
+/** Limit of a scaled value, in standard deviations, because the deviation of the first few values can be tiny. */
 const MAX_DEVIATIONS = 10
 
-/** What is scaled by, and whether the rows at hand count. */
+/** The moments to scale by, and whether the scaled rows are counted. */
 export interface Scaling {
   readonly moments: RunningMoments
-  /** Rows are scaled by the moments as they are and change nothing: for evaluation and prediction. */
+  /** Rows are scaled without being counted: for evaluation and prediction. */
   readonly frozen: boolean
 }
 
@@ -24,7 +24,7 @@ export async function* standardise(input: AsyncIterable<Rows>, scaling: Scaling)
   for await (const rows of input) yield scaled(rows, scaling, out)
 }
 
-/** Rows [from, to) with their numeric entries scaled, in `out`, which is cleared first. */
+/** Copies rows [from, to) into `out`, which is cleared first, and scales their numeric entries. */
 export function scaled(
   rows: Rows,
   { moments, frozen }: Scaling,
@@ -47,16 +47,16 @@ export function scaled(
   return out.view()
 }
 
-/** Moments as plain data, bit for bit: for each feature seen its number, count, mean and sum of squared deviations. */
+/** Moments as plain data, without loss of precision: number, count, mean and sum of squared deviations of each feature seen. */
 export type SavedMoments = readonly (readonly [feature: number, count: number, mean: number, squares: number])[]
 
-/** Count, mean and sum of squared deviations of each feature so far. */
+/** Running count, mean and sum of squared deviations of each feature. */
 export class RunningMoments {
   #counts = new Float64Array(64)
   #means = new Float64Array(64)
   #squares = new Float64Array(64)
 
-  /** A feature's value, scaled by what was counted before; 0 while that does not vary. */
+  /** A feature's value, scaled by the values counted so far; 0 as long as these are all equal. */
   scaled(feature: number, value: number): number {
     if (feature >= this.#counts.length) return 0
     const deviation = Math.sqrt(this.#squares[feature] / this.#counts[feature])

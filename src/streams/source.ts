@@ -1,26 +1,23 @@
-/**
- * Bytes of a file or of standard input, decompressed where they are gzip (told by the first two bytes, not by the name),
- * in chunks of bounded size.
- */
+/** Reads a file or standard input in chunks of bounded size. Gzip is detected by its first two bytes and decompressed. */
 import { constants, type Stats } from 'node:fs'
 import { access, type FileHandle, open, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { CorruptGzipError, MissingInputError, UnreadableInputError } from './errors.js'
 
-/** Read at once, ahead of the parser. Two such buffers are in use. */
+/** Size of a read, ahead of the parser. There are two such buffers. */
 const BLOCK_BYTES = 1024 * 1024
-/** Handed on at once: small enough that a chunk and its parsed rows stay in the processor's cache. */
+/** Size of a chunk, so small that a chunk and its parsed rows fit into the processor's cache. */
 const CHUNK_BYTES = 128 * 1024
-/** The first chunk; each further one is twice as large. Code that was compiled after few but whole chunks stays valid. */
+/** Size of the first chunk; it doubles with each further one. Small first chunks let V8 optimise the parser early. */
 const FIRST_CHUNK_BYTES = 512
 
 export interface SourceOptions {
-  /** Stands for standard input. Default `process.stdin`. */
+  /** Standard input. @default process.stdin */
   readonly stdin?: Readable
-  /** Ends a wait for input with the signal's reason. */
+  /** Aborts reading with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Is told now and then what share of the input, from 0 to 1, has been dealt with; nothing where its size is not known. */
+  /** Called now and then with the share of the input, from 0 to 1, that has been read. Not called if its size is unknown. */
   readonly onRead?: (share: number) => void
 }
 
@@ -30,7 +27,7 @@ export function sourceName(path: string): string {
 }
 
 /**
- * Looks whether an input is there before anything is read.
+ * Checks that an input exists and can be read.
  * @returns whether it can be read more than once
  * @throws MissingInputError, UnreadableInputError
  */
@@ -43,12 +40,12 @@ export async function checkSource(path: string): Promise<boolean> {
   } catch (cause) {
     throw openFailure(path, cause)
   }
-  if (stats.isDirectory()) throw new UnreadableInputError(`${path}: is a directory: name a file in it`)
+  if (stats.isDirectory()) throw new UnreadableInputError(`${path}: is a directory: give a file`)
   return stats.isFile()
 }
 
 /**
- * Reads an input once. The chunks are valid until the next one is asked for; leaving the iteration closes the file.
+ * Reads an input once. A chunk is valid until the next one is requested. Leaving the iteration closes the file.
  * @param path a file, or `-` for standard input
  * @throws MissingInputError, UnreadableInputError, CorruptGzipError while reading
  */
@@ -63,7 +60,7 @@ function openFailure(path: string, cause: unknown): Error {
   return new UnreadableInputError(`${path}: cannot be opened (${code}): check its permissions`, { cause })
 }
 
-/** Reads a block ahead, so that the disk works while the parser does. */
+/** Reads one block ahead, so that reading and parsing overlap. */
 async function* fileBlocks(path: string, { signal, onRead }: SourceOptions): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted()
   let file: FileHandle
@@ -77,15 +74,15 @@ async function* fileBlocks(path: string, { signal, onRead }: SourceOptions): Asy
   let pending = file.read(current, 0, BLOCK_BYTES)
   try {
     const { size } = await file.stat()
-    let done = 0
+    let bytesDone = 0
     for (;;) {
       const { bytesRead } = await pending
       signal?.throwIfAborted()
       if (bytesRead === 0) return
       pending = file.read(next, 0, BLOCK_BYTES)
       yield current.subarray(0, bytesRead)
-      done += bytesRead
-      if (size > 0) onRead?.(Math.min(1, done / size))
+      bytesDone += bytesRead
+      if (size > 0) onRead?.(Math.min(1, bytesDone / size))
       const spare = current
       current = next
       next = spare
@@ -95,7 +92,7 @@ async function* fileBlocks(path: string, { signal, onRead }: SourceOptions): Asy
     const code = (cause as NodeJS.ErrnoException).code
     throw new UnreadableInputError(`${path}: reading failed (${code}): check the device`, { cause })
   } finally {
-    // The read under way still writes to its buffer; its own failure no longer matters.
+    // The pending read still writes to its buffer. Its failure no longer matters.
     await pending.catch(() => undefined)
     await file.close()
   }
@@ -126,10 +123,10 @@ async function* maybeGunzip(blocks: AsyncGenerator<Uint8Array>, path: string): A
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code
     if (code === 'Z_BUF_ERROR') {
-      throw new CorruptGzipError(`${sourceName(path)}: the gzip data ends early: fetch the file anew`, { cause })
+      throw new CorruptGzipError(`${sourceName(path)}: the gzip data ends early: download the file again`, { cause })
     }
     if (code?.startsWith('Z_')) {
-      throw new CorruptGzipError(`${sourceName(path)}: the gzip data is damaged: fetch the file anew`, { cause })
+      throw new CorruptGzipError(`${sourceName(path)}: the gzip data is damaged: download the file again`, { cause })
     }
     throw cause
   } finally {
@@ -138,7 +135,7 @@ async function* maybeGunzip(blocks: AsyncGenerator<Uint8Array>, path: string): A
   }
 }
 
-/** Looks at the first two bytes, which may come one by one. */
+/** Detects gzip by the first two bytes, which may arrive one by one. */
 async function peeked(
   source: AsyncGenerator<Uint8Array>
 ): Promise<{ gzip: boolean; blocks: AsyncGenerator<Uint8Array> }> {
@@ -159,7 +156,7 @@ async function peeked(
   return { gzip: head[0] === 0x1f && head[1] === 0x8b, blocks: again() }
 }
 
-/** The decompressor queues its input while the blocks are reused. */
+/** Copies each block, because the decompressor queues its input while the blocks are reused. */
 async function* copies(blocks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const block of blocks) yield block.slice()
 }

@@ -1,17 +1,21 @@
 /**
- * Small stages between a reader and whoever consumes its batches: each takes rows and gives rows, in arrays of its own
- * that the next batch reuses.
+ * The stages between a reader and the consumer of its batches: shard, shuffle and limit. Each stage yields rows in its own
+ * arrays, which it reuses for the next batch.
  */
+import type { Random } from './random.js'
 import { RowBuffer, type Rows } from './rows.js'
 
-/** Which part of the rows: those whose number in the pass, counted from 0, leaves `index` when divided by `count`. */
+/** Rows per batch when the shuffle's window is emptied at the end. */
+const BATCH_ROWS = 512
+
+/** The rows whose number within the pass, counted from 0, is `index` modulo `count`. */
 export interface Shard {
   /** 0 … count − 1. */
   readonly index: number
   readonly count: number
 }
 
-/** Round robin over the well-formed rows: the shards of one input partition it. */
+/** Distributes the well-formed rows round robin: the shards of one input partition it. */
 export async function* takeShard(input: AsyncIterable<Rows>, { index, count }: Shard): AsyncGenerator<Rows> {
   const out = new RowBuffer()
   let row = index
@@ -23,7 +27,7 @@ export async function* takeShard(input: AsyncIterable<Rows>, { index, count }: S
   }
 }
 
-/** Ends after so many rows. */
+/** Ends after `limit` rows. */
 export async function* takeRows(input: AsyncIterable<Rows>, limit: number): AsyncGenerator<Rows> {
   let left = limit
   if (left === 0) return
@@ -35,4 +39,41 @@ export async function* takeRows(input: AsyncIterable<Rows>, limit: number): Asyn
     left -= rows.size
     yield rows
   }
+}
+
+/**
+ * Shuffles within a window of W rows: each further row replaces a random row of the window, which is yielded. So a row moves
+ * forward by at most W positions, and the memory is that of W rows.
+ * @param window W ≥ 1, in rows
+ */
+export async function* shuffle(input: AsyncIterable<Rows>, window: number, random: Random): AsyncGenerator<Rows> {
+  const out = new RowBuffer()
+  const kept: RowBuffer[] = []
+  for await (const rows of input) {
+    out.clear()
+    for (let row = 0; row < rows.size; row++) {
+      if (kept.length < window) kept.push(new RowBuffer())
+      else moveToEnd(kept, random.below(window), out)
+      const last = kept[kept.length - 1]
+      last.clear()
+      last.append(rows, row, rows.numeric[row])
+    }
+    if (out.size > 0) yield out.view()
+  }
+  while (kept.length > 0) {
+    out.clear()
+    while (kept.length > 0 && out.size < BATCH_ROWS) {
+      moveToEnd(kept, random.below(kept.length), out)
+      kept.pop()
+    }
+    yield out.view()
+  }
+}
+
+/** Appends a kept row to `out` and moves its buffer to the end of the list, for reuse. */
+function moveToEnd(kept: RowBuffer[], index: number, out: RowBuffer): void {
+  const chosen = kept[index]
+  out.append(chosen, 0, chosen.numeric[0])
+  kept[index] = kept[kept.length - 1]
+  kept[kept.length - 1] = chosen
 }

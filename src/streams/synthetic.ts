@@ -1,39 +1,56 @@
 /**
  * The built-in stream `synthetic`: inputs with standard normal features x and labels from a linear model w*, so that the
- * optimum is known and regret can be told exactly. Endless: limit it by `maxRows`.
+ * optimum is known and regret is exact. It does not end: limit it with `maxRows`.
  *
  * `class`: P(y = 1 | x) = σ(w*·x), then flipped with probability `noise`. `number`: y = w*·x + noise · N(0, 1).
  */
+import { StreamOptionsError } from './errors.js'
+import type { BuiltInDefinition, InputOptions, Reader } from './format.js'
+import { checkInteger } from './options.js'
 import { Random } from './random.js'
-import type { Reader } from './reader.js'
 import { RowBuffer, type Rows } from './rows.js'
 
 const BATCH_ROWS = 256
-/** Length of w*: a logistic loss of about 0.4 nats at the optimum, so neither separable nor hopeless. */
-const TRUE_LENGTH = 3
+/** Norm of w*, with which the logistic loss at the optimum is about 0.4 nats: neither separable nor mostly noise. */
+const TRUE_NORM = 3
 
 export interface SyntheticOptions {
-  /** `class` (default): logistic. `number`: least squares. */
+  /** `class`: logistic. `number`: least squares. @default 'class' */
   readonly target?: 'class' | 'number'
-  /** Number of features without the constant one. Default 20. */
+  /** Number of features without the constant one. @default 20 */
   readonly dimension?: number
   /** Probability in [0, 0.5) that a class is flipped (default 0), or standard deviation ≥ 0 of a number's noise (default 0.1). */
   readonly noise?: number
-  /** Tells w* and all that is drawn. Default 0. */
+  /** Determines w* and all samples. @default 0 */
   readonly seed?: number
-  /** Adds feature 0, always 1, whose optimal weight is 0. Default false. */
+  /** Adds feature 0, which is always 1 and whose optimal weight is 0. @default false */
   readonly constant?: boolean
 }
 
 export interface SyntheticOptimum {
-  /** Minimiser of the expected loss over all linear predictors, one weight a feature, the constant one included. */
+  /** Minimiser of the expected loss over all linear predictors, one weight per feature, including the constant one. */
   readonly weights: Float64Array
-  /** Expected loss of the minimiser: logistic in nats, or half the squared error. */
+  /** Expected loss of the minimiser: logistic loss in nats, or half the squared error. */
   readonly loss: number
 }
 
-/** The generator of rows for valid options. */
-export function openSynthetic(options: SyntheticOptions): Reader {
+export const synthetic: BuiltInDefinition = {
+  summary: 'endless inputs from a known linear model',
+  options: ['dimension', 'noise'],
+  open(options) {
+    checkOptions(options)
+    return openSynthetic(options)
+  }
+}
+
+function checkOptions({ target, noise, dimension }: InputOptions): void {
+  checkInteger('dimension', dimension, 1, 1_000_000)
+  if (target !== 'number' && noise !== undefined && noise >= 0.5) {
+    throw new StreamOptionsError(`noise is ${noise}: give the probability of a flipped class, below 0.5`)
+  }
+}
+
+function openSynthetic(options: SyntheticOptions): Reader {
   const { target = 'class', dimension = 20, seed = 0, constant = false } = options
   return {
     dimension: dimension + (constant ? 1 : 0),
@@ -47,8 +64,8 @@ export function openSynthetic(options: SyntheticOptions): Reader {
 /**
  * The best linear predictor of the stream with these options, and its expected loss.
  *
- * For flipped labels the minimiser is c w* by symmetry, and c solves a one-dimensional convex problem in the margin
- * m = w*·x ~ N(0, |w*|²), which is done here by quadrature and Newton's method; without flips c = 1.
+ * For flipped labels, the minimiser is c w* by symmetry. The factor c solves a one-dimensional convex problem in the margin
+ * m = w*·x ~ N(0, |w*|²), by quadrature and Newton's method. Without flips, c = 1.
  */
 export function syntheticOptimum(options: SyntheticOptions = {}): SyntheticOptimum {
   const { target = 'class', dimension = 20, seed = 0, constant = false } = options
@@ -63,13 +80,13 @@ function noiseOf({ target, noise }: SyntheticOptions): number {
   return noise ?? (target === 'number' ? 0.1 : 0)
 }
 
-/** A uniform direction, of length `TRUE_LENGTH`. */
+/** A uniformly random direction with norm `TRUE_NORM`. */
 function trueWeights(dimension: number, seed: number): Float64Array {
-  // Another seed than that of the inputs, lest w* be the first of them.
+  // The seed differs from that of the inputs; otherwise w* would equal the first input.
   const random = new Random(-1 - seed)
   const weights = Float64Array.from({ length: dimension }, () => random.normal())
   const length = Math.sqrt(weights.reduce((sum, weight) => sum + weight * weight, 0))
-  return weights.map(weight => (TRUE_LENGTH * weight) / length)
+  return weights.map(weight => (TRUE_NORM * weight) / length)
 }
 
 async function* generate(
@@ -122,11 +139,11 @@ function softplus(x: number): number {
   return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 }
 
-/** The factor c and the expected loss at c w*, by the trapezoidal rule over ten standard deviations. */
+/** The factor c and the expected loss at c w*, by the trapezoidal rule over ±10 standard deviations. */
 function logisticOptimum(flip: number): { scale: number; loss: number } {
   const points = 4001
-  const margins = Float64Array.from({ length: points }, (_, i) => TRUE_LENGTH * (20 * (i / (points - 1)) - 10))
-  const densities = margins.map(margin => Math.exp(-0.5 * (margin / TRUE_LENGTH) ** 2))
+  const margins = Float64Array.from({ length: points }, (_, i) => TRUE_NORM * (20 * (i / (points - 1)) - 10))
+  const densities = margins.map(margin => Math.exp(-0.5 * (margin / TRUE_NORM) ** 2))
   const total = densities.reduce((sum, density) => sum + density, 0)
   const expectation = (of: (margin: number, positive: number) => number) =>
     margins.reduce((sum, margin, i) => {

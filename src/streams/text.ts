@@ -1,16 +1,15 @@
-/**
- * Text files and standard input as readers.
- */
-import type { ParserOptions, TextFormat } from './options.js'
+/** Text files and standard input as readers. */
+import type { Reader } from './format.js'
+import { formats, type TextFormat } from './formats.js'
+import type { ParserOptions } from './options.js'
 import { createParser, type Parser } from './parser.js'
-import type { Reader } from './reader.js'
 import type { Rows } from './rows.js'
 import { checkSource, readSource, type SourceOptions, sourceName } from './source.js'
 
 export type TextOptions = ParserOptions & SourceOptions
 
 /**
- * Opens a text input. CSV and JSON lines are read up to their first row, which tells the dimension.
+ * Opens a text input. If only the first row determines the dimension (CSV and JSON lines), the input is read up to that row.
  * @param path a file, or `-`
  * @throws MissingInputError, UnreadableInputError, HeaderError, StreamOptionsError
  */
@@ -18,20 +17,20 @@ export async function openText(path: string, format: TextFormat, options: TextOp
   const named = { ...options, source: options.source ?? sourceName(path) }
   const parser = createParser(format, named)
   const repeatable = await checkSource(path)
-  const asksFirstRow = parser.dimension === undefined && (format === 'csv' || format === 'jsonl')
+  const needsFirstRow = parser.dimension === undefined && formats[format].isSizedByFirstRow
   let dimension: number | undefined
   let hashBits: number | undefined
   let columns: readonly string[] | undefined
-  let begun: AsyncGenerator<Rows> | undefined
-  if (asksFirstRow && repeatable) {
-    // A look of its own, that reports nothing: the file is not left open and its first rows are read anew.
+  let started: AsyncGenerator<Rows> | undefined
+  if (needsFirstRow && repeatable) {
+    // A separate parser that reports nothing: the file does not stay open, and its first rows are read again.
     const probe = createParser(format, { ...named, strict: false, onMalformed: undefined })
     for await (const _ of parse(path, probe, options)) break
     dimension = probe.dimension
     hashBits = probe.hashBits
     columns = probe.columns
-  } else if (asksFirstRow) {
-    begun = await withFirst(parse(path, parser, options))
+  } else if (needsFirstRow) {
+    started = await withFirst(parse(path, parser, options))
   }
   return {
     get dimension() {
@@ -49,8 +48,8 @@ export async function openText(path: string, format: TextFormat, options: TextOp
     },
     repeatable,
     pass() {
-      const rows = begun ?? parse(path, parser, options)
-      begun = undefined
+      const rows = started ?? parse(path, parser, options)
+      started = undefined
       return rows
     }
   }
@@ -66,7 +65,7 @@ async function* parse(path: string, parser: Parser, options: SourceOptions): Asy
   if (rows.size > 0) yield rows
 }
 
-/** Waits for the first batch, and gives the same batches. */
+/** Waits for the first batch. @returns the same batches */
 async function withFirst(rows: AsyncGenerator<Rows>): Promise<AsyncGenerator<Rows>> {
   const first = await rows.next()
   async function* again(): AsyncGenerator<Rows> {

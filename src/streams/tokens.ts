@@ -1,22 +1,22 @@
-/** Rows of token numbers that are in memory already: text that somebody else has cut into tokens. */
-import type { Reader } from './reader.js'
+/** A reader of token numbers in memory, from text that has already been tokenised. */
+import type { Reader } from './format.js'
 import { RowBuffer, type Rows } from './rows.js'
 import type { SourceOptions } from './source.js'
 
-/** Plain data, so that it can be handed to another thread. */
+/** Plain data, so that it can be transferred to another thread. */
 export interface TokenRows {
-  /** Tokens a row, the same for all. */
+  /** Number of tokens in each row. */
   readonly width: number
-  /** Row after row. */
+  /** The tokens of one row after another. */
   readonly values: Int32Array
-  /** Class numbers, one a row; undefined where the tokens are their own targets. */
+  /** The class number of each row; undefined if the tokens are their own targets. */
   readonly labels?: Float32Array
   readonly classes?: number
 }
 
 const BATCH_ROWS = 256
 
-/** A token is the value of the feature that its position is. Rows without labels have label 0. */
+/** Feature i of a row is its token at position i. Rows without labels have label 0. */
 export function openTokens(tokens: TokenRows, onRead?: SourceOptions['onRead']): Reader {
   return {
     dimension: tokens.width,

@@ -1,12 +1,13 @@
 /**
- * Vowpal Wabbit text: `[label [importance]] ['tag]|namespace[:scale] feature[:value] … |namespace …`. Names are hashed
- * as VW does it by default: a name of digits stands for its number, other names for their MurmurHash3, both offset or
- * seeded by the hash of the namespace.
+ * Vowpal Wabbit text: `[label [importance]] ['tag]|namespace[:scale] feature[:value] … |namespace …`. Names are hashed as in VW's
+ * default: a name of digits is its number, plus the hash of the namespace; any other name is its MurmurHash3, seeded with the
+ * hash of the namespace.
  */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
+import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { LabelReader, REFUSED } from './labels.js'
-import { locateLines, type RowFormat } from './lines.js'
+import { locateLines } from './lines.js'
 import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
@@ -16,9 +17,19 @@ const SPACE = 0x20
 const COLON = 0x3a
 const BAR = 0x7c
 const QUOTE = 0x27
-const NO_BAR = 'there is no | before the features'
+const NO_BAR = 'expected | before the features'
 
-export class VwFormat implements RowFormat {
+export const vw: TextDefinition = {
+  kind: 'text',
+  summary: 'Vowpal Wabbit: label |namespace feature:value …, with hashed names',
+  fileName: /\.vw$/,
+  // `label` is accepted without effect: the label is always first in a row.
+  options: ['classNames', 'classes', 'hashBits', 'unlabelled', 'label'],
+  isSizedByFirstRow: false,
+  createRowParser: (options, reporter) => new VwParser(options, reporter)
+}
+
+class VwParser implements RowParser {
   readonly dimension: number
   readonly hashBits: number
   readonly labels: LabelReader
@@ -29,10 +40,10 @@ export class VwFormat implements RowFormat {
   readonly #mask: number
   readonly #scanner = new DecimalScanner()
   #line = 0
-  /** Of the feature or namespace read last: where its name ends, and its value. */
+  /** End of the name, and value, of the feature or namespace read last. */
   #nameEnd = 0
   #value = 1
-  /** Why and where the row at hand is malformed. */
+  /** Why and where the current row is malformed. */
   #fault = ''
   #at = 0
 
@@ -61,7 +72,7 @@ export class VwFormat implements RowFormat {
     }
   }
 
-  /** Appends the row at `start`, or leaves `out` as it was and tells the fault. */
+  /** Appends the row at `start`. @returns false on error, with `out` unchanged and the fault set */
   #row(bytes: Uint8Array, start: number, out: RowBuffer): boolean {
     const bar = this.#head(bytes, start, out)
     if (bar < 0) return false
@@ -100,31 +111,30 @@ export class VwFormat implements RowFormat {
     return true
   }
 
-  /** Reads what stands before the first bar and writes the label. @returns the bar's position, −1 for a fault */
+  /** Reads the text before the first bar and writes the label. @returns the bar's position, −1 on error */
   #head(bytes: Uint8Array, start: number, out: RowBuffer): number {
     let position = start
     let label = Number.NaN
     for (let field = 0; bytes[position] !== BAR; field++) {
       while (bytes[position] <= SPACE && bytes[position] !== NEWLINE) position++
-      const begin = position
+      const first = position
       while (bytes[position] > SPACE && bytes[position] !== BAR) position++
-      const isTag = bytes[begin] === QUOTE || bytes[position] === BAR
-      if (bytes[position] === NEWLINE && position === begin) {
+      const isTag = bytes[first] === QUOTE || bytes[position] === BAR
+      if (bytes[position] === NEWLINE && position === first) {
         this.#fail(start, NO_BAR)
         return -1
       }
       if (isTag) continue
       if (field === 0) {
-        label = this.labels.text(bytes, begin, position)
+        label = this.labels.text(bytes, first, position)
         if (label === REFUSED) {
-          this.#fail(begin, this.labels.reason)
+          this.#fail(first, this.labels.reason)
           return -1
         }
-      } else if (field > 1 || this.#scanner.scan(bytes, begin) !== 1 || this.#scanner.end !== position) {
-        const hasBar = bytes.subarray(begin, bytes.indexOf(NEWLINE, begin)).includes(BAR)
+      } else if (field > 1 || this.#scanner.scan(bytes, first) !== 1 || this.#scanner.end !== position) {
+        const hasBar = bytes.subarray(first, bytes.indexOf(NEWLINE, first)).includes(BAR)
         if (!hasBar) this.#fail(start, NO_BAR)
-        else
-          this.#fail(begin, 'importance weights other than 1 (and initial predictions) are not learned from: remove it')
+        else this.#fail(first, 'importance weights other than 1 and initial predictions are not supported: remove it')
         return -1
       }
     }
@@ -136,7 +146,7 @@ export class VwFormat implements RowFormat {
     return position
   }
 
-  /** Reads `name[:value]`. @returns the position behind it, −1 for a fault */
+  /** Reads `name[:value]`. @returns the position after it, −1 on error */
   #token(bytes: Uint8Array, from: number): number {
     let position = from
     while (bytes[position] > SPACE && bytes[position] !== COLON && bytes[position] !== BAR) position++
@@ -169,7 +179,7 @@ function isBlank(bytes: Uint8Array, from: number, to: number): boolean {
   return true
 }
 
-/** VW's default hash: digits are the number itself. */
+/** VW's default hash, in which a name of digits is the number itself. */
 function nameHash(bytes: Uint8Array, from: number, to: number, seed: number): number {
   let number = 0
   for (let i = from; i < to; i++) {

@@ -12,6 +12,7 @@ import {
   createLearner,
   createRule,
   digest,
+  isClassifier,
   isCustomName,
   type Learner,
   type ModelName,
@@ -122,11 +123,13 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
 
 /** Parser options for further inputs of the model, so that labels and features keep their numbers. */
 export function parserOptions(spec: LearningSpec): ParserOptions {
-  const { model, network, dimension, classes, features } = spec
+  const { dimension, classes, features } = spec
   const { constant, hashBits, columns, classNames } = features
   const isNumber = isCustomLoss(spec)
     ? spec.target === 'number'
-    : model === 'linear' || network?.target.kind === 'number'
+    : spec.network
+      ? spec.network.target.kind === 'number'
+      : !isClassifier(spec.model)
   return {
     target: isNumber ? 'number' : 'class',
     classes: isNumber || classNames ? undefined : (classes ?? 2),

@@ -1,5 +1,13 @@
 /** The model of a task: which kind it is, and what follows from that. */
-import { type CustomName, customLoss, isCustomName, type ModelName, modelNames, OptionError } from '../learner/index.js'
+import {
+  type CustomName,
+  customLoss,
+  isClassifier,
+  isCustomName,
+  type ModelName,
+  modelNames,
+  OptionError
+} from '../learner/index.js'
 import { loadModel, type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
 import type { TaskOptions } from './options.js'
 
@@ -34,7 +42,7 @@ export function hasConstant({ constant = true }: TaskOptions, model: TaskModel |
 export function predictsNumber({ target }: TaskOptions, model: TaskModel | undefined): boolean {
   switch (model?.kind) {
     case 'linear':
-      return model.name === 'linear'
+      return !isClassifier(model.name)
     case 'custom':
       return !customLoss(model.name).classifies
     case 'network':

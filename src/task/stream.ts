@@ -6,6 +6,7 @@ import {
   type InputKind,
   inputKind,
   isCustomFormat,
+  isText,
   type StreamOptions,
   type TokenRows
 } from '../streams/index.js'
@@ -55,6 +56,7 @@ export function streamFor(spec: LearningSpec, options: ReadOptions): StreamOptio
   const common = { ...options, data, maxRows, target, constant, classNames: undefined }
   switch (kind) {
     case 'digits':
+    case 'digits:test':
       return withoutUndefined({ ...common, target: undefined })
     case 'idx':
     case 'custom':
@@ -90,9 +92,9 @@ export function noData(): OptionError {
   return new OptionError('no data: give --data FILE, --data - for standard input, or --data digits to try it out')
 }
 
-/** Whether inputs of that kind may lack labels. */
+/** Whether inputs of that kind may have no labels. */
 export function isTextKind(kind: InputKind | 'custom' | undefined): boolean {
-  return kind !== 'digits' && kind !== 'synthetic' && kind !== 'idx' && kind !== 'custom'
+  return kind === undefined || (kind !== 'custom' && isText(kind))
 }
 
 function kindOf({ data, format }: Pick<StreamOptions, 'data' | 'format'>): InputKind | 'custom' | undefined {

@@ -1,4 +1,4 @@
-/** Chromium for the tests: found on this machine, or none, and then the tests that need it say so. */
+/** Finds and starts Chromium for the end-to-end tests. */
 import { accessSync, constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -7,12 +7,12 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
 
-/** `ADMB_CHROMIUM`, or the first on the PATH; undefined where there is none. */
+/** `ADMB_CHROMIUM`, or the first Chromium on the PATH; undefined if there is none. */
 export function findChromium(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter)
   const given = process.env.ADMB_CHROMIUM
-  const places = given ? [given] : NAMES.flatMap(name => folders.map(folder => join(folder, name)))
-  return places.find(isExecutable)
+  const candidates = given ? [given] : NAMES.flatMap(name => folders.map(folder => join(folder, name)))
+  return candidates.find(isExecutable)
 }
 
 function isExecutable(path: string): boolean {
@@ -25,26 +25,26 @@ function isExecutable(path: string): boolean {
 }
 
 export function launch(executablePath: string): Promise<Browser> {
-  // Chromium's sandbox does not work for root, as which containers run.
+  // Chromium's sandbox does not work for root, which is the user in containers.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
   return chromium.launch({ executablePath, args })
 }
 
 export interface OpenedPage {
   readonly page: Page
-  /** What the page complained of on its console, CSP violations included. */
-  readonly complaints: string[]
+  /** Errors and warnings on the page's console, including CSP violations. */
+  readonly errors: string[]
 }
 
 export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<OpenedPage> {
   const page = await (await browser.newContext(options)).newPage()
-  const complaints: string[] = []
-  page.on('pageerror', error => complaints.push(String(error)))
+  const errors: string[] = []
+  page.on('pageerror', error => errors.push(String(error)))
   page.on('console', message => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text())
   })
   await page.goto(url)
-  return { page, complaints }
+  return { page, errors }
 }
 
 interface Violation {
@@ -54,7 +54,7 @@ interface Violation {
   readonly nodes: readonly { readonly html: string }[]
 }
 
-/** What axe finds that is serious or critical, a line each. */
+/** The serious and critical problems found by axe, one line each. */
 export async function seriousProblems(page: Page): Promise<string[]> {
   const file = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
   await page.evaluate(await readFile(file, 'utf8'))

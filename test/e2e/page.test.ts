@@ -1,13 +1,10 @@
-/**
- * The page of three real peers in a real browser: a partition is made and seen, healed and seen. Screenshots stay in `artifacts/`. Skipped
- * where there is no Chromium.
- */
+/** The page of three real peers in a real browser, during a partition and its healing. Writes screenshots to `artifacts/`. Skipped without Chromium. */
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { type HttpServer, servePage } from '../../src/server/index.js'
 import { type NetworkStatus, NetworkView } from '../../src/view/index.js'
-import { type PeerProcess, Processes, until } from '../support/peer-processes.js'
+import { type PeerProcess, PeerProcesses, until } from '../support/peer-processes.js'
 import { findChromium, launch, open, seriousProblems } from './browser.js'
 
 const ARTIFACTS = 'artifacts'
@@ -15,8 +12,8 @@ const DESKTOP = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
 const WAIT_MS = 60_000
 
-/** Hears all peers, whoever is cut off from whom, and serves what it knows. */
-class Onlooker {
+/** Receives the statuses of all peers, independently of partitions, and serves the page of its view. */
+class Observer {
   readonly #view = new NetworkView()
   readonly #ticking = setInterval(() => this.#view.tick(Date.now()), 500)
   #server: HttpServer | undefined
@@ -40,30 +37,30 @@ class Onlooker {
 
 describe('the page', function () {
   this.timeout(240_000)
-  const processes = new Processes()
-  const onlooker = new Onlooker()
+  const processes = new PeerProcesses()
+  const observer = new Observer()
   let browser: Browser
   let peers: PeerProcess[]
 
   before(async function () {
     const executable = findChromium()
     if (executable === undefined) {
-      console.log('    skipped: no Chromium found (apt-get install chromium, or say where with ADMB_CHROMIUM)')
+      console.log('    skipped: no Chromium found (apt-get install chromium, or set ADMB_CHROMIUM to its path)')
       this.skip()
     }
     mkdirSync(ARTIFACTS, { recursive: true })
     browser = await launch(executable)
     const common = ['--data', 'digits', '--batch', '32', '--period', '20', '--rate', '150', '--passes', '100']
-    const start = (place: number, ...more: string[]) =>
-      processes.start(...common, '--name', `peer ${place}`, '--shard', `${place}/3`, ...more).up()
+    const start = (index: number, ...more: string[]) =>
+      processes.start(...common, '--name', `peer ${index}`, '--shard', `${index}/3`, ...more).ready()
     const first = await start(1)
     const [address] = first.latest.addresses
     peers = [first, await start(2, '--peer', address), await start(3, '--peer', address)]
-    for (const peer of peers) onlooker.watch(peer)
+    for (const peer of peers) observer.watch(peer)
   })
   after(async () => {
     await browser?.close()
-    await onlooker.stop()
+    await observer.stop()
     await processes.stop()
   })
 
@@ -74,66 +71,70 @@ describe('the page', function () {
     const all = '[...document.querySelectorAll("#tree .node .disc")].map(disc => getComputedStyle(disc).fill)'
     return new Set((await page.evaluate(all)) as string[])
   }
-  const happened = (page: Page, kind: string) => page.locator(`#events li.${kind}`).allTextContents()
+  const eventsOf = (page: Page, kind: string) => page.locator(`#events li.${kind}`).allTextContents()
   const shot = (page: Page, name: string) => page.screenshot({ path: `${ARTIFACTS}/${name}.png`, fullPage: true })
-  const seen = (what: string, condition: () => Promise<boolean>) => until(what, condition, WAIT_MS)
+  const shown = (what: string, condition: () => Promise<boolean>) => until(what, condition, WAIT_MS)
 
-  it('shows a partition and its healing in colours, lines and words', async () => {
+  it('shows a partition and its healing with colours, edges and sentences', async () => {
     const own = await open(browser, peers[0].latest.http as string, { viewport: DESKTOP })
-    const all = await open(browser, await onlooker.serve(), { viewport: DESKTOP })
+    const all = await open(browser, await observer.serve(), { viewport: DESKTOP })
     for (const { page } of [own, all]) {
-      await seen('three peers in one tree', async () => (await page.locator('#tree .edge').count()) === 2)
-      await seen('one colour', async () => (await fills(page)).size === 1)
-      await seen('the headline', async () => (await headline(page)) === '3 peers follow one predictor')
+      await shown('three peers in one tree', async () => (await page.locator('#tree .edge').count()) === 2)
+      await shown('one colour', async () => (await fills(page)).size === 1)
+      await shown('the headline', async () => (await headline(page)) === '3 peers follow one predictor')
     }
-    await seen('its own peer is marked', async () => (await own.page.locator('.node.own').count()) === 1)
+    await shown('the page’s peer is marked', async () => (await own.page.locator('.node.own').count()) === 1)
     await shot(own.page, 'whole')
 
     const [a, b, c] = peers.map(peer => peer.latest.id)
     peers[0].block(c)
     peers[1].block(c)
     peers[2].block(a, b)
-    await seen('the third is on its own', async () => (await all.page.locator('#tree .edge').count()) === 1)
-    await seen('two colours and letters', async () => {
+    await shown('the third peer is disconnected', async () => (await all.page.locator('#tree .edge').count()) === 1)
+    await shown('two colours and letters', async () => {
       return (await fills(all.page)).size === 2 && new Set(await letters(all.page)).size === 2
     })
-    await seen('the headline', async () => (await headline(all.page)) === '3 peers follow 2 predictors')
-    await seen('it is told', async () => (await happened(all.page, 'partitioned')).join().includes('peer 3 is cut off'))
-    await seen('the others miss it', async () => (await own.page.locator('.node.silent').count()) === 1)
-    await seen('they are told', async () => (await happened(own.page, 'lost')).join().includes('peer 3 fell silent'))
+    await shown('the headline', async () => (await headline(all.page)) === '3 peers follow 2 predictors')
+    await shown('the event', async () =>
+      (await eventsOf(all.page, 'partitioned')).join().includes('peer 3 is disconnected')
+    )
+    await shown('the peer is silent', async () => (await own.page.locator('.node.silent').count()) === 1)
+    await shown('the event', async () =>
+      (await eventsOf(own.page, 'lost')).join().includes('peer 3 stopped responding')
+    )
     await shot(all.page, 'partition')
     await shot(own.page, 'partition-from-one-side')
 
     for (const peer of peers) peer.block()
     for (const { page } of [own, all]) {
-      await seen('three peers in one tree', async () => (await page.locator('#tree .edge').count()) === 2)
-      await seen('one colour', async () => (await fills(page)).size === 1)
-      await seen('it is told', async () => (await happened(page, 'healed')).join().includes('peer 3 is back'))
+      await shown('three peers in one tree', async () => (await page.locator('#tree .edge').count()) === 2)
+      await shown('one colour', async () => (await fills(page)).size === 1)
+      await shown('the event', async () => (await eventsOf(page, 'healed')).join().includes('peer 3 is back'))
     }
     await shot(all.page, 'healed')
-    assert.deepEqual([...own.complaints, ...all.complaints], [])
+    assert.deepEqual([...own.errors, ...all.errors], [])
   })
 
-  it('has no serious problem of accessibility, in light, in dark, on a phone', async () => {
-    const looks = {
+  it('has no serious accessibility problems in light mode, in dark mode and on a phone', async () => {
+    const variants = {
       light: { viewport: DESKTOP, colorScheme: 'light' },
       dark: { viewport: DESKTOP, colorScheme: 'dark' },
       phone: { viewport: PHONE, colorScheme: 'light', deviceScaleFactor: 2 }
     } as const
-    for (const [name, look] of Object.entries(looks)) {
-      const { page, complaints } = await open(browser, peers[0].latest.http as string, look)
-      await seen('it is there', async () => (await page.locator('#peers tbody tr').count()) === 3)
+    for (const [name, options] of Object.entries(variants)) {
+      const { page, errors } = await open(browser, peers[0].latest.http as string, options)
+      await shown('all peers', async () => (await page.locator('#peers tbody tr').count()) === 3)
       assert.deepEqual(await seriousProblems(page), [], name)
       const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
-      assert.ok(width <= look.viewport.width, `${name}: the page is ${width} px wide`)
+      assert.ok(width <= options.viewport.width, `${name}: the page is ${width} px wide`)
       await shot(page, name)
-      assert.deepEqual(complaints, [])
+      assert.deepEqual(errors, [])
     }
   })
 
-  it('can be used by keyboard', async () => {
+  it('can be used with the keyboard', async () => {
     const { page } = await open(browser, peers[0].latest.http as string, { viewport: DESKTOP, reducedMotion: 'reduce' })
-    await seen('it is there', async () => (await page.locator('#tree .node').count()) === 3)
+    await shown('all peers', async () => (await page.locator('#tree .node').count()) === 3)
     await page.keyboard.press('Tab')
     assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the table of peers')
     await page.keyboard.press('Tab')
@@ -143,21 +144,24 @@ describe('the page', function () {
     const next = (await focused()).split(',')[0]
     assert.match(next, /^peer [23]$/)
     await page.keyboard.press('Enter')
-    await seen('it is chosen', async () => (await node(page, next).getAttribute('aria-pressed')) === 'true')
-    await seen('its row as well', async () => (await page.locator('tr.chosen').textContent())?.includes(next) ?? false)
+    await shown('the node is selected', async () => (await node(page, next).getAttribute('aria-pressed')) === 'true')
+    await shown(
+      'the row is selected',
+      async () => (await page.locator('tr.chosen').textContent())?.includes(next) ?? false
+    )
   })
 
-  it('says when the stream breaks, and goes on by itself when the peer is back', async () => {
+  it('shows that the stream is broken, and reconnects when the peer is back', async () => {
     const http = (peers[2].latest.http as string).replace('http://', '')
     const { page } = await open(browser, `http://${http}/`, { viewport: DESKTOP })
     const state = () => page.locator('#connection').getAttribute('data-state')
-    await seen('it is live', async () => (await state()) === 'live')
-    await peers[2].end()
-    await seen('it is broken', async () => (await state()) === 'broken')
-    assert.match((await page.locator('#connection').textContent()) ?? '', /trying again in \d+ s/)
+    await shown('live', async () => (await state()) === 'live')
+    await peers[2].stop()
+    await shown('broken', async () => (await state()) === 'broken')
+    assert.match((await page.locator('#connection').textContent()) ?? '', /retrying in \d+ s/)
     await shot(page, 'broken')
-    await processes.start('--dimension', '4', '--http', http, '--name', 'another').up()
-    await seen('it is live again', async () => (await state()) === 'live')
-    await seen('it shows the new one', async () => (await page.locator('#peers tbody tr').count()) === 1)
+    await processes.start('--dimension', '4', '--http', http, '--name', 'another').ready()
+    await shown('live again', async () => (await state()) === 'live')
+    await shown('the new peer', async () => (await page.locator('#peers tbody tr').count()) === 1)
   })
 })

@@ -5,14 +5,14 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CommandSandbox, hasCurl, httpPort } from '../support/command-sandbox.js'
 import { blocks } from '../support/documents.js'
-import { hasCurl, httpPort, Workplace } from '../support/temporary-directory.js'
 
 describe('the documents', function () {
   this.timeout(300_000)
-  let place: Workplace
+  let place: CommandSandbox
   before(() => {
-    place = new Workplace()
+    place = new CommandSandbox()
   })
   afterEach(() => place.kill())
   after(() => place.remove())

@@ -6,18 +6,18 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CommandSandbox, hasCurl, httpPort } from '../support/command-sandbox.js'
 import { blocks, read } from '../support/documents.js'
-import { Served } from '../support/http-server.js'
-import { hasCurl, httpPort, Workplace } from '../support/temporary-directory.js'
+import { PeerServer } from '../support/http-server.js'
 
 const TUTORIAL = 'docs/tutorial.md'
 const OPERATING = 'docs/operating.md'
 
 describe('the guides', function () {
   this.timeout(300_000)
-  let place: Workplace
+  let place: CommandSandbox
   beforeEach(() => {
-    place = new Workplace()
+    place = new CommandSandbox()
   })
   afterEach(() => place.remove())
 
@@ -67,7 +67,7 @@ describe('the guides', function () {
   })
 
   it('name metrics that a peer has: operating, and the dashboard', async () => {
-    const served = await Served.start()
+    const served = await PeerServer.start()
     try {
       await fetch(`${served.url}/status`)
       const metrics = await (await fetch(`${served.url}/metrics`)).text()

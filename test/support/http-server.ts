@@ -1,4 +1,4 @@
-/** A peer in this process with its HTTP side, and requests to it that fetch would not make. */
+/** A peer with an HTTP server in this process, and requests that `fetch` cannot send. */
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import { type LearningSpec, Peer, type PeerOptions } from '../../src/peer/index.js'
@@ -13,16 +13,16 @@ export const SPEC: LearningSpec = {
   features: { constant: false, scale: 'none', classNames: ['no', 'yes'] }
 }
 
-export class Served {
+export class PeerServer {
   private constructor(
     readonly peer: Peer,
     readonly server: HttpServer
   ) {}
 
-  static async start(http: Partial<HttpOptions> = {}, options: Partial<PeerOptions> = {}): Promise<Served> {
+  static async start(http: Partial<HttpOptions> = {}, options: Partial<PeerOptions> = {}): Promise<PeerServer> {
     const peer = await Peer.start({ spec: SPEC, listen: [], log: () => undefined, ...options })
     try {
-      return new Served(peer, await serveHttp({ peer, port: 0, ...http }))
+      return new PeerServer(peer, await serveHttp({ peer, port: 0, ...http }))
     } catch (error) {
       await peer.stop()
       throw error
@@ -53,28 +53,28 @@ export interface Answer {
   readonly text: string
 }
 
-/** Headers as they are given, `host` included. */
+/** Sends a request with exactly these headers, including `host`. */
 export function get(url: string, headers: Record<string, string>): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asked = request(url, { headers }, response => {
+    const sent = request(url, { headers }, response => {
       let text = ''
       response.on('data', part => {
         text += part
       })
       response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text }))
     })
-    asked.on('error', reject).end()
+    sent.on('error', reject).end()
   })
 }
 
-/** Sends bytes and waits until the other end closes. @returns all that it said */
+/** Sends bytes and waits until the server closes the connection. @returns everything received */
 export function raw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = ''
+    let received = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
     socket.on('data', part => {
-      said += part
+      received += part
     })
-    socket.on('close', () => resolve(said)).on('error', reject)
+    socket.on('close', () => resolve(received)).on('error', reject)
   })
 }

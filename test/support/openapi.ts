@@ -1,4 +1,4 @@
-/** Checks answers against the description that a server gives of itself. */
+/** Checks answers against the server's OpenAPI description. */
 import assert from 'node:assert/strict'
 import fastify from 'fastify'
 
@@ -6,25 +6,25 @@ interface Operation {
   readonly responses: Record<string, { readonly content?: Record<string, { readonly schema?: object }> }>
 }
 
-export interface Description {
+export interface OpenApiDescription {
   readonly paths: Record<string, Record<string, Operation>>
   readonly components: { readonly schemas: Record<string, object> }
 }
 
-export class Contract {
+export class OpenApiContract {
   readonly #check: (schema: object, value: unknown) => string
   /** Operations that have been checked, as `get /status 200`. */
   readonly seen = new Set<string>()
 
   private constructor(
-    readonly description: Description,
+    readonly description: OpenApiDescription,
     check: (schema: object, value: unknown) => string
   ) {
     this.#check = check
   }
 
-  static async of(url: string): Promise<Contract> {
-    const description = (await (await fetch(`${url}/openapi.json`)).json()) as Description
+  static async of(url: string): Promise<OpenApiContract> {
+    const description = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApiDescription
     const app = fastify({ ajv: { customOptions: { strict: false, removeAdditional: false, coerceTypes: false } } })
     let check = (_schema: object, _value: unknown) => ''
     app.get('/', request => {
@@ -35,13 +35,13 @@ export class Contract {
       return {}
     })
     await app.inject('/')
-    const contract = new Contract(description, (schema, value) => check(schema, value))
+    const contract = new OpenApiContract(description, (schema, value) => check(schema, value))
     await app.close()
     return contract
   }
 
-  /** The answer's body, which is as the description says. */
-  async hold(method: 'get' | 'post', path: string, answer: Response): Promise<unknown> {
+  /** Checks an answer against the description. @returns its body */
+  async check(method: 'get' | 'post', path: string, answer: Response): Promise<unknown> {
     const operation = this.description.paths[path]?.[method]
     assert.ok(operation, `${method} ${path} is not described`)
     const { status } = answer

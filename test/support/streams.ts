@@ -1,11 +1,9 @@
-/**
- * What the tests of streams share: rows as plain values, and files that vanish with the test.
- */
+/** Helpers for the tests of streams: rows as plain values, and temporary files. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Examples } from '../../src/learner/types.js'
-import type { ParserOptions, TextFormat } from '../../src/streams/options.js'
+import type { ParserOptions, TextFormat } from '../../src/streams/index.js'
 import { createParser } from '../../src/streams/parser.js'
 import type { Malformed } from '../../src/streams/types.js'
 
@@ -43,7 +41,7 @@ export function parseText(
   const bytes = Buffer.from(text)
   const rows: PlainRow[] = []
   for (let from = 0; from < bytes.length; from += chunk) {
-    // A copy that is overwritten afterwards, as the buffers of a file are.
+    // A copy that is overwritten afterwards, like the buffers of a file.
     const part = Uint8Array.from(bytes.subarray(from, Math.min(bytes.length, from + chunk)))
     rows.push(...plainRows(parser.push(part)))
     part.fill(0x22)
@@ -52,7 +50,7 @@ export function parseText(
   return { rows, faults, dimension: parser.dimension }
 }
 
-/** Runs `use` with a function that writes files into a directory of their own. */
+/** Runs `use` with a function that writes files into a temporary directory. */
 export async function withFiles<T>(
   use: (write: (name: string, content: string | Uint8Array) => Promise<string>, directory: string) => Promise<T>
 ): Promise<T> {

@@ -10,7 +10,7 @@ import {
   ruleNames,
   rules
 } from '../../learner/index.js'
-import { FORMATS, type Format, type Shard } from '../../streams/index.js'
+import { type Format, formatNames, type Shard } from '../../streams/index.js'
 import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
 import { amount, choice, list, named, once, shard, share, whole } from './values.js'
 
@@ -63,7 +63,7 @@ export function withData(command: Command): Command {
   return command
     .optionsGroup('Inputs:')
     .option('--data <file>', 'inputs: a file, - for standard input, digits, digits:test or synthetic', once)
-    .option('--format <name>', `${FORMATS.join(', ')} (default: from the file name)`, choice(FORMATS))
+    .option('--format <name>', `${formatNames.join(', ')} (default: from the file name)`, choice(formatNames))
     .option('--label <column>', 'CSV column or JSON key of the label')
     .option('--labels <file>', 'IDX: the file of labels (default: beside the images)')
     .option('--class-names <list>', 'label texts in the order of their class numbers', list)

@@ -1,7 +1,7 @@
 /** Reads the data file of a scenario with the stream `file`, since the simulator does no I/O. */
 import type { RecordedStream, Scenario } from '../../../sim/index.js'
 import { featuresOf } from '../../learner/index.js'
-import { FORMATS, type Format } from '../../streams/index.js'
+import { type Format, formatNames } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
 import { openLearning } from '../training/learning.js'
 import { Recorder } from '../training/recorder.js'
@@ -14,8 +14,8 @@ import { Recorder } from '../training/recorder.js'
 export async function readData(scenario: Scenario): Promise<RecordedStream | undefined> {
   const { stream: name, data, format, label, model, classes, scale = 'none', hashBits, inputs } = scenario
   if (name !== 'file' || data === undefined) return undefined
-  if (format !== undefined && !FORMATS.includes(format as Format)) {
-    throw new UsageError(`unknown format '${format}'; expected one of ${FORMATS.join(', ')}`)
+  if (format !== undefined && !formatNames.includes(format as Format)) {
+    throw new UsageError(`unknown format '${format}'; expected one of ${formatNames.join(', ')}`)
   }
   const flags = {
     data,

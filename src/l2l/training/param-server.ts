@@ -12,7 +12,7 @@ import {
   createRule,
   type Layout,
   type RuleSpec,
-  statePlaces,
+  stateBlockIndices,
   type UpdateRule,
   type WeightedAveraging
 } from '../../learner/index.js'
@@ -58,7 +58,7 @@ export class ParamServer implements ParameterStore {
     this.#blockIndices = blockIndices(model)
     this.#rule = createRule(rule)
     this.#averaging = createAveraging(averaging)
-    this.#statePositions = statePlaces(this.#rule, this.#layout)
+    this.#statePositions = stateBlockIndices(this.#rule, this.#layout)
     const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
     const allocate = (length: number) =>
       isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)

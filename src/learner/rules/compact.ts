@@ -2,7 +2,7 @@
  * Rules whose state takes eight bits a number instead of 32, for models whose optimizer state would otherwise be larger than the
  * model. The option is part of the rule, because it changes the result: all peers must round alike.
  */
-import { statePlaces } from '../blocks.js'
+import { stateBlockIndices } from '../blocks.js'
 import { OptionError } from '../errors.js'
 import type { Layout, UpdateRule } from '../types.js'
 import { PACK_STRIDE, pack, packedLength, unpack } from './eight-bit.js'
@@ -28,7 +28,7 @@ export function compact(rule: UpdateRule, isElementwise: boolean): UpdateRule {
     stateLayout: layout => packedLayout(rule.stateLayout(layout)),
     step(previous, sum, count, updates) {
       const layout = { blocks: sum.map(({ length }, k) => ({ name: String(k), length })) }
-      const places = statePlaces(rule, layout)
+      const stateIndices = stateBlockIndices(rule, layout)
       const state: Float32Array[] = previous.state.map(block => new Float32Array(block.length))
       const parameters = previous.parameters.map((block, k) => {
         const { length } = block
@@ -40,7 +40,9 @@ export function compact(rule: UpdateRule, isElementwise: boolean): UpdateRule {
           const stepped = rule.step(
             {
               parameters: [block.subarray(start, end)],
-              state: kinds.map((encoding, i) => unpacked(previous.state[places[k][i]], encoding, length, start, end))
+              state: kinds.map((encoding, i) =>
+                unpacked(previous.state[stateIndices[k][i]], encoding, length, start, end)
+              )
             },
             [sum[k].subarray(start, end)],
             count,
@@ -48,7 +50,7 @@ export function compact(rule: UpdateRule, isElementwise: boolean): UpdateRule {
           )
           next.set(stepped.parameters[0], start)
           for (const [i, encoding] of kinds.entries()) {
-            packInto(state[places[k][i]], stepped.state[i], encoding, length, start)
+            packInto(state[stateIndices[k][i]], stepped.state[i], encoding, length, start)
           }
         }
         return next

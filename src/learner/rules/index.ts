@@ -1,7 +1,7 @@
 /** The registry of update rules. A new rule is one file and one line of `rules`. */
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { OptionError } from '../errors.js'
-import type { ModelName } from '../model.js'
+import { isClassifier, type ModelName } from '../model.js'
 import type { OptionTable } from '../options.js'
 import type { UpdateRule } from '../types.js'
 import { adagrad } from './adagrad.js'
@@ -13,7 +13,7 @@ import { lamb, lars } from './layerwise-rates.js'
 import { mirrorDescent } from './mirror-descent.js'
 import { momentum } from './momentum.js'
 
-/** A definition, whatever its options. */
+/** A definition with any options. */
 type Entry = Omit<RuleDefinition<never>, 'options'> & { readonly options: OptionTable<object> }
 
 export const rules = {
@@ -49,7 +49,7 @@ export const defaultNetworkRule: RuleSpec = { name: 'adam' }
 
 /** A linear model's rule. AdaGrad's `maxLossDecrease` defaults to 1 nat for classification, and to no limit for regression. */
 export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpec {
-  return spec.name === 'adagrad' && model !== 'linear' ? { maxLossDecrease: 1, ...spec } : spec
+  return spec.name === 'adagrad' && isClassifier(model) ? { maxLossDecrease: 1, ...spec } : spec
 }
 
 /** @throws OptionError for an unknown name or option, or a value out of range */

@@ -1,27 +1,27 @@
-/** The stream of what the peer knows, opened again whenever it breaks. */
+/** The connection to the peer's event stream, which is reopened whenever it breaks. */
 import { EventParser, type ServerEvent } from '../event-parser.js'
 
 export type ConnectionState =
   | { readonly kind: 'live' }
   | { readonly kind: 'connecting' }
   | { readonly kind: 'broken'; readonly retryMs: number }
-  | { readonly kind: 'token-wanted' }
+  | { readonly kind: 'token-required' }
 
 export interface ConnectionHandlers {
   state(state: ConnectionState): void
   event(event: ServerEvent): void
 }
 
-const FIRST_RETRY_MS = 1000
-const LONGEST_RETRY_MS = 15_000
-/** The server says something at least every 15 s; a stream that is silent for longer is dead. */
-const SILENCE_MS = 40_000
+const INITIAL_RETRY_MS = 1000
+const MAX_RETRY_MS = 15_000
+/** Time without data after which the stream counts as dead. The server sends something at least every 15 s. */
+const IDLE_TIMEOUT_MS = 40_000
 
 export class Connection {
   token: string | undefined
   readonly #handlers: ConnectionHandlers
   readonly #parser = new EventParser()
-  #retry = FIRST_RETRY_MS
+  #retry = INITIAL_RETRY_MS
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(token: string | undefined, handlers: ConnectionHandlers) {
@@ -32,27 +32,27 @@ export class Connection {
   async open(): Promise<void> {
     clearTimeout(this.#timer)
     const abort = new AbortController()
-    let silence = setTimeout(() => abort.abort(), SILENCE_MS)
+    let idleTimer = setTimeout(() => abort.abort(), IDLE_TIMEOUT_MS)
     try {
       const response = await fetch('events', { headers: this.#headers(), signal: abort.signal, cache: 'no-store' })
       if (response.status === 401) {
-        this.#handlers.state({ kind: 'token-wanted' })
+        this.#handlers.state({ kind: 'token-required' })
         return
       }
-      if (!response.ok || response.body === null) throw new Error(`the peer answers ${response.status}`)
+      if (!response.ok || response.body === null) throw new Error(`HTTP status ${response.status}`)
       this.#handlers.state({ kind: 'live' })
-      this.#retry = FIRST_RETRY_MS
+      this.#retry = INITIAL_RETRY_MS
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
       for (let part = await reader.read(); !part.done; part = await reader.read()) {
-        clearTimeout(silence)
-        silence = setTimeout(() => abort.abort(), SILENCE_MS)
+        clearTimeout(idleTimer)
+        idleTimer = setTimeout(() => abort.abort(), IDLE_TIMEOUT_MS)
         for (const event of this.#parser.push(part.value)) this.#handlers.event(event)
       }
-      this.#again()
+      this.#reconnect()
     } catch {
-      this.#again()
+      this.#reconnect()
     } finally {
-      clearTimeout(silence)
+      clearTimeout(idleTimer)
     }
   }
 
@@ -64,10 +64,10 @@ export class Connection {
     }
   }
 
-  #again(): void {
+  #reconnect(): void {
     this.#parser.reset()
     this.#handlers.state({ kind: 'broken', retryMs: this.#retry })
     this.#timer = setTimeout(() => void this.open(), this.#retry)
-    this.#retry = Math.min(LONGEST_RETRY_MS, 2 * this.#retry)
+    this.#retry = Math.min(MAX_RETRY_MS, 2 * this.#retry)
   }
 }

@@ -1,4 +1,4 @@
-/** The little that the page needs to make and change elements. Texts go in as texts: names come from strangers. */
+/** Helpers that create and update elements. Strings become text nodes, because names are untrusted. */
 
 const SVG = 'http://www.w3.org/2000/svg'
 
@@ -30,7 +30,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element
 }
 
-/** Changes the document only where the text differs, so that selections and screen readers are left alone. */
+/** Changes the text only if it differs, so that selections and screen readers are not disturbed. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text
 }
@@ -39,7 +39,7 @@ export function setAttribute(element: Element, name: string, value: string): voi
   if (element.getAttribute(name) !== value) element.setAttribute(name, value)
 }
 
-/** Keeps one child for each key, in order: `make` for a new key, `update` for every one. */
+/** Keeps one child for each key, in order: calls `make` for a new key and `update` for every item. */
 export function keyed<T, E extends Element>(
   parent: Element,
   items: readonly T[],
@@ -57,7 +57,7 @@ export function keyed<T, E extends Element>(
       element.setAttribute('data-key', name)
     }
     old.delete(name)
-    // What is in its place stays there: moving an element takes its focus.
+    // Elements that are already in position are not moved, because moving an element removes its focus.
     if (element === before) before = before.nextElementSibling
     else parent.insertBefore(element, before)
     update(element, item)

@@ -1,11 +1,9 @@
-/** A plot of progressive losses, with a line for each peer in its predictor's colour, and dashed references. */
+/** A plot of progressive losses: one line for each peer in its predictor's colour, and dashed references. */
 import uPlot from 'uplot'
 import type { PeerRow } from '../../view/types.js'
-import { formatCount, formatDuration, formatLoss, peerName } from '../format.js'
-import { logLabels, logTicks } from '../log-axis.js'
+import { formatCount, formatDuration, formatLoss, markColour, peerName } from '../format.js'
 import type { NetworkState } from '../network-state.js'
-import { againstInputs, againstTime, aligned, type Line, level } from '../plot-data.js'
-import { markColour } from '../predictor-mark.js'
+import { againstInputs, againstTime, aligned, type Line, level, logLabels, logTicks } from '../plot-data.js'
 import { html, setAttribute, setText } from './dom.js'
 
 export type Against = 'inputs' | 'time'
@@ -38,11 +36,17 @@ export class LossPlot {
     const lines = this.#lines(state)
     const { x, ys } = aligned(lines)
     const data = [x, ...ys] as unknown as uPlot.AlignedData
-    // uPlot takes its series and colours once: another plot where they change.
-    const ends = this.#rows.map(({ id, group, alive: fresh }) => `${id} ${group} ${fresh}`)
-    const look = JSON.stringify([ends, state.references.length, chosen, colourOf('--ink'), this.#host.clientWidth])
-    if (look !== this.#drawn) {
-      this.#drawn = look
+    // uPlot reads its series and colours only once, so the plot is recreated if they change.
+    const ends = this.#rows.map(({ id, group, alive }) => `${id} ${group} ${alive}`)
+    const appearance = JSON.stringify([
+      ends,
+      state.references.length,
+      chosen,
+      colourOf('--ink'),
+      this.#host.clientWidth
+    ])
+    if (appearance !== this.#drawn) {
+      this.#drawn = appearance
       this.#plot?.destroy()
       this.#plot = new uPlot(this.#options(state, chosen), data, this.#canvas)
       this.#drawLegend(state)
@@ -64,8 +68,8 @@ export class LossPlot {
 
   #options(state: NetworkState, chosen: string | undefined): uPlot.Options {
     const ink = colourOf('--ink')
-    const series = this.#rows.map(({ id, group, alive: fresh }) => ({
-      stroke: id === chosen ? ink : fresh ? resolved(markColour(group)) : colourOf('--muted'),
+    const series = this.#rows.map(({ id, group, alive }) => ({
+      stroke: id === chosen ? ink : alive ? resolved(markColour(group)) : colourOf('--muted'),
       width: id === chosen ? 3 : id === state.self ? 2.25 : 1.25,
       spanGaps: true,
       points: { show: false }
@@ -105,7 +109,7 @@ export class LossPlot {
           values,
           space: 56,
           size: 32,
-          // uPlot's own ticks are round only where the axis begins with a power of ten.
+          // uPlot's ticks are round only if the axis starts at a power of ten.
           ...(this.#against === 'inputs' && {
             splits: (_plot: uPlot, _axis: number, min: number, max: number) => logTicks(min, max),
             filter: (_plot: uPlot, splits: number[]) => splits
@@ -118,24 +122,24 @@ export class LossPlot {
     }
   }
 
-  /** The loss where the pointer is, of the chosen peer or this one and over all; without a pointer, at the end. */
-  #read(place: number | undefined): void {
+  /** Shows the losses at the pointer, or at the end: of the selected peer or this one, and the range over all peers. */
+  #read(index: number | undefined): void {
     const [state, plot] = [this.#state, this.#plot]
     if (state === undefined || plot === undefined) return
     const { data } = plot
-    const values = this.#rows.map((_, line) => near(data[line + 1] as (number | null)[], place))
+    const values = this.#rows.map((_, line) => near(data[line + 1] as (number | null)[], index))
     const known = values.filter(value => value !== undefined)
     if (known.length === 0) {
       setText(this.#readout, 'Nothing has been learned yet.')
       return
     }
-    const x = data[0][place ?? data[0].length - 1]
+    const x = data[0][index ?? data[0].length - 1]
     const where = this.#against === 'inputs' ? `${formatCount(x)} inputs` : formatDuration(x)
     const one = this.#chosen ?? state.self
     const own = values[this.#rows.findIndex(({ id }) => id === one)]
     const [low, high] = [Math.min(...known), Math.max(...known)].map(formatLoss)
     const parts = [
-      place === undefined ? 'Now' : `At ${where}`,
+      index === undefined ? 'Now' : `At ${where}`,
       own === undefined || one === undefined ? '' : `${peerName(one, state.peers)} ${formatLoss(own)}`,
       known.length === 1 ? (own === undefined ? low : '') : `${formatCount(known.length)} peers ${low} to ${high}`
     ]
@@ -144,9 +148,9 @@ export class LossPlot {
 
   #describe({ references }: NetworkState): void {
     const axis = this.#against === 'inputs' ? 'inputs, on a logarithmic axis' : 'time'
-    const known = references.map(({ name, points }) => `${name} comes to ${formatLoss(points.at(-1)?.[1])}`)
+    const known = references.map(({ name, points }) => `${name} reaches ${formatLoss(points.at(-1)?.[1])}`)
     const text = [`Progressive loss of ${this.#rows.length} peers against ${axis}`, ...known].join('; ')
-    setAttribute(this.#canvas, 'aria-label', `${text}. The table of peers has the numbers.`)
+    setAttribute(this.#canvas, 'aria-label', `${text}. The table of peers has the exact values.`)
   }
 
   #drawLegend({ references, self, peers }: NetworkState): void {
@@ -154,8 +158,8 @@ export class LossPlot {
     this.#legend.style.setProperty('--mark', markColour(shown?.group ?? 0))
     const items = [
       ...(self === undefined ? [] : [['own', 'this peer']]),
-      ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'others, in their predictor’s colour'],
-      ...references.map(({ name }) => [name, name === 'serial' ? 'one learner given every input' : 'each peer alone'])
+      ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'other peers, in their predictor’s colour'],
+      ...references.map(({ name }) => [name, name === 'serial' ? 'one learner with all inputs' : 'each peer alone'])
     ]
     this.#legend.replaceChildren(
       ...items.map(([kind, text]) => html('li', {}, html('span', { class: `stroke ${kind}` }), text))
@@ -163,9 +167,9 @@ export class LossPlot {
   }
 }
 
-/** The value at a place, or the last one before it. */
-function near(column: readonly (number | null)[], place = column.length - 1): number | undefined {
-  for (let at = place; at >= 0; at--) {
+/** The value at an index, or the last one before it. */
+function near(column: readonly (number | null)[], index = column.length - 1): number | undefined {
+  for (let at = index; at >= 0; at--) {
     const value = column[at]
     if (value !== null) return value
   }

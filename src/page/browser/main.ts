@@ -1,34 +1,41 @@
-/** The page, put together: what the stream brings is drawn, as often as that leaves time for other things. */
+/** The page's entry: draws the events of the stream, at a rate that leaves the browser time for other work. */
 import type { NetworkSnapshot, NetworkUpdate } from '../../view/types.js'
-import { formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
-import { NetworkState } from '../network-state.js'
-import { markColour, markLetter } from '../predictor-mark.js'
+import {
+  formatBytes,
+  formatCount,
+  formatLoss,
+  formatRate,
+  formatShare,
+  markColour,
+  markLetter,
+  peerName
+} from '../format.js'
+import { NetworkState, totalsOf } from '../network-state.js'
 import { describeNetwork } from '../sentences.js'
-import { totalsOf } from '../totals.js'
 import { Connection, type ConnectionState } from './connection.js'
 import { byId, html, keyed, setText } from './dom.js'
-import { EventLine } from './event-line.js'
+import { EventList } from './event-list.js'
 import { LossPlot } from './loss-plot.js'
 import { PeerTable } from './peer-table.js'
 import { TreeDrawing } from './tree.js'
 
-/** So many peers take the whole width for their tree. */
-const MANY = 16
+/** Number of peers above which the tree takes the whole width. */
+const LARGE_NETWORK = 16
 
 const state = new NetworkState()
 /** Server's clock minus this one's, in milliseconds. */
 let clockOffset = 0
 let chosen: string | undefined
 let isDue = false
-/** Least time until the next drawing, in milliseconds. */
+/** Minimum time until the next drawing, in milliseconds. */
 let pause = 0
 
 const tree = new TreeDrawing(byId('tree'), choose)
 const table = new PeerTable(byId('peers'), choose)
-const events = new EventLine(byId('events'), byId('announcer'))
+const events = new EventList(byId('events'), byId('announcer'))
 const plots = [new LossPlot(byId('plot-inputs'), 'inputs'), new LossPlot(byId('plot-time'), 'time')]
 
-const connection = new Connection(tokenOfAddress(), {
+const connection = new Connection(tokenFromHash(), {
   state: showConnection,
   event: ({ event, data }) => {
     if (event === 'snapshot') state.reset(JSON.parse(data) as NetworkSnapshot)
@@ -39,8 +46,8 @@ const connection = new Connection(tokenOfAddress(), {
   }
 })
 
-/** `#token=…` spares typing it; it is not sent anywhere as a part of the address, and goes from it at once. */
-function tokenOfAddress(): string | undefined {
+/** Reads the token from `#token=…` and removes it from the address. Browsers do not send this part of an address. */
+function tokenFromHash(): string | undefined {
   const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? undefined
   if (token !== undefined) history.replaceState(null, '', location.pathname)
   return token
@@ -59,7 +66,7 @@ function redraw(): void {
       isDue = false
       const start = performance.now()
       draw()
-      // With a thousand peers the browser has other things to do as well.
+      // With a thousand peers, drawing must not take all of the browser's time.
       pause = 4 * (performance.now() - start)
     })
   }, pause)
@@ -70,11 +77,11 @@ function draw(): void {
   setText(byId('headline'), describeNetwork(state.rows))
   setText(
     byId('whose'),
-    state.self === undefined ? 'seen by an onlooker' : `seen by ${peerName(state.self, state.peers)}`
+    state.self === undefined ? 'seen by an observer' : `seen by ${peerName(state.self, state.peers)}`
   )
   drawTotals()
   drawMarks()
-  document.body.classList.toggle('many', state.peers.size > MANY)
+  document.body.classList.toggle('many', state.peers.size > LARGE_NETWORK)
   tree.draw(state, chosen)
   events.draw(state)
   for (const plot of plots) plot.draw(state, chosen)
@@ -85,7 +92,7 @@ function drawTotals(): void {
   const totals = totalsOf(state.rows)
   const figures: readonly [string, string][] = [
     ['Inputs', formatCount(totals.inputs)],
-    ['Inputs a second', formatRate(totals.inputsPerSecond)],
+    ['Inputs per second', formatRate(totals.inputsPerSecond)],
     ['Updates', formatCount(totals.updates)],
     ['Loss', formatLoss(totals.loss)],
     ...(totals.accuracy === undefined ? [] : [['Accuracy', formatShare(totals.accuracy)] as [string, string]]),
@@ -101,21 +108,21 @@ function drawTotals(): void {
 }
 
 function drawMarks(): void {
-  const fresh = state.rows.filter(row => row.alive)
-  const groups = [...new Set(fresh.map(({ group }) => group))].sort((a, b) => a - b)
+  const alive = state.rows.filter(row => row.alive)
+  const groups = [...new Set(alive.map(({ group }) => group))].sort((a, b) => a - b)
   keyed(
     byId('marks'),
     groups,
     String,
     () => html('li', {}, html('span', { class: 'mark' }), html('span')),
     (element, group) => {
-      const members = fresh.filter(row => row.group === group)
+      const members = alive.filter(row => row.group === group)
       const updates = Math.max(...members.map(({ predictor }) => predictor.updates))
       const [mark, text] = element.children as unknown as HTMLElement[]
       mark.style.setProperty('--mark', markColour(group))
       setText(mark, markLetter(group))
-      const who = members.length === 1 ? '1 peer' : `${formatCount(members.length)} peers`
-      setText(text, `${who}, ${formatCount(updates)} updates`)
+      const peers = members.length === 1 ? '1 peer' : `${formatCount(members.length)} peers`
+      setText(text, `${peers}, ${formatCount(updates)} updates`)
     }
   )
 }
@@ -123,7 +130,7 @@ function drawMarks(): void {
 function showConnection(now: ConnectionState): void {
   const status = byId('connection')
   status.dataset.state = now.kind
-  byId('token-form').hidden = now.kind !== 'token-wanted'
+  byId('token-form').hidden = now.kind !== 'token-required'
   switch (now.kind) {
     case 'live':
       setText(status, 'Live')
@@ -134,13 +141,13 @@ function showConnection(now: ConnectionState): void {
     case 'broken':
       setText(
         status,
-        `The connection is broken; trying again in ${Math.round(now.retryMs / 1000)} s. What you see is from ${
-          state.at === 0 ? 'nowhere yet' : new Date(state.at).toLocaleTimeString()
-        }.`
+        `Connection lost; retrying in ${Math.round(now.retryMs / 1000)} s. ${
+          state.at === 0 ? 'No data yet.' : `The data is from ${new Date(state.at).toLocaleTimeString()}.`
+        }`
       )
       break
-    case 'token-wanted':
-      setText(status, 'This peer wants a token')
+    case 'token-required':
+      setText(status, 'This peer requires a token')
       break
     default:
       now satisfies never
@@ -153,11 +160,11 @@ byId<HTMLFormElement>('token-form').addEventListener('submit', event => {
   showConnection({ kind: 'connecting' })
   void connection.open()
 })
-// By keyboard, what scrolls can be scrolled only where it takes the focus.
+// Scrollable regions need the focus to be scrolled with the keyboard.
 for (const region of document.querySelectorAll<HTMLElement>('.scroll')) region.tabIndex = 0
 new ResizeObserver(redraw).observe(document.body)
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
-// Ages go on while nothing comes.
+// The ages of statuses increase while no events arrive.
 setInterval(() => {
   if (state.at > 0) redraw()
 }, 1000)

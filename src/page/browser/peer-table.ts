@@ -1,8 +1,17 @@
-/** All peers with their numbers, a row each; the peer's name is a button that chooses it. */
+/** The table of peers, with one row each. The peer's name is a button that selects it. */
 import type { PeerRow } from '../../view/types.js'
-import { formatAge, formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
+import {
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatLoss,
+  formatRate,
+  formatShare,
+  markColour,
+  markLetter,
+  peerName
+} from '../format.js'
 import type { NetworkState } from '../network-state.js'
-import { markColour, markLetter } from '../predictor-mark.js'
 import { html, keyed, setAttribute, setText } from './dom.js'
 
 export class PeerTable {
@@ -51,7 +60,7 @@ function fill(
   setText(name, `${peerName(row.id, state.peers)}${row.id === state.self ? ' (this)' : ''}`)
   const texts = [
     formatCount(row.inputs),
-    row.alive ? (row.ended ? 'all read' : formatRate(row.inputsPerSecond)) : '–',
+    row.alive ? (row.ended ? 'ended' : formatRate(row.inputsPerSecond)) : '–',
     formatCount(row.predictor.updates),
     formatLoss(row.loss),
     formatShare(row.accuracy),
@@ -60,5 +69,5 @@ function fill(
     formatCount(row.neighbours.length),
     row.left ? 'left' : formatAge(now - row.lastSeen)
   ]
-  for (const [place, text] of texts.entries()) setText(cells[place], text)
+  for (const [index, text] of texts.entries()) setText(cells[index], text)
 }

@@ -1,8 +1,7 @@
-/** The overlay as a drawing, whose nodes are buttons: one tab stop, arrow keys from node to node, Enter to choose. */
+/** The drawing of the overlay. Its nodes are buttons: one tab stop, arrow keys move between nodes, Enter selects. */
 import type { PeerRow } from '../../view/types.js'
-import { peerName } from '../format.js'
+import { markColour, markLetter, peerName } from '../format.js'
 import type { NetworkState } from '../network-state.js'
-import { markColour, markLetter } from '../predictor-mark.js'
 import { describePeer } from '../sentences.js'
 import { layOut } from '../tree-layout.js'
 import { keyed, setAttribute, setText, svg } from './dom.js'
@@ -13,15 +12,18 @@ const CROWDED_RADIUS = { most: 9, least: 2.5 }
 const LEVEL = 86
 const MARGIN = 44
 const TOP = 30
-/** Nodes closer than that have no room for letters and names. */
+/** Distance of nodes below which letters and names do not fit. */
 const CROWDED = 40
-const LONGEST = 620
+const MAX_HEIGHT = 620
 
 export class TreeDrawing {
   readonly #host: HTMLElement
   readonly #edges = svg('g')
   readonly #nodes = svg('g')
-  readonly #drawing = svg('svg', { role: 'group', 'aria-label': 'The overlay: a peer each, arrow keys lead on' })
+  readonly #drawing = svg('svg', {
+    role: 'group',
+    'aria-label': 'The overlay: one node per peer, arrow keys move between nodes'
+  })
   readonly #onChoose: (id: string) => void
   #focused: string | undefined
 
@@ -30,7 +32,7 @@ export class TreeDrawing {
     this.#onChoose = onChoose
     this.#drawing.append(this.#edges, this.#nodes)
     host.append(this.#drawing)
-    // Not on the drawing: an SVG group that listens for these takes the focus itself.
+    // On the host and not on the drawing: an SVG group with these listeners would take the focus itself.
     host.addEventListener('keydown', event => this.#onKey(event))
     host.addEventListener('click', event => {
       const key = keyOf(event.target)
@@ -49,16 +51,16 @@ export class TreeDrawing {
     const isCrowded = layout.width > 0 && step < CROWDED
     const { most, least } = CROWDED_RADIUS
     const radius = isCrowded ? Math.min(most, Math.max(least, 0.42 * step)) : RADIUS
-    const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, LONGEST / layout.height))
+    const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, MAX_HEIGHT / layout.height))
     const height = layout.height * level + TOP + (isCrowded ? 24 : 54)
     const left = (width - layout.width * step) / 2
     setAttribute(this.#drawing, 'viewBox', `0 0 ${width} ${height}`)
     setAttribute(this.#drawing, 'width', String(width))
     setAttribute(this.#drawing, 'height', String(height))
     this.#drawing.classList.toggle('crowded', isCrowded)
-    const at = new Map(layout.places.map(({ id, x, y }) => [id, { x: left + x * step, y: TOP + y * level }]))
+    const at = new Map(layout.positions.map(({ id, x, y }) => [id, { x: left + x * step, y: TOP + y * level }]))
     this.#drawEdges(layout.edges, at, state.peers)
-    const rows = layout.places.map(({ id }) => state.peers.get(id) as PeerRow)
+    const rows = layout.positions.map(({ id }) => state.peers.get(id) as PeerRow)
     const stop = rows.some(({ id }) => id === this.#focused) ? this.#focused : rows[0]?.id
     const letters = Math.max(5, Math.floor(step / 7.2) || 30)
     keyed(
@@ -110,12 +112,12 @@ export class TreeDrawing {
 
   #onKey(event: KeyboardEvent): void {
     const discs = [...this.#nodes.querySelectorAll<SVGCircleElement>('.disc')]
-    const place = discs.indexOf(event.target as SVGCircleElement)
+    const index = discs.indexOf(event.target as SVGCircleElement)
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key]
     if (event.key === 'Enter' || event.key === ' ') {
-      this.#onChoose(keyOf(discs[place]) as string)
+      this.#onChoose(keyOf(discs[index]) as string)
     } else if (step !== undefined) {
-      const next = discs[(place + step + discs.length) % discs.length]
+      const next = discs[(index + step + discs.length) % discs.length]
       for (const disc of discs) disc.setAttribute('tabindex', disc === next ? '0' : '-1')
       next.focus()
     } else return
@@ -123,7 +125,7 @@ export class TreeDrawing {
   }
 }
 
-/** The peer whose node an event is about. */
+/** The peer whose node is the target of an event. */
 function keyOf(target: EventTarget | null): string | undefined {
   return (target as Element).closest('[data-key]')?.getAttribute('data-key') ?? undefined
 }

@@ -1,11 +1,10 @@
 /**
- * Loopback, and what follows from listening there. A page of a stranger can make a browser on this machine send requests to
- * a name of the stranger's that suddenly means 127.0.0.1 (DNS rebinding); its requests name that host, so on
- * loopback only names of loopback are answered.
+ * Protects a server on loopback against DNS rebinding, in which a malicious page makes its own host name resolve to 127.0.0.1.
+ * The requests of such a page have that host name, so only the names of loopback are accepted.
  */
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, '')
@@ -20,8 +19,8 @@ export function requireLoopbackName(app: FastifyInstance): void {
     throw new RefusedError(
       403,
       'ERR_HTTP_HOST',
-      `this peer serves its own machine only, not ${host || 'nameless hosts'}`,
-      'ask it as 127.0.0.1 or localhost, or start it with --http HOST:PORT and --http-token-file'
+      `this peer accepts requests for loopback only, not for ${host || 'an empty host'}`,
+      'use 127.0.0.1 or localhost, or start the peer with --http HOST:PORT and --http-token-file'
     )
   })
 }

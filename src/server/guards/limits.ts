@@ -1,7 +1,7 @@
-/** Keeps one client from taking the peer's main thread for itself. */
+/** Limits the requests of each client, so that none of them can monopolise the peer's main thread. */
 import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 
 /** Routes with `config: { rateLimit: false }` are not counted. */
 export async function limitRate(app: FastifyInstance, requestsPerSecond: number): Promise<void> {
@@ -13,7 +13,7 @@ export async function limitRate(app: FastifyInstance, requestsPerSecond: number)
       new RefusedError(
         429,
         'ERR_RATE_LIMIT',
-        `more than ${max} requests in a second`,
+        `more than ${max} requests per second`,
         'wait a second; send many inputs in one request'
       )
   })

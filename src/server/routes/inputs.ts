@@ -1,10 +1,10 @@
-/** `POST /predict` and `POST /learn`: inputs from programs that do not speak libp2p, in the formats of streams. */
+/** `POST /predict` and `POST /learn`: inputs from other programs, in the text formats of streams. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { InputRequest } from '../../peer/index.js'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas.js'
 
-/** Formats of lines by content type. */
+/** Text formats by content type. */
 const LINES: Readonly<Record<string, InputRequest['format']>> = {
   'application/x-ndjson': 'jsonl',
   'application/jsonl': 'jsonl',
@@ -14,12 +14,12 @@ const LINES: Readonly<Record<string, InputRequest['format']>> = {
 }
 
 const SUMMARIES = {
-  predict: 'Predicts inputs, which need no label',
-  learn: 'Predicts inputs, then learns from them; all of a request or, where one is malformed, none'
+  predict: 'Predicts inputs, whose labels may be missing',
+  learn: 'Predicts inputs, then learns them; if one of them is malformed, none is learned'
 } as const
 
 export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
-  // A form's type, which browsers send to any site without asking it first.
+  // The type of a form, which browsers send across origins without a preflight request.
   app.removeContentTypeParser('text/plain')
   app.addContentTypeParser(Object.keys(LINES), { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   const json = { anyOf: [ref('Input'), { type: 'array', minItems: 1, items: ref('Input') }] }

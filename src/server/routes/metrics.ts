@@ -1,23 +1,23 @@
-/** `GET /metrics`: the peer and its process in the format of Prometheus. */
+/** `GET /metrics`: metrics of the peer and its process, in the format of Prometheus. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Peer, PeerStatus } from '../../peer/index.js'
 import type { RouteOptions } from '../options.js'
 import { failures } from '../schemas.js'
 
-/** What only grows, by name without `admb_`: read from the status when asked for. */
+/** Counters by name without `admb_`, read from the status at each scrape. */
 const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number | undefined]>> = {
-  inputs_total: ['Inputs learned, earlier runs included', ({ inputs }) => inputs],
+  inputs_total: ['Inputs learned, including earlier runs', ({ inputs }) => inputs],
   loss_nats_total: [
     'Progressive loss, summed over inputs (half squared errors for model linear)',
     ({ averageLoss, inputs }) => averageLoss * inputs
   ],
   hits_total: [
-    'Inputs whose class was predicted before it was learned',
+    'Inputs whose class was predicted correctly before they were learned',
     ({ accuracy, inputs }) => (accuracy === undefined ? undefined : Math.round(accuracy * inputs))
   ],
-  adopted_predictors_total: ['Predictors taken over from others in this run', ({ adopted }) => adopted],
-  discarded_gradients_total: ['Own gradients that no batch will use', ({ discarded }) => discarded],
+  adopted_predictors_total: ['Predictors adopted from other peers in this run', ({ adopted }) => adopted],
+  discarded_gradients_total: ['Local gradients that no batch will use', ({ discarded }) => discarded],
   skipped_inputs_total: ['Inputs that were malformed or did not fit the model', ({ skipped }) => skipped],
   received_messages_total: ['Frames received over tree edges', ({ received }) => received.messages],
   received_bytes_total: ['Bytes of frames received over tree edges', ({ received }) => received.bytes],
@@ -26,20 +26,20 @@ const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: P
 }
 
 const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number]>> = {
-  predictor_updates: ['Updates behind the predictor', ({ updates }) => updates],
+  predictor_updates: ['Updates of the predictor', ({ updates }) => updates],
   neighbours: ['Neighbours in the tree', ({ neighbours }) => neighbours.length],
   incarnation: ['Number of this run from one state directory', ({ incarnation }) => incarnation],
-  stream_ended: ['1 when the stream has come to its end', ({ ended }) => Number(ended)]
+  stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
 }
 
 const REQUESTS = {
   name: 'admb_http_request_duration_seconds',
-  help: 'Time from the head of a request to the end of its answer',
+  help: 'Time from the head of a request to the end of its response',
   labelNames: ['method', 'route', 'status'],
   buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 }
 
-/** Measures all requests, so it is registered beside the routes, not inside a plugin of its own. */
+/** Measures all requests, so it is registered on the app itself, not as a plugin. */
 export function metricsRoutes(app: FastifyInstance, { peer }: RouteOptions): void {
   const register = new Registry()
   collectDefaultMetrics({ register })

@@ -1,9 +1,9 @@
-/** The page that shows the network: static files, which Vite has built, with headers that allow nothing but themselves. */
+/** The page that shows the network: static files built by Vite, with headers that only allow content of this server. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { RefusedError } from '../answers.js'
+import { RefusedError } from '../failures.js'
 
 const ROOT = fileURLToPath(new URL('../../../page/', import.meta.url))
 
@@ -24,7 +24,7 @@ const HEADERS = {
 }
 
 export async function pageRoutes(app: FastifyInstance): Promise<void> {
-  // It says nothing of the network: what it shows is asked for with the token.
+  // The files contain no data of the network. The page requests the data with the token.
   app.addHook('onRoute', route => {
     route.config = { ...route.config, open: true }
   })
@@ -37,7 +37,7 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: ROOT, cacheControl: false, schemaHide: true, wildcard: false, setHeaders })
 }
 
-/** Files other than the page itself have a digest of their content in their names. */
+/** All files except the HTML have a digest of their content in their names. */
 function setHeaders(reply: FastifyReply, path: string): void {
   reply.headers(HEADERS)
   const isPage = path.endsWith('.html')

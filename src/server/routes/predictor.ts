@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { RouteOptions } from '../options.js'
 import { failures } from '../schemas.js'
 
-/** What Hugging Face's hub gives such files. */
+/** The media type that the Hugging Face Hub uses for such files. */
 const TYPE = 'application/octet-stream'
 
 export async function predictorRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
@@ -12,13 +12,13 @@ export async function predictorRoutes(app: FastifyInstance, { peer }: RouteOptio
     summary: 'The serving predictor as a safetensors file',
     response: {
       200: { description: 'The file', content: { [TYPE]: { schema: { contentMediaType: TYPE } } } },
-      304: { description: 'It is still the one of the ETag in If-None-Match', type: 'null' },
+      304: { description: 'The predictor still matches the ETag in If-None-Match', type: 'null' },
       ...failures
     }
   }
   app.get('/predictor', { schema }, async (request, reply) => {
-    const { file, parts, tag } = await peer.download()
-    const etag = tag && `"${tag}"`
+    const { file, chunks, etag: digest } = await peer.download()
+    const etag = digest && `"${digest}"`
     if (etag) {
       reply.header('etag', etag)
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
@@ -27,15 +27,15 @@ export async function predictorRoutes(app: FastifyInstance, { peer }: RouteOptio
       .type(TYPE)
       .header(
         'content-length',
-        parts.reduce((sum, { byteLength }) => sum + byteLength, 0)
+        chunks.reduce((sum, { byteLength }) => sum + byteLength, 0)
       )
       .header('content-disposition', `attachment; filename="${file}"`)
       .header('cache-control', 'no-cache')
-      .send(Readable.from(parts, { objectMode: false }))
+      .send(Readable.from(chunks, { objectMode: false }))
   })
 }
 
 function matches(header: string | undefined, etag: string): boolean {
-  const known = header?.split(',').map(tag => tag.trim().replace(/^W\//, '')) ?? []
-  return known.includes(etag) || known.includes('*')
+  const etags = header?.split(',').map(value => value.trim().replace(/^W\//, '')) ?? []
+  return etags.includes(etag) || etags.includes('*')
 }

@@ -1,11 +1,11 @@
-/** `GET /status`: what the peer says of itself. */
+/** `GET /status`: the status of the peer. */
 import type { FastifyInstance } from 'fastify'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas.js'
 
 export async function statusRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
   const response = { 200: { description: 'The status', ...ref('Status') }, ...failures }
-  app.get('/status', { schema: { summary: 'How is the peer?', response } }, () => ({
+  app.get('/status', { schema: { summary: 'The status of the peer', response } }, () => ({
     command: 'peer',
     ...peer.status(),
     addresses: peer.addresses

@@ -72,7 +72,7 @@ describe('a command', function () {
       ['--rule', 'adagrat', /unknown rule 'adagrat'; expected one of .*adagrad/],
       ['--rule', 'adagrad,rate', /adagrad,key=value/],
       ['--average', 'median', /unknown average 'median'; expected one of/],
-      ['--model', 'svm', /one of logistic, softmax/],
+      ['--model', 'svm', /one of logistic, linear, hinge, softmax/],
       ['--format', 'arff', /one of libsvm, vw/],
       ['--scale', 'robust', /Allowed choices are none, standard/]
     ]
@@ -105,7 +105,7 @@ describe('a command', function () {
     await mkdir(join(dir, 'folder.csv'))
     await refuses(['train', '--data', join(dir, 'folder.csv')], 1, /is a directory/)
     await refuses(['train', '--data', await file('data.txt', '')], 1, /does not tell the format/)
-    await refuses(['train', '--data', '-'], 1, /standard input has no name to tell its format/)
+    await refuses(['train', '--data', '-'], 1, /the format of standard input is unknown/)
     await refuses(['train', '--data', await file('a.csv', 'x,y\n1,2\n')], 1, /no label column "label"/)
     await refuses(['train', '--data', await file('b.idx3-ubyte', 'nonsense'), '--labels', MAIN], 1, /magic number/)
     await refuses(['eval', '--dir', join(dir, 'none'), '--data', 'digits'], 1, /contains no admb state/)

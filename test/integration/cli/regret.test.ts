@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MAIN, Processes, until } from '../../support/peer-processes.js'
+import { MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
 interface Regret {
   readonly command: string
@@ -29,7 +29,7 @@ function plane(rows: number): string {
 
 describe('admb regret', function () {
   this.timeout(120_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   let data: string
   before(async () => {
     data = join(await processes.scratch(), 'plane.csv')
@@ -65,17 +65,17 @@ describe('admb regret', function () {
     const common = ['--data', data, '--batch', '32', '--rate', '1500', '--log-level', 'warn']
     const logs = [1, 2].map(shard => `${data}.peer${shard}.jsonl`)
     const steady = processes.start(...common, '--shard', '1/2', '--log', logs[0])
-    const [address] = (await steady.up()).latest.addresses
+    const [address] = (await steady.ready()).latest.addresses
     const dir = join(await processes.scratch(), 'state')
     const start = () => processes.start(...common, '--shard', '2/2', '--log', logs[1], '--dir', dir, '--peer', address)
     const killed = start()
-    await killed.up()
+    await killed.ready()
     await until('it has logged inputs', () => /"inputs":\d{3}/.test(readFileSync(logs[1], 'utf8')))
-    await killed.end('SIGKILL')
-    const again = await start().up()
+    await killed.stop('SIGKILL')
+    const again = await start().ready()
     for (const peer of [steady, again]) {
       await until('its data end', () => peer.latest.ended)
-      assert.equal(await peer.end(), 0)
+      assert.equal(await peer.stop(), 0)
     }
     const { inputs, dataInputs, averageLoss, comparatorLoss, regret } = regretOf('--log', logs[0], '--log', logs[1])
     assert.deepEqual({ inputs, dataInputs }, { inputs: 3000, dataInputs: 3000 })

@@ -87,7 +87,7 @@ describe('training that does not come to its end', function () {
       const run = new Run(['train', '--data', file, ...data, ...args, '--dir', model])
       const { updates } = await fails(
         run,
-        /rows\.svm\.gz: the gzip data ends early: fetch the file anew; what .* \(ERR_INPUT_GZIP\)$/m
+        /rows\.svm\.gz: the gzip data ends early: download the file again; what .* \(ERR_INPUT_GZIP\)$/m
       )
       const predictor = await stored(model)
       assert.equal(predictor.updates, updates)

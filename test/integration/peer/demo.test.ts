@@ -1,4 +1,4 @@
-/** The demonstration, with fewer inputs: all of its faults, and agreement. */
+/** The demonstration with fewer inputs: all of its faults, and the final agreement. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -7,7 +7,7 @@ import { MAIN } from '../../support/peer-processes.js'
 describe('admb demo', function () {
   this.timeout(120_000)
 
-  it('kills, restarts, partitions and heals, and its peers agree', async () => {
+  it('kills and restarts a peer, partitions and heals the network, and its peers agree', async () => {
     const args = [MAIN, 'demo', '--json', '--passes', '1', '--rate', '180', '--batch', '64']
     const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 })
     const { command, peers, agreed, events, violations, cluster, serial, isolated } = JSON.parse(stdout)

@@ -1,8 +1,8 @@
-/** `admb doctor --peer`, asked of a real peer. */
+/** `admb doctor --peer` with a running peer. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { MAIN, Processes } from '../../support/peer-processes.js'
+import { MAIN, PeerProcesses } from '../../support/peer-processes.js'
 
 interface Report {
   readonly ok: boolean
@@ -21,11 +21,11 @@ function doctor(
 
 describe('admb doctor --peer', function () {
   this.timeout(60_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   after(() => processes.stop())
 
-  it('goes all the way to a peer, and tells what it learns', async () => {
-    const peer = await processes.start('--dimension', '4', '--batch', '16').up()
+  it('checks each step of the connection to a peer, and reports what the peer learns', async () => {
+    const peer = await processes.start('--dimension', '4', '--batch', '16').ready()
     const [address] = peer.latest.addresses
     const { code, stdout } = await doctor('--peer', address, '--json')
     const { ok, checks } = JSON.parse(stdout) as Report
@@ -34,21 +34,21 @@ describe('admb doctor --peer', function () {
     assert.match((await doctor('--peer', address)).stdout, /^ok +name .*\nok +route /)
   })
 
-  it('compares the model of a directory, and asks as its peer', async () => {
+  it('compares the model of a directory, with the identity of its peer', async () => {
     const dir = join(await processes.scratch(), 'state')
-    const mine = await processes.start('--dimension', '4', '--batch', '16', '--dir', dir).up()
-    await mine.end()
+    const mine = await processes.start('--dimension', '4', '--batch', '16', '--dir', dir).ready()
+    await mine.stop()
     const [same, other] = await Promise.all(
-      ['16', '32'].map(batch => processes.start('--dimension', '4', '--batch', batch).up())
+      ['16', '32'].map(batch => processes.start('--dimension', '4', '--batch', batch).ready())
     )
-    const asked = await doctor('--peer', same.latest.addresses[0], '--dir', dir, '--json')
-    assert.equal((JSON.parse(asked.stdout) as Report).ok, true, asked.stdout)
+    const report = await doctor('--peer', same.latest.addresses[0], '--dir', dir, '--json')
+    assert.equal((JSON.parse(report.stdout) as Report).ok, true, report.stdout)
     const { code, stdout } = await doctor('--peer', other.latest.addresses[0], '--dir', dir)
     assert.equal(code, 1)
     assert.match(stdout, /FAIL model +it has batch 32, the one in --dir 16; start both with the same --batch/)
   })
 
-  it('says what is no address', async () => {
+  it('reports an invalid address', async () => {
     const { code, stderr } = await doctor('--peer', 'localhost:4280')
     assert.equal(code, 1)
     assert.match(stderr, /^admb: "localhost:4280" is not a TCP multiaddress: write it like/)

@@ -1,4 +1,4 @@
-/** How a peer ends: on a signal with everything stored, or by itself with one line that says why. */
+/** How a peer stops: on a signal, with its state stored, or on an error, with one line on stderr. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { parseSpec } from '../../../src/peer/index.js'
 import { Store } from '../../../src/storage/index.js'
-import { LEARNERS, MAIN, Processes, until } from '../../support/peer-processes.js'
+import { LEARNERS, MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const ROWS = 1000
 
@@ -16,9 +16,9 @@ function rows(count: number): string {
   return Array.from({ length: count }, (_, i) => `${i % 2} 1:${i % 7} 2:${(i % 3) - 1}\n`).join('')
 }
 
-describe('a peer ends', function () {
+describe('a peer stops', function () {
   this.timeout(120_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   let dir: string
   beforeEach(async () => {
     dir = await processes.scratch()
@@ -37,13 +37,13 @@ describe('a peer ends', function () {
 
   for (const learner of LEARNERS)
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      it(`with ${learner} on ${signal}, with exit code 0, a last object, and every input stored`, async () => {
+      it(`with ${learner} on ${signal}, with exit code 0, a last object, and all inputs stored`, async () => {
         const state = join(dir, 'state')
         const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
-        args.push(...(await processes.modelOf(learner)))
-        const peer = await processes.start(...args).up()
-        await until('it has learned', () => peer.latest.updates > 0)
-        assert.equal(await peer.end(signal), 0, peer.stderr)
+        args.push(...(await processes.modelOptions(learner)))
+        const peer = await processes.start(...args).ready()
+        await until('the first update', () => peer.latest.updates > 0)
+        assert.equal(await peer.stop(signal), 0, peer.stderr)
         const { inputs, http, addresses } = peer.latest
         assert.ok(http && addresses.length === 1)
         assert.deepEqual(peer.strayLines, [])
@@ -55,19 +55,19 @@ describe('a peer ends', function () {
     }
 
   for (const learner of LEARNERS)
-    it(`with ${learner} and goes on where it was in its stream: every row is learned once`, async () => {
+    it(`with ${learner} and resumes at its position in the stream: each row is learned once`, async () => {
       const data = join(dir, 'rows')
       await writeFile(data, rows(ROWS))
       const args = ['--data', data, ...libsvm, '--dir', join(dir, 'state'), '--rate', '900']
-      args.push(...(await processes.modelOf(learner)))
+      args.push(...(await processes.modelOptions(learner)))
       let before = 0
       for (let run = 1; ; run++) {
-        const peer = await processes.start(...args).up()
+        const peer = await processes.start(...args).ready()
         assert.equal(peer.latest.incarnation, run)
-        // It learns while HTTP starts.
+        // The peer learns while HTTP starts.
         assert.ok(peer.latest.inputs >= before, `${peer.latest.inputs} inputs after ${before}`)
-        await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
-        assert.equal(await peer.end(), 0, peer.stderr)
+        await until('the peer continues', () => peer.latest.inputs > before || peer.latest.ended)
+        assert.equal(await peer.stop(), 0, peer.stderr)
         before = peer.latest.inputs
         if (peer.latest.ended) break
         assert.ok(before < ROWS)
@@ -76,29 +76,36 @@ describe('a peer ends', function () {
     })
 
   for (const learner of LEARNERS)
-    it(`with ${learner} having read standard input to its end`, async () => {
-      const peer = processes.start('--data', '-', '--classes', '2', ...libsvm, ...(await processes.modelOf(learner)))
-      await peer.up()
+    it(`with ${learner} after the end of standard input`, async () => {
+      const peer = processes.start(
+        '--data',
+        '-',
+        '--classes',
+        '2',
+        ...libsvm,
+        ...(await processes.modelOptions(learner))
+      )
+      await peer.ready()
       peer.child.stdin?.write(rows(40))
-      await until('it learns as inputs come', () => peer.latest.inputs === 40)
+      await until('the peer learns inputs as they arrive', () => peer.latest.inputs === 40)
       peer.child.stdin?.end(`1 1:nan\nnonsense\n0 1:inf\n${rows(10)}`)
       await until('the input has ended', () => peer.latest.ended)
       assert.equal(peer.latest.inputs, 50)
       assert.equal(peer.latest.skipped, 3)
       assert.ok(Number.isFinite(peer.latest.averageLoss))
-      const told = peer.logs.map(({ msg }) => msg).filter(line => line.startsWith('<stdin>:'))
-      assert.equal(told.length, 3, peer.stderr)
-      assert.match(told[0], /^<stdin>:41:5: /)
-      assert.equal(await peer.end(), 0)
+      const warnings = peer.logs.map(({ msg }) => msg).filter(line => line.startsWith('<stdin>:'))
+      assert.equal(warnings.length, 3, peer.stderr)
+      assert.match(warnings[0], /^<stdin>:41:5: /)
+      assert.equal(await peer.stop(), 0)
     })
 
   it('while standard input is still open', async () => {
-    const peer = await processes.start('--data', '-', ...libsvm).up()
-    assert.equal(await peer.end(), 0)
+    const peer = await processes.start('--data', '-', ...libsvm).ready()
+    assert.equal(await peer.stop(), 0)
   })
 
   for (const learner of LEARNERS)
-    it(`with ${learner} when its data turns out damaged: exit code 1, one line, and what was learned is stored`, async () => {
+    it(`with ${learner} on damaged data: exit code 1, one line, and the learned state is stored`, async () => {
       const data = join(dir, 'rows.gz')
       const whole = gzipSync(rows(50_000))
       await writeFile(data, whole.subarray(0, whole.length - 100))
@@ -111,24 +118,24 @@ describe('a peer ends', function () {
         state,
         '--log-level',
         'silent',
-        ...(await processes.modelOf(learner))
+        ...(await processes.modelOptions(learner))
       )
       assert.equal(await peer.exit, 1)
       assert.match(
         peer.stderr,
-        /^admb: \S+rows\.gz: the gzip data ends early: fetch the file anew \(ERR_INPUT_GZIP\)\n$/
+        /^admb: \S+rows\.gz: the gzip data ends early: download the file again \(ERR_INPUT_GZIP\)\n$/
       )
       const { progress } = await checkpoint(state)
       assert.ok(progress.inputs > 1000)
     })
 
-  it('when the disk is full, before it can tell others what it has not stored', async function () {
+  it('when the disk is full, before it sends anything that is not stored', async function () {
     if (process.platform === 'win32') return this.skip()
-    // A limit on the size of files is as good as a full disk.
+    // A limit of the file size has the same effect as a full disk.
     const args = ['peer', '--json', '--data', 'digits', '--passes', '1000', '--rate', '500', '--batch', '4']
-    const places = ['--listen', '/ip4/127.0.0.1/tcp/0', '--http', 'off', '--dir', join(dir, 'state')]
+    const locations = ['--listen', '/ip4/127.0.0.1/tcp/0', '--http', 'off', '--dir', join(dir, 'state')]
     const script = `trap '' XFSZ; ulimit -f 600; exec "$@"`
-    const child = spawn('sh', ['-c', script, 'sh', process.execPath, MAIN, ...args, ...places], {
+    const child = spawn('sh', ['-c', script, 'sh', process.execPath, MAIN, ...args, ...locations], {
       stdio: ['ignore', 'ignore', 'pipe']
     })
     let complaint = ''
@@ -143,19 +150,19 @@ describe('a peer ends', function () {
     assert.match(lines.at(-1) as string, /^admb: cannot write the state in .*: free some space or fix its permissions/)
   })
 
-  it('at once where its state is in use, damaged, not its own, or another model’s', async () => {
+  it('immediately if its state is in use, damaged, foreign, or of another model', async () => {
     const state = join(dir, 'state')
     const args = ['--data', 'digits', '--rate', '10', '--log-level', 'silent']
-    const one = await processes.start(...args, '--dir', state).up()
+    const one = await processes.start(...args, '--dir', state).ready()
     const refused = async (pattern: RegExp, ...other: string[]) => {
-      const peer = processes.start(...args, ...other)
+      const peer = processes.start(...(other.includes('--data') ? args.slice(2) : args), ...other)
       assert.equal(await peer.exit, 1, peer.stderr)
       assert.match(peer.stderr, pattern)
       assert.equal(peer.stderr.trim().split('\n').length, 1, peer.stderr)
-      assert.deepEqual(peer.said, [])
+      assert.deepEqual(peer.messages, [])
     }
     await refused(/state is in use by another admb process/, '--dir', state)
-    await one.end()
+    await one.stop()
     await refused(/batch 128 stored, 64 given/, '--dir', state, '--batch', '64')
     await writeFile(join(state, 'db', 'CURRENT'), 'nonsense')
     await refused(/the state in .* is damaged or not from admb/, '--dir', state)
@@ -165,10 +172,10 @@ describe('a peer ends', function () {
     await refused(/cannot write the state in/, '--dir', join(dir, 'home', 'thesis.txt', 'state'))
     await rm(state, { recursive: true })
     await refused(/no such file: check the path/, '--data', join(dir, 'missing.svm'), ...libsvm)
-    await assert.rejects(readFile(join(state, 'admb.json')), 'nothing is made for a peer that cannot start')
+    await assert.rejects(readFile(join(state, 'admb.json')), 'a peer that cannot start creates no files')
   })
 
-  it('at once where a port that was asked for is taken', async () => {
+  it('immediately if a given port is in use', async () => {
     const server: Server = createServer()
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }

@@ -1,9 +1,9 @@
-/** A peer's HTTP side, and the command that asks it. */
+/** The HTTP API of a peer process, and `admb status`. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { request } from 'node:http'
 import { promisify } from 'node:util'
-import { LEARNERS, MAIN, type PeerProcess, Processes, until } from '../../support/peer-processes.js'
+import { LEARNERS, MAIN, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
 
 interface Answer {
   readonly error?: string
@@ -16,15 +16,23 @@ interface Answer {
 for (const learner of LEARNERS)
   describe(`a peer with ${learner} over HTTP`, function () {
     this.timeout(60_000)
-    const processes = new Processes()
+    const processes = new PeerProcesses()
     let peer: PeerProcess
-    /** Inputs of the test that learns. */
+    /** Number of inputs that the tests send to be learned. */
     const LEARNED = 44
 
     before(async () => {
       peer = await processes
-        .start('--dimension', '4', '--class-names', 'no,yes', '--batch', '2', ...(await processes.modelOf(learner)))
-        .up()
+        .start(
+          '--dimension',
+          '4',
+          '--class-names',
+          'no,yes',
+          '--batch',
+          '2',
+          ...(await processes.modelOptions(learner))
+        )
+        .ready()
     })
     after(() => processes.stop())
 
@@ -34,15 +42,15 @@ for (const learner of LEARNERS)
       return { code: response.status, answer: (await response.json()) as Answer }
     }
 
-    it('tells that it is well, and how it is', async () => {
+    it('reports its health and its status', async () => {
       const health = await fetch(`${peer.latest.http}/healthz`)
       assert.deepEqual(await health.json(), { ok: true })
-      const status = await peer.ask()
+      const status = await peer.fetchStatus()
       assert.equal(status.id, peer.latest.id)
       assert.deepEqual(status.addresses, peer.latest.addresses)
     })
 
-    it('learns from an object, an array and JSON lines, and predicts with what it has learned', async () => {
+    it('learns an object, an array and JSON lines, and predicts with the result', async () => {
       const yes = { label: 'yes', features: { 3: 1 } }
       const no = { label: 'no', features: [1, 0, 0, 0] }
       assert.equal((await post('learn', JSON.stringify(yes))).code, 200)
@@ -69,20 +77,20 @@ for (const learner of LEARNERS)
       assert.equal(answer.predictor.updates, last.answer.predictor.updates)
     })
 
-    it('says what is wrong with a request, and learns nothing from it', async () => {
+    it('reports what is wrong with a request, and learns nothing from it', async () => {
       const wrong: [body: string, type: string | undefined, code: number, error: RegExp][] = [
         ['{"label": "maybe", "features": {"3": 1}}', undefined, 400, /request:1:\d+: label "maybe" is not among/],
-        ['{"features": {"3": 1}}', undefined, 400, /there is no label under the key "label"/],
-        ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is no feature number from 0 to 3/],
-        ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is no feature number from 0 to 3/],
-        ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a text is a feature only where .* hashed/],
+        ['{"features": {"3": 1}}', undefined, 400, /the label is missing \(key "label"\)/],
+        ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is not a feature number from 0 to 3/],
+        ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is not a feature number from 0 to 3/],
+        ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a string can be a feature only if .* hashed/],
         ['{"label": "yes", "features": [1, 2]}', undefined, 400, /an array of 2 features, expected 4/],
         ['{"label": "yes", "features": [1, 2, 3, 1e39]}', undefined, 400, /finite float32/],
         ['{"label": "yes", "features": [1, 2, 3, NaN]}', 'application/jsonl', 400, /request:1:40: /],
         ['{"label": "yes"', undefined, 400, /JSON/],
-        ['3', undefined, 400, /the body is no input: send an input as a JSON object/],
-        ['[]', undefined, 400, /the body is no input: send an input as a JSON object/],
-        ['label=yes', 'text/plain', 415, /give a content-type: application\/json/],
+        ['3', undefined, 400, /the body is not an input: send an input as a JSON object/],
+        ['[]', undefined, 400, /the body is not an input: send an input as a JSON object/],
+        ['label=yes', 'text/plain', 415, /set the content-type: application\/json/],
         ['<label>', 'application/xml', 415, /./]
       ]
       for (const [body, type, code, error] of wrong) {
@@ -94,14 +102,17 @@ for (const learner of LEARNERS)
       const good = '{"label": "yes", "features": [1, 2, 3, 4]}'
       const half = await post('learn', `${good}\n{"label": "yes", "features": [1]}`, 'application/jsonl')
       assert.equal(half.code, 400)
-      // The status may be older than the last request; one with this input is not.
+      // The status may be older than the last request, unless it counts this input.
       assert.equal((await post('learn', good)).code, 200)
-      await until('the status counts what was learned last', async () => (await peer.ask()).inputs >= LEARNED + 1)
-      assert.equal((await peer.ask()).inputs, LEARNED + 1)
+      await until(
+        'the status counts what was learned last',
+        async () => (await peer.fetchStatus()).inputs >= LEARNED + 1
+      )
+      assert.equal((await peer.fetchStatus()).inputs, LEARNED + 1)
     })
 
-    it('refuses what is too large, and routes that it has not', async () => {
-      // The answer comes on the announcement already, so nothing large is sent.
+    it('rejects bodies that are too large, and unknown routes', async () => {
+      // The announced content length suffices for the answer, so nothing large is sent.
       const refused = await new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
         const headers = { 'content-type': 'application/json', 'content-length': 9 * 1024 * 1024 }
         const announced = request(`${peer.latest.http}/learn`, { method: 'POST', headers }, response => {
@@ -121,19 +132,19 @@ for (const learner of LEARNERS)
       assert.match((JSON.parse(refused.text) as Answer).error ?? '', /large/i)
       const unknown = await post('lern', '{}')
       assert.equal(unknown.code, 404)
-      assert.match(unknown.answer.error ?? '', /there is no POST \/lern/)
+      assert.match(unknown.answer.error ?? '', /no such route: POST \/lern/)
     })
 
-    it('ends though a client holds its connection', async () => {
-      const idle = await processes.start('--dimension', '4').up()
+    it('stops although a client keeps its connection open', async () => {
+      const idle = await processes.start('--dimension', '4').ready()
       const held = request(`${idle.latest.http}/learn`, { method: 'POST' })
       held.on('error', () => undefined)
       held.write('{"label":')
-      await idle.ask()
-      assert.equal(await idle.end(), 0)
+      await idle.fetchStatus()
+      assert.equal(await idle.stop(), 0)
     })
 
-    it('answers admb status', async () => {
+    it('responds to admb status', async () => {
       const run = promisify(execFile)
       const at = (peer.latest.http as string).replace('http://', '')
       const { stdout } = await run(process.execPath, [MAIN, 'status', '--http', at, '--json'])

@@ -1,10 +1,10 @@
-/** Peers whose model is a network: they learn it together, store it, and refuse those with another. */
+/** Peers whose model is a network: they learn it together, store it, and reject peers with another one. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { agree, MAIN, Processes, until } from '../../support/peer-processes.js'
+import { agree, MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const admb = async (...args: string[]) =>
   JSON.parse(
@@ -13,56 +13,56 @@ const admb = async (...args: string[]) =>
 
 describe('peers with a network', function () {
   this.timeout(120_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   afterEach(() => processes.stop())
 
-  it('learn it together layer to layer, and store what all hold', async () => {
+  it('learn it together layer to layer, and store the same predictor', async () => {
     const dir = await processes.scratch()
     const model = join(dir, 'small.yaml')
     await writeFile(model, 'model: mlp\nhidden: [32]\n')
     const task = ['--data', 'digits', '--model', model, '--rate', '400', '--batch', '64', '--limit', '1500']
     task.push('--rule', 'adam,bits=8')
     const shared = ['--schedule', 'l2l', '--microbatch', '8', '--workers', '2']
-    const first = await processes.start(...task, '--shard', '1/2', ...shared, '--dir', join(dir, 'a')).up()
+    const first = await processes.start(...task, '--shard', '1/2', ...shared, '--dir', join(dir, 'a')).ready()
     const second = await processes
       .start(...task, '--shard', '2/2', '--precision', 'bf16', '--peer', first.latest.addresses[0])
-      .up()
-    await until('both have learned all', () => [first, second].every(({ latest }) => latest.ended), 60_000)
-    await until('both hold the same', () => agree([first, second]))
+      .ready()
+    await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
+    await until('both hold the same predictor', () => agree([first, second]))
     assert.ok(first.latest.predictor.updates > 10)
     assert.deepEqual(processes.equivocations, [])
-    await first.end()
+    await first.stop()
     const { accuracy, predictor } = await admb('eval', '--dir', join(dir, 'a'), '--data', 'digits:test')
     assert.ok(accuracy > 0.6, `accuracy ${accuracy}`)
     assert.equal(predictor.digest, first.latest.predictor.digest)
   })
 
-  it('exchange one that is larger than a part, and give it to a peer that comes late', async () => {
+  it('exchange one that is larger than a fragment, also with a late joiner', async () => {
     const dir = await processes.scratch()
     const model = join(dir, 'wide.yaml')
     await writeFile(model, 'model: mlp\nhidden: [512, 512]\n')
     const task = ['--data', 'digits', '--model', model, '--rate', '200', '--batch', '128', '--limit', '900']
-    const first = await processes.start(...task, '--shard', '1/2').up()
-    const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).up()
-    await until('both have learned all', () => [first, second].every(({ latest }) => latest.ended), 60_000)
-    await until('both hold the same', () => agree([first, second]))
+    const first = await processes.start(...task, '--shard', '1/2').ready()
+    const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).ready()
+    await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
+    await until('both hold the same predictor', () => agree([first, second]))
     assert.ok(first.latest.predictor.updates >= 5)
-    const late = await processes.start(...task, '--peer', first.latest.addresses[0]).up()
-    await until('the late one has caught up', () => late.latest.predictor.updates >= first.latest.predictor.updates)
-    await until('all hold the same', () => agree([first, second, late]), 60_000)
+    const late = await processes.start(...task, '--peer', first.latest.addresses[0]).ready()
+    await until('the late joiner has caught up', () => late.latest.predictor.updates >= first.latest.predictor.updates)
+    await until('all hold the same predictor', () => agree([first, second, late]), 60_000)
     assert.deepEqual(processes.equivocations, [])
-    for (const peer of [first, second, late]) assert.equal(await peer.end(), 0, peer.stderr)
+    for (const peer of [first, second, late]) assert.equal(await peer.stop(), 0, peer.stderr)
   })
 
-  it('refuse a peer with another network', async () => {
+  it('reject a peer with another network', async () => {
     const dir = await processes.scratch()
     const model = join(dir, 'other.yaml')
     await writeFile(model, 'model: mlp\nhidden: [16]\n')
     const slow = ['--data', 'digits', '--rate', '20', '--batch', '16']
-    const first = await processes.start(...slow, '--model', 'mlp').up()
-    const other = await processes.start(...slow, '--model', model, '--peer', first.latest.addresses[0]).up()
-    const told = /has model mlp#\w+, this peer mlp#\w+: start both with the same --model/
-    await until('it is told why', () => other.logs.some(({ msg }) => told.test(msg)))
+    const first = await processes.start(...slow, '--model', 'mlp').ready()
+    const other = await processes.start(...slow, '--model', model, '--peer', first.latest.addresses[0]).ready()
+    const reason = /has model mlp#\w+, this peer mlp#\w+: start both with the same --model/
+    await until('the reason is logged', () => other.logs.some(({ msg }) => reason.test(msg)))
     assert.deepEqual(other.latest.neighbours, [])
   })
 })

@@ -1,4 +1,4 @@
-/** Peers that must not learn together, and what they and their users are told: one clear line, and no link. */
+/** Incompatible peers: they log one line with the reason, and are never linked. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -6,52 +6,52 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { MAIN, type PeerProcess, Processes, until } from '../../support/peer-processes.js'
+import { MAIN, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const admb = async (...args: string[]) => (await promisify(execFile)(process.execPath, [MAIN, ...args])).stdout.trim()
 const SLOW = ['--data', 'digits', '--rate', '20', '--batch', '16']
 
-describe('a peer that does not fit', function () {
+describe('an incompatible peer', function () {
   this.timeout(120_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   afterEach(() => processes.stop())
 
   const warnings = (peer: PeerProcess) => peer.logs.filter(({ level }) => level === 'warn').map(({ msg }) => msg)
-  const told = (peer: PeerProcess, pattern: RegExp) =>
-    until(`the log says ${pattern}`, () => warnings(peer).some(line => pattern.test(line)))
+  const logged = (peer: PeerProcess, pattern: RegExp) =>
+    until(`a log line matches ${pattern}`, () => warnings(peer).some(line => pattern.test(line)))
 
   async function neverLinked(...peers: PeerProcess[]): Promise<void> {
     await sleep(1500)
     for (const peer of peers) {
-      assert.ok(peer.said.every(({ object }) => object.neighbours.length === 0))
+      assert.ok(peer.messages.every(({ object }) => object.neighbours.length === 0))
       assert.equal(peer.child.exitCode, null, peer.stderr)
     }
   }
 
-  it('has another network key, or none: says so once, tries again, never links', async () => {
+  it('has another network key, or none: logs it once, retries, never links', async () => {
     const dir = await processes.scratch()
     const keys = [join(dir, 'a.key'), join(dir, 'b.key')]
     for (const key of keys) await admb('keygen', 'network', '--out', key)
-    const first = await processes.start(...SLOW, '--network-key', keys[0]).up()
+    const first = await processes.start(...SLOW, '--network-key', keys[0]).ready()
     const [address] = first.latest.addresses
-    const other = await processes.start(...SLOW, '--network-key', keys[1], '--peer', address).up()
-    const keyless = await processes.start(...SLOW, '--peer', address).up()
-    for (const peer of [other, keyless]) await told(peer, /network key differs.*--network-key; trying again/)
+    const other = await processes.start(...SLOW, '--network-key', keys[1], '--peer', address).ready()
+    const keyless = await processes.start(...SLOW, '--peer', address).ready()
+    for (const peer of [other, keyless]) await logged(peer, /network key differs.*--network-key; trying again/)
     await neverLinked(first, other, keyless)
     for (const peer of [other, keyless]) assert.equal(warnings(peer).length, 1, peer.stderr)
-    const friend = await processes.start(...SLOW, '--network-key', keys[0], '--peer', address).up()
+    const friend = await processes.start(...SLOW, '--network-key', keys[0], '--peer', address).ready()
     await until('the peer with the key is linked', () => friend.latest.neighbours.length === 1)
   })
 
-  it('has another batch size or model: both ends name the field and both values', async () => {
-    const first = await processes.start(...SLOW).up()
+  it('has another batch size or model: both peers log the field and both values', async () => {
+    const first = await processes.start(...SLOW).ready()
     const [address] = first.latest.addresses
-    const batch = await processes.start(...SLOW.slice(0, -1), '17', '--peer', address).up()
-    await told(batch, /has batch 16, this peer 17: start both with the same --batch/)
-    await told(first, /has batch 17, this peer 16: start both with the same --batch/)
+    const batch = await processes.start(...SLOW.slice(0, -1), '17', '--peer', address).ready()
+    await logged(batch, /has batch 16, this peer 17: start both with the same --batch/)
+    await logged(first, /has batch 17, this peer 16: start both with the same --batch/)
     const size = ['--batch', '16', '--peer', address]
-    const model = await processes.start('--dimension', '784', '--model', 'logistic', ...size).up()
-    await told(model, /has model softmax, this peer logistic: start both with the same --model/)
+    const model = await processes.start('--dimension', '784', '--model', 'logistic', ...size).ready()
+    await logged(model, /has model softmax, this peer logistic: start both with the same --model/)
     await neverLinked(first, batch, model)
   })
 
@@ -61,27 +61,27 @@ describe('a peer that does not fit', function () {
     const id = await admb('keygen', 'identity', '--dir', friendly)
     const list = join(dir, 'allowed.txt')
     await writeFile(list, `# who may come\n${id}   # a friend\n\n`)
-    const guarded = await processes.start(...SLOW, '--allow', list).up()
+    const guarded = await processes.start(...SLOW, '--allow', list).ready()
     const [address] = guarded.latest.addresses
-    const stranger = await processes.start(...SLOW, '--peer', address).up()
-    await told(stranger, /refused this peer: add 12D3Koo\w+ to its allow-list/)
-    const friend = await processes.start(...SLOW, '--peer', address, '--dir', friendly).up()
+    const stranger = await processes.start(...SLOW, '--peer', address).ready()
+    await logged(stranger, /refused this peer: add 12D3Koo\w+ to its allow-list/)
+    const friend = await processes.start(...SLOW, '--peer', address, '--dir', friendly).ready()
     assert.equal(friend.latest.id, id)
     await until('the friend is linked', () => friend.latest.neighbours.length === 1)
     await neverLinked(stranger)
     assert.deepEqual(guarded.latest.neighbours, [id])
   })
 
-  it('is not up yet: tried again until it is', async () => {
+  it('is not running yet: retried until it is', async () => {
     const server = createServer()
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
     await new Promise(resolve => server.close(resolve))
     const address = `/ip4/127.0.0.1/tcp/${port}`
-    const early = await processes.start(...SLOW, '--peer', address).up()
-    await told(early, /cannot reach .*connection refused.*; trying again/)
-    await until('it learns meanwhile', () => early.latest.inputs > 0)
-    const late = await processes.start(...SLOW, '--listen', address).up()
+    const early = await processes.start(...SLOW, '--peer', address).ready()
+    await logged(early, /cannot reach .*connection refused.*; trying again/)
+    await until('the peer learns meanwhile', () => early.latest.inputs > 0)
+    const late = await processes.start(...SLOW, '--listen', address).ready()
     await until('they are linked', () => early.latest.neighbours.includes(late.latest.id))
     assert.equal(warnings(early).length, 1, early.stderr)
   })

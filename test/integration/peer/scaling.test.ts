@@ -1,11 +1,11 @@
-/** `--scale standard`: the moments are part of a peer's state, and of what its predictor means. */
+/** `--scale standard`: the moments are part of a peer's state, and are needed to use its predictor. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Store } from '../../../src/storage/index.js'
-import { LEARNERS, MAIN, Processes, until } from '../../support/peer-processes.js'
+import { LEARNERS, MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const ROWS = 600
 const CLASSES = ['low', 'high']
@@ -19,9 +19,9 @@ function csv(): string {
   return `${lines.join('\n')}\n`
 }
 
-describe('a peer that scales', function () {
+describe('a peer with scaling', function () {
   this.timeout(60_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   afterEach(() => processes.stop())
 
   const stored = async (state: string) => {
@@ -37,29 +37,29 @@ describe('a peer that scales', function () {
   }
 
   for (const learner of LEARNERS)
-    it(`with ${learner} comes to the same moments, bit for bit, with and without restarts; eval, predict and HTTP use them`, async () => {
+    it(`with ${learner} has the same moments, bit for bit, with and without restarts; eval, predict and HTTP use them`, async () => {
       const dir = await processes.scratch()
       const data = join(dir, 'people.csv')
       await writeFile(data, csv())
       const args = ['--data', data, '--scale', 'standard', '--class-names', CLASSES.join(','), '--batch', '1']
-      args.push(...(await processes.modelOf(learner)))
+      args.push(...(await processes.modelOptions(learner)))
       const [whole, halting] = [join(dir, 'whole'), join(dir, 'halting')]
 
-      const once = await processes.start(...args, '--dir', whole).up()
+      const once = await processes.start(...args, '--dir', whole).ready()
       await until('all rows are learned', () => once.latest.ended)
       const input = { features: [180.5, 61000] }
       const body = JSON.stringify(input)
       const headers = { 'content-type': 'application/json' }
       const response = await fetch(`${once.latest.http}/predict`, { method: 'POST', body, headers })
       const { predictions } = (await response.json()) as { predictions: { label: string; scores: number[] }[] }
-      assert.equal(await once.end(), 0, once.stderr)
+      assert.equal(await once.stop(), 0, once.stderr)
 
       let ended = false
       while (!ended) {
-        const peer = await processes.start(...args, '--dir', halting, '--rate', '400').up()
+        const peer = await processes.start(...args, '--dir', halting, '--rate', '400').ready()
         const before = peer.latest.inputs
-        await until('it goes on', () => peer.latest.inputs > before || peer.latest.ended)
-        assert.equal(await peer.end(), 0, peer.stderr)
+        await until('the peer continues', () => peer.latest.inputs > before || peer.latest.ended)
+        assert.equal(await peer.stop(), 0, peer.stderr)
         ended = peer.latest.ended
       }
       const [a, b] = [await stored(whole), await stored(halting)]
@@ -77,6 +77,6 @@ describe('a peer that scales', function () {
       const { accuracy, inputs: count } = JSON.parse(evaluated.stdout)
       assert.equal(count, ROWS)
       assert.ok(accuracy > 0.9, `accuracy ${accuracy}`)
-      assert.deepEqual(await stored(whole), a, 'reading changes nothing')
+      assert.deepEqual(await stored(whole), a, 'reading does not change the state')
     })
 })

@@ -1,11 +1,11 @@
-/** Who is kept out of a peer's HTTP side, and what it cannot be made to do. */
+/** The guards of the HTTP server: token, host names, rates, timeouts and origins. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { get, raw, Served } from '../../support/http-server.js'
-import { MAIN, Processes } from '../../support/peer-processes.js'
+import { get, PeerServer, raw } from '../../support/http-server.js'
+import { MAIN, PeerProcesses } from '../../support/peer-processes.js'
 
 const TOKEN = 'a-token-of-some-length'
 
@@ -17,27 +17,27 @@ async function failureOf(answer: Response): Promise<{ readonly error: string; re
 function admb(args: string[]): Promise<[code: number | null, stdout: string, stderr: string]> {
   return new Promise(resolve => {
     const child = fork(MAIN, args, { silent: true })
-    const said = ['', '']
+    const output = ['', '']
     child.stdout?.on('data', part => {
-      said[0] += part
+      output[0] += part
     })
     child.stderr?.on('data', part => {
-      said[1] += part
+      output[1] += part
     })
-    child.on('close', code => resolve([code, said[0], said[1]]))
+    child.on('close', code => resolve([code, output[0], output[1]]))
   })
 }
 
-describe("the guards of a peer's HTTP side", function () {
+describe("the guards of a peer's HTTP server", function () {
   this.timeout(60_000)
-  let served: Served | undefined
+  let served: PeerServer | undefined
   afterEach(async () => {
     await served?.stop()
     served = undefined
   })
 
-  it('wants the token for everything but health', async () => {
-    served = await Served.start({ token: TOKEN })
+  it('requires the token for everything except health', async () => {
+    served = await PeerServer.start({ token: TOKEN })
     const { url } = served
     const routes = ['/status', '/predictor', '/metrics', '/openapi.json', '/nothing']
     for (const authorization of [
@@ -62,16 +62,16 @@ describe("the guards of a peer's HTTP side", function () {
     assert.equal(served.peer.status().inputs, 0)
   })
 
-  it('does not listen beyond this machine without a token', async () => {
-    await assert.rejects(Served.start({ host: '0.0.0.0' }), { code: 'ERR_HTTP_TOKEN_REQUIRED' })
-    await assert.rejects(Served.start({ host: '::' }), /admb keygen token --out/)
-    served = await Served.start({ host: '0.0.0.0', token: TOKEN })
+  it('does not listen beyond loopback without a token', async () => {
+    await assert.rejects(PeerServer.start({ host: '0.0.0.0' }), { code: 'ERR_HTTP_TOKEN_REQUIRED' })
+    await assert.rejects(PeerServer.start({ host: '::' }), /admb keygen token --out/)
+    served = await PeerServer.start({ host: '0.0.0.0', token: TOKEN })
     const headers = { authorization: `Bearer ${TOKEN}`, host: 'peer.example' }
     assert.equal((await get(`http://127.0.0.1:${served.port}/status`, headers)).status, 200)
   })
 
-  it('answers names of this machine only, so that no page can bring a name of its own', async () => {
-    served = await Served.start()
+  it('accepts host names of loopback only, which prevents DNS rebinding', async () => {
+    served = await PeerServer.start()
     const { url, port } = served
     for (const host of [
       'evil.example',
@@ -89,8 +89,8 @@ describe("the guards of a peer's HTTP side", function () {
     }
   })
 
-  it('lets a client ask only so often, and watchers always', async () => {
-    served = await Served.start({ requestsPerSecond: 3 })
+  it('limits the rate of requests, except for health checks', async () => {
+    served = await PeerServer.start({ requestsPerSecond: 3 })
     const { url } = served
     const answers = await Promise.all(Array.from({ length: 30 }, () => fetch(`${url}/status`)))
     const refused = answers.filter(({ status }) => status === 429)
@@ -103,8 +103,8 @@ describe("the guards of a peer's HTTP side", function () {
     assert.ok(health.every(({ status }) => status === 200))
   })
 
-  it('does not wait for slow bodies and heads', async () => {
-    served = await Served.start({ requestTimeoutMs: 400 })
+  it('times out slow heads and bodies', async () => {
+    served = await PeerServer.start({ requestTimeoutMs: 400 })
     const { port } = served
     const head = `POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n`
     const answers = await Promise.all([raw(port, `${head}\r\n{"label"`), raw(port, head)])
@@ -115,7 +115,7 @@ describe("the guards of a peer's HTTP side", function () {
     assert.match(await raw(port, 'good morning\r\n\r\n'), /^HTTP\/1.1 400 [\s\S]*"code":"ERR_REQUEST"/)
   })
 
-  it('lets no web page in, save those of the given origins', async () => {
+  it('rejects web pages of other than the given origins', async () => {
     const allowed = 'https://pages.example'
     const ask = async (url: string, origin: string) => {
       const headers = {
@@ -127,16 +127,16 @@ describe("the guards of a peer's HTTP side", function () {
       const simple = await fetch(`${url}/healthz`, { headers: { origin } })
       return [preflight, simple].map(answer => answer.headers.get('access-control-allow-origin'))
     }
-    served = await Served.start()
+    served = await PeerServer.start()
     assert.deepEqual(await ask(served.url, allowed), [null, null])
     await served.stop()
-    served = await Served.start({ origins: [allowed], token: TOKEN })
+    served = await PeerServer.start({ origins: [allowed], token: TOKEN })
     assert.deepEqual(await ask(served.url, allowed), [allowed, allowed])
     assert.deepEqual(await ask(served.url, 'https://evil.example'), [null, null])
   })
 
   describe('on the command line', () => {
-    const processes = new Processes()
+    const processes = new PeerProcesses()
     let dir: string
     before(async () => {
       dir = await mkdtemp(join(tmpdir(), 'admb-test-'))
@@ -146,25 +146,25 @@ describe("the guards of a peer's HTTP side", function () {
       await rm(dir, { recursive: true })
     })
 
-    it('makes a token, wants it, and sends it', async () => {
+    it('creates a token, requires it, and sends it', async () => {
       const file = join(dir, 'http.token')
       assert.equal((await admb(['keygen', 'token', '--out', file]))[0], 0)
       assert.ok((await readFile(file, 'utf8')).trim().length >= 32)
       if (process.platform !== 'win32') assert.equal((await stat(file)).mode & 0o777, 0o600)
       assert.match((await admb(['keygen', 'token', '--out', file]))[2], /already exists/)
 
-      const peer = await processes.start('--dimension', '4', '--http-token-file', file).up()
+      const peer = await processes.start('--dimension', '4', '--http-token-file', file).ready()
       const http = (peer.latest.http as string).replace('http://', '')
       const [code, , stderr] = await admb(['status', '--http', http])
       assert.equal(code, 1)
       assert.match(stderr, /requires a token: give its --http-token-file/)
       const [, stdout] = await admb(['status', '--http', http, '--http-token-file', file, '--json'])
       assert.equal(JSON.parse(stdout).id, peer.latest.id)
-      assert.equal(await peer.end(), 0)
+      assert.equal(await peer.stop(), 0)
       assert.ok(!peer.logs.some(({ msg }) => msg.includes('may read the token')))
     })
 
-    it('says what is wrong with a token before it starts', async () => {
+    it('reports an invalid token before it starts', async () => {
       const file = join(dir, 'short.token')
       await writeFile(file, 'short\n')
       const start = ['peer', '--dimension', '4', '--listen', '/ip4/127.0.0.1/tcp/0']
@@ -172,16 +172,16 @@ describe("the guards of a peer's HTTP side", function () {
       assert.match((await admb([...start, '--http-token-file', join(dir, 'none')]))[2], /cannot read .*none/)
       const [code, , stderr] = await admb([...start, '--http', '0.0.0.0:0'])
       assert.equal(code, 1)
-      assert.match(stderr, /needs a token: make one with admb keygen token --out/)
+      assert.match(stderr, /needs a token: create one with admb keygen token --out/)
       assert.match((await admb([...start, '--http-origin', 'pages']))[2], /--http-origin pages: give scheme and host/)
     })
 
-    it('warns of a token that others may read', async function () {
+    it('warns about a token that other users can read', async function () {
       if (process.platform === 'win32') this.skip()
       const file = join(dir, 'loose.token')
       await writeFile(file, TOKEN)
       await chmod(file, 0o644)
-      const peer = await processes.start('--dimension', '4', '--http-token-file', file).up()
+      const peer = await processes.start('--dimension', '4', '--http-token-file', file).ready()
       assert.ok(peer.logs.some(({ msg }) => msg.includes(`chmod 600 ${file}`)))
     })
   })

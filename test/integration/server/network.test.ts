@@ -1,4 +1,4 @@
-/** What a peer serves of the whole network: the table, the stream of events, the page. */
+/** The routes for the whole network: the table, the stream of events, and the page. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -8,14 +8,14 @@ import { EventParser, type ServerEvent } from '../../../src/page/event-parser.js
 import { NetworkState } from '../../../src/page/network-state.js'
 import { EventStream } from '../../../src/server/event-stream.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
-import { Served } from '../../support/http-server.js'
-import { Contract } from '../../support/openapi.js'
+import { PeerServer } from '../../support/http-server.js'
+import { OpenApiContract } from '../../support/openapi.js'
 import { until } from '../../support/peer-processes.js'
 import { A, PEERS, status } from '../../support/statuses.js'
 
 const LISTEN = { listen: ['/ip4/127.0.0.1/tcp/0'] }
 
-/** A page's eyes: it follows the stream as the page does. */
+/** Reads the event stream like the page. */
 class Watcher {
   readonly state = new NetworkState()
   readonly seen: ServerEvent[] = []
@@ -56,8 +56,8 @@ class Watcher {
 describe('the network over HTTP', function () {
   this.timeout(60_000)
   const started: { stop(): unknown }[] = []
-  async function start(...options: Parameters<typeof Served.start>): Promise<Served> {
-    const served = await Served.start(...options)
+  async function start(...options: Parameters<typeof PeerServer.start>): Promise<PeerServer> {
+    const served = await PeerServer.start(...options)
     started.push(served)
     return served
   }
@@ -65,17 +65,17 @@ describe('the network over HTTP', function () {
     for (const one of started.splice(0).reverse()) await one.stop()
   })
 
-  it('shows at each peer who else is there, who leaves, and who is refused', async () => {
+  it('shows at each peer the other peers, those that leave, and those that are refused', async () => {
     const one = await start({}, { ...LISTEN, name: 'one' })
     const watcher = new Watcher(one.url)
     started.push(watcher)
     const peers = [...one.peer.addresses]
     const two = await start({}, { ...LISTEN, name: 'two', peers })
-    await until('the first sees both', () => watcher.names().length === 2)
+    await until('the first peer knows both', () => watcher.names().length === 2)
     assert.deepEqual(watcher.names(), ['one', 'two'])
     await until('they are linked', () => watcher.state.rows.every(row => row.neighbours.length === 1))
-    const contract = await Contract.of(two.url)
-    const table = (await contract.hold('get', '/peers', await fetch(`${two.url}/peers`))) as { peers: PeerRow[] }
+    const contract = await OpenApiContract.of(two.url)
+    const table = (await contract.check('get', '/peers', await fetch(`${two.url}/peers`))) as { peers: PeerRow[] }
     assert.deepEqual(table.peers.map(({ id }) => id).sort(), [one.peer.id, two.peer.id].sort())
 
     const spec = { ...(await import('../../support/http-server.js')).SPEC, batch: 64 }
@@ -95,12 +95,12 @@ describe('the network over HTTP', function () {
   it('ends the streams when the peer stops', async () => {
     const served = await start()
     const watcher = new Watcher(served.url)
-    await until('it has a snapshot', () => watcher.seen.length > 0)
+    await until('the snapshot', () => watcher.seen.length > 0)
     await served.server.close()
     await until('the stream has ended', () => watcher.ended)
   })
 
-  it('takes so many readers and no more', async () => {
+  it('limits the number of event streams', async () => {
     const served = await start()
     const watchers = Array.from({ length: 64 }, () => new Watcher(served.url))
     started.push(...watchers)
@@ -109,14 +109,14 @@ describe('the network over HTTP', function () {
     assert.equal(refused.status, 503)
     assert.equal(((await refused.json()) as { code: string }).code, 'ERR_TOO_MANY_READERS')
     watchers[0].stop()
-    await until('there is room again', async () => {
+    await until('a free event stream', async () => {
       const answer = await fetch(`${served.url}/events`)
       await answer.body?.cancel()
       return answer.status === 200
     })
   })
 
-  it('keeps nothing for a reader that does not read, who has all in the end', async () => {
+  it('queues nothing for a slow reader, which receives the complete state in the end', async () => {
     const view = new NetworkView()
     for (const id of PEERS) view.receive(id, status(), 1000)
     const server = createServer((_request, response) => new EventStream(response, view))
@@ -144,16 +144,16 @@ describe('the network over HTTP', function () {
     const parser = new EventParser()
     socket.setEncoding('utf8')
     socket.on('data', (text: string) => {
-      // Of chunked encoding the lengths stand on lines of their own, which no field has.
+      // Skips the lengths of the chunked encoding, which are on separate lines without a field name.
       for (const { event, data } of parser.push(text.replace(/\r\n[0-9a-f]+\r\n/g, ''))) {
         if (event === 'snapshot') state.reset(JSON.parse(data))
       }
     })
     socket.resume()
-    await until('the reader knows the last', () => state.peers.get(A)?.inputs === 2999)
+    await until('the reader has the last update', () => state.peers.get(A)?.inputs === 2999)
   })
 
-  it('serves a page that may load nothing from elsewhere, without the token that its data need', async function () {
+  it('serves a page without the token that its data need, which cannot load content from other origins', async function () {
     if (!existsSync('dist/page/index.html')) {
       console.log('      skipped: the page is not built (npm run build)')
       this.skip()

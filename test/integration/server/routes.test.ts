@@ -1,12 +1,12 @@
-/** Every route of a peer's HTTP side, against its own description. */
+/** All HTTP routes of a peer, checked against its OpenAPI description. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import { readSafetensors } from '../../../src/nn/weights/safetensors.js'
-import { Served, SPEC } from '../../support/http-server.js'
-import { Contract } from '../../support/openapi.js'
+import { PeerServer, SPEC } from '../../support/http-server.js'
+import { OpenApiContract } from '../../support/openapi.js'
 import { until } from '../../support/peer-processes.js'
 
 interface Predictions {
@@ -19,42 +19,42 @@ const NO = '{"label": "no", "features": [1, 0, 0, 0]}'
 
 describe("a peer's HTTP routes", function () {
   this.timeout(60_000)
-  let served: Served
-  let contract: Contract
-  /** Inputs that the peer has taken. */
+  let served: PeerServer
+  let contract: OpenApiContract
+  /** Number of inputs that the peer has learned. */
   let learned = 0
   before(async () => {
-    served = await Served.start({ bodyLimit: 10_000 })
-    contract = await Contract.of(served.url)
+    served = await PeerServer.start({ bodyLimit: 10_000 })
+    contract = await OpenApiContract.of(served.url)
   })
   after(() => served.stop())
 
   async function get(path: string, headers: Record<string, string> = {}): Promise<[Response, unknown]> {
     const answer = await fetch(served.url + path, { headers })
-    return [answer, await contract.hold('get', path, answer.clone())]
+    return [answer, await contract.check('get', path, answer.clone())]
   }
 
   async function post(path: string, body: string, type?: string): Promise<[Response, unknown]> {
     const answer = await served.post(path, body, type)
-    const value = await contract.hold('post', path, answer.clone())
+    const value = await contract.check('post', path, answer.clone())
     if (path === '/learn' && answer.ok) learned += (value as Predictions).predictions.length
     return [answer, value]
   }
 
-  it('is not ready before it has learned, and ready then', async () => {
-    const [early, failure] = await get('/readyz')
-    assert.equal(early.status, 503)
+  it('is ready only after its first update', async () => {
+    const [response, failure] = await get('/readyz')
+    assert.equal(response.status, 503)
     assert.deepEqual(failure, {
-      error: 'no predictor yet: an update takes 2 inputs',
+      error: 'no update yet: the first update needs 2 inputs',
       code: 'ERR_NOT_READY',
-      remedy: 'wait, or feed it with POST /learn'
+      remedy: 'wait, or send inputs with POST /learn'
     })
     assert.equal((await post('/learn', `[${YES}, ${NO}]`))[0].status, 200)
     await until('the peer is ready', async () => (await get('/readyz'))[0].status === 200)
     assert.deepEqual((await get('/healthz'))[1], { ok: true })
   })
 
-  it('answers what it predicted before it learned', async () => {
+  it('returns the predictions from before learning', async () => {
     const [, first] = (await post('/predict', '{"features": [0, 0, 0, 1]}')) as [Response, Predictions]
     const [, learned] = (await post('/learn', YES)) as [Response, Predictions]
     assert.deepEqual(learned.predictions, first.predictions)
@@ -63,7 +63,7 @@ describe("a peer's HTTP routes", function () {
     assert.ok(after.predictions[0].scores[1] > first.predictions[0].scores[1])
   })
 
-  it('takes the same input as JSON, JSON lines and LIBSVM', async () => {
+  it('accepts the same input as JSON, JSON lines and LIBSVM', async () => {
     const bodies: [string, string][] = [
       ['{"features": {"3": 1}}', 'application/json'],
       ['{"features": {"3": 1}}', 'application/json; charset=utf-8'],
@@ -78,22 +78,22 @@ describe("a peer's HTTP routes", function () {
     }
   })
 
-  it('takes VW lines where features are hashed, and says so elsewhere', async () => {
+  it('accepts VW lines only if features are hashed', async () => {
     const refused = await post('/learn', 'yes | a:1', 'text/x-vw')
     assert.equal(refused[0].status, 400)
     assert.match((refused[1] as { error: string }).error, /--hash-bits/)
     const features = { ...SPEC.features, hashBits: 8, constant: true, classNames: undefined }
-    const hashed = await Served.start({}, { spec: { ...SPEC, dimension: 257, features } as typeof SPEC })
+    const hashed = await PeerServer.start({}, { spec: { ...SPEC, dimension: 257, features } as typeof SPEC })
     try {
       const answer = await hashed.post('/learn', '1 | price:0.5 red\n-1 | price:2 blue\n', 'text/x-vw')
-      const { predictions } = (await contract.hold('post', '/learn', answer)) as Predictions
+      const { predictions } = (await contract.check('post', '/learn', answer)) as Predictions
       assert.equal(predictions.length, 2)
     } finally {
       await hashed.stop()
     }
   })
 
-  it('refuses bad bodies in one form, and learns nothing from them', async () => {
+  it('rejects invalid bodies with one form of error, and learns nothing from them', async () => {
     const bad: [body: string, type: string, status: number, code: string][] = [
       ['', 'application/json', 400, 'ERR_JSON'],
       ['{"label": "yes"', 'application/json', 400, 'ERR_JSON'],
@@ -112,13 +112,13 @@ describe("a peer's HTTP routes", function () {
       assert.equal(answer.status, status, body)
       assert.equal((failure as { code: string }).code, code, body)
     }
-    // The status may be older than the last request; one with this input is not.
+    // The status may be older than the last request, unless it counts this input.
     await post('/learn', YES)
-    await until('the status counts what was learned last', () => served.peer.status().inputs >= learned)
+    await until('the status counts the last input', () => served.peer.status().inputs >= learned)
     assert.equal(served.peer.status().inputs, learned)
   })
 
-  it('gives its predictor as a safetensors file, once for each version', async () => {
+  it('returns its predictor as a safetensors file, with an ETag for each version', async () => {
     const [answer, body] = await get('/predictor')
     const dir = await mkdtemp(join(tmpdir(), 'admb-test-'))
     try {
@@ -145,7 +145,7 @@ describe("a peer's HTTP routes", function () {
     assert.notEqual(next.headers.get('etag'), etag)
   })
 
-  it('gives the layers of a network by their names', async () => {
+  it('names the layers of a network', async () => {
     const network = {
       layers: parseModel({ model: 'mlp', hidden: [3] }, 'the test'),
       sample: { kind: 'features', shape: [4] },
@@ -153,7 +153,7 @@ describe("a peer's HTTP routes", function () {
     } as const
     const { dimension, averaging, batch, features } = SPEC
     const spec = { model: 'network', network, rule: { name: 'adam' }, dimension, averaging, batch, features } as const
-    const other = await Served.start({}, { spec, execution: { backend: 'cpu' } })
+    const other = await PeerServer.start({}, { spec, execution: { backend: 'cpu' } })
     try {
       const bytes = Buffer.from(await (await fetch(`${other.url}/predictor`)).arrayBuffer())
       const header = JSON.parse(bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE())).toString())
@@ -164,8 +164,8 @@ describe("a peer's HTTP routes", function () {
     }
   })
 
-  it('counts for Prometheus what its status tells', async () => {
-    await until('the last status has come', () => served.peer.status().inputs === learned)
+  it('exports the values of its status for Prometheus', async () => {
+    await until('the last status', () => served.peer.status().inputs === learned)
     const [, text] = await get('/metrics')
     const lines = Buffer.from(text as ArrayBuffer)
       .toString()
@@ -179,20 +179,20 @@ describe("a peer's HTTP routes", function () {
     assert.ok(lines.some(line => /^admb_http_request_duration_seconds_count.*route="\/learn"/.test(line)))
   })
 
-  it('describes every route, and each was asked here', async () => {
+  it('describes every route, each of which is tested here', async () => {
     await get('/status')
     await get('/openapi.json')
     const described = Object.entries(contract.description.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map(method => `${method} ${path}`)
     )
-    const asked = new Set([...contract.seen].map(key => key.replace(/ \d+$/, '')))
-    const ours = ['/status', '/predict', '/learn', '/predictor', '/healthz', '/readyz', '/metrics', '/openapi.json']
+    const tested = new Set([...contract.seen].map(key => key.replace(/ \d+$/, '')))
+    const routes = ['/status', '/predict', '/learn', '/predictor', '/healthz', '/readyz', '/metrics', '/openapi.json']
     assert.deepEqual(
-      ours.filter(path => !described.some(key => key.endsWith(` ${path}`))),
+      routes.filter(path => !described.some(key => key.endsWith(` ${path}`))),
       []
     )
-    const unasked = described.filter(key => ours.includes(key.split(' ')[1]) && !asked.has(key))
-    assert.deepEqual(unasked, [])
+    const untested = described.filter(key => routes.includes(key.split(' ')[1]) && !tested.has(key))
+    assert.deepEqual(untested, [])
     for (const key of described) {
       const [method, path] = key.split(' ')
       const { responses } = contract.description.paths[path][method]

@@ -12,7 +12,7 @@ function rowOf(model: ModelName): fc.Arbitrary<Row> {
   return fc.record({ label, features: fc.array(fc.tuple(fc.nat({ max: dimension - 1 }), small), { maxLength: 8 }) })
 }
 
-/** Rows, parameters, a second point and a mixing weight, for a model with that many outputs. */
+/** Rows, parameters, a second point and a mixing weight, for a model with the given number of outputs. */
 function caseOf(model: ModelName) {
   const length = dimension * (model === 'softmax' ? 3 : 1)
   const weights = fc.array(small, { minLength: length, maxLength: length }).map(w => Float32Array.from(w))
@@ -30,7 +30,7 @@ for (const model of ['logistic', 'softmax', 'linear', 'hinge'] as const) {
         return into.loss + (l2 / 2) * rows.length * weights.reduce((sum, w) => sum + w * w, 0)
       }
 
-      it(`has the gradient that finite differences give, l2 = ${l2}`, () => {
+      it(`has the gradient of finite differences, l2 = ${l2}`, () => {
         fc.assert(
           fc.property(caseOf(model), ([rows, weights]) => {
             const [sum] = learner.initial()
@@ -47,7 +47,7 @@ for (const model of ['logistic', 'softmax', 'linear', 'hinge'] as const) {
         )
       })
 
-      it(`is convex: above its tangent, l2 = ${l2}`, () => {
+      it(`is convex (above its tangent), l2 = ${l2}`, () => {
         fc.assert(
           fc.property(caseOf(model), ([rows, here, there]) => {
             const [sum] = learner.initial()

@@ -1,9 +1,9 @@
-/** Properties of the parsers: exact numbers, indifference to how the bytes come, quoting, and JSON against `JSON.parse`. */
+/** Properties of the parsers: exact numbers, independence of chunks, quoting, and JSON compared with `JSON.parse`. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { DecimalScanner } from '../../../src/streams/decimals.js'
 import { murmur3 } from '../../../src/streams/hash.js'
-import type { ParserOptions, TextFormat } from '../../../src/streams/options.js'
+import type { ParserOptions, TextFormat } from '../../../src/streams/index.js'
 import { parseText } from '../../support/streams.js'
 
 const digits = fc.stringMatching(/^[0-9]{0,25}$/)
@@ -18,27 +18,27 @@ const decimal = fc
   )
   .map(([sign, whole, point, fraction, e, power]) => sign + whole + point + fraction + (e === '' ? '' : e + power))
 
-/** Texts of each format, right and wrong lines mixed, with all the bytes that mean something to it. */
-const samples: { format: TextFormat; pieces: string[]; head: string; options?: ParserOptions }[] = [
+/** Tokens of each format, from which valid and malformed lines are built. */
+const samples: { format: TextFormat; tokens: string[]; head: string; options?: ParserOptions }[] = [
   {
     format: 'libsvm',
     head: '',
-    pieces: ['1', '-1', '+1', ' ', '\t', '1:1', '12:0.5', '3:-1e-3', ':', '#', 'x', '\r\n', '\n', '0:1', '7:']
+    tokens: ['1', '-1', '+1', ' ', '\t', '1:1', '12:0.5', '3:-1e-3', ':', '#', 'x', '\r\n', '\n', '0:1', '7:']
   },
   {
     format: 'vw',
     head: '',
-    pieces: ['1', '-1', ' ', '|', ' |', '|ns', '|n:2', ' a', ' 12', ' b:0.5', ':', "'tag", '\r\n', '\n', 'é']
+    tokens: ['1', '-1', ' ', '|', ' |', '|ns', '|n:2', ' a', ' 12', ' b:0.5', ':', "'tag", '\r\n', '\n', 'é']
   },
   {
     format: 'csv',
     head: 'a,"b ""x""",label\n1,red,1\n',
-    pieces: ['1', '2.5', 'red', ',', ',', '"', '""', '"a,b"', '"a\nb"', ' ', '\r\n', '\n', '1,blue,0\n', '2,"x""y",1\n']
+    tokens: ['1', '2.5', 'red', ',', ',', '"', '""', '"a,b"', '"a\nb"', ' ', '\r\n', '\n', '1,blue,0\n', '2,"x""y",1\n']
   },
   {
     format: 'jsonl',
     head: '',
-    pieces: [
+    tokens: [
       '{"label":1,"x":2}\n',
       '{',
       '}',
@@ -58,7 +58,7 @@ const samples: { format: TextFormat; pieces: string[]; head: string; options?: P
 ]
 
 describe('parsing', () => {
-  it('gives the number that parseFloat gives', () => {
+  it('parses numbers like parseFloat', () => {
     const scanner = new DecimalScanner()
     const texts = fc.oneof(decimal, fc.double().map(String), fc.float().map(String), fc.integer().map(String))
     fc.assert(
@@ -72,10 +72,10 @@ describe('parsing', () => {
     )
   })
 
-  for (const { format, pieces, head, options } of samples) {
-    it(`gives the same rows and faults for ${format} however the bytes are cut`, () => {
+  for (const { format, tokens, head, options } of samples) {
+    it(`parses the same rows and faults of ${format} for any division into chunks`, () => {
       fc.assert(
-        fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 40 }), parts => {
+        fc.property(fc.array(fc.constantFrom(...tokens), { maxLength: 40 }), parts => {
           const text = head + parts.join('')
           const whole = parseText(format, text, options)
           for (let chunk = 1; chunk <= Math.min(20, text.length); chunk++) {
@@ -86,19 +86,19 @@ describe('parsing', () => {
       )
     })
 
-    it(`cuts ${format} at every byte`, () => {
-      const text = `\ufeff${head}${pieces.join('')}\n${head}`
+    it(`can divide ${format} at every byte`, () => {
+      const text = `\ufeff${head}${tokens.join('')}\n${head}`
       const whole = parseText(format, text, options)
       const length = Buffer.byteLength(text)
       for (let chunk = 1; chunk < length; chunk++) assert.deepEqual(parseText(format, text, options, chunk), whole)
     })
   }
 
-  it('reads back any quoted CSV field', () => {
+  it('round-trips any quoted CSV field', () => {
     const field = fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', ' ', 'a', 'é', '1') })
     fc.assert(
       fc.property(fc.uniqueArray(field, { minLength: 2, maxLength: 8 }), fields => {
-        // An empty label is malformed by intent.
+        // An empty label is malformed.
         const names = fields.map(text => `x${text}`)
         const quoted = names.map(name => `1,"${name.replaceAll('"', '""')}"\n`).join('')
         const { rows, faults } = parseText('csv', `a,label\n${quoted}`, { classNames: names })
@@ -111,7 +111,7 @@ describe('parsing', () => {
     )
   })
 
-  it('reads any flat JSON object as JSON.parse does', () => {
+  it('reads any flat JSON object like JSON.parse', () => {
     const value = fc.oneof(
       fc.float({ noNaN: true, noDefaultInfinity: true }),
       fc.string({ unit: 'grapheme' }),
@@ -122,7 +122,7 @@ describe('parsing', () => {
       fc.property(entries, features => {
         const { rows, faults } = parseText('jsonl', `${JSON.stringify({ label: 1, features })}\n`)
         const hash = (text: string, seed: number) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)
-        // What JSON.stringify writes is what is read: it has no −0.
+        // JSON.stringify does not preserve −0.
         const written = Object.entries(JSON.parse(JSON.stringify(features)) as typeof features)
         const expected = written.flatMap(([name, feature]): [number, number][] => {
           if (typeof feature === 'number') return [[hash(name, 0), Math.fround(feature)]]
@@ -137,7 +137,7 @@ describe('parsing', () => {
     )
   })
 
-  it('never yields a number that is not finite, nor an index outside, whatever the bytes', () => {
+  it('never yields a non-finite number or an index out of range, for any bytes', () => {
     const formats = fc.constantFrom<TextFormat>('libsvm', 'vw', 'jsonl')
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),

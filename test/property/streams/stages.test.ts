@@ -1,14 +1,13 @@
-/** Properties of what lies between a reader and a learner: shards, the shuffle, scaling, random numbers. */
+/** Properties of the stages between a reader and a learner: shards, shuffle, scaling and random numbers. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../src/streams/random.js'
 import { RowBuffer, type Rows } from '../../../src/streams/rows.js'
 import { RunningMoments, standardise } from '../../../src/streams/scale.js'
-import { shuffle } from '../../../src/streams/shuffle.js'
-import { takeRows, takeShard } from '../../../src/streams/stages.js'
+import { shuffle, takeRows, takeShard } from '../../../src/streams/stages.js'
 import { type PlainRow, plainStream } from '../../support/streams.js'
 
-/** Row i has label i and i % 4 features; batches of the given sizes reuse one buffer. */
+/** Row i has label i and i % 4 features. Batches of the given sizes reuse one buffer. */
 async function* batches(sizes: number[]): AsyncGenerator<Rows> {
   const out = new RowBuffer()
   let row = 0
@@ -32,7 +31,7 @@ const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 8 })
 const byLabel = (rows: PlainRow[]) => rows.toSorted((a, b) => a.label - b.label)
 
 describe('stages', () => {
-  it('shards partition the rows and keep their order', async () => {
+  it('partitions the rows into shards in order', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 50 }), async (cut, count) => {
         const whole = await plainStream(batches(cut))
@@ -50,7 +49,7 @@ describe('stages', () => {
     )
   })
 
-  it('takes the first rows however they are cut', async () => {
+  it('takes the first rows for any division into batches', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.nat(200), async (cut, limit) => {
         const whole = await plainStream(batches(cut))
@@ -59,7 +58,7 @@ describe('stages', () => {
     )
   })
 
-  it('shuffles to a permutation that the seed tells and the cut does not, no row more than a window early', async () => {
+  it('shuffles by the seed only, not by the batches, and moves no row forward by more than a window', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 60 }), fc.integer(), async (cut, window, seed) => {
         const whole = await plainStream(batches(cut))
@@ -67,24 +66,24 @@ describe('stages', () => {
         assert.deepEqual(byLabel(shuffled), whole)
         const single = whole.map(() => 1)
         assert.deepEqual(await plainStream(shuffle(batches(single), window, new Random(seed))), shuffled)
-        for (const [place, row] of shuffled.entries()) assert.ok(row.label <= place + window)
+        for (const [i, row] of shuffled.entries()) assert.ok(row.label <= i + window)
       })
     )
   })
 
-  it('scales as mean and deviation of the past say', async () => {
+  it('scales by the mean and deviation of the past', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, async cut => {
         const whole = await plainStream(batches(cut))
         const scaled = await plainStream(standardise(batches(cut), { moments: new RunningMoments(), frozen: false }))
         const past: number[][] = [[], [], []]
         for (const [row, { features }] of whole.entries()) {
-          for (const [place, [feature, value]] of features.entries()) {
+          for (const [i, [feature, value]] of features.entries()) {
             const seen = past[feature]
             const mean = seen.reduce((sum, v) => sum + v, 0) / seen.length
             const deviation = Math.sqrt(seen.reduce((sum, v) => sum + (v - mean) ** 2, 0) / seen.length)
             const expected = deviation > 0 ? Math.max(-10, Math.min(10, (value - mean) / deviation)) : 0
-            assert.ok(Math.abs(scaled[row].features[place][1] - expected) < 1e-5)
+            assert.ok(Math.abs(scaled[row].features[i][1] - expected) < 1e-5)
             seen.push(value)
           }
         }
@@ -92,7 +91,7 @@ describe('stages', () => {
     )
   })
 
-  it('draws evenly', () => {
+  it('draws uniformly', () => {
     const random = new Random(1)
     const count = 100_000
     const bins = new Array<number>(10).fill(0)

@@ -1,4 +1,4 @@
-/** Small hand-made batches of examples for the learner's tests, and a generator of random ones from a seed. */
+/** Batches of examples for the tests of learners: from given rows, or random ones from a seed. */
 import type { Examples } from '../../../src/learner/types.js'
 
 export interface Row {
@@ -34,14 +34,14 @@ export interface RandomRows {
   readonly count: number
   readonly dimension: number
   readonly features: number
-  /** 0: labels are numbers around the planted score; else class numbers. */
+  /** Number of classes; 0 for numeric labels near the planted score. */
   readonly classes: number
   readonly seed: number
-  /** Whether a row's features come in any order and may repeat. Default false: ascending. */
+  /** Whether the features of a row are unordered and may repeat. @default false, which means ascending */
   readonly disorder?: boolean
 }
 
-/** Rows whose labels follow a planted linear model, with noise. */
+/** Rows with labels from a planted linear model, with noise. */
 export function randomRows({ count, dimension, features, classes, seed, disorder = false }: RandomRows): Row[] {
   const random = randomFrom(seed)
   const outputs = Math.max(1, classes)

@@ -16,7 +16,7 @@ function averaged(spec: AveragingSpec): Float32Array {
   return mean[0]
 }
 
-/** The average under explicit weights, oldest first. */
+/** The average with explicit weights, oldest first. */
 function weighed(weights: readonly number[]): number[] {
   const total = weights.reduce((a, b) => a + b)
   return [0, 1, 2, 3].map(i => weights.reduce((sum, weight, j) => sum + weight * lineage[j][i], 0) / total)
@@ -29,17 +29,17 @@ function assertClose(actual: Float32Array, expected: readonly number[]): void {
 }
 
 describe('averaging', () => {
-  it('uniform is the mean of the lineage', () => {
+  it('uniform is the mean of all predictors', () => {
     assertClose(averaged({ name: 'uniform' }), weighed(lineage.map(() => 1)))
   })
 
-  it('tail weighs the j-th predictor like j(j+1)…(j+decay−1)', () => {
+  it('tail weights the j-th predictor by j(j+1)…(j+decay−1)', () => {
     const weights = lineage.map((_, j) => (j + 1) * (j + 2) * (j + 3))
     assertClose(averaged({ name: 'tail', decay: 3 }), weighed(weights))
     assertClose(averaged({ name: 'tail', decay: 0 }), weighed(lineage.map(() => 1)))
   })
 
-  it('exponential halves weights every half-life once the start is past', () => {
+  it('exponential halves weights every half-life after the start', () => {
     const weights = lineage.map((_, j) => 2 ** ((j - 59) / 2))
     assertClose(averaged({ name: 'exponential', halfLife: 2 }), weighed(weights))
     assertClose(averaged({ name: 'exponential', halfLife: 1e6 }), weighed(lineage.map(() => 1)))
@@ -49,7 +49,7 @@ describe('averaging', () => {
     assert.deepEqual(averaged({ name: 'none' }), lineage[lineage.length - 1])
   })
 
-  it('leaves its arguments alone and forgets the initial parameters', () => {
+  it('does not modify its arguments, and does not depend on the initial parameters', () => {
     for (const name of ['uniform', 'exponential', 'tail'] as const) {
       const [before, now] = [Float32Array.of(5), Float32Array.of(7)]
       const [next] = createAveraging({ name }).average([before], [now], 0)
@@ -58,7 +58,7 @@ describe('averaging', () => {
     }
   })
 
-  it('has canonical descriptions and refuses what it does not know', () => {
+  it('has canonical descriptions, and rejects unknown names and options', () => {
     assert.equal(createAveraging().description, 'tail(decay=15)')
     assert.equal(createAveraging({ name: 'exponential' }).description, 'exponential(halfLife=1000)')
     assert.throws(() => createAveraging({ name: 'median' as 'uniform' }), OptionError)

@@ -5,7 +5,7 @@ import { digest } from '../../../src/learner/digest.js'
 const f = (...values: number[]) => Float32Array.from(values)
 
 describe('digest', () => {
-  it('is SHA-256 over lengths and little-endian bits, cut to 128 bits', () => {
+  it('is SHA-256 over lengths and little-endian bits, truncated to 128 bits', () => {
     const bytes = Buffer.alloc(24)
     ;[1, 1, 2].forEach((n, i) => {
       bytes.writeUInt32LE(n, 4 * i)
@@ -16,7 +16,7 @@ describe('digest', () => {
     assert.equal(digest([[f(1.5, -2)]]), expected)
   })
 
-  it('tells apart every change of value, sign of zero, order, and division into blocks', () => {
+  it('differs for every change of value, sign of zero, order, and division into blocks', () => {
     const variants = [
       [[f(1, 2), f(3)]],
       [[f(1, 2), f(4)]],
@@ -33,7 +33,7 @@ describe('digest', () => {
     assert.equal(new Set(variants.map(digest)).size, variants.length)
   })
 
-  it('reads exactly the view it is given', () => {
+  it('reads exactly the given view', () => {
     const whole = f(9, 1, 2, 9)
     assert.equal(digest([[whole.subarray(1, 3)]]), digest([[f(1, 2)]]))
   })

@@ -9,7 +9,7 @@ describe('portableExp', () => {
     }
   })
 
-  it('is right at the edges', () => {
+  it('is correct at the limits of its range', () => {
     const edges = [0, -0, -708, 709, -Infinity, Infinity, 1e300]
     assert.deepEqual(edges.map(portableExp), [1, 1, 0, Infinity, 0, Infinity, Infinity])
     assert.ok(Number.isNaN(portableExp(Number.NaN)))

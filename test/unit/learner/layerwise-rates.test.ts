@@ -1,5 +1,5 @@
 import { deepEqual, ok } from 'node:assert/strict'
-import { statePlaces, zeros } from '../../../src/learner/blocks.js'
+import { stateBlockIndices, zeros } from '../../../src/learner/blocks.js'
 import { createRule, isBlockwise, type RuleSpec } from '../../../src/learner/rules/index.js'
 import type { Layout, RuleState } from '../../../src/learner/types.js'
 import { randomFrom } from '../../support/learner/rows.js'
@@ -18,7 +18,7 @@ function drawn(seed: number): Float32Array[] {
 
 const length = (vector: readonly number[]) => Math.hypot(...vector)
 
-/** The rule's parameters after gradients, beside those of a plain reference, block by block. */
+/** Compares the rule's parameters after some gradients with those of a reference, block by block. */
 function assertFollows(spec: RuleSpec, reference: (w: number[], gradients: readonly number[][]) => number[]): void {
   const rule = createRule(spec)
   const start = drawn(1)
@@ -34,8 +34,8 @@ function assertFollows(spec: RuleSpec, reference: (w: number[], gradients: reado
   })
 }
 
-describe('rules that size their steps by the block', () => {
-  it('LARS moves by a share of the block along a momentum of scaled gradients', () => {
+describe('rules with layer-wise rates', () => {
+  it('LARS steps along a momentum of gradients scaled to the block', () => {
     assertFollows({ name: 'lars', step: 0.5, momentum: 0.8, trust: 0.02, decay: 0.1 }, (start, gradients) => {
       let w = start
       let velocity = start.map(() => 0)
@@ -49,7 +49,7 @@ describe('rules that size their steps by the block', () => {
     })
   })
 
-  it("LAMB is Adam's direction with decay, at the block's length", () => {
+  it("LAMB steps along Adam's direction with decay, scaled to the block", () => {
     assertFollows(
       { name: 'lamb', step: 0.1, beta1: 0.7, beta2: 0.9, epsilon: 1e-3, decay: 0.2 },
       (start, gradients) => {
@@ -82,15 +82,15 @@ describe('blockwise rules', () => {
     { name: 'adagrad' }
   ]
   for (const spec of specs) {
-    it(`${spec.name} gives the same bits a block at a time`, () => {
+    it(`${spec.name} gives the same bits when stepped block by block`, () => {
       ok(isBlockwise(spec))
       const rule = createRule(spec)
-      const places = statePlaces(rule, layout)
+      const indices = stateBlockIndices(rule, layout)
       const state = zeros(rule.stateLayout(layout))
       let whole: RuleState = { parameters: drawn(1), state }
       let apart = layout.blocks.map((_, k) => ({
         parameters: [drawn(1)[k]],
-        state: places[k].map(place => state[place])
+        state: indices[k].map(i => state[i])
       }))
       for (const [updates, seed] of [2, 3, 4].entries()) {
         const sum = drawn(seed)
@@ -101,13 +101,13 @@ describe('blockwise rules', () => {
         deepEqual(parameters[0], whole.parameters[k])
         deepEqual(
           own,
-          places[k].map(place => whole.state[place])
+          indices[k].map(i => whole.state[i])
         )
       }
     })
   }
 
-  it('leaves out what looks at all blocks', () => {
+  it('excludes rules that depend on all blocks', () => {
     ok(!isBlockwise({ name: 'adam', radius: 1 }))
     ok(!isBlockwise({ name: 'adagrad', maxLossDecrease: 1 }))
     ok(!isBlockwise({ name: 'mirror-descent', geometry: 'entropic' }))

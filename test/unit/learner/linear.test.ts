@@ -14,7 +14,7 @@ function lossAt(model: ModelName, weights: readonly number[], label: number, cla
 }
 
 describe('linear learners', () => {
-  it('have the closed forms of their losses', () => {
+  it('compute the closed forms of their losses', () => {
     assert.ok(Math.abs(lossAt('logistic', [2], 1) - Math.log(1 + Math.exp(-2))) < 1e-15)
     assert.ok(Math.abs(lossAt('logistic', [2], 0) - Math.log(1 + Math.exp(2))) < 1e-15)
     assert.equal(lossAt('linear', [2], 5), 4.5)
@@ -32,20 +32,20 @@ describe('linear learners', () => {
     assert.equal(lossAt('softmax', [0, 1e30], 0, 2), Math.fround(1e30))
   })
 
-  it('keep the weights of a feature side by side', () => {
+  it('store the weights of a feature adjacently', () => {
     const learner = createLearner({ model: 'softmax', dimension: 4, classes: 3 })
     const [sum] = learner.initial()
     learner.addGradient(learner.initial(), one(2, 1, 3), 0, 1, [sum])
     assert.deepEqual([...sum], [0, 0, 0, 1, 1, -2, 0, 0, 0, 0, 0, 0])
   })
 
-  it('give the probability under which a hinge score is best', () => {
+  it('predict the probability for which a hinge score is optimal', () => {
     const learner = createLearner({ model: 'hinge', dimension: 1 })
     const [{ scores }] = learner.predict([Float32Array.of(0.5)], one(1), 0, 1)
     assert.ok(Math.abs(scores[1] - 2 / 3) < 1e-15)
   })
 
-  it('look at the given rows only and add to what is there', () => {
+  it('process only the given rows, and add to the existing sums', () => {
     const learner = createLearner({ model: 'linear', dimension: 1 })
     const examples = examplesOf([9, 1, 9].map(label => ({ label, features: [[0, 1]] })))
     const sum = Float32Array.of(10)
@@ -55,14 +55,14 @@ describe('linear learners', () => {
     assert.deepEqual([sum[0], into.loss, into.hits], [12, 12, 0])
   })
 
-  it('leave their arguments alone', () => {
+  it('do not modify their arguments', () => {
     const learner = createLearner({ model: 'logistic', dimension: 2, l2: 0.5 })
     const weights = Float32Array.of(1, -1)
     learner.addGradient([weights], one(1, 1, 2), 0, 1, learner.initial())
     assert.deepEqual([...weights], [1, -1])
   })
 
-  it('refuse labels and features that do not fit, before anything is summed', () => {
+  it('reject labels and features that do not fit, before adding anything', () => {
     const sum = new Float32Array(2)
     const learner = createLearner({ model: 'logistic', dimension: 2 })
     for (const examples of [one(2), one(0.5), one(-1), one(Number.NaN), one(1, 2), one(1, -1)]) {
@@ -78,7 +78,7 @@ describe('linear learners', () => {
     assert.deepEqual([...sum], [0, 0])
   })
 
-  it('refuse options that do not go together', () => {
+  it('reject options that do not go together', () => {
     const bad = [
       { model: 'softmax', dimension: 2 },
       { model: 'softmax', dimension: 2, classes: 1 },

@@ -22,8 +22,11 @@ function assertClose(actual: Blocks, expected: Blocks, what: string): void {
   actual.forEach((block, k) => {
     assert.equal(block.length, expected[k].length, what)
     block.forEach((value, i) => {
-      const wanted = expected[k][i]
-      assert.ok(Math.abs(value - wanted) <= 2e-4 * (1 + Math.abs(wanted)), `${what}[${i}]: ${value} against ${wanted}`)
+      const reference = expected[k][i]
+      assert.ok(
+        Math.abs(value - reference) <= 2e-4 * (1 + Math.abs(reference)),
+        `${what}[${i}]: ${value} against ${reference}`
+      )
     })
   })
 }
@@ -54,7 +57,7 @@ describe('SerialTrainer', () => {
     for (const averaging of averages) {
       for (const disorder of [false, true]) {
         const order = disorder ? 'in any order and repeated' : 'ascending'
-        it(`trains ${model} with average ${averaging.name} the same in both ways, features ${order}`, () => {
+        it(`trains ${model} with average ${averaging.name} the same with both engines, features ${order}`, () => {
           const rows = randomRows({ count: 700, dimension: 40, features: 6, classes, seed: 5, disorder })
           for (const predictWith of ['average', 'current'] as const satisfies PredictWith[]) {
             for (const dimension of [undefined, 50]) {
@@ -82,7 +85,7 @@ describe('SerialTrainer', () => {
     }
   }
 
-  it('gives each update the gradients of one batch, at the parameters that were', () => {
+  it('updates with the gradients of one batch at the previous parameters', () => {
     const rows = randomRows({ count: 70, dimension: 9, features: 3, classes: 2, seed: 8 })
     const { trained } = train(
       { model: 'logistic', dimension: 9, batch: 32, l2: 0.1, rule: { name: 'momentum' } },
@@ -105,7 +108,7 @@ describe('SerialTrainer', () => {
     assert.equal(trained.updates, 3)
   })
 
-  it('learns: progressive loss falls well below that of the start', () => {
+  it('learns: the progressive loss falls far below the initial one', () => {
     const rows = randomRows({ count: 4000, dimension: 30, features: 5, classes: 3, seed: 2 })
     for (const batch of [1, 32]) {
       const { report } = train({ model: 'softmax', classes: 3, batch }, rows)
@@ -127,7 +130,7 @@ describe('SerialTrainer', () => {
     assert.equal(trainer.report().accuracy, 0.5)
   })
 
-  it('grows with the data in both ways, and yields what the features seen use', () => {
+  it('grows with the data in both engines, to the features seen', () => {
     const rows: Row[] = [3, 5000, 2, 70000].map(index => ({ label: 1, features: [[index, 1]] }))
     for (const batch of [1, 2]) {
       const { trained } = train({ model: 'logistic', batch }, rows, 2)
@@ -140,7 +143,7 @@ describe('SerialTrainer', () => {
     }
   })
 
-  it('skips unlabelled rows with a count', () => {
+  it('skips and counts unlabelled rows', () => {
     const rows = randomRows({ count: 50, dimension: 9, features: 3, classes: 2, seed: 8 })
     const mixed = rows.flatMap(row => [{ ...row, label: Number.NaN }, row])
     for (const batch of [1, 4]) {
@@ -151,7 +154,7 @@ describe('SerialTrainer', () => {
     assert.equal(new SerialTrainer({ model: 'logistic' }).report().averageLoss, undefined)
   })
 
-  it('refuses labels, features and growth that do not fit', () => {
+  it('rejects labels, features and growth that do not fit', () => {
     for (const batch of [1, 2]) {
       const one = (options: SerialOptions, label: number, index: number, value = 1) =>
         new SerialTrainer({ batch, ...options }).learn(examplesOf([{ label, features: [[index, value]] }]))
@@ -165,7 +168,7 @@ describe('SerialTrainer', () => {
     }
   })
 
-  it('refuses options that make no sense', () => {
+  it('rejects invalid options', () => {
     const bad: SerialOptions[] = [
       { model: 'logistic', batch: 0 },
       { model: 'logistic', batch: 1.5 },

@@ -68,7 +68,7 @@ describe('plug-ins', () => {
         '({ parameters, state }) => ({ parameters: parameters.map(b => b.map(() => Math.random())), state })',
         /same bits/
       ],
-      ['shrinks', '({ state }) => ({ parameters: [new Float32Array(1)], state })', /of the lengths/],
+      ['shrinks', '({ state }) => ({ parameters: [new Float32Array(1)], state })', /with the lengths/],
       [
         'overflows',
         '({ parameters, state }) => ({ parameters: parameters.map(b => b.map(x => x / 0)), state })',
@@ -87,7 +87,7 @@ describe('plug-ins', () => {
       layers: { bends: (_, { tf }) => ({ forward: x => tf.sum(x, 1), vjp: (x, w, dy) => ({ dx: dy }) }) }
     }`)
     const data = { inputs: [[1, 2]], labels: [0], plugins: [file], features: 2 }
-    await assert.rejects(train({ ...data, model: 'custom:breaks' }), /loss custom:breaks gave NaN/)
+    await assert.rejects(train({ ...data, model: 'custom:breaks' }), /loss custom:breaks returned NaN/)
     await assert.rejects(
       train({
         ...data,

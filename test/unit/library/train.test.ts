@@ -129,14 +129,14 @@ describe('train', () => {
         { inputs, labels: [0], model: 'logistical' as 'logistic' },
         /unknown model 'logistical'; expected one of logistic, /
       ],
-      [{ inputs, labels: [0], model: 'custom:huber' }, /there is no loss custom:huber: load the plug-in/],
-      [{ inputs, labels: [0], rule: { name: 'custom:none' } }, /there is no rule custom:none/],
+      [{ inputs, labels: [0], model: 'custom:huber' }, /unknown loss 'custom:huber' .*: load the plug-in/],
+      [{ inputs, labels: [0], rule: { name: 'custom:none' } }, /unknown rule 'custom:none'/],
       [{ inputs, labels: [0], model: { layers: [{ kind: 'dance' }] } }, /expected one of dense, /],
       [
         { inputs, labels: [0], classes: 2, model: { layers: [{ kind: 'custom:dance' }] } },
         /unknown layer custom:dance/
       ],
-      [{ data: { data: 'x', format: 'custom:none' } }, /there is no reader custom:none/],
+      [{ data: { data: 'x', format: 'custom:none' } }, /unknown reader 'custom:none'/],
       [{ inputs, labels: ['maybe'], ...YES_NO }, /label "maybe" is not among/]
     ]
     for (const [options, message] of wrong) await assert.rejects(train(options), message)

@@ -27,7 +27,7 @@ describe('a hello', () => {
       ['model', 'logistic'],
       ['batch', '512']
     ]
-    assertCompatible('P', hello([a, b]), hello([b, a]))
+    assert.doesNotThrow(() => assertCompatible('P', hello([a, b]), hello([b, a])))
   })
 
   it('reports the first field that differs, and what to do', () => {

@@ -1,4 +1,4 @@
-/** Two peers whose model grows: they agree, and whoever holds a predictor executes the layers that it was made with. */
+/** Two peers whose model gains layers: they agree, and each predictor is executed with the layers that it was computed with. */
 import assert from 'node:assert/strict'
 import { networkModel } from '../../../src/l2l/index.js'
 import type { Learner } from '../../../src/learner/index.js'
@@ -39,10 +39,10 @@ const rows = (from: number, to: number) =>
     Buffer.from(Array.from({ length: to - from }, (_, i) => line(from + i)).join(''))
   )
 
-class Peer {
-  readonly said: FromLearner[] = []
-  /** Updates of the learners that gradients and scores were asked of. */
-  readonly asked = { gradients: new Set<number>(), scores: new Set<number>() }
+class Node {
+  readonly messages: FromLearner[] = []
+  /** Numbers of updates of the learners that computed gradients and scores. */
+  readonly calls = { gradients: new Set<number>(), scores: new Set<number>() }
   readonly loop: LearnerLoop
 
   constructor(self: string, { learner, recipe }: Awaited<ReturnType<typeof learningParts>>) {
@@ -63,16 +63,16 @@ class Peer {
     }
     this.loop = new LearnerLoop(
       init,
-      { learner: this.#watched(learner), recipe },
-      message => this.said.push(message),
+      { learner: this.#recording(learner), recipe },
+      message => this.messages.push(message),
       () => 0
     )
   }
 
-  /** The loop's learner, noting for which predictors it is asked. */
-  #watched(learner: Learner): Learner {
+  /** The loop's learner, which records the predictors that it is called for. */
+  #recording(learner: Learner): Learner {
     const { layout, classifies } = learner
-    const never = () => assert.fail('asked without the number of updates')
+    const never = () => assert.fail('called without the number of updates')
     return {
       layout,
       classifies,
@@ -88,11 +88,11 @@ class Peer {
           initial: () => now.initial(),
           predict: (...given) => now.predict(...given),
           score: (...given) => {
-            this.asked.scores.add(updates)
+            this.calls.scores.add(updates)
             now.score(...given)
           },
           addGradient: (...given) => {
-            this.asked.gradients.add(updates)
+            this.calls.gradients.add(updates)
             assert.equal(updates, this.updates)
             now.addGradient(...given)
           }
@@ -109,25 +109,25 @@ class Peer {
     this.loop.answer(rows(from, to), true)
   }
 
-  /** Frames that it has sent since it was last asked. */
+  /** Frames sent since the last call. */
   frames(): Uint8Array[] {
-    const frames = this.said.flatMap(message => (message.kind === 'frame' ? [message.bytes] : []))
-    this.said.length = 0
+    const frames = this.messages.flatMap(message => (message.kind === 'frame' ? [message.bytes] : []))
+    this.messages.length = 0
     return frames
   }
 
-  saved(): { readonly names: string; readonly parameters: readonly Float32Array[] } {
-    this.loop.receive({ kind: 'serve', id: 1 })
-    const served = this.said.find(message => message.kind === 'served')
-    if (served?.kind !== 'served') return assert.fail('it did not answer')
-    return { names: JSON.stringify(served.name), parameters: served.blocks }
+  serving(): { readonly predictor: string; readonly parameters: readonly Float32Array[] } {
+    this.loop.receive({ kind: 'get-serving', id: 1 })
+    const serving = this.messages.find(message => message.kind === 'serving')
+    if (serving?.kind !== 'serving') return assert.fail('no answer')
+    return { predictor: JSON.stringify(serving.predictor), parameters: serving.blocks }
   }
 }
 
-describe('two peers whose model grows', () => {
-  it('agree, and take gradients with the layers that the predictor was made with', async () => {
+describe('two peers with a growing model', () => {
+  it('agree, and compute gradients with the layers of the current predictor', async () => {
     const peers = await Promise.all(
-      ['a', 'b'].map(async id => new Peer(id, await learningParts(spec, { backend: 'cpu' })))
+      ['a', 'b'].map(async id => new Node(id, await learningParts(spec, { backend: 'cpu' })))
     )
     const [a, b] = peers
     a.loop.receive({ kind: 'connect', edge: 1, peer: 'b' })
@@ -142,12 +142,12 @@ describe('two peers whose model grows', () => {
       }
     }
     const late = layersWithBlocks(networkModel(spec.network)).findIndex(({ name }) => name === 'late')
-    const initial = a.saved().parameters[late]
+    const initial = a.serving().parameters[late]
     for (let i = 0; b.updates < 2 * FROM; i++) {
       a.learn(5 * i, 5 * i + 3)
       b.learn(5 * i + 3, 5 * i + 5)
       exchange()
-      const [one, other] = peers.map(peer => peer.saved())
+      const [one, other] = peers.map(peer => peer.serving())
       assert.deepEqual(one, other)
       assert.equal(
         one.parameters[late].every((v, k) => v === initial[k]),
@@ -156,9 +156,9 @@ describe('two peers whose model grows', () => {
       )
       assert.ok(i < 100)
     }
-    for (const { asked } of peers) {
-      assert.deepEqual(asked.scores, asked.gradients)
-      assert.ok(asked.gradients.has(0) && [...asked.gradients].some(updates => updates >= FROM))
+    for (const { calls } of peers) {
+      assert.deepEqual(calls.scores, calls.gradients)
+      assert.ok(calls.gradients.has(0) && [...calls.gradients].some(updates => updates >= FROM))
     }
   })
 })

@@ -1,4 +1,4 @@
-/** The learner's loop by itself: messages go to a list, time stands where the test puts it. */
+/** The learner loop alone: its messages are collected in a list, and the test sets the clock. */
 import assert from 'node:assert/strict'
 import { isFragment } from '../../../src/admb/index.js'
 import { type Learner, zeros } from '../../../src/learner/index.js'
@@ -58,8 +58,8 @@ function streamOf(batches: readonly Rows[]): ExampleStream {
   }
 }
 
-class Bench {
-  readonly said: FromLearner[] = []
+class Harness {
+  readonly messages: FromLearner[] = []
   readonly loop: LearnerLoop
   now = 0
   pauses = 0
@@ -68,7 +68,7 @@ class Bench {
     this.loop = new LearnerLoop(
       init(options),
       parts,
-      message => this.said.push(message),
+      message => this.messages.push(message),
       () => this.now
     )
   }
@@ -81,12 +81,12 @@ class Bench {
   }
 
   of<K extends FromLearner['kind']>(kind: K): Extract<FromLearner, { kind: K }>[] {
-    return this.said.filter((message): message is Extract<FromLearner, { kind: K }> => message.kind === kind)
+    return this.messages.filter((message): message is Extract<FromLearner, { kind: K }> => message.kind === kind)
   }
 }
 
-/** A model of three large layers whose gradient takes a while for each, the last one first; the gradient is 1 everywhere. */
-function layered(passes: (ms: number) => void, sees: () => void): LearningParts {
+/** A model with three large layers, whose gradient, 1 everywhere, takes 30 ms per layer and starts with the last layer. */
+function layered(advance: (ms: number) => void, onLayer: () => void): LearningParts {
   const layout = { blocks: [0, 1, 2].map(k => ({ name: `layer ${k}`, length: 400_000 })) }
   const learner: Learner = {
     layout,
@@ -96,8 +96,8 @@ function layered(passes: (ms: number) => void, sees: () => void): LearningParts 
     predict: () => [],
     addGradient(_parameters, _examples, from, to, sum, progress) {
       for (const block of [2, 1, 0]) {
-        passes(30)
-        sees()
+        advance(30)
+        onLayer()
         for (let i = 0; i < sum[block].length; i++) sum[block][i] += to - from
         progress?.ready(block)
       }
@@ -107,10 +107,10 @@ function layered(passes: (ms: number) => void, sees: () => void): LearningParts 
 }
 
 describe('LearnerLoop', () => {
-  it('scores, then learns, and updates with every batch', async () => {
-    const bench = new Bench()
-    await bench.run(rows(0, 10))
-    const { progress, predictor, ended } = bench.loop.status()
+  it('scores and learns inputs, and updates after each batch', async () => {
+    const harness = new Harness()
+    await harness.run(rows(0, 10))
+    const { progress, predictor, ended } = harness.loop.status()
     assert.equal(progress.inputs, 10)
     assert.equal(progress.position, 10)
     assert.equal(predictor.updates, 2)
@@ -118,41 +118,41 @@ describe('LearnerLoop', () => {
     assert.ok(progress.loss > 0)
   })
 
-  it('takes inputs no faster than its rate', async () => {
-    const bench = new Bench({ rate: 100 })
-    await bench.run(rows(0, 50))
-    assert.ok(bench.now >= 490 && bench.now < 600, `50 inputs at 100 a second took ${bench.now} ms`)
+  it('limits the rate of inputs', async () => {
+    const harness = new Harness({ rate: 100 })
+    await harness.run(rows(0, 50))
+    assert.ok(harness.now >= 490 && harness.now < 600, `50 inputs at 100 a second took ${harness.now} ms`)
   })
 
-  it('goes on from a checkpoint in the same stream, learning every row once', async () => {
-    const whole = new Bench()
+  it('resumes from a checkpoint in the same stream, and learns each row once', async () => {
+    const whole = new Harness()
     await whole.run(rows(0, 12), rows(12, 30))
     whole.loop.checkpoint()
 
-    const first = new Bench()
+    const first = new Harness()
     await first.run(rows(0, 12))
     first.loop.checkpoint()
     const [{ head, blocks, progress }] = first.of('checkpoint')
     const predictor = { head, blocks }
-    const second = new Bench({ incarnation: 2, saved: predictor, progress })
+    const second = new Harness({ incarnation: 2, saved: predictor, progress })
     await second.run(rows(0, 12), rows(12, 30))
     second.loop.checkpoint()
-    const end = (bench: Bench) => bench.of('checkpoint').at(-1)?.progress
+    const end = (harness: Harness) => harness.of('checkpoint').at(-1)?.progress
     assert.deepEqual(end(second), end(whole))
 
-    const elsewhere = new Bench({ incarnation: 2, saved: predictor, progress, stream: { ...CSV, data: 'other' } })
+    const elsewhere = new Harness({ incarnation: 2, saved: predictor, progress, stream: { ...CSV, data: 'other' } })
     await elsewhere.run(rows(0, 5))
     assert.equal(elsewhere.loop.status().progress.inputs, 17)
     assert.equal(elsewhere.loop.status().progress.position, 5)
 
-    const idle = new Bench({ incarnation: 2, saved: predictor, progress, stream: undefined })
-    assert.deepEqual(idle.loop.status().progress, first.loop.status().progress, 'its place is kept')
+    const idle = new Harness({ incarnation: 2, saved: predictor, progress, stream: undefined })
+    assert.deepEqual(idle.loop.status().progress, first.loop.status().progress, 'the position is kept')
   })
 
-  it('keeps the moments of exactly the rows learned', async () => {
+  it('counts exactly the learned rows in the moments', async () => {
     const base = init().spec
     const spec = { ...base, features: { ...base.features, scale: 'standard' as const } }
-    const whole = new Bench({ spec: spec })
+    const whole = new Harness({ spec: spec })
     await whole.run(rows(0, 40))
     whole.loop.checkpoint()
     const [expected] = whole.of('checkpoint')
@@ -160,10 +160,10 @@ describe('LearnerLoop', () => {
     let progress: SavedProgress | undefined
     let saved: StoredPredictor | undefined
     for (const [incarnation, to] of [7, 8, 40].entries()) {
-      const bench = new Bench({ spec, progress, saved, incarnation: incarnation + 1 })
-      await bench.run(rows(0, to))
-      bench.loop.checkpoint()
-      const [stored] = bench.of('checkpoint')
+      const harness = new Harness({ spec, progress, saved, incarnation: incarnation + 1 })
+      await harness.run(rows(0, to))
+      harness.loop.checkpoint()
+      const [stored] = harness.of('checkpoint')
       progress = JSON.parse(JSON.stringify(stored.progress)) as SavedProgress
       saved = stored
     }
@@ -171,49 +171,49 @@ describe('LearnerLoop', () => {
     assert.equal(expected.progress.moments?.[0][1], 40)
     const before = whole.loop.status()
     whole.loop.answer(rows(0, 3), false)
-    assert.deepEqual(whole.loop.status(), before, 'a prediction counts nothing')
+    assert.deepEqual(whole.loop.status(), before, 'predictions are not counted')
   })
 
-  it('leaves out what does not fit, and does not flood anybody with it', async () => {
-    const bench = new Bench({ spec: { ...init().spec, dimension: 1 } })
-    await bench.run(rows(0, 300))
-    const { progress, skipped } = bench.loop.status()
+  it('skips inputs that do not fit, and limits the warnings', async () => {
+    const harness = new Harness({ spec: { ...init().spec, dimension: 1 } })
+    await harness.run(rows(0, 300))
+    const { progress, skipped } = harness.loop.status()
     assert.equal(progress.inputs, 0)
     assert.equal(skipped, 300)
-    assert.equal(bench.of('warning').length, 10)
-    assert.match(bench.of('warning')[9].reason, /further ones are told every 10 s at most/)
+    assert.equal(harness.of('warning').length, 10)
+    assert.match(harness.of('warning')[9].reason, /further warnings are logged at most every 10 s/)
   })
 
-  it('asks for one checkpoint at a time, and for none when nothing has changed', async () => {
-    const bench = new Bench()
-    await bench.run(rows(0, 8))
+  it('posts one checkpoint at a time, and none if nothing has changed', async () => {
+    const harness = new Harness()
+    await harness.run(rows(0, 8))
     const ticks = (count: number) => {
       for (let i = 0; i < count; i++) {
-        bench.now += 100
-        bench.loop.tick()
+        harness.now += 100
+        harness.loop.tick()
       }
     }
     ticks(20)
-    assert.equal(bench.of('checkpoint').length, 1)
-    bench.loop.receive({ kind: 'stored' })
+    assert.equal(harness.of('checkpoint').length, 1)
+    harness.loop.receive({ kind: 'stored' })
     ticks(20)
-    assert.equal(bench.of('checkpoint').length, 1)
-    bench.loop.answer(rows(0, 1), true)
+    assert.equal(harness.of('checkpoint').length, 1)
+    harness.loop.answer(rows(0, 1), true)
     ticks(1)
-    assert.equal(bench.of('checkpoint').length, 2)
+    assert.equal(harness.of('checkpoint').length, 2)
   })
 
-  it('sends an edge one frame at a time, the newest', () => {
-    const [a, b] = [new Bench(), new Bench({ self: 'b' })]
+  it('sends one frame at a time on an edge, always the newest', () => {
+    const [a, b] = [new Harness(), new Harness({ self: 'b' })]
     a.loop.receive({ kind: 'connect', edge: 1, peer: 'b' })
     b.loop.receive({ kind: 'connect', edge: 1, peer: 'a' })
-    for (const bench of [a, b]) bench.loop.tick()
+    for (const harness of [a, b]) harness.loop.tick()
     assert.equal(a.of('frame').length, 1)
     a.loop.receive({ kind: 'frame', edge: 1, bytes: b.of('frame')[0].bytes })
     assert.equal(a.of('consumed').length, 1)
     a.loop.answer(rows(0, 8), true)
     a.loop.tick()
-    assert.equal(a.of('frame').length, 1, 'the first is still on its way')
+    assert.equal(a.of('frame').length, 1, 'the first is still pending')
     b.loop.receive({ kind: 'frame', edge: 1, bytes: a.of('frame')[0].bytes })
     a.loop.receive({ kind: 'writable', edge: 1 })
     assert.equal(a.of('frame').length, 2)
@@ -222,21 +222,21 @@ describe('LearnerLoop', () => {
     assert.equal(b.loop.status().predictor.updates, 2)
   })
 
-  it('sends a large model’s sums and steps layer by layer while the lower layers are still computed', () => {
+  it('sends sums and steps of a large model layer by layer while the lower layers are still computed', () => {
     const sent: Record<'a' | 'b', number[]> = { a: [], b: [] }
-    const [a, b]: Bench[] = (['a', 'b'] as const).map(
+    const [a, b]: Harness[] = (['a', 'b'] as const).map(
       self =>
-        new Bench(
+        new Harness(
           { self },
           layered(
-            ms => (bench[self].now += ms),
-            () => sent[self].push(bench[self].of('frame').length)
+            ms => (harness[self].now += ms),
+            () => sent[self].push(harness[self].of('frame').length)
           )
         )
     )
-    const bench = { a, b }
-    const taken = { a: 0, b: 0 }
-    /** What each has said reaches the other, in order. */
+    const harness = { a, b }
+    const delivered = { a: 0, b: 0 }
+    /** Delivers the frames of both peers to the other, in order. */
     const exchange = () => {
       for (let more = true; more; ) {
         more = false
@@ -244,11 +244,11 @@ describe('LearnerLoop', () => {
           ['a', 'b'],
           ['b', 'a']
         ] as const) {
-          for (const { bytes } of bench[from].of('frame').slice(taken[from])) {
-            taken[from]++
+          for (const { bytes } of harness[from].of('frame').slice(delivered[from])) {
+            delivered[from]++
             more = true
-            bench[to].loop.receive({ kind: isFragment(bytes) ? 'part' : 'frame', edge: 1, bytes })
-            bench[from].loop.receive({ kind: 'writable', edge: 1 })
+            harness[to].loop.receive({ kind: isFragment(bytes) ? 'fragment' : 'frame', edge: 1, bytes })
+            harness[from].loop.receive({ kind: 'writable', edge: 1 })
           }
         }
       }
@@ -256,7 +256,7 @@ describe('LearnerLoop', () => {
     a.loop.receive({ kind: 'connect', edge: 1, peer: 'b' })
     b.loop.receive({ kind: 'connect', edge: 1, peer: 'a' })
     exchange()
-    // The first gradient shows that one takes longer than a period.
+    // The first gradient shows that a gradient takes longer than a period.
     a.loop.answer(rows(0, 1), true)
     exchange()
     assert.deepEqual(sent.a, [1, 1, 1])
@@ -264,15 +264,15 @@ describe('LearnerLoop', () => {
     exchange()
     const before = a.of('frame').length
     a.loop.answer(rows(1, 2), true)
-    assert.deepEqual(sent.a.slice(3), [before, before + 1, before + 2], 'a sum leaves as its layers come')
+    assert.deepEqual(sent.a.slice(3), [before, before + 1, before + 2], 'a sum is sent as its layers are completed')
     assert.equal(a.of('frame').length, before + 4)
     exchange()
-    // Two gradients at a; with two of b's own it updates, and the step leaves likewise.
+    // Two gradients of a and two of b make an update, whose step is sent in the same way.
     b.loop.answer(rows(2, 3), true)
     exchange()
     const earlier = b.of('frame').length
     b.loop.answer(rows(3, 4), true)
-    assert.deepEqual(sent.b.slice(3), [earlier, earlier + 1, earlier + 2], 'a step leaves as its layers come')
+    assert.deepEqual(sent.b.slice(3), [earlier, earlier + 1, earlier + 2], 'a step is sent as its layers are completed')
     assert.equal(b.loop.status().predictor.updates, 1)
     assert.equal(a.loop.status().predictor.updates, 0)
     exchange()
@@ -281,22 +281,27 @@ describe('LearnerLoop', () => {
   })
 
   it('stops between slices', async () => {
-    const bench = new Bench()
-    const stream = streamOf([rows(0, 200), rows(200, 400)])
-    await bench.loop.run(stream, async () => undefined).then(() => undefined)
-    assert.equal(bench.loop.status().progress.inputs, 400)
-    const stopped = new Bench()
+    const harness = new Harness({ rate: 1000 })
+    await harness.loop.run(streamOf([rows(0, 200), rows(200, 400)]), async ms => {
+      harness.now += Math.max(ms, 1)
+      if (harness.loop.status().progress.inputs >= 100) harness.loop.stop()
+    })
+    const { progress, ended } = harness.loop.status()
+    assert.ok(progress.inputs >= 100 && progress.inputs < 200, `${progress.inputs} inputs`)
+    assert.equal(progress.position, progress.inputs)
+    assert.equal(ended, false)
+    const stopped = new Harness()
     stopped.loop.stop()
     await stopped.run(rows(0, 200))
     assert.equal(stopped.loop.status().progress.inputs, 0)
     assert.equal(stopped.loop.status().ended, false)
   })
 
-  it('reads the built-in digits as it reads anything', async () => {
+  it('learns the built-in digits', async () => {
     const digits = await openStream({ data: 'digits', maxRows: 64 })
     const digitSpec = { ...spec, model: 'softmax' as const, classes: 10, dimension: 784 }
-    const bench = new Bench({ spec: digitSpec })
-    await bench.loop.run(digits, async () => undefined)
-    assert.equal(bench.loop.status().predictor.updates, 16)
+    const harness = new Harness({ spec: digitSpec })
+    await harness.loop.run(digits, async () => undefined)
+    assert.equal(harness.loop.status().predictor.updates, 16)
   })
 })

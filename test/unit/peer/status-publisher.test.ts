@@ -1,4 +1,4 @@
-/** What a peer tells all others, and what it makes of what they tell. */
+/** The statuses that a peer publishes and receives. */
 import assert from 'node:assert/strict'
 import type { PeerStatus } from '../../../src/peer/index.js'
 import { StatusPublisher } from '../../../src/peer/status-publisher.js'
@@ -6,7 +6,7 @@ import { decodeStatus, encodeStatus, type NetworkStatus, StatusError } from '../
 import { until } from '../../support/peer-processes.js'
 import { A, B, status } from '../../support/statuses.js'
 
-const OWN: PeerStatus = {
+const STATUS: PeerStatus = {
   id: A,
   incarnation: 3,
   inputs: 100,
@@ -22,15 +22,15 @@ const OWN: PeerStatus = {
   sent: { messages: 2, bytes: 20 }
 }
 
-describe('a herald', () => {
+describe('StatusPublisher', () => {
   const published: NetworkStatus[] = []
-  const told: NetworkStatus[] = []
-  let own: PeerStatus
+  const reported: NetworkStatus[] = []
+  let current: PeerStatus
   let publisher: StatusPublisher
   beforeEach(() => {
     published.length = 0
-    told.length = 0
-    own = OWN
+    reported.length = 0
+    current = STATUS
     publisher = new StatusPublisher({
       network: {
         id: A,
@@ -40,13 +40,13 @@ describe('a herald', () => {
         }
       },
       name: 'cellar',
-      status: () => own,
-      onPublished: one => told.push(one)
+      status: () => current,
+      onPublished: one => reported.push(one)
     })
   })
   afterEach(() => publisher.stop())
 
-  it('tells at once how its peer is, and says goodbye', () => {
+  it('publishes a status at the start, and announces that the peer leaves', () => {
     const [{ started, uptime, ...first }] = published
     assert.deepEqual(first, {
       version: 1,
@@ -71,26 +71,26 @@ describe('a herald', () => {
     publisher.stop()
     assert.equal(published[1].leaving, true)
     assert.deepEqual(published[1].trail, ['abcdef01', '01234567'])
-    assert.deepEqual(told, published)
+    assert.deepEqual(reported, published)
     assert.deepEqual(
       publisher.view.snapshot().events.map(({ kind }) => kind),
       ['joined', 'left']
     )
   })
 
-  it('leaves a loss out that has grown beyond numbers', () => {
-    own = { ...OWN, averageLoss: Number.NaN }
+  it('omits a loss that is not finite', () => {
+    current = { ...STATUS, averageLoss: Number.NaN }
     publisher.stop()
     assert.equal(published.at(-1)?.loss, undefined)
     assert.equal(published.at(-1)?.inputs, 100)
   })
 
-  it('hears others by what they signed, refuses what is no status, and speaks less in a crowd', async () => {
+  it('receives statuses by their signer, rejects malformed ones, and publishes less often in a large network', async () => {
     assert.throws(() => publisher.receive(B, Uint8Array.of(123)), StatusError)
     assert.equal(publisher.view.size, 1)
     for (let peer = 0; peer < 300; peer++) publisher.receive(`peer${peer}`, encodeStatus(status()))
     assert.equal(publisher.view.size, 301)
-    await until('it speaks again', () => published.length > 1)
+    await until('a second status', () => published.length > 1)
     assert.equal(published[1].interval, 3010)
   })
 })

@@ -1,14 +1,14 @@
 /** The built-in streams: digits and the synthetic one with its optimum. */
 import assert from 'node:assert/strict'
-import { collect } from '../../../src/streams/collect.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
+import { collect } from '../../../src/streams/rows.js'
 import { syntheticOptimum } from '../../../src/streams/synthetic.js'
 import { plainStream } from '../../support/streams.js'
 
 const open = async (options: StreamOptions) => plainStream(await openStream(options))
 
 describe('digits', () => {
-  it('has 9,000 digits to learn from and 1,000 others to test on', async () => {
+  it('has 9,000 training digits and 1,000 other test digits', async () => {
     const stream = await openStream({ data: 'digits' })
     assert.equal(stream.dimension, 784)
     assert.equal(stream.classes, 10)
@@ -25,7 +25,7 @@ describe('digits', () => {
     assert.ok(test.every(row => !known.has(JSON.stringify(row))))
   })
 
-  it('comes in an order that the seed tells, another in each pass', async () => {
+  it('has an order that depends on the seed and the pass', async () => {
     const labels = async (options: StreamOptions) => (await open(options)).map(row => row.label).join('')
     const one = await labels({ data: 'digits', seed: 1 })
     assert.equal(one, await labels({ data: 'digits', seed: 1 }))
@@ -45,7 +45,7 @@ describe('digits', () => {
 
 describe('synthetic', () => {
   for (const options of [{}, { noise: 0.2, constant: true }, { target: 'number', noise: 0.5, dimension: 3 }] as const) {
-    it(`has the optimum it says with ${JSON.stringify(options)}`, async () => {
+    it(`has the stated optimum with ${JSON.stringify(options)}`, async () => {
       const isClass = !('target' in options)
       const count = 40_000
       const rows = await collect(await openStream({ data: 'synthetic', seed: 5, ...options }), count)
@@ -68,7 +68,7 @@ describe('synthetic', () => {
     })
   }
 
-  it('is the same for the same seed only', async () => {
+  it('is determined by the seed', async () => {
     const one = await open({ data: 'synthetic', seed: 1, maxRows: 50 })
     assert.deepEqual(one, await open({ data: 'synthetic', seed: 1, maxRows: 50 }))
     assert.notDeepEqual(one, await open({ data: 'synthetic', seed: 2, maxRows: 50 }))

@@ -1,4 +1,4 @@
-/** CSV: header, quoting, kinds of columns, labels and what is malformed. */
+/** CSV: header, quoting, kinds of columns, labels and malformed rows. */
 import assert from 'node:assert/strict'
 import { HeaderError } from '../../../src/streams/errors.js'
 import { createParser } from '../../../src/streams/parser.js'
@@ -27,7 +27,7 @@ describe('CSV', () => {
     ])
   })
 
-  it('hashes categories behind the numeric columns, one feature for each value', () => {
+  it('hashes categories after the numeric columns, one feature for each value', () => {
     const { rows, dimension } = parseText('csv', 'colour,x,label\nred,1,0\nblue,2,1\n"red",3,0\n', { hashBits: 10 })
     assert.equal(dimension, 1 + 2 ** 10)
     const colours = rows.map(row => row.features[1][0])
@@ -44,13 +44,13 @@ describe('CSV', () => {
     for (const colour of colours) assert.ok(colour >= 1 && colour < 1 + 2 ** 10)
   })
 
-  it('needs no hashed space for numbers alone, and 2^18 for categories unless told', () => {
+  it('has no hashed features without categories, and 2^18 by default with them', () => {
     assert.equal(parseText('csv', 'a,label\n1,1\n').dimension, 1)
     assert.equal(parseText('csv', 'a,label\nx,1\n').dimension, 2 ** 18)
     assert.equal(parseText('csv', 'a,label\n1,1\n', { categorical: ['a'], constant: true }).dimension, 2 ** 18 + 1)
   })
 
-  it('leaves missing values and ignored columns out and puts the constant at 0', () => {
+  it('omits missing values and ignored columns, and puts the constant feature at 0', () => {
     const { rows } = parseText('csv', 'id,a,b,label\nn1,,2,1\nn2,3,,1\n', { ignore: ['id'], constant: true })
     assert.deepEqual(
       rows.map(row => row.features),
@@ -67,7 +67,7 @@ describe('CSV', () => {
     )
   })
 
-  it('keeps commas, newlines and doubled quotes within quotes, and trims around fields', () => {
+  it('keeps commas, newlines and escaped quotes in quoted fields, and trims fields', () => {
     const names = ['a,b', 'line\nbreak', 'say "hi"', 'plain']
     const text = 'x,label\n1,"a,b"\n2,"line\nbreak"\n 3 , "say ""hi""" \r\n4,plain\r\n'
     const { rows, faults } = parseText('csv', text, { classNames: names })
@@ -78,7 +78,7 @@ describe('CSV', () => {
     )
   })
 
-  it('numbers text labels by first appearance, or as the class names say', () => {
+  it('numbers text labels by first appearance or by the class names', () => {
     const text = 'x,class\n1,UP\n2,DOWN\n3,UP\n'
     assert.deepEqual(
       parseText('csv', text, { label: 'class' }).rows.map(row => row.label),
@@ -91,7 +91,7 @@ describe('CSV', () => {
     )
   })
 
-  it('reads inputs without a label where that is allowed', () => {
+  it('reads inputs without a label if allowed', () => {
     assert.deepEqual(parseText('csv', 'x\n5\n', { unlabelled: true }).rows, [{ label: Number.NaN, features: [[0, 5]] }])
     assert.deepEqual(parseText('csv', 'x,label\n5,\n', { unlabelled: true }).rows, [
       { label: Number.NaN, features: [[0, 5]] }
@@ -103,11 +103,11 @@ describe('CSV', () => {
   })
 
   const malformed: [string, string][] = [
-    ['1,2', '2:1: 2 fields where the header has 3'],
-    ['1,2,3,4', '2:1: 4 fields where the header has 3'],
+    ['1,2', '2:1: 2 fields, expected 3 as in the header'],
+    ['1,2,3,4', '2:1: 4 fields, expected 3 as in the header'],
     ['1,x,1', '2:3: "x" in the numeric column "b" is not a finite float32 number'],
     ['1,inf,1', '2:3: "inf" in the numeric column "b" is not a finite float32 number'],
-    ['1,2,NaN', '2:5: label "NaN" is not a number as those before'],
+    ['1,2,NaN', '2:5: label "NaN" is not a number, unlike the labels before'],
     ['1,2,', '2:5: the label is empty'],
     ['1,"2"x,1', '2:6: expected a comma after the closing quote']
   ]
@@ -121,18 +121,18 @@ describe('CSV', () => {
     })
   }
 
-  it('tells the line of a record after quoted newlines, and a quote that is never closed', () => {
+  it('reports the line of a record after quoted newlines, and an unclosed quote', () => {
     const { faults } = parseText('csv', 'a,label\n1,"x\n\ny"\n2\n3,"x\n4')
-    assert.deepEqual(faults, ['5:1: 1 fields where the header has 2', '6:3: a quoted field is not closed'])
+    assert.deepEqual(faults, ['5:1: 1 fields, expected 2 as in the header', '6:3: a quoted field is not closed'])
   })
 
-  it('names what the header lacks', () => {
+  it('reports columns that are missing in the header', () => {
     const cases: [string, object, RegExp][] = [
       ['a,b\n', {}, /no label column "label"/],
-      ['a,a,label\n', {}, /names a column twice/],
+      ['a,a,label\n', {}, /has a duplicate column/],
       ['a,label\n', { ignore: ['c'] }, /no column "c"/],
       ['a,label\n', { categorical: ['c'] }, /no column "c"/],
-      ['a,b,label\n1,2,1\n', { dimension: 1 }, /the columns make 2 features/]
+      ['a,b,label\n1,2,1\n', { dimension: 1 }, /the columns have 2 features/]
     ]
     for (const [text, options, message] of cases) {
       assert.throws(

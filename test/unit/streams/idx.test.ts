@@ -21,7 +21,7 @@ const rows = [
 ]
 
 describe('IDX', () => {
-  it('reads images with the labels beside them, gzip or not', async () => {
+  it('reads images with the labels file beside them, with and without gzip', async () => {
     await withFiles(async write => {
       const data = await write('t-images-idx3-ubyte', images)
       await write('t-labels-idx1-ubyte.gz', gzipSync(labels))
@@ -43,7 +43,7 @@ describe('IDX', () => {
     })
   })
 
-  it('skips images whose class is not one of those given, by the number of the image', async () => {
+  it('skips images with a class out of range, and reports their numbers', async () => {
     await withFiles(async write => {
       const data = await write('t-images-idx3-ubyte', images)
       await write('t-labels-idx1-ubyte', labels)
@@ -58,29 +58,31 @@ describe('IDX', () => {
     })
   })
 
-  it('names what does not fit', async () => {
+  it('reports files that do not fit', async () => {
     await withFiles(async write => {
       const data = await write('t-images.idx', images)
       const right = await write('right', labels)
       const cases: [string, string, RegExp][] = [
-        [right, right, /magic number 00000801 where images have 00000803/],
-        [data, data, /magic number 00000803 where labels have 00000801/],
+        [right, right, /magic number 00000801, expected 00000803: give an IDX file of images/],
+        [data, data, /magic number 00000803, expected 00000801: give an IDX file of labels/],
         [await write('text', 'some text'), right, /magic number 736f6d65/],
-        [await write('short', images.subarray(0, 20)), right, /ends before all items/],
-        [await write('tiny', images.subarray(0, 3)), right, /ends before all items/],
+        [await write('short', images.subarray(0, 20)), right, /ends before the last item/],
+        [await write('tiny', images.subarray(0, 3)), right, /ends before the last item/],
         [
           data,
           await write('few', idx([2], [1, 0])),
-          /has 3 images but .*few has 2 labels: give the labels of these images/
+          /has 3 images, .*few has 2 labels: give the labels of these images/
         ],
-        [await write('vast', idx([1, 65536, 65536], [])), right, /images of 4294967296 bytes/]
+        [await write('vast', idx([1, 65536, 65536], [])), right, /images have 4294967296 bytes/]
       ]
       for (const [path, labelPath, message] of cases) {
         const reading = async () => plainStream(await openStream({ data: path, format: 'idx', labels: labelPath }))
         await assert.rejects(reading, (error: Error) => error.name === 'IdxError' && message.test(error.message))
       }
-      await assert.rejects(openStream({ data }), { name: 'MissingInputError', message: /no labels beside the images/ })
-      await assert.rejects(openStream({ data: right, format: 'idx' }), { message: /cannot be told from the name/ })
+      await assert.rejects(openStream({ data }), { name: 'MissingInputError', message: /no such labels file/ })
+      await assert.rejects(openStream({ data: right, format: 'idx' }), {
+        message: /the name does not determine the labels file/
+      })
     })
   })
 })

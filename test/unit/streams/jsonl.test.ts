@@ -1,4 +1,4 @@
-/** JSON lines: the three shapes of a row, and what is malformed. */
+/** JSON lines: the three shapes of a row, and malformed rows. */
 import assert from 'node:assert/strict'
 import { murmur3 } from '../../../src/streams/hash.js'
 import { parseText } from '../../support/streams.js'
@@ -7,7 +7,7 @@ const mask = 2 ** 18 - 1
 const named = (text: string, seed = 0) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)
 
 describe('JSON lines', () => {
-  it('reads features by name, hashed', () => {
+  it('reads and hashes named features', () => {
     const line =
       '{"id": [1, {"x": null}], "label": 1, "features": {"a": 2.5, "day": "mon", "on": true, "off": false, "n": null}}\n'
     const { rows, faults, dimension } = parseText('jsonl', line)
@@ -67,12 +67,12 @@ describe('JSON lines', () => {
     ])
   })
 
-  it('hashes what an escape stands for', () => {
+  it('hashes escaped names in their decoded form', () => {
     const [plain, escaped] = parseText('jsonl', '{"é": 1, "label": 1}\n{"\\u00e9": 1, "label": 1}\n').rows
     assert.deepEqual(plain, escaped)
   })
 
-  it('takes truth values as labels, and none where that is allowed', () => {
+  it('accepts booleans as labels, and missing labels if allowed', () => {
     const text = '{"label": true, "x": 1}\n{"label": false, "x": 1}\n{"label": null, "x": 1}\n{"x": 1}\n{}\n'
     const { rows } = parseText('jsonl', text, { unlabelled: true })
     assert.deepEqual(
@@ -85,16 +85,16 @@ describe('JSON lines', () => {
     ['[1]', '2:1: expected a JSON object on each line'],
     ['{"label": 1', '2:12: expected , or }'],
     ['{"label": 1,}', '2:13: expected a string in double quotes'],
-    ['{"label": 1} x', '2:14: expected nothing behind the object'],
+    ['{"label": 1} x', '2:14: unexpected text after the object'],
     ['{"label": 1, "x" 2}', '2:18: expected : after a key'],
     ['{"label": 1, "x": NaN}', '2:19: expected a finite float32 number'],
     ['{"label": 1, "x": 1e999}', '2:19: expected a finite float32 number'],
-    ['{"label": 1, "x": [1]}', '2:19: a feature must be a number, a text or a truth value: flatten what is nested'],
+    ['{"label": 1, "x": [1]}', '2:19: a feature must be a number, a string or a boolean: flatten nested values'],
     ['{"label": 1, "x": "a}', '2:22: a string is not closed'],
     ['{"label": 1, "x": "\\q"}', '2:19: a string has an invalid escape'],
     ['{"label": 1, "x": nul}', '2:19: expected a JSON value'],
     ['{"label": 0.5, "x": 1}', '2:11: label 0.5 is not a class number (0, 1, … or -1/+1)'],
-    ['{"x": 1}', '2:1: there is no label under the key "label"'],
+    ['{"x": 1}', '2:1: the label is missing (key "label")'],
     ['{"label": 1, "features": [1]}', '2:1: the features are an array, expected named']
   ]
   for (const [line, fault] of malformed) {
@@ -108,7 +108,7 @@ describe('JSON lines', () => {
     })
   }
 
-  it('holds all arrays to one length', () => {
+  it('requires arrays of one length', () => {
     const { faults } = parseText(
       'jsonl',
       '{"label":1,"features":[]}\n{"label":1,"features":[1,2]}\n{"label":1,"features":[1]}\n'
@@ -116,7 +116,7 @@ describe('JSON lines', () => {
     assert.deepEqual(faults, ['1:1: the array of features is empty', '3:1: an array of 1 features, expected 2'])
   })
 
-  it('does not follow nesting without end', () => {
+  it('limits nesting', () => {
     const { faults } = parseText('jsonl', `{"label":1,"features":{},"x":${'['.repeat(100_000)}\n`)
     assert.match(faults[0], /nested deeper than 64/)
   })

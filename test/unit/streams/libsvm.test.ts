@@ -1,4 +1,4 @@
-/** LIBSVM text: labels, indices, what is skipped and why. */
+/** LIBSVM text: labels, indices, and malformed rows. */
 import assert from 'node:assert/strict'
 import { MalformedInputError, StreamOptionsError } from '../../../src/streams/errors.js'
 import { createParser } from '../../../src/streams/parser.js'
@@ -28,7 +28,7 @@ describe('LIBSVM', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('passes over blank lines and comments and takes a last line without a newline', () => {
+  it('skips blank lines and comments, and reads a last line without a newline', () => {
     const { rows, faults } = parseText('libsvm', '# a file\n\n  \n1 1:1 # 2:1\n-1 2:1')
     assert.deepEqual(rows, [
       { label: 1, features: [[0, 1]] },
@@ -52,7 +52,7 @@ describe('LIBSVM', () => {
     assert.equal(dimension, 4)
   })
 
-  it('takes indices modulo the hashed space', () => {
+  it('reduces indices modulo the number of hashed features', () => {
     const { rows, dimension } = parseText('libsvm', '1 1:1 8:2 9:3\n', { hashBits: 3 })
     assert.deepEqual(rows[0].features, [
       [0, 1],
@@ -74,7 +74,7 @@ describe('LIBSVM', () => {
     )
   })
 
-  it('reads rows without a label where that is allowed', () => {
+  it('reads rows without a label if allowed', () => {
     assert.deepEqual(parseText('libsvm', '1:2\n1 1:2\n', { unlabelled: true }).rows, [
       { label: Number.NaN, features: [[0, 2]] },
       { label: 1, features: [[0, 2]] }
@@ -85,7 +85,7 @@ describe('LIBSVM', () => {
     ['1 1:1 x:2', '1:7: expected index:value with an index of digits'],
     ['1 1:1 2', '1:7: expected index:value with an index of digits'],
     ['1 qid:3 1:1', '1:3: expected index:value with an index of digits'],
-    ['1 0:1', '1:3: index 0: LIBSVM counts features from 1'],
+    ['1 0:1', '1:3: index 0: LIBSVM indices start at 1'],
     ['1 11:1', '1:3: index 11 is above the number of features, 10'],
     ['1 99999999999:1', '1:3: index 99999999999 is above the number of features, 10'],
     ['1 1:nan', '1:5: the value is not a finite float32 number'],
@@ -107,7 +107,7 @@ describe('LIBSVM', () => {
     })
   }
 
-  it('counts what it skips and names the right line', () => {
+  it('counts skipped rows and reports the correct line', () => {
     const parser = createParser('libsvm')
     parser.push(Buffer.from('1 1:1\nx\n\n1 a:1\n'))
     assert.equal(parser.skipped, 2)
@@ -119,11 +119,11 @@ describe('LIBSVM', () => {
     assert.throws(
       () => parser.push(Buffer.from('1 1:1\n1 0:1\n')),
       (error: Error) =>
-        error instanceof MalformedInputError && error.message === 'a.libsvm:2:3: index 0: LIBSVM counts features from 1'
+        error instanceof MalformedInputError && error.message === 'a.libsvm:2:3: index 0: LIBSVM indices start at 1'
     )
   })
 
-  it('refuses options that contradict each other', () => {
+  it('rejects options that contradict each other', () => {
     for (const options of [
       { classes: 1 },
       { dimension: 0 },

@@ -1,11 +1,11 @@
-/** `openStream`: composing the stages, compressed and standard input, and what is wrong with an input. */
+/** `openStream`: the stages, compressed and standard input, and errors of inputs. */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { collect } from '../../../src/streams/collect.js'
-import { guessFormat } from '../../../src/streams/format.js'
+import { guessFormat } from '../../../src/streams/formats.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
 import { MAX_LINE_BYTES } from '../../../src/streams/options.js'
+import { collect } from '../../../src/streams/rows.js'
 import { plainRows, plainStream, withFiles } from '../../support/streams.js'
 
 const lines = (count: number) => Array.from({ length: count }, (_, i) => `${i % 2} ${i + 1}:${i}\n`).join('')
@@ -14,9 +14,9 @@ const numbers = async (options: StreamOptions) =>
 const range = (count: number) => Array.from({ length: count }, (_, i) => i)
 
 describe('openStream', () => {
-  it('reads plain and gzip alike, whatever the name', async () => {
+  it('reads plain and gzip files independently of their names', async () => {
     await withFiles(async write => {
-      // Large enough that rows cross the borders of blocks and chunks.
+      // Large enough for rows that cross the boundaries of blocks and chunks.
       const text = lines(100_000)
       const plain = await write('a.libsvm', text)
       const gzip = await write('b.libsvm', gzipSync(text))
@@ -49,7 +49,7 @@ describe('openStream', () => {
     ])
   })
 
-  it('ends a wait for standard input when it is told to', async () => {
+  it('stops waiting for standard input when it is aborted', async () => {
     const abort = new AbortController()
     const stream = await openStream({
       data: '-',
@@ -92,7 +92,7 @@ describe('openStream', () => {
     })
   })
 
-  it('shuffles each pass on its own', async () => {
+  it('shuffles each pass separately', async () => {
     await withFiles(async write => {
       const data = await write('a.libsvm', lines(200))
       const order = await numbers({ data, passes: 2, shuffleWindow: 50, seed: 3 })
@@ -106,12 +106,12 @@ describe('openStream', () => {
     })
   })
 
-  it('scales numeric columns by their past only', async () => {
+  it('scales numeric columns only by their past', async () => {
     await withFiles(async write => {
       const data = await write('a.csv', 'colour,x,label\nred,2,0\nred,4,1\nblue,9,0\n')
       const stream = await openStream({ data, scale: 'standard', constant: true })
       const values = (await plainStream(stream)).map(row => row.features.map(([, value]) => value))
-      // Before 9 came 2 and 4: mean 3, deviation 1.
+      // The values before 9 are 2 and 4: mean 3, deviation 1.
       assert.deepEqual(values, [
         [0, 1, 1],
         [0, 1, 1],
@@ -120,13 +120,13 @@ describe('openStream', () => {
     })
   })
 
-  it('is iterated once', async () => {
+  it('can be iterated only once', async () => {
     const stream = await openStream({ data: 'synthetic', maxRows: 3 })
     await plainStream(stream)
-    assert.throws(() => stream[Symbol.asyncIterator](), /iterated once/)
+    assert.throws(() => stream[Symbol.asyncIterator](), /can be iterated only once/)
   })
 
-  it('tells one clear line for each thing wrong', async () => {
+  it('reports each error in one line', async () => {
     await withFiles(async (write, directory) => {
       const gzip = gzipSync(lines(10_000))
       const damaged = Uint8Array.from(gzip)
@@ -135,26 +135,30 @@ describe('openStream', () => {
       const plain = await write('a.libsvm', lines(3))
       const cases: [StreamOptions, string, RegExp][] = [
         [{ data: `${directory}/none.csv` }, 'MissingInputError', /none\.csv: no such file: check the path$/],
-        [{ data: directory }, 'UnreadableInputError', /is a directory: name a file in it$/],
+        [{ data: directory }, 'UnreadableInputError', /is a directory: give a file$/],
         [
           { data: await write('a.dat', '') },
           'UnknownFormatError',
           /give format as one of libsvm, vw, csv, jsonl, idx$/
         ],
-        [{ data: '-' }, 'UnknownFormatError', /standard input has no name/],
+        [{ data: '-' }, 'UnknownFormatError', /the format of standard input is unknown/],
         [
           { data: await write('b.libsvm', gzip.subarray(0, 5000)) },
           'CorruptGzipError',
-          /ends early: fetch the file anew$/
+          /ends early: download the file again$/
         ],
-        [{ data: await write('c.libsvm', damaged) }, 'CorruptGzipError', /is damaged: fetch the file anew$/],
+        [{ data: await write('c.libsvm', damaged) }, 'CorruptGzipError', /is damaged: download the file again$/],
         [
           { data: await write('d.vw', Buffer.alloc(MAX_LINE_BYTES + 1, 'x')) },
           'LineTooLongError',
           /longer than 16777216 bytes/
         ],
         [{ data: header }, 'HeaderError', /no label column "label"/],
-        [{ data: plain, scale: 'standard' }, 'StreamOptionsError', /libsvm has none: leave it out$/],
+        [
+          { data: plain, scale: 'standard' },
+          'StreamOptionsError',
+          /scale has no meaning for libsvm, only for csv, jsonl: leave it out$/
+        ],
         [{ data: plain, noise: 1 }, 'StreamOptionsError', /^noise has no meaning for libsvm/],
         [
           { data: plain, shard: { index: 3, count: 3 } },
@@ -181,7 +185,7 @@ describe('openStream', () => {
 })
 
 describe('guessFormat', () => {
-  it('goes by the ending, before .gz', () => {
+  it('uses the ending before .gz', () => {
     const names = ['a.libsvm', 'a.svm.gz', 'x/a.vw', 'a.CSV', 'a.jsonl', 'a.ndjson.gz', 'train-images-idx3-ubyte.gz']
     const formats = ['libsvm', 'libsvm', 'vw', 'csv', 'jsonl', 'jsonl', 'idx']
     assert.deepEqual(names.map(guessFormat), formats)
@@ -190,7 +194,7 @@ describe('guessFormat', () => {
 })
 
 describe('collect', () => {
-  it('copies the first rows and leaves the stream', async () => {
+  it('copies the first rows and closes the stream', async () => {
     const rows = plainRows(await collect(await openStream({ data: 'synthetic', dimension: 2 }), 300))
     const again = await plainStream(await openStream({ data: 'synthetic', dimension: 2, maxRows: 300 }))
     assert.equal(rows.length, 300)
@@ -198,12 +202,12 @@ describe('collect', () => {
     assert.equal((await collect(await openStream({ data: 'synthetic', maxRows: 5 }), 10)).size, 5)
   })
 
-  it('tells how much of it has been dealt with, where its end is known', async () => {
+  it('reports the share that has been read, if the end is known', async () => {
     const shares = async (options: StreamOptions) => {
       const stream = await openStream(options)
-      const told: (number | undefined)[] = []
-      for await (const _ of stream) told.push(stream.share)
-      return [...told, stream.share]
+      const reported: (number | undefined)[] = []
+      for await (const _ of stream) reported.push(stream.share)
+      return [...reported, stream.share]
     }
     await withFiles(async write => {
       const data = await write('a.libsvm', lines(400_000))
@@ -214,13 +218,14 @@ describe('collect', () => {
         { data: 'digits' },
         { data, maxRows: 700 }
       ]) {
-        const told = (await shares(options)).filter(share => share !== undefined)
-        for (const [i, share] of told.entries()) assert.ok(share >= (told[i - 1] ?? 0) && share <= 1, `${told}`)
-        assert.equal(told.at(-1), 1)
+        const reported = (await shares(options)).filter(share => share !== undefined)
+        for (const [i, share] of reported.entries())
+          assert.ok(share >= (reported[i - 1] ?? 0) && share <= 1, `${reported}`)
+        assert.equal(reported.at(-1), 1)
       }
       const many = await shares({ data, passes: 3 })
       assert.ok(many.filter(share => share !== undefined && share > 0.1 && share < 0.9).length > 3)
-      assert.deepEqual(await shares({ data: 'synthetic', maxRows: 300 }).then(told => told.at(-1)), 1)
+      assert.deepEqual(await shares({ data: 'synthetic', maxRows: 300 }).then(reported => reported.at(-1)), 1)
     })
     const endless = await openStream({ data: 'synthetic' })
     for await (const _ of endless) break

@@ -1,4 +1,4 @@
-/** VW text: what stands before the bar, namespaces, scales and hashing. */
+/** VW text: label and tag, namespaces, scales and hashing. */
 import assert from 'node:assert/strict'
 import { murmur3 } from '../../../src/streams/hash.js'
 import { parseText } from '../../support/streams.js'
@@ -32,7 +32,7 @@ describe('VW text', () => {
     ])
   })
 
-  it('reads tags and an importance of 1, and passes over blank lines', () => {
+  it('reads tags and an importance of 1, and skips blank lines', () => {
     const text = "1 tag| a\n1 1.0 tag|n a\n1 'tag | a\n1 1 | a\n1 |\n1 |n\n\n"
     const { rows, faults } = parseText('vw', text)
     assert.deepEqual(faults, [])
@@ -46,7 +46,7 @@ describe('VW text', () => {
     )
   })
 
-  it('reads rows without a label where that is allowed', () => {
+  it('reads rows without a label if allowed', () => {
     const { rows } = parseText('vw', "| 3\n'tag | 3\n", { unlabelled: true, constant: true, hashBits: 4 })
     const expected = {
       label: Number.NaN,
@@ -59,9 +59,9 @@ describe('VW text', () => {
   })
 
   const malformed: [string, string][] = [
-    ['1 a b', '1:1: there is no | before the features'],
-    ['1 2 | a', '1:3: importance weights other than 1 (and initial predictions) are not learned from: remove it'],
-    ['1 1 0.5 | a', '1:5: importance weights other than 1 (and initial predictions) are not learned from: remove it'],
+    ['1 a b', '1:1: expected | before the features'],
+    ['1 2 | a', '1:3: importance weights other than 1 and initial predictions are not supported: remove it'],
+    ['1 1 0.5 | a', '1:5: importance weights other than 1 and initial predictions are not supported: remove it'],
     ['| a', '1:1: the label is missing'],
     ['1| a', '1:1: the label is missing'],
     ['x | a', '1:1: label "x" is not a class number (0, 1, … or -1/+1)'],
@@ -78,7 +78,7 @@ describe('VW text', () => {
     })
   }
 
-  it('hashes as MurmurHash3 does', () => {
+  it('hashes like MurmurHash3', () => {
     const vectors: [string, number, number][] = [
       ['', 0, 0],
       ['', 1, 0x514e28b7],

@@ -1,4 +1,4 @@
-/** Every failed request is answered with the same JSON: what is wrong, a code for programs, and what to do about it. */
+/** The JSON answer of failed requests: a message, a code for programs, and a remedy. */
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Log, RequestError, UnavailableError } from '../peer/index.js'
@@ -9,7 +9,7 @@ export interface Failure {
   readonly remedy?: string
 }
 
-/** A request that is refused, with the answer to it. */
+/** A rejected request, with its answer. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError'
   constructor(
@@ -22,25 +22,26 @@ export class RefusedError extends Error {
   }
 }
 
-const INPUT_FORM = 'send an input as a JSON object, such as {"features": {"3": 0.5}}, an array of them, or lines'
+const INPUT_REMEDY =
+  'send an input as a JSON object such as {"features": {"3": 0.5}}, an array of inputs, or lines of inputs'
 
-/** Errors of fastify by their code. */
-const OWN_CODES: Readonly<Record<string, { readonly code: string; readonly remedy?: string }>> = {
-  FST_ERR_VALIDATION: { code: 'ERR_REQUEST', remedy: INPUT_FORM },
-  FST_ERR_CTP_EMPTY_JSON_BODY: { code: 'ERR_JSON', remedy: INPUT_FORM },
+/** Codes and remedies for the errors of fastify. */
+const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly remedy?: string }>> = {
+  FST_ERR_VALIDATION: { code: 'ERR_REQUEST', remedy: INPUT_REMEDY },
+  FST_ERR_CTP_EMPTY_JSON_BODY: { code: 'ERR_JSON', remedy: INPUT_REMEDY },
   FST_ERR_CTP_INVALID_JSON_BODY: { code: 'ERR_JSON', remedy: 'send UTF-8 JSON' },
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: { code: 'ERR_REQUEST', remedy: 'send as many bytes as content-length says' },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: { code: 'ERR_REQUEST', remedy: 'send as many bytes as content-length specifies' },
   FST_ERR_CTP_BODY_TOO_LARGE: {
     code: 'ERR_BODY_TOO_LARGE',
     remedy: 'send fewer inputs at a time, or start the peer with a larger --http-body'
   },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'ERR_MEDIA_TYPE',
-    remedy: 'give a content-type: application/json, application/x-ndjson, text/x-libsvm or text/x-vw'
+    remedy: 'set the content-type: application/json, application/x-ndjson, text/x-libsvm or text/x-vw'
   }
 }
 
-export function answerErrors(app: FastifyInstance, log: Log): void {
+export function handleErrors(app: FastifyInstance, log: Log): void {
   app.setErrorHandler((error: FastifyError & { remedy?: string }, request, reply) => {
     const { status, failure } = explain(error)
     if (status >= 500 && !(error instanceof UnavailableError)) {
@@ -50,13 +51,13 @@ export function answerErrors(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** @param limit what keeps anyone from trying out names without end */
-export function answerUnknown(app: FastifyInstance, limit: ReturnType<FastifyInstance['rateLimit']>): void {
+/** @param limit limits the rate at which a client can try routes */
+export function handleUnknownRoutes(app: FastifyInstance, limit: ReturnType<FastifyInstance['rateLimit']>): void {
   app.setNotFoundHandler({ preHandler: limit }, (request: FastifyRequest, reply: FastifyReply) => {
     const failure: Failure = {
-      error: `there is no ${request.method} ${request.url.split('?')[0]}`,
+      error: `no such route: ${request.method} ${request.url.split('?')[0]}`,
       code: 'ERR_NOT_FOUND',
-      remedy: 'GET /openapi.json lists what there is'
+      remedy: 'GET /openapi.json lists the routes'
     }
     return reply.code(404).send(failure)
   })
@@ -72,20 +73,21 @@ function explain(error: FastifyError & { remedy?: string }): { readonly status: 
     return { status, failure: { error: message, code: error.code, ...(error.remedy && { remedy: error.remedy }) } }
   }
   if (status >= 500) {
-    return { status: 500, failure: { error: 'this failed at the peer: its log says why', code: 'ERR_INTERNAL' } }
+    return { status: 500, failure: { error: 'internal error: see the log of the peer', code: 'ERR_INTERNAL' } }
   }
-  if (error.validation) return { status, failure: { error: 'the body is no input', ...OWN_CODES[error.code] } }
-  const own = OWN_CODES[error.code] ?? (error instanceof SyntaxError ? { code: 'ERR_JSON' } : { code: 'ERR_REQUEST' })
-  return { status, failure: { error: message, ...own } }
+  if (error.validation) return { status, failure: { error: 'the body is not an input', ...FASTIFY_CODES[error.code] } }
+  const known =
+    FASTIFY_CODES[error.code] ?? (error instanceof SyntaxError ? { code: 'ERR_JSON' } : { code: 'ERR_REQUEST' })
+  return { status, failure: { error: message, ...known } }
 }
 
-/** Answers what is no HTTP request, or does not arrive in time, which never reaches a route. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+/** Answers requests that are malformed or do not arrive in time, and therefore do not reach a route. */
+export function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return
   const isLate = error.code?.endsWith('REQUEST_TIMEOUT')
   const failure: Failure = isLate
-    ? { error: 'the request did not arrive in time', code: 'ERR_TIMEOUT', remedy: 'send less at a time' }
-    : { error: 'this is no HTTP request', code: 'ERR_REQUEST' }
+    ? { error: 'the request did not arrive in time', code: 'ERR_TIMEOUT', remedy: 'send smaller requests' }
+    : { error: 'not an HTTP request', code: 'ERR_REQUEST' }
   const body = JSON.stringify(failure)
   const head = `HTTP/1.1 ${isLate ? '408 Request Timeout' : '400 Bad Request'}\r\nContent-Type: application/json`
   socket.end(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)

@@ -1,27 +1,24 @@
-/** The page's logic, without a page. */
+/** The page's logic, without a browser. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { EventParser } from '../../../src/page/event-parser.js'
-import { formatAge, formatBytes, formatDuration, formatRate, listOf } from '../../../src/page/format.js'
-import { logLabels, logTicks } from '../../../src/page/log-axis.js'
-import { NetworkState } from '../../../src/page/network-state.js'
-import { aligned, level } from '../../../src/page/plot-data.js'
-import { markLetter } from '../../../src/page/predictor-mark.js'
+import { formatAge, formatBytes, formatDuration, formatRate, listOf, markLetter } from '../../../src/page/format.js'
+import { NetworkState, totalsOf } from '../../../src/page/network-state.js'
+import { aligned, level, logLabels, logTicks } from '../../../src/page/plot-data.js'
 import { describeEvent, describeNetwork, describePeer } from '../../../src/page/sentences.js'
-import { totalsOf } from '../../../src/page/totals.js'
 import { layOut } from '../../../src/page/tree-layout.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
 import { A, B, C, status } from '../../support/statuses.js'
 
 function row(id: string, given: Partial<PeerRow> = {}): PeerRow {
-  const { version: _v, interval: _i, trail: _t, leaving: _l, ...told } = status()
-  return { id, ...told, firstSeen: 1, lastSeen: 1, alive: true, left: false, group: 0, ...given }
+  const { version: _v, interval: _i, trail: _t, leaving: _l, ...fields } = status()
+  return { id, ...fields, firstSeen: 1, lastSeen: 1, alive: true, left: false, group: 0, ...given }
 }
 
 const table = (...rows: PeerRow[]) => new Map(rows.map(one => [one.id, one]))
 
-describe('the page writes', () => {
-  it('bytes with three digits, rates and times as people do', () => {
+describe('the page formats', () => {
+  it('bytes with three digits, rates and times', () => {
     assert.deepEqual([0, 999, 1000, 12_345, 999_600, 1.5e12].map(formatBytes), [
       '0 B',
       '999 B',
@@ -35,32 +32,32 @@ describe('the page writes', () => {
     assert.deepEqual([5, 750, 11_100].map(formatDuration), ['0:05', '12:30', '3 h 05'])
   })
 
-  it('lists that stay short', () => {
+  it('lists of bounded length', () => {
     assert.equal(listOf(['a']), 'a')
     assert.equal(listOf(['a', 'b', 'c']), 'a, b and c')
     assert.equal(listOf(['a', 'b', 'c', 'd'], 1000), 'a, b, c and 997 more')
   })
 
-  it('what happened, to whom, by the names that the peers have', () => {
+  it('events, with the names of peers', () => {
     const peers = table(row(A, { name: 'cellar' }), row(B))
     const at = { seq: 1, at: 0 }
-    assert.match(describeEvent({ ...at, kind: 'lost', peers: [A], count: 1 }, peers), /^cellar fell silent/)
+    assert.match(describeEvent({ ...at, kind: 'lost', peers: [A], count: 1 }, peers), /^cellar stopped responding/)
     assert.match(
       describeEvent({ ...at, kind: 'partitioned', peers: [A, B], count: 2 }, peers),
-      /^…3KooWB and cellar are cut/
+      /^…3KooWB and cellar are disconnected/
     )
     assert.match(
       describeEvent({ ...at, kind: 'adopted', peers: [B], count: 1, detail: A }, peers),
-      /predictor that cellar holds$/
+      /adopted the predictor of cellar$/
     )
     assert.match(
       describeEvent({ ...at, kind: 'refused', peers: [], count: 0, detail: 'batch' }, peers),
-      /^a peer .*: batch$/
+      /^a peer was refused: batch$/
     )
   })
 
-  it('how things stand', () => {
-    assert.equal(describeNetwork([]), 'Nobody is here yet')
+  it('the state of the network', () => {
+    assert.equal(describeNetwork([]), 'No peers yet')
     assert.equal(describeNetwork([row(A, { alive: false, left: true })]), 'All peers have left')
     assert.equal(describeNetwork([row(A), row(B)]), '2 peers follow one predictor')
     assert.equal(
@@ -90,14 +87,14 @@ describe('the page writes', () => {
 })
 
 describe("the tree's layout", () => {
-  const random = fc.array(fc.record({ parent: fc.nat(30), fresh: fc.boolean(), extra: fc.boolean() }), {
+  const random = fc.array(fc.record({ parent: fc.nat(30), alive: fc.boolean(), extra: fc.boolean() }), {
     maxLength: 30
   })
 
-  /** A forest, with an edge too many here and there. */
-  function forest(nodes: readonly { parent: number; fresh: boolean; extra: boolean }[]): PeerRow[] {
-    const rows = nodes.map((node, place) => ({
-      ...row(`p${place}`, { alive: node.fresh }),
+  /** A forest, with some additional edges. */
+  function forest(nodes: readonly { parent: number; alive: boolean; extra: boolean }[]): PeerRow[] {
+    const rows = nodes.map((node, i) => ({
+      ...row(`p${i}`, { alive: node.alive }),
       neighbours: [] as string[]
     }))
     const link = (a: number, b: number) => {
@@ -105,39 +102,39 @@ describe("the tree's layout", () => {
       rows[a].neighbours.push(`p${b}`)
       rows[b].neighbours.push(`p${a}`)
     }
-    for (const [place, node] of nodes.entries()) {
-      if (node.parent < place) link(place, node.parent)
-      if (node.extra) link(place, (node.parent * 7) % nodes.length)
+    for (const [i, node] of nodes.entries()) {
+      if (node.parent < i) link(i, node.parent)
+      if (node.extra) link(i, (node.parent * 7) % nodes.length)
     }
     return rows
   }
 
-  it('has a place for every peer, none twice, and no two on top of each other', () => {
+  it('has one position for every peer, without overlaps', () => {
     fc.assert(
       fc.property(random, nodes => {
         const rows = forest(nodes)
-        const { places, width, height, edges } = layOut(rows, 'p0')
-        assert.deepEqual(places.map(({ id }) => id).sort(), rows.map(({ id }) => id).sort())
-        for (const level of new Set(places.map(({ y }) => y))) {
-          const xs = places.flatMap(({ x, y }) => (y === level ? [x] : [])).sort((a, b) => a - b)
+        const { positions, width, height, edges } = layOut(rows, 'p0')
+        assert.deepEqual(positions.map(({ id }) => id).sort(), rows.map(({ id }) => id).sort())
+        for (const level of new Set(positions.map(({ y }) => y))) {
+          const xs = positions.flatMap(({ x, y }) => (y === level ? [x] : [])).sort((a, b) => a - b)
           for (let i = 1; i < xs.length; i++) assert.ok(xs[i] - xs[i - 1] >= 1 - 1e-9, `level ${level}: ${xs}`)
         }
-        for (const { x, y } of places) assert.ok(x >= 0 && x <= width && y >= 0 && y <= height)
+        for (const { x, y } of positions) assert.ok(x >= 0 && x <= width && y >= 0 && y <= height)
         for (const { from, to } of edges) assert.ok([from, to].every(id => rows.find(one => one.id === id)?.alive))
       })
     )
   })
 
-  it('stands a chain upright, with this peer on top, and silent peers apart', () => {
+  it('draws a chain vertically, with this peer at the top, and silent peers separately', () => {
     const rows = [
       row(A, { neighbours: [B] }),
       row(B, { neighbours: [A, C] }),
       row(C, { neighbours: [B], alive: false })
     ]
-    const { places, edges } = layOut(rows, B)
+    const { positions, edges } = layOut(rows, B)
     assert.deepEqual(edges, [{ from: A, to: B }])
     assert.deepEqual(
-      places.map(({ id, x, y }) => [id, x, y]),
+      positions.map(({ id, x, y }) => [id, x, y]),
       [
         [B, 0, 0],
         [A, 0, 1],
@@ -146,22 +143,22 @@ describe("the tree's layout", () => {
     )
   })
 
-  it('can draw a path of a thousand', () => {
+  it('supports a path of a thousand peers', () => {
     const id = (i: number) => `p${String(i).padStart(4, '0')}`
     const rows = Array.from({ length: 1000 }, (_, i) => row(id(i), { neighbours: [id(i - 1), id(i + 1)] }))
     assert.equal(layOut(rows, id(0)).height, 999)
   })
 })
 
-describe("the page's reading of events", () => {
-  it('does not depend on where the stream is cut', () => {
+describe("the page's event parser", () => {
+  it('gives the same events for any division of the stream', () => {
     const text =
       'retry: 2000\n\nevent: snapshot\nid: 7\ndata: {"a":1}\n\n: a comment\r\n\ndata: x\r\ndata: y\r\n\r\nevent: none\n\n'
     fc.assert(
       fc.property(fc.array(fc.nat(text.length), { maxLength: 8 }), cuts => {
-        const places = [0, ...cuts.sort((a, b) => a - b), text.length]
+        const bounds = [0, ...cuts.sort((a, b) => a - b), text.length]
         const parser = new EventParser()
-        const events = places.slice(1).flatMap((end, i) => parser.push(text.slice(places[i], end)))
+        const events = bounds.slice(1).flatMap((end, i) => parser.push(text.slice(bounds[i], end)))
         assert.deepEqual(events, [
           { event: 'snapshot', data: '{"a":1}' },
           { event: 'message', data: 'x\ny' }
@@ -171,7 +168,7 @@ describe("the page's reading of events", () => {
     )
   })
 
-  it('comes to what a snapshot says, curves included', () => {
+  it('has the same state after updates as after a snapshot, including curves', () => {
     const view = new NetworkView(A)
     view.receive(A, status(), 1000)
     const state = new NetworkState()
@@ -194,14 +191,14 @@ describe("the page's reading of events", () => {
 })
 
 describe('plots', () => {
-  it('have round ticks, and labels that have room', () => {
+  it('have round ticks, and labels that fit', () => {
     assert.deepEqual(logTicks(80, 400), [80, 90, 100, 200, 300, 400])
     assert.deepEqual(logLabels(logTicks(80, 400), 400), ['', '', '100', '200', '', ''])
     assert.deepEqual(logLabels(logTicks(10, 1000), 200).filter(Boolean), ['10', '100', '1,000'])
     assert.deepEqual(logTicks(1, 1), [1])
   })
 
-  it('bring lines onto one column of x values, and lose no point', () => {
+  it('align lines to one column of x values without losing points', () => {
     const point = fc.tuple(fc.nat(20), fc.nat(100))
     const line = fc.uniqueArray(point, { selector: ([x]) => x, maxLength: 10 }).map(points => ({
       points: points.sort((a, b) => a[0] - b[0])
@@ -210,8 +207,8 @@ describe('plots', () => {
       fc.property(fc.array(line, { maxLength: 4 }), lines => {
         const { x, ys } = aligned(lines)
         for (let i = 1; i < x.length; i++) assert.ok(x[i] > x[i - 1])
-        for (const [place, { points }] of lines.entries()) {
-          const back = x.flatMap((value, i) => (ys[place][i] === null ? [] : [[value, ys[place][i]]]))
+        for (const [line, { points }] of lines.entries()) {
+          const back = x.flatMap((value, i) => (ys[line][i] === null ? [] : [[value, ys[line][i]]]))
           assert.deepEqual(back, points)
         }
       })

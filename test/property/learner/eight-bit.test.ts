@@ -1,4 +1,4 @@
-/** State in eight bits: how near it stays, and that it is the same everywhere. */
+/** State in eight bits: its precision, and equal bits on all machines. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { digest } from '../../../src/learner/digest.js'
@@ -21,7 +21,7 @@ const floats = fc.float({ min: Math.fround(-1e30), max: Math.fround(1e30), noNaN
 const vectors = fc.float32Array({ minLength: 1, maxLength: 40, noNaN: true, noDefaultInfinity: true })
 
 describe('eight-bit numbers', () => {
-  it('keep zeros, signs and the largest, and are off by a part of what they are', () => {
+  it('keep zeros, signs and the largest magnitude, with a bounded relative error', () => {
     fc.assert(
       fc.property(vectors, values => {
         const back = there(values, 'signed')
@@ -31,7 +31,7 @@ describe('eight-bit numbers', () => {
           if (value === most) assert.equal(back[i], value)
           if (Math.abs(value) > 1e-6 * most && most > 1e-30) {
             assert.equal(Math.sign(back[i]), Math.sign(value))
-            // Half the distance between neighbours: a decade of 2^k parts, k falling from 6 to 0.
+            // Half the distance between adjacent codes: a decade has 2^k of them, with k from 6 down to 0.
             const decade = Math.min(6, Math.floor(-Math.log10(Math.abs(value) / most)))
             const apart = (0.9 * 10 ** -decade) / 2 ** (6 - decade)
             assert.ok(Math.abs(back[i] - value) <= 0.76 * apart * most, `${value} of ${most}: ${back[i]}`)
@@ -41,7 +41,7 @@ describe('eight-bit numbers', () => {
     )
   })
 
-  it('never make zero of what is not, for it may be divided by', () => {
+  it('never round a non-zero number to zero, because it may be a divisor', () => {
     const values = Float32Array.of(1, 1e-20, 0, 3e-9)
     assert.deepEqual([...there(values, 'unsigned')].map(Math.sign), [1, 1, 0, 1])
     assert.deepEqual([...there(Float32Array.of(-1, -1e-20, 1e-20), 'signed')].map(Math.sign), [-1, -1, 1])
@@ -59,7 +59,7 @@ describe('eight-bit numbers', () => {
     assert.ok(packedLength(1e6) < 1e6 / 2.99 + 500)
   })
 
-  it('are the same whether packed whole or in parts', () => {
+  it('are the same if packed as a whole or in parts', () => {
     const random = randomFrom(4)
     const values = Float32Array.from({ length: 2 * PACK_STRIDE + 1000 }, () => random() - 0.5)
     const parts = new Float32Array(packedLength(values.length))
@@ -71,7 +71,7 @@ describe('eight-bit numbers', () => {
     assert.deepEqual(tail, there(values, 'signed').subarray(PACK_STRIDE))
   })
 
-  it('make the rule give the bits that are written here, on every machine', () => {
+  it('give the rule the same bits on every machine', () => {
     const rule = createRule({ name: 'adam', bits: 8 })
     const length = 5000
     const layout = { blocks: [{ name: 'a', length }] }
@@ -89,7 +89,7 @@ describe('eight-bit numbers', () => {
     assert.equal(rule.description, 'adam(step=0.001,beta1=0.9,beta2=0.999,epsilon=1e-8,bits=8)')
   })
 
-  it('are for eight bits or 32, and not beside a radius', () => {
+  it('support 8 or 32 bits, and no radius', () => {
     assert.throws(() => createRule({ name: 'adam', bits: 4 as 8 }), OptionError)
     assert.throws(() => createRule({ name: 'momentum', bits: 8, radius: 1 }), OptionError)
     assert.equal(createRule({ name: 'lars', bits: 32 }).description, createRule({ name: 'lars' }).description)

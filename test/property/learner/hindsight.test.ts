@@ -1,4 +1,4 @@
-/** The hindsight optimum against closed forms, against slopes told by differences, and where there is none. */
+/** The optimum in hindsight, compared with closed forms and finite differences, and its absence for separable data. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createLearner, type Examples, type HindsightOptimum, hindsightOptimum } from '../../../src/learner/index.js'
@@ -18,7 +18,7 @@ function examplesOf(rows: readonly Row[]): Examples {
   }
 }
 
-/** Rows with a constant feature, labels drawn by `label`; all numbers exact in float32. */
+/** Rows with a constant feature and labels from `label`. All numbers are exact in float32. */
 const rowsOf = (label: fc.Arbitrary<number>, least: number) =>
   fc.array(
     fc
@@ -27,7 +27,7 @@ const rowsOf = (label: fc.Arbitrary<number>, least: number) =>
     { minLength: least, maxLength: 40 }
   )
 
-/** The log loss of scores, written down independently. */
+/** An independent implementation of the log loss. */
 function softmaxLoss(rows: readonly Row[], weights: ArrayLike<number>, classes: number): number {
   let sum = 0
   for (const [label, ...features] of rows) {
@@ -44,7 +44,7 @@ function logisticLoss(rows: readonly Row[], weights: ArrayLike<number>): number 
   return softmaxLoss(rows, twice, 2)
 }
 
-/** Every weight moved a little either way must not lessen the loss. */
+/** No small change of a single weight may decrease the loss. */
 function assertMinimum({ weights, averageLoss }: HindsightOptimum, lossOf: (weights: Float64Array) => number): void {
   assert.ok(Math.abs(lossOf(weights) - averageLoss) < 1e-12)
   for (let i = 0; i < weights.length; i++) {
@@ -56,7 +56,7 @@ function assertMinimum({ weights, averageLoss }: HindsightOptimum, lossOf: (weig
   }
 }
 
-/** Solves A·x = b by elimination with pivots. */
+/** Solves A·x = b by Gaussian elimination with pivoting. */
 function solve(a: number[][], b: number[]): number[] {
   const rows = a.map((row, i) => [...row, b[i]])
   for (let k = 0; k < rows.length; k++) {
@@ -77,7 +77,7 @@ function solve(a: number[][], b: number[]): number[] {
 }
 
 describe('the hindsight optimum', () => {
-  it('of squared loss is that of the normal equations', () => {
+  it('of squared loss solves the normal equations', () => {
     const corners: Row[] = [
       [1, 1, 0, 0],
       [2, 1, 1, 0],
@@ -99,7 +99,7 @@ describe('the hindsight optimum', () => {
     )
   })
 
-  it('of log loss is a minimum, or the classes are separable', () => {
+  it('of log loss is a minimum unless the classes are separable', () => {
     fc.assert(
       fc.property(rowsOf(fc.integer({ min: 0, max: 1 }), 1), rows => {
         const found = hindsightOptimum('logistic', examplesOf(rows))
@@ -113,7 +113,7 @@ describe('the hindsight optimum', () => {
     )
   })
 
-  it('of softmax is a minimum, and for two classes that of the logistic model', () => {
+  it('of softmax is a minimum, which for two classes equals that of the logistic model', () => {
     fc.assert(
       fc.property(rowsOf(fc.integer({ min: 0, max: 2 }), 12), rows => {
         const found = hindsightOptimum('softmax', examplesOf(rows), { classes: 3 })
@@ -129,7 +129,7 @@ describe('the hindsight optimum', () => {
     )
   })
 
-  it('of the smooth hinge has no gradient left, as the learner tells it', () => {
+  it('of the smooth hinge has a zero gradient in the learner', () => {
     fc.assert(
       fc.property(rowsOf(fc.integer({ min: 0, max: 1 }), 1), rows => {
         const examples = examplesOf(rows)
@@ -138,13 +138,13 @@ describe('the hindsight optimum', () => {
         const learner = createLearner({ model: 'hinge', dimension: 3 })
         const sum = learner.initial()
         learner.addGradient([Float32Array.from(weights)], examples, 0, examples.size, sum)
-        // The learner's weights are float32, so scores, and with them slopes, are off in proportion to the weights.
+        // The learner's weights are float32, so the error of scores and slopes is proportional to the weights.
         for (const g of sum[0]) assert.ok(Math.abs(g) / rows.length < 1e-5 + 1e-6 * weightNorm)
       })
     )
   })
 
-  it('does not mind features that no input has, or two that are the same', () => {
+  it('supports features without inputs, and duplicate features', () => {
     const rows: Row[] = [
       [0, 1, 1, 0, 0.5],
       [1, 1, 1, 0, 0.5],
@@ -159,14 +159,14 @@ describe('the hindsight optimum', () => {
     assert.equal(found.weights.length, 9)
   })
 
-  it('says how far it came when it is stopped', () => {
+  it('returns its progress if it is stopped', () => {
     const rows = Array.from({ length: 60 }, (_, i): Row => [(i * 7) % 3 === 0 ? 1 : 0, 1, i / 8, ((i * i) % 11) * 100])
     const found = hindsightOptimum('logistic', examplesOf(rows), { maxPasses: 6 })
     assert.equal(found.outcome, 'stopped')
     assert.ok(found.gradientNorm > 1e-8 && found.averageLoss < Math.log(2))
   })
 
-  it('is refused where inputs do not fit the model, or are none', () => {
+  it('rejects inputs that do not fit the model, and an empty batch', () => {
     assert.throws(() => hindsightOptimum('logistic', examplesOf([])), /no inputs/)
     assert.throws(() => hindsightOptimum('logistic', examplesOf([[2, 1]])), /label 2 does not fit/)
     assert.throws(() => hindsightOptimum('softmax', examplesOf([[1, 1]])), /--classes/)

@@ -1,4 +1,4 @@
-/** A folder in which the documents' commands run as they stand there: with data, and with `npx admb` as the command built here. */
+/** A temporary directory in which the commands of the documents run: with sample data, and with `npx admb` as the built command. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,15 +7,15 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export class Workplace {
+export class CommandSandbox {
   readonly folder = mkdtempSync(join(tmpdir(), 'admb-docs-'))
   readonly #env: NodeJS.ProcessEnv
   readonly #started: ChildProcess[] = []
 
   constructor() {
-    writeFileSync(join(this.folder, 'mine.csv'), customers(2000, 1))
-    writeFileSync(join(this.folder, 'other.csv'), customers(2000, 2))
-    // `npx admb` finds the built command at once, without asking npm.
+    writeFileSync(join(this.folder, 'mine.csv'), customersCsv(2000, 1))
+    writeFileSync(join(this.folder, 'other.csv'), customersCsv(2000, 2))
+    // A fake `npx` that runs the built command without npm.
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)
     const main = resolve('dist/src/cli/main.js')
@@ -23,13 +23,13 @@ export class Workplace {
     this.#env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` }
   }
 
-  /** @returns what the commands print; throws if one of them fails */
+  /** @returns the output of the commands; throws if one of them fails */
   run(commands: string): string {
     const options = { cwd: this.folder, env: this.#env, encoding: 'utf8', timeout: 200_000 } as const
     return execFileSync('bash', ['-euc', commands], options)
   }
 
-  /** Starts a command that stays. @returns what it prints until it serves HTTP */
+  /** Starts a command that keeps running. @returns its output until it serves HTTP */
   async start(command: string): Promise<string> {
     const stdio = ['ignore', 'pipe', 'ignore'] as const
     const peer = spawn('bash', ['-c', `exec ${command}`], { cwd: this.folder, env: this.#env, stdio: [...stdio] })
@@ -45,7 +45,7 @@ export class Workplace {
     return printed
   }
 
-  /** Ctrl-C for all that were started, which must end well. */
+  /** Sends SIGINT to all started commands, which must exit with code 0. */
   async interrupt(): Promise<void> {
     for (const peer of this.#started.splice(0)) {
       const ended = once(peer, 'exit')
@@ -64,12 +64,12 @@ export class Workplace {
   }
 }
 
-/** Port at which a peer that printed this serves HTTP. */
+/** The HTTP port in the output of a peer. */
 export function httpPort(printed: string): number {
   return Number(/status at http:\/\/[^:]+:(\d+)/.exec(printed)?.[1])
 }
 
-/** Whether this machine has curl; says so where it has not. */
+/** Whether curl is installed. Prints a note if it is not. */
 export function hasCurl(): boolean {
   try {
     execFileSync('curl', ['--version'])
@@ -80,8 +80,8 @@ export function hasCurl(): boolean {
   }
 }
 
-/** Rows that a logistic model can learn something from; the same for the same seed. */
-function customers(rows: number, seed: number): string {
+/** Rows for a logistic model, determined by the seed. */
+function customersCsv(rows: number, seed: number): string {
   let state = seed
   const random = () => {
     state = (state * 16807) % 2147483647

@@ -1,4 +1,4 @@
-/** A batch's step promises no more than it may, keeps its direction, and is left alone where it promises less. */
+/** The limit of the decrease that a batch's step predicts: longer steps are shortened in their direction, others are unchanged. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createRule, ruleFor } from '../../../src/learner/index.js'
@@ -6,7 +6,7 @@ import { createRule, ruleFor } from '../../../src/learner/index.js'
 const promised = (before: Float32Array, after: Float32Array, sum: Float32Array, count: number) =>
   before.reduce((total, weight, i) => total + ((weight - after[i]) * sum[i]) / count, 0)
 
-describe('the promise of an AdaGrad step', () => {
+describe('the limit of the loss decrease of an AdaGrad step', () => {
   const gradient = fc.float32Array({ min: -50, max: 50, noNaN: true, minLength: 8, maxLength: 8 })
   const step = (maxLossDecrease: number | undefined, sum: Float32Array, count: number) => {
     const before = new Float32Array(8)
@@ -15,7 +15,7 @@ describe('the promise of an AdaGrad step', () => {
     return { after: parameters[0], squares: state[0], decrease: promised(before, parameters[0], sum, count) }
   }
 
-  it('is kept, in the direction of the full step', () => {
+  it('holds, in the direction of the full step', () => {
     fc.assert(
       fc.property(gradient, fc.integer({ min: 2, max: 600 }), fc.constantFrom(0.01, 0.5, 1), (sum, count, promise) => {
         const full = step(undefined, sum, count)
@@ -29,7 +29,7 @@ describe('the promise of an AdaGrad step', () => {
     )
   })
 
-  it('does not bind batches of one, nor regression unless asked for', () => {
+  it('does not apply to batches of one, nor by default to regression', () => {
     const sum = Float32Array.of(9, 9, 9, 9, 9, 9, 9, 9)
     assert.deepEqual(step(0.01, sum, 1).after, step(undefined, sum, 1).after)
     assert.deepEqual(ruleFor('linear'), { name: 'adagrad' })

@@ -1,10 +1,10 @@
-/** What happened, newest first; what matters is also said to those who listen instead of looking. */
+/** The list of events, newest first. Important events are also announced to screen readers. */
 import type { NetworkEvent } from '../../view/event-log.js'
 import type { NetworkState } from '../network-state.js'
 import { describeEvent } from '../sentences.js'
 import { html, keyed, setText } from './dom.js'
 
-const SHOWN = 60
+const MAX_SHOWN = 60
 const SYMBOLS: Readonly<Record<NetworkEvent['kind'], string>> = {
   joined: '+',
   left: '−',
@@ -23,7 +23,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour12: false
 })
 
-export class EventLine {
+export class EventList {
   readonly #list: HTMLElement
   readonly #announcer: HTMLElement
   #announced: number | undefined
@@ -36,7 +36,7 @@ export class EventLine {
   draw({ events, peers }: NetworkState): void {
     keyed(
       this.#list,
-      events.slice(-SHOWN).reverse(),
+      events.slice(-MAX_SHOWN).reverse(),
       ({ seq, at }) => `${seq} ${at}`,
       ({ kind, at }) =>
         html(
@@ -49,9 +49,9 @@ export class EventLine {
       (element, event) => setText(element.children[2], describeEvent(event, peers))
     )
     const last = events.at(-1)?.seq ?? 0
-    // What was there before the page was is no news.
-    const before = this.#announced ?? last
-    const news = events.filter(({ seq, kind }) => seq > before && ANNOUNCED.includes(kind))
+    // Events from before the page was opened are not announced.
+    const announced = this.#announced ?? last
+    const news = events.filter(({ seq, kind }) => seq > announced && ANNOUNCED.includes(kind))
     this.#announced = last
     if (news.length > 0) setText(this.#announcer, news.map(event => describeEvent(event, peers)).join('. '))
   }

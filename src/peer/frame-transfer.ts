@@ -1,40 +1,40 @@
-/** Frames on their way between the tree edges and the learner: one at a time on each edge, each way, and counted. */
+/** Transfers frames between the tree edges and the learner, one at a time per edge and direction, and counts them. */
 import { isFragment } from '../admb/index.js'
 import type { Edges } from './edges.js'
 import type { LearnerHandle } from './learner-handle.js'
 
-export class Frames {
+export class FrameTransfer {
   readonly sent = { messages: 0, bytes: 0 }
   readonly received = { messages: 0, bytes: 0 }
   readonly #learner: LearnerHandle
-  /** For each edge with a frame at the learner, what lets the next one come. */
+  /** For each edge with a frame at the learner, the callback that accepts the next frame. */
   readonly #waiting = new Map<number, () => void>()
 
   constructor(learner: LearnerHandle) {
     this.#learner = learner
   }
 
-  /** A frame of the learner's, or a part that goes ahead of one; it hears when that is out of the way. */
+  /** Sends the learner's frame or fragment, and notifies the learner when the edge is writable again. */
   send(edges: Edges, edge: number, bytes: Uint8Array): void {
     this.sent.messages++
     this.sent.bytes += bytes.length
-    const sent = isFragment(bytes) ? edges.sendPart(edge, bytes) : edges.send(edge, bytes)
+    const sent = isFragment(bytes) ? edges.sendFragment(edge, bytes) : edges.send(edge, bytes)
     sent.then(
       () => this.#learner.post({ kind: 'writable', edge }),
-      // The session has ended, of which the overlay tells.
+      // The session has ended, which the overlay reports.
       () => undefined
     )
   }
 
-  /** What goes ahead of a neighbour's frame: the session bounds how much, so that it need not be held back. */
-  takePart(edge: number, bytes: Uint8Array): void {
+  /** Passes on a fragment of a neighbour's frame. Needs no back-pressure, because the session limits the size of fragments. */
+  receiveFragment(edge: number, bytes: Uint8Array): void {
     this.received.messages++
     this.received.bytes += bytes.length
-    this.#learner.post({ kind: 'part', edge, bytes }, [bytes.buffer as ArrayBuffer])
+    this.#learner.post({ kind: 'fragment', edge, bytes }, [bytes.buffer as ArrayBuffer])
   }
 
-  /** A neighbour's frame. Resolves when the learner has taken it in. */
-  take(edge: number, bytes: Uint8Array): Promise<void> {
+  /** Passes on a neighbour's frame. Resolves when the learner has consumed it. */
+  receive(edge: number, bytes: Uint8Array): Promise<void> {
     this.received.messages++
     this.received.bytes += bytes.length
     return new Promise(resolve => {
@@ -43,7 +43,7 @@ export class Frames {
     })
   }
 
-  /** The learner has taken a frame in, or the edge is gone. */
+  /** The learner has consumed a frame, or the edge is closed. */
   consumed(edge: number): void {
     this.#waiting.get(edge)?.()
     this.#waiting.delete(edge)

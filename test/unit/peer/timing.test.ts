@@ -1,0 +1,113 @@
+/** The parts of a peer that depend on time, with a clock that the test sets or a fake network. */
+import assert from 'node:assert/strict'
+import type { PredictorId } from '../../../src/admb/index.js'
+import type { Network } from '../../../src/network/index.js'
+import { Bootstrap } from '../../../src/peer/bootstrap.js'
+import { Pace } from '../../../src/peer/pace.js'
+import { PredictorGossip } from '../../../src/peer/predictor-gossip.js'
+import { WarningLimiter } from '../../../src/peer/warning-limiter.js'
+
+const id = (updates: number, origin: string): PredictorId => ({
+  updates,
+  origin,
+  incarnation: 1,
+  digest: '0'.repeat(32)
+})
+
+describe('Pace', () => {
+  it('allows exactly the rate, at uneven intervals', () => {
+    const pace = new Pace(200, 0)
+    let taken = 0
+    for (const now of [3, 4, 50, 51, 52, 400, 999, 1000]) {
+      const due = pace.due(now)
+      pace.take(due)
+      taken += due
+    }
+    assert.ok(taken >= 199 && taken <= 200, `${taken} in a second`)
+    assert.ok(pace.wait >= 1 && pace.wait <= 6)
+  })
+
+  it('accumulates the inputs of at most one second', () => {
+    const pace = new Pace(10, 0)
+    assert.ok(pace.due(3_600_000) <= 11)
+  })
+
+  it('has no limit for an infinite rate', () => {
+    const pace = new Pace(Number.POSITIVE_INFINITY, 0)
+    pace.take(1e9)
+    assert.equal(pace.due(0), Number.POSITIVE_INFINITY)
+  })
+})
+
+describe('WarningLimiter', () => {
+  it('emits the first ten warnings, then one every ten seconds with the number of suppressed ones', () => {
+    let now = 0
+    const logged: string[] = []
+    const warnings = new WarningLimiter(
+      reason => logged.push(reason),
+      () => now
+    )
+    for (let i = 0; i < 1000; i++) warnings.warn(`line ${i}`)
+    assert.equal(logged.length, 10)
+    assert.equal(logged[0], 'line 0')
+    now = 10_000
+    for (let i = 0; i < 5; i++) warnings.warn('again')
+    assert.equal(logged.length, 11)
+    assert.match(logged[10], /^again \(and 990 suppressed warnings\)/)
+    now = 1e6
+    for (let i = 0; i < 5; i++) warnings.warn('later')
+    assert.equal(logged.length, 16)
+  })
+})
+
+describe('PredictorGossip', () => {
+  it('announces predictors of its own origin once, at most one a second', () => {
+    const gossip = new PredictorGossip('a')
+    assert.equal(gossip.shouldAnnounce(id(1, 'b'), 0), false)
+    assert.equal(gossip.shouldAnnounce(id(1, 'a'), 0), true)
+    assert.equal(gossip.shouldAnnounce(id(2, 'a'), 999), false)
+    assert.equal(gossip.shouldAnnounce(id(2, 'a'), 1000), true)
+    assert.equal(gossip.shouldAnnounce(id(2, 'a'), 9000), false)
+  })
+
+  it('returns the best announced predictor to fetch, after the tree had time to deliver it', () => {
+    const gossip = new PredictorGossip('a')
+    gossip.receive({ predictor: id(5, 'b'), from: 'b' }, 0)
+    gossip.receive({ predictor: id(7, 'c'), from: 'c' }, 500)
+    gossip.receive({ predictor: id(6, 'd'), from: 'd' }, 600)
+    assert.equal(gossip.takeDue(999), undefined)
+    assert.deepEqual(gossip.takeDue(1000), { predictor: id(7, 'c'), from: 'c' })
+    assert.equal(gossip.takeDue(5000), undefined)
+  })
+})
+
+describe('Bootstrap', () => {
+  it('dials with backoff, immediately on retry, and logs each error once', async () => {
+    const dials: number[] = []
+    const logged: string[] = []
+    const network = {
+      peers: [],
+      connect: async () => {
+        dials.push(performance.now())
+        throw new Error('unreachable')
+      }
+    } as unknown as Network
+    const bootstrap = new Bootstrap(network, ['/ip4/127.0.0.1/tcp/1'], (_level, message) => logged.push(message))
+    try {
+      await new Promise(resolve => setTimeout(resolve, 900))
+      const before = dials.length
+      assert.ok(before >= 2 && before <= 4, `${before} dials in 0.9 s`)
+      const [first, second] = [dials[1] - dials[0], dials.length > 2 ? dials[2] - dials[1] : 300]
+      assert.ok(first >= 140 && second >= 280, `waits of ${first} and ${second} ms`)
+      assert.deepEqual(logged, ['unreachable; trying again'])
+      bootstrap.retry()
+      await new Promise(resolve => setImmediate(resolve))
+      assert.equal(dials.length, before + 1)
+    } finally {
+      bootstrap.stop()
+    }
+    const after = dials.length
+    await new Promise(resolve => setTimeout(resolve, 100))
+    assert.equal(dials.length, after)
+  })
+})
