@@ -104,7 +104,7 @@ describe('a command', function () {
     await refuses(['train', '--data', join(dir, 'none.svm')], 1, /none\.svm: no such file/)
     await mkdir(join(dir, 'folder.csv'))
     await refuses(['train', '--data', join(dir, 'folder.csv')], 1, /is a directory/)
-    await refuses(['train', '--data', await file('data.txt', '')], 1, /does not tell the format/)
+    await refuses(['train', '--data', await file('data.txt', '')], 1, /does not determine the format/)
     await refuses(['train', '--data', '-'], 1, /the format of standard input is unknown/)
     await refuses(['train', '--data', await file('a.csv', 'x,y\n1,2\n')], 1, /no label column "label"/)
     await refuses(['train', '--data', await file('b.idx3-ubyte', 'nonsense'), '--labels', MAIN], 1, /magic number/)
