@@ -39,5 +39,4 @@ for (const folder of FOLDERS) {
     timer = setTimeout(() => void rerun(), QUIET_MS)
   })
 }
-await compile()
 console.log(`watching ${FOLDERS.join(', ')}`)

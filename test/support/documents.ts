@@ -6,7 +6,7 @@ import { join } from 'node:path'
 /** Paths of all pages, from the repository's root. */
 export function pages(): string[] {
   const docs = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.md'))
-  return ['README.md', 'CHANGELOG.md', ...docs.map(name => join('docs', name)).sort()]
+  return ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs.map(name => join('docs', name)).sort()]
 }
 
 export function read(page: string): string {
