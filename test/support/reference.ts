@@ -13,7 +13,7 @@ export interface Tag {
   readonly text: string
 }
 
-interface Documented {
+export interface Documented {
   /** Such as `admb: Peer.start`. */
   readonly name: string
   readonly text: string
