@@ -40,7 +40,8 @@ describe('the recipes', function () {
     for (const path of COPIED) {
       cpSync(path, join(root, path), { recursive: true, filter: source => !SKIPPED.has(basename(source)) })
     }
-    symlinkSync(resolve('node_modules'), join(root, 'node_modules'))
+    for (const folder of ['node_modules', 'scripts/reference/node_modules'])
+      symlinkSync(resolve(folder), join(root, folder))
     const bin = join(root, 'bin')
     mkdirSync(bin)
     const npx = `#!/bin/sh
