@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, delimiter, join, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { read } from '../support/documents.js'
 import { applyBlock, recipeBlocks } from '../support/recipes.js'
 
 const COPIED = ['src', 'sim', 'test', 'scripts', 'dist', 'package.json', 'tsconfig.json', 'biome.json']
-const SKIPPED = new Set(['node_modules', 'mutants', 'reference', 'testing-page'])
+/** Links, and what other tests write. */
+const SKIPPED = /(^|\/)node_modules$|^dist\/(mutants|reference|reference-examples|testing-page)$/
 
 describe('the recipes', function () {
   this.timeout(300_000)
@@ -38,7 +39,7 @@ describe('the recipes', function () {
   before(() => {
     root = mkdtempSync(join(tmpdir(), 'admb-recipes-'))
     for (const path of COPIED) {
-      cpSync(path, join(root, path), { recursive: true, filter: source => !SKIPPED.has(basename(source)) })
+      cpSync(path, join(root, path), { recursive: true, filter: source => !SKIPPED.test(source) })
     }
     for (const folder of ['node_modules', 'scripts/reference/node_modules'])
       symlinkSync(resolve(folder), join(root, folder))
