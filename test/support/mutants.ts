@@ -1,14 +1,11 @@
-/**
- * Mutants: copies of the compiled program with one repair switched off, to see that the fuzzer finds what then goes wrong. The
- * program itself has no such switches.
- */
+/** Mutants: copies of the compiled code with one mechanism disabled, to test that the fuzzer finds the resulting violation. */
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** A change of one place of the compiled code. White space counts as one blank, whatever the compiler made of it. */
-export interface Change {
-  /** Below `dist`. */
+/** A replacement in the compiled code. Any white space in `from` matches any white space. */
+export interface CodeChange {
+  /** Path relative to `dist`. */
   readonly file: string
   readonly from: string
   readonly to: string
@@ -16,26 +13,26 @@ export interface Change {
 
 type Simulator = typeof import('../../sim/index.js')
 
-/** Inside the project, so that packages resolve; one for each process, since test files run in parallel. */
+/** Inside the project, so that package imports resolve; one for each process, since test files run in parallel. */
 const FOLDER = resolve('dist/mutants', String(process.pid))
 const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay']
 
 /**
- * The simulator of a mutant.
- * @param name of its folder
- * @throws Error if a change does not fit in exactly one place: then the code has changed, and the mutant must follow
+ * Creates a mutant and imports its simulator.
+ * @param name name of its directory
+ * @throws Error if a pattern does not match exactly once; then update it to the changed code
  */
-export async function mutantOf(name: string, changes: readonly Change[]): Promise<Simulator> {
+export async function mutantOf(name: string, changes: readonly CodeChange[]): Promise<Simulator> {
   const root = resolve(FOLDER, name)
   rmSync(root, { recursive: true, force: true })
   for (const module of MODULES) cpSync(resolve('dist', module), resolve(root, module), { recursive: true })
   for (const { file, from, to } of changes) {
     const path = resolve(root, file)
     const code = readFileSync(path, 'utf8')
-    const words = from.split(/\s+/).map(word => word.replaceAll(/[^\w]/g, '\\$&'))
-    const pattern = new RegExp(words.join('\\s+'), 'g')
-    const places = code.match(pattern)?.length ?? 0
-    if (places !== 1) throw new Error(`mutant ${name}: ${file} has ${places} places with: ${from}`)
+    const tokens = from.split(/\s+/).map(token => token.replaceAll(/[^\w]/g, '\\$&'))
+    const pattern = new RegExp(tokens.join('\\s+'), 'g')
+    const matches = code.match(pattern)?.length ?? 0
+    if (matches !== 1) throw new Error(`mutant ${name}: expected 1 match in ${file}, found ${matches}: ${from}`)
     writeFileSync(
       path,
       code.replace(pattern, () => to)

@@ -1,42 +1,42 @@
 /**
  * Numbers in eight bits: the block-wise dynamic quantisation of Dettmers et al. ("8-bit Optimizers via Block-wise
- * Quantization", ICLR 2022). Every 2,048 numbers share a scale, their largest magnitude; each is then the nearest of 256 numbers
- * in [−1, 1] that lie densely near zero: a sign, a decade and a linear fraction, the fewer bits for the fraction the smaller
- * the decade. A number that is not zero never becomes zero, for it may be divided by (Li et al., NeurIPS 2023).
+ * Quantization", ICLR 2022). Every 2,048 numbers share a scale, their largest magnitude. Each is rounded to the nearest of 256
+ * numbers in [−1, 1], which are dense near zero: a sign, a decade and a linear fraction, with fewer bits for the fraction in
+ * smaller decades. A non-zero number is never rounded to zero, because it may be a divisor (Li et al., NeurIPS 2023).
  *
- * Rule states are float32 wherever they go: over the wire, into digests and on the disk. So three codes are one float32, as a
- * whole number below 2²⁴, which it holds exactly, and the scales follow.
+ * Rule states are float32 on the wire, in digests and on the disk. So each three codes are packed into a float32, as an integer
+ * below 2²⁴, which float32 represents exactly. The scales follow after all codes.
  */
 
-/** Numbers that share a scale. */
+/** Count of numbers that share a scale. */
 const SHARED = 2048
-const CODES_A_FLOAT = 3
+const CODES_PER_FLOAT = 3
 const DECADES = 7
 
-/** Whether numbers have signs decides which 256 there are. */
+/** Whether numbers are signed, which determines the 256 codes. */
 export type Signs = 'signed' | 'unsigned'
 
-/** Float32 numbers that `pack` needs for so many. */
+/** Count of float32 numbers into which `pack` packs `length` numbers. */
 export function packedLength(length: number): number {
   return cellsFor(length) + Math.ceil(length / SHARED)
 }
 
 function cellsFor(length: number): number {
-  return Math.ceil(length / CODES_A_FLOAT)
+  return Math.ceil(length / CODES_PER_FLOAT)
 }
 
-/** Numbers that can be packed apart from the others start at multiples of this. */
-export const PACK_STRIDE = SHARED * CODES_A_FLOAT
+/** Sections of a vector that are packed separately start at multiples of this stride. */
+export const PACK_STRIDE = SHARED * CODES_PER_FLOAT
 
 /**
- * Packs numbers that are part of a longer vector.
- * @param into of that vector
- * @param length of that vector
- * @param start a multiple of the stride: where in that vector they begin
+ * Packs a section of a vector.
+ * @param into the packed vector
+ * @param length length of the vector
+ * @param start first index of the section, a multiple of the stride
  */
 export function pack(values: Float32Array, signs: Signs, into: Float32Array, length: number, start: number): void {
   const { values: known, nearest, above } = tableOf(signs)
-  const codes = new Uint8Array(CODES_A_FLOAT * cellsFor(values.length))
+  const codes = new Uint8Array(CODES_PER_FLOAT * cellsFor(values.length))
   const zero = known.indexOf(0)
   for (let from = 0, scale = cellsFor(length) + start / SHARED; from < values.length; from += SHARED, scale++) {
     const to = Math.min(values.length, from + SHARED)
@@ -47,7 +47,7 @@ export function pack(values: Float32Array, signs: Signs, into: Float32Array, len
       const value = values[i]
       if (value === 0) codes[i] = zero
       else {
-        // Its first 16 bits leave at most two candidates.
+        // The first 16 bits of the float leave at most two candidates.
         share[0] = value / most
         const bucket = shareBits[0] >>> 16
         const code = nearest[bucket] + (share[0] > above[bucket] ? 1 : 0)
@@ -55,17 +55,17 @@ export function pack(values: Float32Array, signs: Signs, into: Float32Array, len
       }
     }
   }
-  for (let cell = start / CODES_A_FLOAT, i = 0; i < codes.length; cell++, i += CODES_A_FLOAT) {
+  for (let cell = start / CODES_PER_FLOAT, i = 0; i < codes.length; cell++, i += CODES_PER_FLOAT) {
     into[cell] = codes[i] + 256 * codes[i + 1] + 65536 * codes[i + 2]
   }
 }
 
-/** Numbers [start, end) of a vector of that length, `start` being a multiple of the stride. */
+/** Unpacks the section [start, end) of a vector of that length. @param start a multiple of the stride */
 export function unpack(packed: Float32Array, signs: Signs, length: number, start: number, end: number): Float32Array {
   const known = tableOf(signs).values
   const values = new Float32Array(end - start)
-  const codes = new Uint8Array(CODES_A_FLOAT * cellsFor(values.length))
-  for (let cell = start / CODES_A_FLOAT, i = 0; i < codes.length; cell++, i += CODES_A_FLOAT) {
+  const codes = new Uint8Array(CODES_PER_FLOAT * cellsFor(values.length))
+  for (let cell = start / CODES_PER_FLOAT, i = 0; i < codes.length; cell++, i += CODES_PER_FLOAT) {
     const three = packed[cell] | 0
     codes[i] = three
     codes[i + 1] = three >> 8
@@ -82,9 +82,9 @@ export function unpack(packed: Float32Array, signs: Signs, length: number, start
 interface Table {
   /** In ascending order. */
   readonly values: Float32Array
-  /** By the first 16 bits of a float32: the code nearest to the smallest magnitude with these bits … */
+  /** By the first 16 bits of a float32: the code nearest to the lowest number with these bits … */
   readonly nearest: Uint8Array
-  /** … and from where on the next higher code is nearer. */
+  /** … and the number above which the next higher code is nearer. */
   readonly above: Float32Array
 }
 
@@ -104,7 +104,7 @@ function createTable(signs: Signs): Table {
   const above = new Float32Array(2 ** 16)
   for (let bucket = 0; bucket < 2 ** 16; bucket++) {
     const isNegative = bucket >= 2 ** 15
-    // The lowest number of the bucket, which for negative ones has the greatest magnitude.
+    // The lowest number of the bucket, which has the largest magnitude if it is negative.
     shareBits[0] = bucket * 2 ** 16 + (isNegative ? 2 ** 16 - 1 : 0)
     const code = nearestTo(values, share[0])
     nearest[bucket] = code
@@ -119,12 +119,12 @@ function nearestTo(values: Float32Array, value: number): number {
   return code
 }
 
-/** Between a code's number and the next one's. */
+/** Midpoint between the number of a code and the next one. */
 function middle(values: Float32Array, code: number): number {
   return (values[code] + values[code + 1]) / 2
 }
 
-/** The 256 numbers. Each decade has twice as many as the one below; they are the middles of equal parts of it. */
+/** The 256 numbers. Each decade has twice as many as the one below, at the midpoints of equal parts. */
 function numbers(signs: Signs): Float32Array {
   const magnitudes: number[] = []
   let most = 1
@@ -134,7 +134,7 @@ function numbers(signs: Signs): Float32Array {
     for (let part = 0; part < parts; part++) magnitudes.push(least + ((most - least) * (part + 0.5)) / parts)
     most = least
   }
-  // What is left of the 256 are the ends.
+  // The rest of the 256 are the ends.
   const all = [0, 1, ...magnitudes, ...(signs === 'signed' ? magnitudes.map(value => -value) : [])]
   return Float32Array.from(all).sort()
 }

@@ -1,58 +1,58 @@
-/** kill -9, again and again: what was stored goes on, and nothing that was said is ever said of something else. */
+/** Repeated `kill -9`: the peer resumes from its stored state, and never publishes two predictors under one id. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LEARNERS, type LearnerKind, Processes, until } from '../../support/peer-processes.js'
+import { LEARNERS, type LearnerKind, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const KILLS: Record<LearnerKind, number> = { 'a convex model': 12, 'a network': 5 }
-/** A network takes longer to begin with, and to step. */
+/** Networks start and step more slowly. */
 const STRETCH: Record<LearnerKind, number> = { 'a convex model': 1, 'a network': 4 }
 
 describe('a peer that is killed', function () {
   this.timeout(180_000)
-  const processes = new Processes()
+  const processes = new PeerProcesses()
   afterEach(() => processes.stop())
 
   for (const learner of LEARNERS)
-    it(`with ${learner} goes on from its last checkpoint under a new incarnation, every time, and rejoins`, async () => {
+    it(`with ${learner} resumes from its last checkpoint under a new incarnation, and rejoins, each time`, async () => {
       const kills = KILLS[learner]
       const dir = join(await processes.scratch(), 'state')
       const common = ['--data', 'digits', '--passes', '1000', '--rate', '400', '--batch', '32', '--period', '50']
-      common.push(...(await processes.modelOf(learner)))
-      const steady = await processes.start(...common, '--shard', '1/2', '--log-level', 'warn').up()
+      common.push(...(await processes.modelOptions(learner)))
+      const steady = await processes.start(...common, '--shard', '1/2', '--log-level', 'warn').ready()
       const [address] = steady.latest.addresses
       const start = () => processes.start(...common, '--shard', '2/2', '--dir', dir, '--peer', address)
       const incarnations: number[] = []
       let polling = true
       const poll = (async () => {
         while (polling) {
-          processes.note(await steady.ask())
+          processes.recordDigest(await steady.fetchStatus())
           await sleep(60)
         }
       })()
       let stored = 0
       let storedInputs = 0
       for (let run = 1; run <= kills + 1; run++) {
-        const peer = await start().up()
+        const peer = await start().ready()
         const { incarnation, updates, inputs } = peer.latest
         incarnations.push(incarnation)
         assert.ok(updates >= stored, `run ${run} starts with ${updates} updates, ${stored} were stored`)
         assert.ok(inputs >= storedInputs, `run ${run} starts with ${inputs} inputs, ${storedInputs} were stored`)
         const id = peer.latest.id
         await until('the restarted peer is linked', async () => {
-          const now = await steady.ask()
+          const now = await steady.fetchStatus()
           return now.neighbours.includes(id)
         })
-        // At all moments of a checkpoint's period; sometimes long enough for several.
+        // At different times within the period of checkpoints, and sometimes after several of them.
         const end = performance.now() + STRETCH[learner] * (100 + 47 * (run % 7) + (run % 7 === 0 ? 1500 : 0))
         const seen: { at: number; updates: number; inputs: number }[] = []
         while (performance.now() < end) {
-          const status = await peer.ask()
-          processes.note(status)
+          const status = await peer.fetchStatus()
+          processes.recordDigest(status)
           seen.push({ at: performance.now(), updates: status.updates, inputs: status.inputs })
           await sleep(40)
         }
-        await peer.end('SIGKILL')
+        await peer.stop('SIGKILL')
         const killed = performance.now()
         const old = seen.filter(({ at }) => at < killed - 1000)
         stored = Math.max(stored, ...old.map(each => each.updates))

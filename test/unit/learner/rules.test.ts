@@ -33,7 +33,7 @@ function replay(rule: UpdateRule, run: readonly Batch[]): RuleState {
   return now
 }
 
-/** One coordinate's gradients over a run, and an independent computation of where its weight ends. */
+/** The gradients of one coordinate, and an independent computation of its final weight. */
 type Reference = (sums: readonly number[], counts: readonly number[]) => number
 
 function assertFollows(spec: RuleSpec, reference: Reference): void {
@@ -87,7 +87,7 @@ describe('update rules', () => {
       assert.deepEqual(replay(rule, run), replay(rule, run))
     })
 
-    it(`${rule.description} keeps a state of the layout it states`, () => {
+    it(`${rule.description} keeps a state of the declared layout`, () => {
       const { state } = replay(rule, batches(3))
       assert.deepEqual(
         state.map(block => block.length),
@@ -109,7 +109,7 @@ describe('update rules', () => {
     })
   })
 
-  it('AdaGrad without growth is the textbook rule', () => {
+  it('AdaGrad without growth is the original rule', () => {
     assertFollows({ name: 'adagrad', step: 0.1, initial: 1e-9, growth: 0 }, (sums, counts) => {
       let [w, squares] = [0, 0]
       sums.forEach((sum, j) => {
@@ -149,7 +149,7 @@ describe('update rules', () => {
     assert.ok(Math.abs(descended - expected) < 1e-5)
   })
 
-  it('counts gradients exactly beyond what one float32 holds', () => {
+  it('counts gradients exactly beyond the precision of float32', () => {
     const rule = createRule({ name: 'mirror-descent' })
     let now: RuleState = { parameters: zeros(layout), state: [Float32Array.of(2 ** 10, 2 ** 20 - 1, 1)] }
     for (let j = 0; j < 3; j++) now = rule.step(now, zeros(layout), 1, j)
@@ -171,7 +171,7 @@ describe('update rules', () => {
     })
   })
 
-  it('entropic descent survives gradients of any size, and weights come back', () => {
+  it('entropic descent is stable for gradients of any size, and weights can grow again', () => {
     const rule = createRule({ name: 'mirror-descent', geometry: 'entropic', L: 1, sigma: 0 })
     const push = [Float32Array.of(-1e20, 1e20, 0), Float32Array.of(0, 0)]
     const gone = rule.step({ parameters: zeros(layout), state: zeros(rule.stateLayout(layout)) }, push, 1, 0)
@@ -230,13 +230,13 @@ describe('update rules', () => {
     })
   }
 
-  it('describes itself in a canonical form that tells options apart', () => {
+  it('has a canonical description, which differs between options', () => {
     assert.equal(createRule({ growth: 0.5, name: 'adagrad' }).description, 'adagrad(step=0.2,initial=0.01,growth=0.5)')
     assert.equal(createRule().description, createRule({ name: 'adagrad', step: 0.2 }).description)
     assert.equal(new Set(specs.map(spec => createRule(spec).description)).size, specs.length)
   })
 
-  it('refuses unknown names, unknown options and values out of range, saying which', () => {
+  it('rejects unknown names, unknown options and values out of range', () => {
     const bad: [object, RegExp][] = [
       [{ name: 'sgd' }, /unknown rule 'sgd'; expected one of adagrad/],
       [{ name: 'adagrad', stepp: 1 }, /unknown option stepp; expected one of step, initial/],
