@@ -1,6 +1,7 @@
 /** The interface of a node that learns together with its neighbours: AdmbNode, a checked wrapper of it, or a custom node. */
 import type { AdmbNode, AdmbOptions } from '../src/admb/index.js'
 
+/** The interface of a node that learns together with its neighbours. */
 export type LearningNode = Pick<
   AdmbNode,
   | 'predictor'

@@ -13,12 +13,13 @@ import type { PredictorCause } from './world.js'
 export interface SimulateOptions {
   /** @default the scenario's stream */
   readonly inputs?: Inputs
-  /** The data of the stream `file`. */
+  /** The data of the stream `file`. @default none */
   readonly data?: RecordedStream
   /** @default the scenario's rule and average */
   readonly recipe?: Recipe
   /** @default drawn from the scenario's `faults` */
   readonly faults?: readonly Fault[]
+  /** Observes the run. @default none */
   readonly observer?: RunObserver
   /** Properties to check. @default the properties that always hold if the scenario's `checks` is on, else none */
   readonly invariants?: Invariants

@@ -51,6 +51,7 @@ export interface RegretAccounts {
   readonly curve: readonly CurvePoint[]
 }
 
+/** Results of a simulated run, with losses in nats or squared-error units. */
 export interface RunResult extends RegretAccounts {
   readonly algorithm: string
   readonly nodes: number

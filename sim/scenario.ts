@@ -98,6 +98,7 @@ const schema = z.strictObject({
   faults: faultKeys.prefault({})
 })
 
+/** A scenario with defaults applied; keys as in scenario files (docs/simulator.md). */
 export type Scenario = z.infer<typeof schema>
 
 /** Every key that `--set` accepts, nested ones with a dot. */
@@ -108,6 +109,8 @@ export const SCENARIO_KEYS: readonly string[] = Object.keys(schema.shape).flatMa
 /**
  * Validates a scenario and applies the defaults.
  * @param source named in errors: the file, or `--set`
+ * @example
+ * const scenario = parseScenario({ nodes: 8, inputs: 2000 }, 'example')
  * @throws ScenarioError
  */
 export function parseScenario(value: unknown, source: string): Scenario {

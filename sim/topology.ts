@@ -7,6 +7,7 @@ import type { Random } from './engine/random.js'
 export const topologyNames = ['path', 'star', 'tree', 'random', 'caterpillar', 'overlay'] as const
 export type TopologyName = (typeof topologyNames)[number]
 
+/** A tree of nodes. */
 export interface Topology {
   readonly nodes: number
   /** Neighbours of each node. */
@@ -52,7 +53,11 @@ export function createTopology({ topology, nodes, degree, linkDegree }: Topology
   }
 }
 
-/** The tree rooted at node 0 in which `parentOf(i)` is the parent of node i > 0. */
+/**
+ * The tree rooted at node 0 in which `parentOf(i)` is the parent of node i > 0.
+ * @example
+ * const star = fromParents(5, () => 0)
+ */
 export function fromParents(nodes: number, parentOf: (i: number) => number): Topology {
   const parents = [-1]
   const neighbours: number[][] = Array.from({ length: nodes }, () => [])

@@ -1,6 +1,7 @@
 /**
  * The library: peers, training and simulations in a program, the types of plug-ins, and the parts below: the algorithm as a state
  * machine, learners, rules, streams.
+ * @module admb
  */
 export * from './admb/index.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'

@@ -44,6 +44,9 @@ export type PredictorChange =
 /** The kind of an event. */
 export type NodeEvent = 'learned' | 'ticked' | 'received' | 'connected' | 'disconnected'
 
+/**
+ * A property that is checked during a run. Methods are called after their events and throw a `Violation` if it does not hold.
+ */
 export interface Invariant {
   /** A node has started, or restarted in a new incarnation; a change by `restored` may follow. */
   started?(node: CheckedNode): void

@@ -103,7 +103,11 @@ export const looseSchedules: fc.Arbitrary<(extent: Extent) => Fault[]> = looseFa
   list => extent => list.flatMap(trouble => trouble(extent)).sort((a, b) => a.time - b.time)
 )
 
-/** Schedules for a run, including empty ones. */
+/**
+ * Schedules for a run, including empty ones.
+ * @example
+ * const [faults] = fc.sample(faultSchedules({ nodes: 4, until: 1000 }), 1)
+ */
 export function faultSchedules(extent: Extent): fc.Arbitrary<Fault[]> {
   return looseSchedules.map(schedule => schedule(extent))
 }

@@ -1,6 +1,7 @@
 /**
  * Support for property tests: random scenarios and fault schedules, the properties of ADMB, and the simulator for custom update
  * rules, precedences, nodes and overlays. See docs/testing.md.
+ * @module admb/testing
  */
 export {
   type CheckedNode,

@@ -24,6 +24,8 @@ function optionalShare(most: number): fc.Arbitrary<number> {
 /**
  * Scenarios without `faults`, which `faultSchedules` draws.
  * @param fixed keys with the same value in every scenario
+ * @example
+ * const [scenario] = fc.sample(scenarios({ nodes: 4 }), 1)
  */
 export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario> {
   const drawn = fc.record({

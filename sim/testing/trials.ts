@@ -9,6 +9,7 @@ import { simulate } from '../simulate.js'
 import { looseSchedules } from './fault-schedules.js'
 import { scenarios } from './scenarios.js'
 
+/** A scenario and its fault schedule. */
 export interface Trial {
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
@@ -28,6 +29,8 @@ const FAULT_FREE = {
 /**
  * Arbitrary of trials; a sixth of them have no faults.
  * @param fixed keys of the scenario with the same value in every trial
+ * @example
+ * fc.assert(fc.property(trials(), trial => checkExactly(trial) === undefined), { numRuns: 20 })
  */
 export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
   const faultFree = scenarios({ ...FAULT_FREE, ...fixed }).map((scenario): Trial => ({ scenario, faults: [] }))
@@ -42,6 +45,9 @@ export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
  * Runs a trial with the exact learner, which counts how often each gradient is used, until the network is quiescent.
  * @param options such as a custom `node` or `topology`
  * @returns the violation as `property: detail`; undefined if there is none
+ * @example
+ * const [trial] = fc.sample(trials({ batch: 4 }), 1)
+ * const violation = checkExactly(trial)
  */
 export function checkExactly(
   { scenario, faults }: Trial,

@@ -9,6 +9,7 @@ import type { Wiring } from './wiring.js'
 /** Default heartbeat interval of the overlay, in latencies. */
 const HEARTBEAT_LATENCIES = 10
 
+/** What a wiring works with. */
 export interface WiringRun extends OverlayRun {
   readonly scenario: Scenario
   readonly topology: Topology

@@ -4,6 +4,7 @@ import type { Transport } from '../network/transport.js'
 import type { Topology } from '../topology.js'
 import type { Connectable, Wiring } from './wiring.js'
 
+/** Connects the edges of the topology whose nodes are both running, immediately after every fault. */
 export class FixedWiring implements Wiring {
   readonly #topology: Topology
   readonly #population: Population

@@ -13,6 +13,7 @@ export interface Connectable {
 /** Why a node stopped. `silent`: its machine is down and does not close sessions. */
 export type StopCause = 'crash' | 'silent' | 'leave'
 
+/** Decides which nodes are connected. */
 export interface Wiring {
   /** Called at the start of the run. */
   start(): void

@@ -73,6 +73,7 @@ interface FrameOf<Sum> {
 export type SentFrame = FrameOf<SentSum>
 export type ReceivedFrame = FrameOf<ReceivedSum>
 
+/** Layouts of the vectors of a predictor. */
 export interface Shapes {
   readonly parameters: Layout
   readonly state: Layout

@@ -10,12 +10,14 @@ const HEAD_VERSION = 1
 const MAX_ADDRESSES = 8
 const MAX_ADDRESS_BYTES = 255
 
+/** An announcement: the id of a predictor and the addresses to fetch it from. */
 export interface Head {
   readonly id: PredictorId
   /** Addresses of the origin. At most eight of at most 255 bytes are encoded; the rest is left out. */
   readonly addresses: readonly string[]
 }
 
+/** Encodes an announcement of a predictor. */
 export function encodeHead({ id, addresses }: Head): Uint8Array {
   const out = new Writer(128)
   out.byte(HEAD_VERSION)
@@ -29,7 +31,10 @@ export function encodeHead({ id, addresses }: Head): Uint8Array {
   return out.finish()
 }
 
-/** @throws FrameError */
+/**
+ * Decodes an announcement of a predictor.
+ * @throws FrameError
+ */
 export function decodeHead(bytes: Uint8Array): Head {
   const input = new Reader(bytes)
   const version = input.byte()

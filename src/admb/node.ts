@@ -34,6 +34,22 @@ import {
 import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
 import { BufferPool, byteLength } from './vectors.js'
 
+/**
+ * ADMB at one node (Dekel et al., Algorithms 3 to 6), as a state machine without I/O: events go in, effects and frames come out.
+ * @example
+ * const learner = createLearner({ model: 'logistic', dimension: 3 })
+ * const recipe = { rule: createRule(), averaging: createAveraging(), digest }
+ * const initial = startingPredictor(learner.initial(), recipe)
+ * const options = { ...recipe, layout: learner.layout, initial, batch: 2, incarnation: 1 }
+ * const [a, b] = ['a', 'b'].map(self => new AdmbNode({ ...options, self }))
+ * a.connect(1, 1, 'b')
+ * b.connect(1, 1, 'a')
+ * a.accumulator[0][0] += 0.5
+ * a.added(1)
+ * a.tick()
+ * const frame = a.frame(1)
+ * if (frame !== undefined) b.receive(1, frame)
+ */
 export class AdmbNode {
   readonly #options: AdmbOptions
   readonly #shapes: Shapes

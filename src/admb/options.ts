@@ -5,6 +5,7 @@ import type { PredictorLookup } from './current-predictor.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
 import type { Precedence } from './predictor-id.js'
 
+/** Options of an `AdmbNode`. */
 export interface AdmbOptions extends Recipe {
   /** Index (peer id) of this node. Among predictors with equally many updates, the lower origin wins. */
   readonly self: string
@@ -35,11 +36,20 @@ export interface AdmbOptions extends Recipe {
    * @default 65536
    */
   readonly pushBytes?: number
-  /** Approximate size of fragments, in bytes, into which the vectors of larger frames are split. Default: no fragments. */
+  /**
+   * Approximate size of fragments, in bytes, into which the vectors of larger frames are split. Default: no fragments.
+   * @default frames are not split
+   */
   readonly fragmentBytes?: number
-  /** Returns predictors that are already in memory, to avoid computing them again. Default: none. */
+  /**
+   * Returns predictors that are already in memory, to avoid computing them again. Default: none.
+   * @default none
+   */
   readonly known?: PredictorLookup
-  /** Allocates the buffers of finished frames. Default: a new buffer for each frame, which can be transferred. */
+  /**
+   * Allocates the buffers of finished frames. Default: a new buffer for each frame, which can be transferred.
+   * @default a new buffer for each frame
+   */
   readonly allocate?: Allocate
 }
 

@@ -12,12 +12,14 @@ import { encodeFrame } from './encode.js'
 import type { Shapes } from './frame.js'
 import type { Header, Predictor } from './predictor.js'
 
+/** A saved predictor with the headers of its ancestors. */
 export interface Saved {
   readonly predictor: Predictor
   /** Newest first; may be shorter than the number of updates. Empty for the starting predictor. */
   readonly lineage: readonly Header[]
 }
 
+/** Encodes a predictor for storage or transfer. */
 export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTable): Uint8Array {
   const { id, parameters, average, state } = saved.predictor
   const frame = {
@@ -35,6 +37,7 @@ export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTabl
 }
 
 /**
+ * Decodes a saved predictor.
  * @param table interns the contributors of the lineage; a new table if omitted
  * @throws FrameError if the bytes are damaged, have another shape, or do not match their digest
  */

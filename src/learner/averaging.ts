@@ -96,7 +96,12 @@ export type AveragingSpec = {
 /** Chosen by measurement: best or close to it on stationary data, and much better than the plain mean on drifting data. */
 export const defaultAveraging: AveragingSpec = { name: 'tail' }
 
-/** @throws OptionError for an unknown name or option, or a value out of range */
+/**
+ * Creates a running average of predictors.
+ * @example
+ * const averaging = createAveraging({ name: 'exponential', halfLife: 500 })
+ * @throws OptionError for an unknown name or option, or a value out of range
+ */
 export function createAveraging(spec: AveragingSpec = defaultAveraging): WeightedAveraging {
   if (!Object.hasOwn(averages, spec.name)) {
     throw new OptionError(`unknown average '${spec.name}'; expected one of ${averagingNames.join(', ')}`)

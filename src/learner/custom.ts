@@ -6,6 +6,7 @@
 import { OptionError } from './errors.js'
 import type { Blocks, Layout, UpdateRule } from './types.js'
 
+/** Name of a part of a plug-in. */
 export type CustomName = `custom:${string}`
 
 /** The loss of a model with one score, w·x. It must be convex in the score for the regret bounds to hold. */
@@ -31,6 +32,7 @@ export interface CustomRule {
   stateLayout?(parameters: Layout): Layout
   step: UpdateRule['step']
 }
+/** Creates a custom update rule from its options. */
 export type CustomRuleFactory = (options: Readonly<Record<string, unknown>>) => CustomRule
 
 const losses = new Map<string, CustomLoss>()

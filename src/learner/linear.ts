@@ -20,7 +20,12 @@ import { l2Option, resolveOptions } from './options.js'
 import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './types.js'
 
 /**
+ * Creates a linear model: scores, gradients and predictions as functions of the parameters.
  * @returns a stateless learner with one block of dimension × (classes or 1) weights, initially zero
+ * @example
+ * const learner = createLearner({ model: 'logistic', dimension: 3 })
+ * const parameters = learner.initial()
+ * const gradient = parameters.map(block => new Float32Array(block.length))
  * @throws OptionError if model, classes, dimension or l2 do not go together
  */
 export function createLearner({ model, dimension, classes, l2: givenL2 }: ModelOptions): Learner {

@@ -9,11 +9,15 @@ import { type ScalarLoss, scalarLosses } from './losses.js'
 export type ModelName = keyof typeof scalarLosses | 'softmax'
 export const modelNames = [...Object.keys(scalarLosses), 'softmax'] as readonly ModelName[]
 
+/** Options of a linear model. */
 export interface ModelOptions {
   readonly model: ModelName
   /** Number of features, including the constant one. */
   readonly dimension: number
-  /** Number of classes: required for softmax, 2 or absent for other classifiers, absent for regression. */
+  /**
+   * Number of classes: required for softmax, 2 or absent for other classifiers, absent for regression.
+   * @default 2 for classifiers with one score
+   */
   readonly classes?: number
   /** λ of the penalty λ/2·‖w‖² in the gradient of each input. Scores do not include the penalty. @default 0 */
   readonly l2?: number

@@ -14,9 +14,10 @@ import { SparseSoftmaxEngine } from './sparse-softmax.js'
 import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Rest, type Trained } from './trainer.js'
 import type { Examples } from './types.js'
 
+/** Options for training a linear model in one process. */
 export interface SerialOptions {
   readonly model: ModelName
-  /** Number of classes, required for softmax. */
+  /** Number of classes, required for softmax. @default 2 for classifiers with one score */
   readonly classes?: number
   /** Number of features, including the constant one. @default the model grows with the data */
   readonly dimension?: number
@@ -54,9 +55,10 @@ export interface SerialReport {
 }
 
 /**
+ * Trains in one process, and measures the progressive loss: each input is scored before it is learned.
  * @example
  * const trainer = new SerialTrainer({ model: 'logistic' })
- * for await (const examples of stream) trainer.learn(examples)
+ * for await (const examples of await openStream({ data: 'mine.csv' })) trainer.learn(examples)
  * const { average } = trainer.finish()
  */
 export class SerialTrainer {

@@ -12,6 +12,7 @@ import type { TaskOptions } from '../task/options.js'
 import { createPeerTask } from '../task/task.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
+/** Options of a peer that a program starts: its task, its network and its HTTP interface. */
 export interface CreatePeerOptions extends TaskOptions, Omit<PeerOptions, 'spec' | 'stream' | 'plugins' | 'log'> {
   /** @default no HTTP */
   readonly http?: Omit<HttpOptions, 'peer' | 'log'>
@@ -33,6 +34,7 @@ export interface PeerEvents {
   failed: Error
 }
 
+/** Listener of an event of a peer. */
 export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerEvents[K]>) => void
 
 /** A prediction. */
@@ -60,6 +62,7 @@ export async function createPeer(options: CreatePeerOptions): Promise<LearningPe
   }
 }
 
+/** A running peer. Inputs are arrays of numbers, or objects by feature number or name. */
 export class LearningPeer {
   readonly #peer: Peer
   readonly #server: HttpServer | undefined

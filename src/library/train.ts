@@ -17,10 +17,11 @@ import { trainerFor } from '../task/trainer.js'
 import type { Answer } from './create-peer.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
+/** Options of `train`: the task, and `data` or `inputs` with `labels`. */
 export interface TrainOptions extends TaskOptions {
-  /** Instead of `data`. */
+  /** Instead of `data`. @default none */
   readonly inputs?: readonly Features[]
-  /** One for each of `inputs`. */
+  /** One for each of `inputs`. @default none */
   readonly labels?: readonly Label[]
   /** The parameters that score inputs before they are learned, and that predict afterwards. @default 'average' */
   readonly predictWith?: PredictWith
@@ -28,6 +29,7 @@ export interface TrainOptions extends TaskOptions {
   readonly execution?: Execution
 }
 
+/** Results of training. */
 export interface TrainReport extends SerialReport {
   /** Malformed inputs that were skipped. `data: { …, strict: true }` throws instead. */
   readonly skipped: number
@@ -93,6 +95,7 @@ export class EndedEarlyError extends Error {
   }
 }
 
+/** A trained model with its report. */
 export class TrainedModel {
   readonly #learner: Learner
   readonly #scaling: Scaling | undefined

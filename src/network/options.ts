@@ -4,6 +4,7 @@ import type { IdentityKey } from './keys.js'
 import type { Limits } from './limits.js'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+/** Receives log messages. */
 export type Log = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void
 
 export interface NetworkOptions {

@@ -9,6 +9,7 @@ import { type LearningSpec, specText } from '../task/learning-spec.js'
 import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'
 
+/** A predictor in a file format, for download. */
 export interface Download {
   /** Name of the file. */
   readonly file: string

@@ -6,6 +6,7 @@ import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { PredictWith } from './thread-messages.js'
 
+/** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
 export interface PeerOptions {
   readonly spec: LearningSpec
   /** How a network is executed. @default one minibatch at a time on the first device that works */
@@ -24,14 +25,15 @@ export interface PeerOptions {
   readonly dir?: string
   /** Multiaddresses to listen on. @default all interfaces, a free port */
   readonly listen?: readonly string[]
-  /** Multiaddresses of peers to connect to. */
+  /** Multiaddresses of peers to connect to. @default none */
   readonly peers?: readonly string[]
   /** Maximum number of tree neighbours. @default 4 */
   readonly degree?: number
+  /** Whether to find peers on the local network with multicast DNS. @default false */
   readonly mdns?: boolean
   /** Whether to relay between peers that cannot reach each other directly. @default false */
   readonly relay?: boolean
-  /** Content of a network key file. */
+  /** Content of a network key file. @default none: any peer with the same learning spec can join */
   readonly networkKey?: Uint8Array
   /** Ids of the peers that may connect. @default all */
   readonly allow?: ReadonlySet<string>
@@ -39,7 +41,10 @@ export interface PeerOptions {
   readonly identity?: IdentityKey
   /** Display name on the pages of the network, at most 40 characters. @default its id */
   readonly name?: string
-  /** Modules with custom losses, rules, layers and readers. `spec.plugins` contains the result of `loadPlugins`. */
+  /**
+   * Modules with custom losses, rules, layers and readers. `spec.plugins` contains the result of `loadPlugins`.
+   * @default none
+   */
   readonly plugins?: readonly string[]
   readonly log: Log
 }

@@ -56,6 +56,20 @@ export class Peer extends EventEmitter {
 
   /**
    * Starts a peer. When this resolves, the peer listens, has restored its state, and learns.
+   * @example
+   * const peer = await Peer.start({
+   *   spec: {
+   *     model: 'logistic',
+   *     dimension: 2,
+   *     rule: { name: 'adagrad' },
+   *     averaging: { name: 'tail' },
+   *     batch: 32,
+   *     features: { constant: false, scale: 'none', classNames: ['no', 'yes'] }
+   *   },
+   *   listen: ['/ip4/127.0.0.1/tcp/0'],
+   *   log: (level, message) => console.error(level, message)
+   * })
+   * await peer.stop()
    * @throws OptionError for an invalid name; errors of the store, the network and the stream
    */
   static async start(options: PeerOptions): Promise<Peer> {

@@ -80,6 +80,7 @@ export interface InputRequest {
   readonly body: Uint8Array
 }
 
+/** Predictions for a request of inputs. */
 export interface InputAnswer {
   readonly predictions: readonly { readonly label: number | string; readonly scores: readonly number[] }[]
   readonly predictor: PredictorId

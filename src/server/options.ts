@@ -2,6 +2,7 @@
 import type { Log, Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
 
+/** Options of the HTTP interface of a peer. */
 export interface HttpOptions extends ServerOptions {
   readonly peer: Peer
 }

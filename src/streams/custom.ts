@@ -3,8 +3,10 @@ import { StreamOptionsError } from './errors.js'
 import type { InputOption, Reader } from './format.js'
 import { RowBuffer, type Rows } from './rows.js'
 
+/** Name of a reader of a plug-in. */
 export type CustomFormat = `custom:${string}`
 
+/** One input of a custom reader. */
 export interface CustomInput {
   /** Class number from 0, or the number to predict. @default NaN, which means unlabelled */
   readonly label?: number
@@ -12,6 +14,7 @@ export interface CustomInput {
   readonly features: ArrayLike<number> | ReadonlyMap<number, number>
 }
 
+/** Inputs from a source that only the plug-in can read. */
 export interface CustomReader {
   /** Number of features, if known. Peers need it. */
   readonly dimension?: number
@@ -23,7 +26,10 @@ export interface CustomReader {
   read(): AsyncIterable<CustomInput> | Iterable<CustomInput>
 }
 
-/** @param data the value of the option `data`, in place of a file name */
+/**
+ * Opens the data of a stream.
+ * @param data the value of the option `data`, in place of a file name
+ */
 export type CustomReaderFactory = (data: string) => CustomReader | Promise<CustomReader>
 
 /** The options that custom formats accept, of those that not every input takes. */

@@ -89,6 +89,12 @@ async function load(): Promise<Digits> {
     let count = 0
     let position = json.indexOf('[')
     while (json[position] === 0x5b || json[position] === 0x2c) {
+      // Most pixels are 0, and the array starts with zeros.
+      if (json[position + 1] === 0x30 && json[position + 2] === 0x2c) {
+        count++
+        position += 2
+        continue
+      }
       // The package stores pixel / 255, rounded to a few decimals.
       part[count++] = Math.round(scanner.scan(json, position + 1) * 255)
       position = scanner.end

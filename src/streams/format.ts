@@ -15,6 +15,7 @@ export interface InputOptions extends ParserOptions, SourceOptions {
   /**
    * Noise of `synthetic`: probability in [0, 0.5) that a class is flipped (default 0), or standard deviation ≥ 0 of a number's
    * noise (default 0.1).
+   * @default 0
    */
   readonly noise?: number
   /** `standard`: numeric columns are centred and divided by the mean and standard deviation of their past. @default 'none' */

@@ -19,7 +19,9 @@ export const builtInStreams = { digits, 'digits:test': digitsTest, synthetic } a
 >
 
 type Formats = typeof formats
+/** Format of a stream. */
 export type Format = keyof Formats
+/** Format of rows of text. */
 export type TextFormat = { [Name in Format]: Formats[Name] extends TextDefinition ? Name : never }[Format]
 export type BuiltInStream = keyof typeof builtInStreams
 export const formatNames = Object.keys(formats) as readonly Format[]

@@ -25,6 +25,7 @@ import { openText } from './text.js'
 import { openTokens, type TokenRows } from './tokens.js'
 import type { ExampleStream } from './types.js'
 
+/** Options of a stream: where its rows come from, and in which order and scale. */
 export interface StreamOptions extends InputOptions {
   /** A file, `-` for standard input, or a built-in stream: `digits`, `digits:test`, `synthetic`. */
   readonly data: string
@@ -40,12 +41,15 @@ export interface StreamOptions extends InputOptions {
   readonly scaling?: Scaling
   /** Number of rows after which the stream ends. @default at the end of the input */
   readonly maxRows?: number
-  /** Rows of tokens that `data` was already converted into. If given, `data` is not read. */
+  /** Rows of tokens that `data` was already converted into. If given, `data` is not read. @default none */
   readonly tokens?: TokenRows
 }
 
 /**
  * Opens a stream, which can be iterated once.
+ * @example
+ * const stream = await openStream({ data: 'mine.csv', label: 'bought', passes: 2 })
+ * for await (const { size, labels } of stream) console.log(size, labels[0])
  * @throws StreamOptionsError, UnknownFormatError, MissingInputError, UnreadableInputError, IdxError, HeaderError; while
  * iterating also CorruptGzipError, LineTooLongError and, under `strict`, MalformedInputError
  */

@@ -7,6 +7,7 @@ export const MAX_LINE_BYTES = 16 * 1024 * 1024
 /** Feature numbers are below this limit, including the constant feature. */
 export const MAX_DIMENSION = 2 ** 31 - 1
 
+/** Options of a parser. */
 export interface ParserOptions extends ReporterOptions {
   /** Name of the input in messages. @default '<input>' */
   readonly source?: string
@@ -17,6 +18,7 @@ export interface ParserOptions extends ReporterOptions {
   /**
    * Label texts in the order of their class numbers. By default, numeric labels are class numbers (−1 counts as 0), and other
    * texts are numbered by first appearance; peers that read different files must give the names, so that the numbers agree.
+   * @default numeric labels
    */
   readonly classNames?: readonly string[]
   /** Accept inputs without a label, whose label is then NaN. Otherwise they are malformed. @default false */
@@ -40,6 +42,7 @@ export interface ParserOptions extends ReporterOptions {
   /**
    * Number of hashed features as a power of two, 1 … 30. Names are hashed into 2^hashBits features (default 18, as in VW).
    * LIBSVM indices and numeric VW names are not hashed but reduced modulo 2^hashBits if it is given.
+   * @default 18 for hashed names
    */
   readonly hashBits?: number
 }

@@ -5,6 +5,7 @@ import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, withConstant } 
 import { Reporter } from './reporter.js'
 import { RowBuffer, type Rows } from './rows.js'
 
+/** Converts text to batches of rows at the pace at which bytes arrive. */
 export interface Parser {
   /** As in `ExampleStream`. Undefined until the input determines it (CSV, JSON lines). */
   readonly dimension: number | undefined
@@ -27,7 +28,14 @@ export interface Parser {
   restart(): void
 }
 
-/** @throws StreamOptionsError */
+/**
+ * Creates a parser that takes text in pieces of any size.
+ * @example
+ * const parser = createParser('libsvm', { classes: 2 })
+ * const rows = parser.push(new TextEncoder().encode('1 3:0.5\n'))
+ * const { size, labels } = rows
+ * @throws StreamOptionsError
+ */
 export function createParser(format: TextFormat, options: ParserOptions = {}): Parser {
   const definition = formats[format]
   refuseOtherOptions(format, definition.options, options)

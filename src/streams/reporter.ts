@@ -5,7 +5,7 @@ import type { Malformed } from './types.js'
 export interface ReporterOptions {
   /** Throw a `MalformedInputError` at the first malformed input, instead of skipping and counting it. @default false */
   readonly strict?: boolean
-  /** Called for each malformed input that is skipped. */
+  /** Called for each malformed input that is skipped. @default none */
   readonly onMalformed?: (malformed: Malformed) => void
 }
 

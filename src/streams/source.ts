@@ -15,9 +15,12 @@ const FIRST_CHUNK_BYTES = 512
 export interface SourceOptions {
   /** Standard input. @default process.stdin */
   readonly stdin?: Readable
-  /** Aborts reading with the signal's reason. */
+  /** Aborts reading with the signal's reason. @default none */
   readonly signal?: AbortSignal
-  /** Called now and then with the share of the input, from 0 to 1, that has been read. Not called if its size is unknown. */
+  /**
+   * Called now and then with the share of the input, from 0 to 1, that has been read. Not called if its size is unknown.
+   * @default none
+   */
   readonly onRead?: (share: number) => void
 }
 

@@ -19,7 +19,10 @@ export interface SyntheticOptions {
   readonly target?: 'class' | 'number'
   /** Number of features without the constant one. @default 20 */
   readonly dimension?: number
-  /** Probability in [0, 0.5) that a class is flipped (default 0), or standard deviation ≥ 0 of a number's noise (default 0.1). */
+  /**
+   * Probability in [0, 0.5) that a class is flipped (default 0), or standard deviation ≥ 0 of a number's noise (default 0.1).
+   * @default 0
+   */
   readonly noise?: number
   /** Determines w* and all samples. @default 0 */
   readonly seed?: number

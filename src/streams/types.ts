@@ -11,6 +11,7 @@ export interface Malformed {
   readonly reason: string
 }
 
+/** Batches of rows, with what is known of the data. */
 export interface ExampleStream extends AsyncIterable<Rows> {
   /** Number of features, including the constant one, if known before reading (IDX, CSV, built-in streams, hashing, `dimension`). */
   readonly dimension: number | undefined

@@ -48,6 +48,6 @@ export interface TaskOptions {
   readonly length?: number
   /** A `tokenizer.json`, for networks that read text. @default one token per character */
   readonly tokenizer?: string
-  /** Modules with custom losses, rules, layers and readers: paths or `file:` URLs. */
+  /** Modules with custom losses, rules, layers and readers: paths or `file:` URLs. @default none */
   readonly plugins?: readonly (string | URL)[]
 }

@@ -1,40 +1,59 @@
-/** The examples of the library's page, run as they stand there, and what they must come to. */
+/** The examples: each runs, learns, and prints what its README shows, apart from the numbers. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { read } from '../support/documents.js'
 
 const FOLDER = 'examples'
+const examples = readdirSync(FOLDER, { withFileTypes: true })
+  .filter(entry => entry.isDirectory())
+  .map(({ name }) => name)
 
-async function printed(example: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [`${FOLDER}/${example}`], { timeout: 100_000 })
-  return stdout
+/** What the numbers must be, beyond having the form that the README shows. */
+const CHECKS: Readonly<Record<string, (text: string) => void>> = {
+  'two-peers': text => assert.ok(Number(/seen: (\d+) %/.exec(text)?.[1]) > 80, text),
+  'plug-in': text => {
+    assert.ok(Math.abs(Number(/f\(1, 0\) = (\S+),/.exec(text)?.[1]) - 4) < 1, text)
+    assert.ok(Math.abs(Number(/f\(0, 1\) = (\S+),/.exec(text)?.[1]) + 1) < 1, text)
+    assert.ok(Number(/network: (\S+)/.exec(text)?.[1]) < 1, text)
+  },
+  'compare-algorithms': text => {
+    const regrets = [...text.matchAll(/regret +(\d+)/g)].map(match => Number(match[1]))
+    assert.ok(regrets[0] < regrets[1] && regrets[1] < regrets[2], regrets.join())
+  }
+}
+
+/** Lines with each number as `#` and single blanks. */
+function form(text: string): string[] {
+  return text
+    .trim()
+    .split('\n')
+    .map(line => line.replace(/-?\d+(\.\d+)?/g, '#').replace(/ +/g, ' '))
 }
 
 describe('the examples', function () {
   this.timeout(120_000)
 
-  it('two peers learn from one another', async () => {
-    const text = await printed('two-peers.mjs')
-    assert.ok(Number(/never seen: (\d+) % right/.exec(text)?.[1]) > 80, text)
-  })
+  for (const name of examples) {
+    it(`${name} prints what its README shows`, async () => {
+      const readme = read(`${FOLDER}/${name}/README.md`)
+      const [, file] = /```sh\nnode (\S+)\n```/.exec(readme) ?? []
+      const [, shown] = /```text\n(.*?)```/s.exec(readme) ?? []
+      assert.ok(file !== undefined && shown !== undefined)
+      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 100_000 })
+      assert.deepEqual(form(stdout), form(shown))
+      CHECKS[name](stdout)
+    })
+  }
 
-  it("a program's own loss, rule, layer and reader learn, in one process and in a peer", async () => {
-    const text = await printed('custom-parts.mjs')
-    assert.ok(Math.abs(Number(/trained: (\S+)/.exec(text)?.[1]) - 4) < 1, text)
-    assert.ok(Math.abs(Number(/peer: (\S+)/.exec(text)?.[1]) + 1) < 1, text)
-    assert.ok(Number(/error (\S+)/.exec(text)?.[1]) < 1, text)
-  })
-
-  it('ADMB comes between one learner for all and each alone', async () => {
-    const regrets = [...(await printed('compare.mjs')).matchAll(/regret +(\d+)/g)].map(match => Number(match[1]))
-    assert.equal(regrets.length, 3)
-    assert.ok(regrets[0] < regrets[1] && regrets[1] < regrets[2], regrets.join())
-  })
-
-  it('are all named on the page, and all run here', () => {
-    const page = readFileSync('docs/library.md', 'utf8')
-    const unnamed = readdirSync(FOLDER).filter(file => !page.includes(`examples/${file}`))
-    assert.deepEqual(unnamed, [])
+  it('are all listed in the README of examples and on the library page', () => {
+    for (const page of [`${FOLDER}/README.md`, 'docs/library.md']) {
+      assert.deepEqual(
+        examples.filter(name => !read(page).includes(`${name}/README.md)`)),
+        [],
+        page
+      )
+    }
   })
 })

@@ -1,12 +1,16 @@
-/** The project's documents as the tests read them: README, CHANGELOG and all of `docs/`. */
+/** The project's documents as the tests read them. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Paths of all pages, from the repository's root. */
 export function pages(): string[] {
-  const docs = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.md'))
-  return ['README.md', 'CHANGELOG.md', ...docs.map(name => join('docs', name)).sort()]
+  const below = (folder: string) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.md'))
+      .map(name => join(folder, name))
+      .sort()
+  return ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...below('docs'), ...below('examples')]
 }
 
 export function read(page: string): string {

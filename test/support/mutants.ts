@@ -13,8 +13,8 @@ export interface CodeChange {
 
 type Simulator = typeof import('../../sim/index.js')
 
-/** Inside the project, so that package imports resolve. */
-const FOLDER = resolve('dist/mutants')
+/** Inside the project, so that package imports resolve; one for each process, since test files run in parallel. */
+const FOLDER = resolve('dist/mutants', String(process.pid))
 const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay']
 
 /**

@@ -35,7 +35,7 @@ export const PACK_STRIDE = SHARED * CODES_PER_FLOAT
  * @param start first index of the section, a multiple of the stride
  */
 export function pack(values: Float32Array, signs: Signs, into: Float32Array, length: number, start: number): void {
-  const { values: known, nearest, above } = signs === 'signed' ? signed : unsigned
+  const { values: known, nearest, above } = tableOf(signs)
   const codes = new Uint8Array(CODES_PER_FLOAT * cellsFor(values.length))
   const zero = known.indexOf(0)
   for (let from = 0, scale = cellsFor(length) + start / SHARED; from < values.length; from += SHARED, scale++) {
@@ -62,7 +62,7 @@ export function pack(values: Float32Array, signs: Signs, into: Float32Array, len
 
 /** Unpacks the section [start, end) of a vector of that length. @param start a multiple of the stride */
 export function unpack(packed: Float32Array, signs: Signs, length: number, start: number, end: number): Float32Array {
-  const known = (signs === 'signed' ? signed : unsigned).values
+  const known = tableOf(signs).values
   const values = new Float32Array(end - start)
   const codes = new Uint8Array(CODES_PER_FLOAT * cellsFor(values.length))
   for (let cell = start / CODES_PER_FLOAT, i = 0; i < codes.length; cell++, i += CODES_PER_FLOAT) {
@@ -90,10 +90,15 @@ interface Table {
 
 const share = new Float32Array(1)
 const shareBits = new Uint32Array(share.buffer)
-const signed = table('signed')
-const unsigned = table('unsigned')
+const tables: Partial<Record<Signs, Table>> = {}
 
-function table(signs: Signs): Table {
+/** Created at first use, because most processes never pack a state. */
+function tableOf(signs: Signs): Table {
+  tables[signs] ??= createTable(signs)
+  return tables[signs]
+}
+
+function createTable(signs: Signs): Table {
   const values = numbers(signs)
   const nearest = new Uint8Array(2 ** 16)
   const above = new Float32Array(2 ** 16)

@@ -52,7 +52,13 @@ export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpe
   return spec.name === 'adagrad' && isClassifier(model) ? { maxLossDecrease: 1, ...spec } : spec
 }
 
-/** @throws OptionError for an unknown name or option, or a value out of range */
+/**
+ * Creates an update rule.
+ * @example
+ * const rule = createRule({ name: 'adam', step: 0.01 })
+ * const state = rule.stateLayout({ blocks: [{ name: 'w', length: 3 }] })
+ * @throws OptionError for an unknown name or option, or a value out of range
+ */
 export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
   if (isCustomRule(spec)) return customRule(spec)
   const { create, eightBitState } = definitionOf(spec)

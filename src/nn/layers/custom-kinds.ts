@@ -50,6 +50,7 @@ export interface CustomLayer {
 }
 
 /**
+ * Creates a custom layer from the options of the model file and its input shape.
  * @param options the layer's options in the model description, without the common ones (`kind`, `name`, `from`,
  *   `shuffle`)
  */

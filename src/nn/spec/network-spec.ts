@@ -11,6 +11,7 @@ export type Target =
   | { readonly kind: 'number' }
   | { readonly kind: 'next-token' }
 
+/** A network as peers agree on it: layers, sample and target. */
 export interface NetworkSpec {
   readonly layers: ModelSpec
   readonly sample: Sample

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LEARNERS, type LearnerKind, PeerProcesses, until } from '../../support/peer-processes.js'
 
-const KILLS: Record<LearnerKind, number> = { 'a convex model': 20, 'a network': 7 }
+const KILLS: Record<LearnerKind, number> = { 'a convex model': 12, 'a network': 5 }
 /** Networks start and step more slowly. */
 const STRETCH: Record<LearnerKind, number> = { 'a convex model': 1, 'a network': 4 }
 
@@ -17,7 +17,7 @@ describe('a peer that is killed', function () {
     it(`with ${learner} resumes from its last checkpoint under a new incarnation, and rejoins, each time`, async () => {
       const kills = KILLS[learner]
       const dir = join(await processes.scratch(), 'state')
-      const common = ['--data', 'digits', '--passes', '1000', '--rate', '400', '--batch', '16', '--period', '20']
+      const common = ['--data', 'digits', '--passes', '1000', '--rate', '400', '--batch', '32', '--period', '50']
       common.push(...(await processes.modelOptions(learner)))
       const steady = await processes.start(...common, '--shard', '1/2', '--log-level', 'warn').ready()
       const [address] = steady.latest.addresses

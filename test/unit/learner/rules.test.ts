@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { zeros } from '../../../src/learner/blocks.js'
 import { OptionError } from '../../../src/learner/errors.js'
-import { createRule, type RuleSpec, ruleNames } from '../../../src/learner/rules/index.js'
+import { createRule, type RuleSpec, ruleNames, rules } from '../../../src/learner/rules/index.js'
 import type { Layout, RuleState, UpdateRule } from '../../../src/learner/types.js'
 import { randomFrom } from '../../support/learner/rows.js'
 
@@ -50,15 +50,12 @@ function assertFollows(spec: RuleSpec, reference: Reference): void {
   })
 }
 
-/** Rules whose steps depend on the norm of the block, and which therefore have no radius. */
-const scaled = new Set<RuleSpec['name']>(['lamb', 'lars'])
-
 const specs: readonly RuleSpec[] = [
   ...ruleNames.map(name => ({ name })),
   { name: 'mirror-descent', geometry: 'entropic' },
   { name: 'adam', bits: 8 },
   { name: 'lamb', bits: 8 },
-  ...ruleNames.filter(name => !scaled.has(name)).map(name => ({ name, radius: 0.01 }) as RuleSpec)
+  ...ruleNames.filter(name => 'radius' in rules[name].options).map(name => ({ name, radius: 0.01 }) as RuleSpec)
 ]
 
 describe('update rules', () => {
@@ -212,7 +209,7 @@ describe('update rules', () => {
     })
   })
 
-  for (const name of ruleNames.filter(name => !scaled.has(name))) {
+  for (const name of ruleNames.filter(name => 'radius' in rules[name].options)) {
     it(`${name} projects onto the ball, and only from outside`, () => {
       const run = batches(20)
       const free = replay(createRule({ name }), run).parameters

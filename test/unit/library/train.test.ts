@@ -151,6 +151,6 @@ describe('simulate', () => {
     assert.deepEqual(again, run)
     assert.equal(simulate({ ...values, algorithm: 'serial' }).messages, 0)
     assert.throws(() => simulate('binary-tree', { nods: 4 }), /nods/)
-    assert.throws(() => simulate('no-such-scenario'), /give a YAML file or one of/)
+    assert.throws(() => simulate('no-such-scenario'), /expected a YAML file or one of/)
   })
 })

@@ -1,4 +1,4 @@
-/** Which algorithm suits a network that loses messages? Asked of the simulator, in virtual time. */
+/** Compares algorithms on a network that loses messages, in virtual time. */
 import { simulate } from 'admb'
 
 const scenario = { nodes: 16, inputs: 10_000, batch: 128, latency: 5, loss: 0.05, seed: 7 }

@@ -1,7 +1,7 @@
-/** A plug-in: what `custom-parts.mjs` learns with. The learner's thread imports this file too, and peers compare its digest. */
+/** A plug-in. The learner thread imports this file as well, and peers compare its digest. */
 import { readFile } from 'node:fs/promises'
 
-/** Huber's loss: a square near the label, a line far from it, so that wild labels pull no harder than any other. */
+/** Huber loss: quadratic near the label and linear far from it, so that outliers have bounded gradients. */
 const huber = {
   classifies: false,
   value: (score, label) => {
@@ -11,7 +11,7 @@ const huber = {
   slope: (score, label) => Math.max(-1, Math.min(1, score - label))
 }
 
-/** The mean gradient's sign, in steps that shrink: + − × ÷ and √ only, so that every machine gets the same bits. */
+/** Decreasing steps by the sign of the gradient. Uses + − × ÷ and √ only, so every machine computes the same bits. */
 const sign = ({ step = 0.5 }) => ({
   step: ({ parameters, state }, sum, _count, updates) => ({
     parameters: parameters.map((block, k) =>
@@ -21,7 +21,7 @@ const sign = ({ step = 0.5 }) => ({
   })
 })
 
-/** x · w, a weight for each number: the smallest layer that has something to learn. */
+/** Elementwise product x·w with one weight for each number. */
 const scale = ({ start = 1 }, { input, tf }) => ({
   weights: [{ name: 'scale', shape: [...input] }],
   initial: () => new Float32Array(input.reduce((product, axis) => product * axis, 1)).fill(start),
@@ -29,7 +29,7 @@ const scale = ({ start = 1 }, { input, tf }) => ({
   vjp: (x, [w], dy) => ({ dx: tf.mul(dy, w), dWeights: [tf.sum(tf.mul(dy, x), 0)] })
 })
 
-/** A file of measurements: `23.5 <- 1.0 0.7` a line. */
+/** Reads lines of the form `23.5 <- 1.0 0.7`: label, then features. */
 const measurements = async file => {
   const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line.includes('<-'))
   const inputs = lines.map(line => {
