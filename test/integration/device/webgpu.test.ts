@@ -169,7 +169,7 @@ describe('the device webgpu', function () {
       { eval: true }
     )
     const [error] = await once(worker, 'message')
-    assert.deepEqual(error, { name: 'DeviceError', message: 'the GPU was lost' })
+    assert.deepEqual(error, { name: 'BackendError', message: 'the GPU was lost' })
     await once(worker, 'exit')
   })
 
@@ -193,7 +193,7 @@ describe('the device webgpu', function () {
     if (process.platform !== 'linux') return
     const { code, stderr } = await admb([...TRAIN, '--backend', 'webgpu'], nowhere)
     assert.equal(code, 1)
-    assert.match(stderr, /admb: webgpu: there is no GPU with a driver .*\(ERR_DEVICE\)\n$/)
+    assert.match(stderr, /admb: webgpu: no GPU with a driver .*\(ERR_DEVICE\)\n$/)
     const other = await admb([...TRAIN, '--backend', 'auto'], nowhere)
     assert.doesNotMatch(JSON.parse(other.last).device, /^webgpu/)
   })

@@ -66,7 +66,7 @@ for (const [name, model] of Object.entries(MODELS))
         [[[1, 2]], ['maybe'], /label "maybe" is not among/],
         [[[1, 2]], [], /1 inputs came with 0 labels/],
         [[3], ['yes'], /input 0 is 3: give an array/],
-        [[{ colour: 1 }], ['yes'], /no feature number/]
+        [[{ colour: 1 }], ['yes'], /"colour" is not a feature number/]
       ]
       for (const [inputs, labels, message] of wrong) {
         await assert.rejects(peer.learnAll(inputs as [], labels as []), (error: Error & { code: string }) => {
