@@ -1,11 +1,12 @@
 /** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
 import {
-  type InputAnswer,
   type Log,
   type NeighbourChange,
   Peer,
   type PeerOptions,
-  type PeerStatus
+  type PeerStatus,
+  type Prediction,
+  RequestError
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
 import type { TaskOptions } from '../task/options.js'
@@ -38,7 +39,7 @@ export interface PeerEvents {
 export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerEvents[K]>) => void
 
 /** A prediction. */
-export type Answer = InputAnswer['predictions'][number]
+export type Answer = Prediction
 
 /**
  * Starts a peer in this process. Its learner runs in a thread.
@@ -141,7 +142,11 @@ export class LearningPeer {
   ): Promise<readonly Answer[]> {
     if (inputs.length === 0) return []
     const body = encodeInputs(inputs, labels)
-    return (await this.#peer.request({ action, format: 'jsonl', body })).predictions
+    const { predictions } = await this.#peer.request({ action, format: 'jsonl', body })
+    return predictions.map(prediction => {
+      if ('error' in prediction) throw new RequestError(prediction.error)
+      return prediction
+    })
   }
 
   #tell(status: PeerStatus): void {

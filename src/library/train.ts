@@ -9,9 +9,10 @@ import {
   type Rest,
   type SerialReport
 } from '../learner/index.js'
-import { type LearningSpec, learningParts, parserOptions } from '../peer/index.js'
+import { type LearningSpec, learningParts } from '../peer/index.js'
 import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
 import type { TaskOptions } from '../task/options.js'
+import { optionsOf } from '../task/stream.js'
 import { closed, createTask, factsOf } from '../task/task.js'
 import { trainerFor } from '../task/trainer.js'
 import type { Answer } from './create-peer.js'
@@ -137,5 +138,5 @@ function featuresOf(inputs: readonly Features[] | undefined, { hashBits }: TaskO
 }
 
 function parse(spec: LearningSpec, lines: Uint8Array, unlabelled: boolean): Rows {
-  return createParser('jsonl', { ...parserOptions(spec), source: 'inputs', strict: true, unlabelled }).push(lines)
+  return createParser('jsonl', { ...optionsOf(spec, 'jsonl'), source: 'inputs', strict: true, unlabelled }).push(lines)
 }

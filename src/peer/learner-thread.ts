@@ -2,11 +2,19 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { DeviceError } from '../device/types.js'
-import { createParser, InputError, openStream, type StreamOptions } from '../streams/index.js'
-import { learningParts, parserOptions } from '../task/learning-spec.js'
+import {
+  createParser,
+  InputError,
+  type Malformed,
+  MalformedInputError,
+  openStream,
+  type StreamOptions
+} from '../streams/index.js'
+import { learningParts } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
+import { optionsOf } from '../task/stream.js'
 import { LearnerLoop } from './learner-loop.js'
-import type { FromLearner, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
+import type { FromLearner, InputAnswer, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
 const port = parentPort as MessagePort
 const init = workerData as LearnerInit
@@ -44,7 +52,13 @@ async function serve(loop: LearnerLoop): Promise<void> {
       } else loop.receive(message)
     })
   })
-  const stream = init.stream && (await openStream({ ...unscaled(init.stream), onMalformed: malformed(loop) }))
+  const stream =
+    init.stream &&
+    (await openStream({
+      ...unscaled(init.stream),
+      onMalformed: malformed(loop),
+      onNotice: notice => loop.warn(notice)
+    }))
   post({ kind: 'status', status: loop.status(), recent: [] })
   if (stream === undefined) return
   try {
@@ -68,19 +82,39 @@ function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
 
 function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): void {
   try {
-    const { columns, ...parsing } = parserOptions(init.spec)
-    if (format === 'vw' && parsing.hashBits === undefined) {
-      throw new Error(
-        'VW features have names, which this model does not hash: send LIBSVM, or start it with --hash-bits'
-      )
-    }
-    const named = format === 'jsonl' ? { columns } : {}
-    const options = { ...parsing, ...named, source: 'request', strict: true, unlabelled: action === 'predict' }
-    const rows = createParser(format, options).push(terminated(body))
-    post({ kind: 'answer', id, answer: loop.answer(rows, action === 'learn') })
+    const learns = action === 'learn'
+    const malformed: Malformed[] = []
+    const parser = createParser(format, {
+      ...optionsOf(init.spec, format),
+      source: 'request',
+      strict: learns,
+      unlabelled: !learns,
+      onMalformed: one => malformed.push(one)
+    })
+    const rows = parser.push(terminated(body))
+    // If nothing can be scored, the request is wrong.
+    if (rows.size === 0 && malformed.length > 0) throw new MalformedInputError(malformed[0])
+    const { predictions, ...answer } = loop.answer(rows, learns)
+    post({ kind: 'answer', id, answer: { ...answer, predictions: withFailures(predictions, malformed) } })
   } catch (error) {
     post({ kind: 'failed-request', id, reason: (error as Error).message })
   }
+}
+
+/** The answers to all inputs in their order, those that cannot be scored included. */
+function withFailures(
+  predictions: InputAnswer['predictions'],
+  malformed: readonly Malformed[]
+): InputAnswer['predictions'] {
+  const failures = (index: number) =>
+    malformed
+      .filter(one => one.index === index)
+      .map(({ line, column, reason }) => ({ error: `request:${line}:${column}: ${reason}` }))
+  if (malformed.length === 0) return predictions
+  return [
+    ...predictions.flatMap((prediction, index) => [...failures(index), prediction]),
+    ...failures(predictions.length)
+  ]
 }
 
 /** Appends the newline that completes the last row. */

@@ -7,7 +7,8 @@ import { decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
-import { specText } from '../task/learning-spec.js'
+import type { Schema } from '../streams/index.js'
+import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'
@@ -195,6 +196,11 @@ export class Peer extends EventEmitter {
    */
   request(request: InputRequest): Promise<InputAnswer> {
     return this.#learner.request(request)
+  }
+
+  /** What the inputs mean: the schema of the columns and the label. */
+  get schema(): Schema {
+    return schemaOf(this.#options.spec)
   }
 
   /** The current predictor, encoded for `decodeSaved`. */

@@ -5,7 +5,7 @@ import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
-import type { InputAnswer, LearnerInit, PredictWith } from './thread-messages.js'
+import type { LearnerInit, Prediction, PredictWith } from './thread-messages.js'
 
 export interface TestThenTrainOptions {
   readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
@@ -18,8 +18,6 @@ export interface TestThenTrainOptions {
   /** Called for an input that does not fit the model, and was skipped. */
   readonly onMisfit: (reason: string) => void
 }
-
-type LabelledPrediction = InputAnswer['predictions'][number]
 
 export class TestThenTrain {
   /** Number of inputs that did not fit the model. */
@@ -65,11 +63,11 @@ export class TestThenTrain {
   }
 
   /** Predicts the rows of a request, or predicts and then learns them one by one. */
-  answer(given: Rows, learn: boolean): InputAnswer['predictions'] {
+  answer(given: Rows, learn: boolean): readonly Prediction[] {
     const { moments } = this.#progress
     const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
     if (!learn) return this.#predict(rows, 0, rows.size)
-    const predictions: LabelledPrediction[] = []
+    const predictions: Prediction[] = []
     for (let row = 0; row < rows.size; row++) {
       predictions.push(...this.#predict(rows, row, row + 1))
       this.#step(rows, row, row + 1)
@@ -77,7 +75,7 @@ export class TestThenTrain {
     return predictions
   }
 
-  #predict(rows: Examples, from: number, to: number): LabelledPrediction[] {
+  #predict(rows: Examples, from: number, to: number): Prediction[] {
     return this.#currentLearner.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
       const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
       return { label: name ?? label, scores }

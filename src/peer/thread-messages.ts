@@ -80,9 +80,18 @@ export interface InputRequest {
   readonly body: Uint8Array
 }
 
-/** Predictions for a request of inputs. */
+/** A prediction for an input. */
+export interface Prediction {
+  /** Class number or name, or the predicted number. */
+  readonly label: number | string
+  /** The probability of each class, or the predicted number. */
+  readonly scores: readonly number[]
+}
+
+/** Answers to a request of inputs. */
 export interface InputAnswer {
-  readonly predictions: readonly { readonly label: number | string; readonly scores: readonly number[] }[]
+  /** One for each input, in order: its prediction, or why it cannot be scored. */
+  readonly predictions: readonly (Prediction | { readonly error: string })[]
   readonly predictor: PredictorId
 }
 

@@ -81,17 +81,22 @@ export const components = [
     ...object({
       predictions: {
         type: 'array',
-        items: object({
-          label: {
-            type: ['number', 'string'],
-            description: 'Class number or name; the predicted number for regression.'
-          },
-          scores: {
-            type: 'array',
-            items: number,
-            description: 'The probability of each class, or the predicted number.'
-          }
-        })
+        items: {
+          anyOf: [
+            object({
+              label: {
+                type: ['number', 'string'],
+                description: 'Class number or name; the predicted number for regression.'
+              },
+              scores: {
+                type: 'array',
+                items: number,
+                description: 'The probability of each class, or the predicted number.'
+              }
+            }),
+            object({ error: { ...text, description: 'Why the input cannot be scored.' } })
+          ]
+        }
       },
       predictor: { $ref: 'PredictorId#' }
     })
@@ -136,6 +141,39 @@ export const components = [
         peers: { type: 'array', items: { $ref: 'PeerRow#' } }
       },
       ['self']
+    )
+  },
+  {
+    $id: 'Schema',
+    description: 'What inputs mean: the label, and the columns of a table in the order of their features.',
+    ...object(
+      {
+        label: object(
+          {
+            name: { ...text, description: 'Column or key of the label.' },
+            kind: { enum: ['class', 'number'] },
+            names: { ...texts, description: 'Class names in the order of their class numbers.' },
+            classes: { ...count, description: 'Number of classes.' }
+          },
+          ['name', 'names', 'classes']
+        ),
+        columns: {
+          type: 'array',
+          items: object(
+            {
+              name: text,
+              kind: { enum: ['number', 'category', 'text', 'time', 'ignored'] },
+              missing: { type: 'boolean', description: 'Whether a missing value has a feature of its own.' },
+              bigrams: { type: 'boolean', description: 'Whether pairs of words are features.' },
+              mean: { ...number, description: 'The value is centred by it.' },
+              deviation: { ...number, description: 'The value is divided by it.' }
+            },
+            ['missing', 'bigrams', 'mean', 'deviation']
+          )
+        },
+        hashBits: { ...count, description: 'Hashed values share 2^hashBits features.' }
+      },
+      ['label', 'columns', 'hashBits']
     )
   },
   {

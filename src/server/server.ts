@@ -18,6 +18,7 @@ import { metricsRoutes } from './routes/metrics.js'
 import { networkRoutes } from './routes/network.js'
 import { pageRoutes } from './routes/page.js'
 import { predictorRoutes } from './routes/predictor.js'
+import { schemaRoutes } from './routes/schema.js'
 import { statusRoutes } from './routes/status.js'
 
 export interface HttpServer {
@@ -89,6 +90,7 @@ async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<vo
   const routes: RouteOptions = { peer }
   metricsRoutes(app, routes)
   await app.register(healthRoutes, routes)
+  await app.register(schemaRoutes, routes)
   await app.register(statusRoutes, routes)
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)

@@ -1,27 +1,35 @@
 /**
- * CSV with a header line (RFC 4180). A column is numeric if its value in the first row is a number or empty, and categorical
- * otherwise or by the option `categorical`. An empty value is missing: the row does not have the feature.
+ * CSV (RFC 4180) with a header line and any separator. Without a schema, each column is a number, a category, a text or a
+ * time by its values: those in the first rows of a file, or in the first row if the parser is used alone.
  */
-import { type Column, Columns } from './columns.js'
-import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import { HeaderError } from './errors.js'
 import type { RowParser, TextDefinition } from './format.js'
-import { murmur3 } from './hash.js'
-import { LabelReader, REFUSED, shortened } from './labels.js'
+import { LabelReader, REFUSED } from './labels.js'
 import type { ParserOptions } from './options.js'
 import { RecordLocator, RecordSplitter } from './records.js'
 import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
+import { delimiters } from './table/dialect.js'
+import { RowEncoder } from './table/encoder.js'
+import { inferColumns, listed } from './table/infer.js'
+import { type Column, Layout } from './table/schema.js'
+import type { ColumnSchema } from './table/types.js'
 
 export const csv: TextDefinition = {
   kind: 'text',
-  summary: 'CSV with a header line, numeric and categorical columns',
-  fileName: /\.csv$/,
+  summary: 'CSV with a header line: numbers, categories, texts and times',
+  fileName: /\.(csv|tsv)$/,
   options: [
     'label',
     'ignore',
     'categorical',
     'columns',
+    'schema',
+    'na',
+    'text',
+    'delimiter',
+    'decimal',
+    'header',
     'classNames',
     'classes',
     'hashBits',
@@ -33,40 +41,48 @@ export const csv: TextDefinition = {
   createRowParser: (options, reporter) => new CsvParser(options, reporter)
 }
 
+/** What a field of the file is. */
+type Field = Column | 'label' | 'ignored'
+
 class CsvParser implements RowParser {
   readonly labels: LabelReader
   readonly #options: ParserOptions
   readonly #reporter: Reporter
-  readonly #locator = new RecordLocator()
-  readonly #record = new RecordSplitter()
-  readonly #scanner = new DecimalScanner()
-  #columns: Columns | undefined
+  readonly #delimiter: number
+  readonly #locator: RecordLocator
+  readonly #record: RecordSplitter
+  /** Names of the file's columns, once the header is read. */
+  #names: readonly string[] | undefined
   #headerRead = false
-  #isDecided = false
+  #schema: readonly ColumnSchema[] | undefined
+  /** Known once the header and, without a schema, the first row are read. */
+  #layout: Layout | undefined
+  #encoder: RowEncoder | undefined
+  #fields: readonly Field[] = []
   /** Line of the next record, from 0. */
   #line = 0
   #fault = ''
-  /** Categorical features of the current row, which follow its numeric ones. */
-  readonly #categories: number[] = []
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options
     this.#reporter = reporter
     this.labels = new LabelReader(options)
+    this.#delimiter = delimiters[options.delimiter ?? ',']
+    this.#locator = new RecordLocator(this.#delimiter)
+    this.#record = new RecordSplitter(this.#delimiter)
+    this.#schema = options.schema
+    if (options.schema !== undefined) this.#layout = this.#checkedLayout(options.schema)
   }
 
-  /** Known once the header and the first row are read. */
   get dimension(): number | undefined {
-    const columns = this.#columns
-    return columns?.decided ? (this.#options.dimension ?? columns.numeric + columns.hashed) : undefined
+    return this.#layout && (this.#options.dimension ?? this.#layout.dimension)
   }
 
-  /** Known once the header and the first row are read. */
-  get columns(): readonly string[] | undefined {
-    return this.#columns?.decided ? this.#columns.numericNames : undefined
+  get schema(): readonly ColumnSchema[] | undefined {
+    return this.#schema
   }
 
-  /** As given: only categorical columns are hashed. */
+  /** As given: only categories and texts are hashed. */
   get hashBits(): number | undefined {
     return this.#options.hashBits
   }
@@ -91,105 +107,126 @@ class CsvParser implements RowParser {
       this.#line += record.lines
       const isBlank = record.count === 1 && record.from[0] === record.to[0] && bytes[start] !== 0x22
       if (record.fault !== '') this.#reporter.report(line, record.at - start + 1, record.fault)
-      else if (isBlank) this.#fault = ''
-      else if (!this.#headerRead) this.#header()
-      else {
-        const field = this.#row(this.#columns as Columns, out)
+      else if (!isBlank && (this.#headerRead || this.#isRow())) {
+        const field = this.#row(out)
         if (field >= 0) this.#reporter.report(line, this.#column(bytes, start, field), this.#fault)
       }
       start = end
     }
   }
 
-  #header(): void {
-    const names = Array.from({ length: this.#record.count }, (_, field) => this.#text(field))
+  /** Reads the current record as the header, if there is one. @returns whether it is a row instead */
+  #isRow(): boolean {
+    const { header = true, columns } = this.#options
     this.#headerRead = true
-    if (this.#columns === undefined) {
-      this.#columns = new Columns(names, this.#options, this.#reporter.source)
-    } else if (this.#columns.names().join('\n') !== names.join('\n')) {
+    const { count } = this.#record
+    const names = Array.from({ length: count }, (_, i) => (header ? this.#text(i) : (columns?.[i] ?? String(i + 1))))
+    if (this.#names === undefined) this.#setNames(names)
+    else if (header && this.#names.join('\n') !== names.join('\n')) {
       throw new HeaderError(
         `${this.#reporter.source}: the header differs from the one before: give rows of one file only`
       )
     }
+    return !header
   }
 
-  /** Appends the current record. @returns −1, or the malformed field, with `out` unchanged */
-  #row(columns: Columns, out: RowBuffer): number {
-    const record = this.#record
-    if (record.count !== columns.length) {
-      this.#fault = `${record.count} fields, expected ${columns.length} as in the header`
-      return 0
+  #setNames(names: readonly string[]): void {
+    const { label = 'label', unlabelled = false, categorical = [], ignore = [], columns = [], header } = this.#options
+    const known = new Set(names)
+    const what = `${this.#reporter.source}: the ${header === false ? 'columns' : 'header'} (${listed(names, 20)})`
+    if (known.size < names.length) {
+      const [twice] = names.filter((name, i) => names.indexOf(name) < i)
+      throw new HeaderError(`${what} has a duplicate column "${twice}": give each column its own name`)
     }
-    if (!this.#isDecided) this.#decide(columns)
-    const constant = this.#options.constant ? 1 : 0
-    const first = out.entries
-    let entry = first
-    let label = Number.NaN
-    this.#categories.length = 0
-    for (let field = 0; field < record.count; field++) {
-      const column = columns.at(field)
-      const isEmpty = record.from[field] === record.to[field]
-      if (column.kind === 'label') {
-        if (!isEmpty || !this.#options.unlabelled) label = this.#label(field, isEmpty)
-        if (label === REFUSED) {
-          this.#fault = this.labels.reason
-          return field
-        }
-      } else if (isEmpty) {
-      } else if (column.kind === 'numeric') {
-        const value = this.#number(field, column)
-        if (Number.isNaN(value)) return field
-        out.indices[entry] = column.feature + constant
-        out.values[entry++] = value
-      } else if (column.kind === 'categorical') {
-        const hash = murmur3(record.text[field], record.from[field], record.to[field], column.feature)
-        this.#categories.push(columns.numeric + (hash & (columns.hashed - 1)) + constant)
-      }
+    if (!known.has(label) && !unlabelled) {
+      throw new HeaderError(`${what} has no label column "${label}": give its name with label`)
     }
-    out.numeric[out.size] = entry - first
-    if (constant === 1) this.#categories.push(0)
-    for (const category of this.#categories) {
-      out.indices[entry] = category
-      out.values[entry++] = 1
-    }
-    out.labels[out.size] = label
-    out.entries = entry
-    out.offsets[++out.size] = entry
-    return -1
-  }
-
-  #label(field: number, isEmpty: boolean): number {
-    const { text, from, to } = this.#record
-    return isEmpty ? this.labels.refuse('the label is empty') : this.labels.text(text[field], from[field], to[field])
-  }
-
-  /** Decides which columns are numeric, by the current record. */
-  #decide(columns: Columns): void {
-    this.#isDecided = true
-    columns.decide(Array.from({ length: this.#record.count }, (_, field) => this.#looksNumeric(field)))
-    const needed = columns.numeric + columns.hashed
-    const given = this.#options.dimension
-    if (given !== undefined && given < needed) {
+    const hinted = this.#schema === undefined ? [...categorical, ...ignore, ...columns] : []
+    const unknown = hinted.find(name => !known.has(name))
+    if (unknown !== undefined) throw new HeaderError(`${what} has no column "${unknown}": check its spelling`)
+    const used = this.#schema?.filter(({ kind }) => kind !== 'ignored').map(({ name }) => name)
+    const missing = used?.filter(name => !known.has(name))
+    if (missing !== undefined && missing.length > 0) {
       throw new HeaderError(
-        `${this.#reporter.source}: the columns have ${needed} features, dimension is ${given}: increase it`
+        `${what} has no column "${missing[0]}", which the model needs: give a file with the columns ${listed(used ?? [], 20)}`
+      )
+    }
+    this.#names = names
+    if (this.#schema !== undefined) this.#setFields(names, this.#schema)
+  }
+
+  #setFields(names: readonly string[], schema: readonly ColumnSchema[]): void {
+    this.#schema = schema
+    const layout = this.#layout ?? this.#checkedLayout(schema)
+    this.#layout = layout
+    this.#encoder = new RowEncoder(layout, this.#options)
+    const label = this.#options.label ?? 'label'
+    this.#fields = names.map(name => (name === label ? 'label' : (layout.column(name) ?? 'ignored')))
+    const unknown = names.filter((_, i) => this.#fields[i] === 'ignored')
+    if (unknown.length > 0) {
+      const [columns, them] = unknown.length === 1 ? ['the column', 'it is'] : [`${unknown.length} columns`, 'they are']
+      this.#options.onNotice?.(
+        `${this.#reporter.source}: the model does not know ${columns} ${listed(unknown)}, so ${them} ignored`
       )
     }
   }
 
-  #looksNumeric(field: number): boolean {
-    const { text, from, to } = this.#record
-    if (from[field] === to[field]) return true
-    this.#scanner.scan(text[field], from[field])
-    return this.#scanner.end === to[field]
+  #checkedLayout(schema: readonly ColumnSchema[]): Layout {
+    const layout = new Layout(schema, this.#options.hashBits)
+    const given = this.#options.dimension
+    if (given !== undefined && given < layout.dimension) {
+      throw new HeaderError(
+        `${this.#reporter.source}: the columns have ${layout.dimension} features, dimension is ${given}: increase it`
+      )
+    }
+    return layout
   }
 
-  /** @returns the field's number, or NaN with the fault set */
-  #number(field: number, column: Column): number {
-    const { text, from, to } = this.#record
-    const value = this.#scanner.scan(text[field], from[field])
-    if (this.#scanner.end === to[field] && isFiniteFloat32(value)) return value
-    this.#fault = `"${shortened(this.#text(field))}" in the numeric column "${column.name}" is not a finite float32 number`
-    return Number.NaN
+  /** Appends the current record. @returns −1, or the malformed field, with `out` unchanged */
+  #row(out: RowBuffer): number {
+    const { count, text, from, to } = this.#record
+    const names = this.#names as readonly string[]
+    if (count !== names.length) {
+      this.#fault = `${count} fields, expected ${names.length} as in the ${this.#options.header === false ? 'first row' : 'header'}`
+      return 0
+    }
+    this.#encoder ?? this.#infer(names)
+    const encoder = this.#encoder as RowEncoder
+    let label = Number.NaN
+    encoder.begin(out)
+    for (let i = 0; i < count; i++) {
+      const field = this.#fields[i]
+      if (field === 'ignored') continue
+      if (field === 'label') {
+        label = this.labels.text(text[i], from[i], to[i])
+        if (label === REFUSED && this.#options.unlabelled) label = Number.NaN
+        if (label === REFUSED) {
+          this.#fault = this.labels.reason
+          return i
+        }
+      } else if (!encoder.add(field, text[i], from[i], to[i])) {
+        this.#fault = encoder.fault
+        return i
+      }
+    }
+    encoder.end(label)
+    return -1
+  }
+
+  /** Infers the columns from the current record alone. */
+  #infer(names: readonly string[]): void {
+    const { label = 'label' } = this.#options
+    const features = names.flatMap((name, index) => (name === label ? [] : [index]))
+    const values = features.map(index => [this.#text(index)])
+    const schema = inferColumns(
+      features.map(index => names[index]),
+      values,
+      this.#options.header === false ? { ...this.#options, columns: undefined } : this.#options
+    )
+    this.#setFields(
+      names,
+      schema.map(({ missingShare: _, ...column }) => column)
+    )
   }
 
   #text(field: number): string {

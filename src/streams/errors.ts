@@ -42,6 +42,11 @@ export class HeaderError extends InputError {
   static override readonly code: string = 'ERR_INPUT_HEADER'
 }
 
+/** A schema is invalid, or the data does not fit the task. */
+export class SchemaError extends InputError {
+  static override readonly code: string = 'ERR_INPUT_SCHEMA'
+}
+
 /** A line is longer than `MAX_LINE_BYTES`. */
 export class LineTooLongError extends InputError {
   static override readonly code: string = 'ERR_INPUT_LINE'

@@ -5,6 +5,7 @@ import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import type { Rows } from './rows.js'
 import type { SourceOptions } from './source.js'
+import type { ColumnSchema, LabelSchema } from './table/types.js'
 
 /** Options of all inputs together. Each input takes some of them. */
 export interface InputOptions extends ParserOptions, SourceOptions {
@@ -18,8 +19,11 @@ export interface InputOptions extends ParserOptions, SourceOptions {
    * @default 0
    */
   readonly noise?: number
-  /** `standard`: numeric columns are centred and divided by the mean and standard deviation of their past. @default 'none' */
-  readonly scale?: 'none' | 'standard'
+  /**
+   * `standard`: numeric columns are centred and divided by the mean and standard deviation of their past. `auto`: the same for
+   * tables whose schema does not scale their numbers. @default 'none'
+   */
+  readonly scale?: 'none' | 'standard' | 'auto'
 }
 
 /** Options that only some inputs take. An input that does not take an option refuses it. */
@@ -28,13 +32,19 @@ export type InputOption =
   | 'classes'
   | 'classNames'
   | 'columns'
+  | 'decimal'
+  | 'delimiter'
   | 'dimension'
+  | 'header'
   | 'hashBits'
   | 'ignore'
   | 'label'
   | 'labels'
+  | 'na'
   | 'noise'
   | 'scale'
+  | 'schema'
+  | 'text'
   | 'unlabelled'
 
 /** An opened input, to which `openStream` adds passes, shards, shuffling, scaling and limits. */
@@ -42,7 +52,10 @@ export interface Reader {
   readonly dimension: number | undefined
   readonly classes: number | undefined
   readonly hashBits?: number
-  readonly columns?: readonly string[]
+  /** As in `ExampleStream`. */
+  readonly schema?: readonly ColumnSchema[]
+  readonly label?: LabelSchema
+  readonly summary?: string
   readonly skipped: number
   /** Whether `pass` may be called more than once. */
   readonly repeatable: boolean
@@ -65,7 +78,7 @@ interface FileDefinition extends InputDefinition {
 /** A format of text, in which labels may be missing. Files and requests are read by its parser. */
 export interface TextDefinition extends FileDefinition {
   readonly kind: 'text'
-  /** Whether the number of features is known only when the first row is read, unless an option gives it. */
+  /** Whether the first row determines the number of features, unless an option gives it. */
   readonly isSizedByFirstRow: boolean
   createRowParser(options: ParserOptions, reporter: Reporter): RowParser
 }
@@ -74,7 +87,7 @@ export interface TextDefinition extends FileDefinition {
 export interface RowParser extends RowFormat {
   readonly dimension: number | undefined
   readonly hashBits: number | undefined
-  readonly columns?: readonly string[]
+  readonly schema?: readonly ColumnSchema[]
   readonly labels: LabelReader
 }
 

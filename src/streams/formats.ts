@@ -1,6 +1,7 @@
 /** The registry of file formats and built-in streams. A new one is one file and one line here. */
 import { basename } from 'node:path'
 import { csv } from './csv.js'
+import { customInputOptions } from './custom.js'
 import { digits, digitsTest } from './digits.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'
 import type { BinaryDefinition, BuiltInDefinition, InputOption, InputOptions, TextDefinition } from './format.js'
@@ -31,6 +32,13 @@ export type InputKind = Format | BuiltInStream
 
 export function isBuiltIn(data: string): data is BuiltInStream {
   return Object.hasOwn(builtInStreams, data)
+}
+
+/** The options that the kind of input takes, of those that not every input takes. */
+export function inputOptionsOf(kind: InputKind | 'custom' | undefined): readonly InputOption[] {
+  if (kind === 'custom') return customInputOptions
+  if (kind === undefined) return formats.libsvm.options
+  return isBuiltIn(kind) ? builtInStreams[kind].options : formats[kind].options
 }
 
 /** Whether the kind of input is text, in which labels may be missing. */
@@ -68,6 +76,12 @@ const inputOptions = [
   'categorical',
   'classNames',
   'columns',
+  'schema',
+  'na',
+  'text',
+  'delimiter',
+  'decimal',
+  'header',
   'unlabelled',
   'labels',
   'dimension',
@@ -80,7 +94,14 @@ const inputOptions = [
 export function refuseOtherOptions(input: string, taken: readonly InputOption[], options: InputOptions): void {
   for (const option of inputOptions) {
     const value = options[option]
-    if (value === undefined || value === false || value === 'none' || taken.includes(option)) continue
+    if (
+      value === undefined ||
+      (value === false && option !== 'header') ||
+      value === 'none' ||
+      value === 'auto' ||
+      taken.includes(option)
+    )
+      continue
     const takers = Object.entries({ ...formats, ...builtInStreams })
       .filter(([, definition]) => (definition.options as readonly InputOption[]).includes(option))
       .map(([name]) => name)

@@ -15,18 +15,32 @@ export {
   LineTooLongError,
   MalformedInputError,
   MissingInputError,
+  SchemaError,
   StreamOptionsError,
   UnknownFormatError,
   UnreadableInputError
 } from './errors.js'
-export { type Format, formatNames, guessFormat, type InputKind, inputKind, isText, type TextFormat } from './formats.js'
+export {
+  type Format,
+  formatNames,
+  guessFormat,
+  type InputKind,
+  inputKind,
+  inputOptionsOf,
+  isText,
+  type TextFormat
+} from './formats.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { ParserOptions } from './options.js'
 export { createParser, type Parser } from './parser.js'
 export { Random } from './random.js'
 export { collect, RowBuffer, type Rows } from './rows.js'
-export { RunningMoments, type SavedMoments, type Scaling, scaled } from './scale.js'
+export { RunningMoments, resolveScale, type SavedMoments, type Scaling, scaled } from './scale.js'
 export type { Shard } from './stages.js'
 export { type SyntheticOptimum, type SyntheticOptions, syntheticOptimum } from './synthetic.js'
+export { delimiters } from './table/dialect.js'
+export { listed } from './table/infer.js'
+export { checkedSchema, Layout, schemaText } from './table/schema.js'
+export type { ColumnKind, ColumnSchema, Delimiter, LabelSchema, Schema } from './table/types.js'
 export type { TokenRows } from './tokens.js'
 export type { ExampleStream, Malformed } from './types.js'

@@ -2,7 +2,7 @@
  * JSON lines: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object in which every key except the
  * label's is a feature. Named features are hashed: `name` with the number as value, `name=text` with value 1; true and false are
  * 1 and 0, and null is a missing value. An array has the features 0 … n−1, with the same n in all rows. If the number of
- * features is given without hashing, names must be feature numbers from 0, as in an array.
+ * features is given without hashing, names must be feature numbers from 0, as in an array. With a schema, keys are its columns.
  */
 
 import type { RowParser, TextDefinition } from './format.js'
@@ -13,6 +13,9 @@ import { locateLines } from './lines.js'
 import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import { RowBuffer } from './rows.js'
+import { RowEncoder } from './table/encoder.js'
+import { type Column, Layout } from './table/schema.js'
+import type { ColumnSchema } from './table/types.js'
 
 const QUOTE = 0x22
 const OBJECT = 0x7b
@@ -22,13 +25,14 @@ const TRUE = 0x74
 const FALSE = 0x66
 const NULL = 0x6e
 const FEATURES = Buffer.from('features')
+const LABEL = Buffer.from('label')
 const SHAPES = { array: 'an array', named: 'named' }
 
 export const jsonl: TextDefinition = {
   kind: 'text',
   summary: 'JSON lines: an object of features a line, named or in an array',
   fileName: /\.(jsonl|ndjson)$/,
-  options: ['label', 'ignore', 'columns', 'classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'scale'],
+  options: ['label', 'ignore', 'schema', 'na', 'classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'scale'],
   isSizedByFirstRow: true,
   createRowParser: (options, reporter) => new JsonlParser(options, reporter)
 }
@@ -40,15 +44,15 @@ class JsonlParser implements RowParser {
   readonly #reporter: Reporter
   readonly #scanner = new JsonScanner()
   readonly #labelKey: Buffer
+  /** Whether the key `label` is the label under another name than its column, which has no other meaning. */
+  readonly #hasPlainLabel: boolean
   readonly #ignored: readonly Buffer[]
   readonly #constant: number
   readonly #mask: number
   /** Whether names are feature numbers. */
   readonly #isNumbered: boolean
-  /** Numeric columns, if names are columns. The hashed range starts after them. */
-  readonly #columns: readonly Buffer[]
-  /** Whether there is a hashed range, without which strings cannot be features. */
-  readonly #hasHashed: boolean
+  /** If keys are columns. */
+  readonly #table: Table | undefined
   #out = new RowBuffer()
   #line = 0
   /** The shape of all rows, from an option or the first row. */
@@ -64,23 +68,21 @@ class JsonlParser implements RowParser {
   /** The first invalid member and its position. Ignored if `features` follows, because other members are then skipped. */
   #invalid = ''
   #invalidAt = 0
+  #hasUnknown = false
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options
     this.#reporter = reporter
     this.labels = new LabelReader(options)
     this.#labelKey = Buffer.from(options.label ?? 'label')
+    this.#hasPlainLabel = options.schema?.every(({ name }) => name !== 'label') ?? false
     this.#ignored = (options.ignore ?? []).map(key => Buffer.from(key))
     this.#constant = options.constant ? 1 : 0
-    this.#columns = (options.columns ?? []).map(name => Buffer.from(name))
-    const hashed = options.hashBits !== undefined ? 2 ** options.hashBits : 2 ** DEFAULT_HASH_BITS
-    const isTabular = options.columns !== undefined
-    const rest = (options.dimension ?? this.#columns.length + hashed) - this.#columns.length
-    this.#mask = (isTabular ? rest : hashed) - 1
-    this.#hasHashed = this.#mask >= 0
-    this.#length = isTabular ? this.#columns.length : options.dimension
-    this.#isNumbered = options.dimension !== undefined && !isTabular
-    if (isTabular) this.#shape = 'named'
+    this.#table = options.schema && new Table(options.schema, options)
+    this.#mask = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS) - 1
+    this.#length = this.#table?.layout.numbers ?? options.dimension
+    this.#isNumbered = options.dimension !== undefined && this.#table === undefined
+    if (this.#table !== undefined) this.#shape = 'named'
     else if (this.#isNumbered) this.#shape = 'array'
     else if (options.hashBits !== undefined) this.#shape = 'named'
   }
@@ -91,7 +93,7 @@ class JsonlParser implements RowParser {
       case 'unknown':
         return undefined
       case 'named':
-        return this.#columns.length + this.#mask + 1
+        return this.#table === undefined ? this.#mask + 1 : (this.#options.dimension ?? this.#table.layout.dimension)
       case 'array':
         return this.#length
       default:
@@ -100,7 +102,12 @@ class JsonlParser implements RowParser {
   }
 
   get hashBits(): number | undefined {
-    return this.#shape === 'named' && this.#hasHashed ? Math.log2(this.#mask + 1) : undefined
+    if (this.#table !== undefined) return this.#options.hashBits
+    return this.#shape === 'named' ? Math.log2(this.#mask + 1) : undefined
+  }
+
+  get schema(): readonly ColumnSchema[] | undefined {
+    return this.#options.schema
   }
 
   restart(): void {
@@ -137,7 +144,7 @@ class JsonlParser implements RowParser {
     }
     const shape = this.#rowShape === 'array' ? 'array' : 'named'
     if (this.#shape === 'unknown') this.#shape = shape
-    const isEither = this.#isNumbered || this.#options.columns !== undefined
+    const isEither = this.#isNumbered || this.#table !== undefined
     if (this.#shape !== shape && !isEither) {
       return scanner.fail(open, `the features are ${SHAPES[shape]}, expected ${SHAPES[this.#shape]}`)
     }
@@ -154,6 +161,7 @@ class JsonlParser implements RowParser {
 
   #clear(shape: 'flat' | 'named' | 'array'): void {
     this.#rowShape = shape
+    this.#table?.begin(this.#out)
     this.#entry = this.#out.entries
     this.#ones.length = 0
     this.#position = 0
@@ -162,6 +170,10 @@ class JsonlParser implements RowParser {
 
   #commit(): void {
     const out = this.#out
+    if (this.#table !== undefined) {
+      this.#table.end(this.#label)
+      return
+    }
     out.numeric[out.size] = this.#entry - out.entries
     if (this.#constant === 1) this.#ones.push(0)
     for (const index of this.#ones) this.#add(index, 1)
@@ -179,7 +191,7 @@ class JsonlParser implements RowParser {
   readonly #member = (bytes: Uint8Array, value: number): number => {
     const scanner = this.#scanner
     const byte = bytes[value]
-    if (this.#isKey(this.#labelKey)) return this.#readLabel(bytes, value)
+    if (this.#isKey(this.#labelKey) || (this.#hasPlainLabel && this.#isKey(LABEL))) return this.#readLabel(bytes, value)
     if (byte === OBJECT && this.#isKey(FEATURES)) {
       this.#clear('named')
       return scanner.members(bytes, value, this.#named)
@@ -196,25 +208,25 @@ class JsonlParser implements RowParser {
   readonly #named = (bytes: Uint8Array, value: number): number => {
     const scanner = this.#scanner
     if (this.#ignored.some(key => this.#isKey(key))) return scanner.skip(bytes, value)
+    if (this.#table !== undefined) return this.#field(this.#table, bytes, value)
     const byte = bytes[value]
     if (byte === OBJECT || byte === ARRAY) {
       this.#reject(value, 'a feature must be a number, a string or a boolean: flatten nested values')
       return scanner.skip(bytes, value)
     }
-    const column = this.#columns.findIndex(key => this.#isKey(key))
     const hash = this.#isNumbered ? 0 : murmur3(scanner.text, scanner.from, scanner.to, 0)
     if (byte === QUOTE) {
       const end = scanner.string(bytes, value)
       if (end < 0) return -1
-      if (this.#isNumbered || !this.#hasHashed || column >= 0) {
+      if (this.#isNumbered) {
         this.#reject(value, 'a string can be a feature only if features are hashed: give a number')
       }
       const text = murmur3(scanner.text, scanner.from, scanner.to, hash)
-      this.#ones.push(this.#columns.length + (text & this.#mask) + this.#constant)
+      this.#ones.push((text & this.#mask) + this.#constant)
       return end
     }
     if (byte === NULL) return scanner.literal(bytes, value)
-    const index = this.#indexOf(column, hash, value) + this.#constant
+    const index = (this.#isNumbered ? this.#featureNumber(value) : hash & this.#mask) + this.#constant
     if (byte === TRUE || byte === FALSE) {
       if (byte === TRUE) this.#ones.push(index)
       return scanner.literal(bytes, value)
@@ -224,15 +236,44 @@ class JsonlParser implements RowParser {
     return end
   }
 
-  /** The feature of the current member, whose value is not a string. */
-  #indexOf(column: number, hash: number, value: number): number {
-    if (this.#isNumbered) return this.#featureNumber(value)
-    if (this.#options.columns === undefined) return hash & this.#mask
-    if (column >= 0) return column
+  /** Reads a member whose key may be a column. */
+  #field(table: Table, bytes: Uint8Array, value: number): number {
+    const scanner = this.#scanner
+    const column = table.find(scanner.text, scanner.from, scanner.to)
+    const byte = bytes[value]
+    if (column === undefined || column.kind === 'ignored') {
+      if (column === undefined) this.#noticeUnknown()
+      return scanner.skip(bytes, value)
+    }
+    if (byte === OBJECT || byte === ARRAY) {
+      this.#reject(value, `the column "${column.name}" must be a number, a string or a boolean`)
+      return scanner.skip(bytes, value)
+    }
+    if (byte === QUOTE) {
+      const end = scanner.string(bytes, value)
+      if (end < 0) return -1
+      // The closing quote, or the byte after an unescaped copy, ends a number.
+      if (!table.add(column, scanner.text, scanner.from, scanner.to)) this.#reject(value, table.fault)
+      return end
+    }
+    const isLiteral = byte === TRUE || byte === FALSE || byte === NULL
+    const end = isLiteral ? scanner.literal(bytes, value) : scanner.finite(bytes, value)
+    if (end < 0) return -1
+    if (byte === NULL) table.addMissing(column)
+    else if (column.kind === 'number') table.addNumber(column, isLiteral ? Number(byte === TRUE) : scanner.number)
+    else if (!table.add(column, bytes, value, end)) this.#reject(value, table.fault)
+    return end
+  }
+
+  /** Reports a key that is no column, once. */
+  #noticeUnknown(): void {
+    if (this.#hasUnknown) return
+    this.#hasUnknown = true
     const { text, from, to } = this.#scanner
     const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
-    this.#reject(value, `"${name}" is not a numeric column of the model`)
-    return 0
+    this.#options.onNotice?.(
+      `${this.#reporter.source}: the model does not know the key ${name}, so it is ignored, like any other that it does not know`
+    )
   }
 
   #reject(at: number, reason: string): void {
@@ -257,10 +298,12 @@ class JsonlParser implements RowParser {
   }
 
   readonly #element = (bytes: Uint8Array, value: number): number => {
-    const index = this.#position++ + this.#constant
+    const position = this.#position++
     if (bytes[value] === NULL) return this.#scanner.literal(bytes, value)
     const end = this.#scanner.finite(bytes, value)
-    if (end >= 0) this.#add(index, this.#scanner.number)
+    if (end < 0) return end
+    if (this.#table === undefined) this.#add(position + this.#constant, this.#scanner.number)
+    else this.#table.addElement(position, this.#scanner.number)
     return end
   }
 
@@ -278,11 +321,71 @@ class JsonlParser implements RowParser {
       end = scanner.finite(bytes, value)
       if (end >= 0) this.#label = this.labels.value(scanner.number)
     }
-    return this.#label === REFUSED ? scanner.fail(value, this.labels.reason) : end
+    if (this.#label !== REFUSED || end < 0) return end
+    if (!this.#options.unlabelled) return scanner.fail(value, this.labels.reason)
+    this.#label = Number.NaN
+    return end
   }
 
   #isKey(key: Buffer): boolean {
     const { text, from, to } = this.#scanner
     return to - from === key.length && key.every((byte, i) => text[from + i] === byte)
+  }
+}
+
+/** The columns of a row in any order, some of which may be absent. */
+class Table extends RowEncoder {
+  readonly layout: Layout
+  readonly #names: readonly Buffer[]
+  /** Indices of the numeric columns. */
+  readonly #numeric: readonly number[]
+  /** Number of the row in which each column was seen last. */
+  readonly #seen: Float64Array
+  #row = 0
+  /** The column that probably comes next, because rows tend to have their keys in the same order. */
+  #next = 0
+
+  constructor(schema: readonly ColumnSchema[], options: ParserOptions) {
+    const layout = new Layout(schema, options.hashBits)
+    super(layout, options)
+    this.layout = layout
+    this.#names = schema.map(({ name }) => Buffer.from(name))
+    this.#numeric = schema.flatMap(({ kind }, index) => (kind === 'number' ? [index] : []))
+    this.#seen = new Float64Array(schema.length)
+  }
+
+  override begin(out: RowBuffer): void {
+    super.begin(out)
+    this.#row++
+    this.#next = 0
+  }
+
+  /** The column with the name `text[from, to)`, which then counts as seen. */
+  find(text: Uint8Array, from: number, to: number): Column | undefined {
+    const count = this.#names.length
+    for (let i = 0; i < count; i++) {
+      const index = (this.#next + i) % count
+      const name = this.#names[index]
+      if (to - from !== name.length || !name.every((byte, at) => text[from + at] === byte)) continue
+      this.#next = index + 1
+      this.#seen[index] = this.#row
+      return this.layout.columns[index]
+    }
+    return undefined
+  }
+
+  /** Adds the value of the numeric column at a position; one too many is reported with the length of the array. */
+  addElement(position: number, value: number): void {
+    const index = this.#numeric[position]
+    if (index === undefined) return
+    this.#seen[index] = this.#row
+    this.addNumber(this.layout.columns[index], value)
+  }
+
+  override end(label: number): void {
+    for (const [index, column] of this.layout.columns.entries()) {
+      if (this.#seen[index] !== this.#row) this.addMissing(column)
+    }
+    super.end(label)
   }
 }

@@ -1,9 +1,7 @@
 /** Converts labels to the learner's targets. All formats share it, so that `-1`, `UP` and `7` mean the same in each of them. */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { ParserOptions } from './options.js'
-
-/** Limit of distinct label texts. More indicate a mistake, such as a column of names used as the label. */
-const MAX_NAMED_CLASSES = 65_536
+import { MissingValues } from './table/values.js'
 
 /** Returned for an invalid label, with the reason in `LabelReader.reason`. No label is infinite. */
 export const REFUSED = Number.NEGATIVE_INFINITY
@@ -13,29 +11,27 @@ export class LabelReader {
   reason = ''
   /** Number of classes, if given. */
   readonly classes: number | undefined
+  readonly #onLabel: ((label: string) => void) | undefined
   readonly #number: boolean
-  readonly #fixed: boolean
-  readonly #numbersOnly: boolean
   readonly #limit: number
-  readonly #numbers = new Map<string, number>()
+  /** Class numbers by name; undefined if labels are class numbers. */
+  readonly #numbers: ReadonlyMap<string, number> | undefined
+  readonly #missing: MissingValues
   readonly #scanner = new DecimalScanner()
-  #kind: 'unknown' | 'numbers' | 'names' = 'unknown'
   #scratch = new Uint8Array(64)
 
-  /** @param numbersOnly labels must be numbers in this format, unless `classNames` is given */
-  constructor(options: ParserOptions, numbersOnly = false) {
-    this.#numbersOnly = numbersOnly
-    this.#number = options.target === 'number'
-    this.#fixed = options.classNames !== undefined
-    this.classes = options.classes ?? options.classNames?.length
+  constructor({ onLabel, target, classes, classNames, na }: ParserOptions) {
+    this.#onLabel = onLabel
+    this.#number = target === 'number'
+    this.classes = classes ?? classNames?.length
     this.#limit = this.classes ?? Number.POSITIVE_INFINITY
-    for (const [number, name] of (options.classNames ?? []).entries()) this.#numbers.set(name, number)
-    if (this.#fixed) this.#kind = 'names'
+    this.#numbers = classNames && new Map(classNames.map((name, number) => [name, number]))
+    this.#missing = new MissingValues(na)
   }
 
   /** Whether `+1` is certainly class 1 and `-1` class 0, so that a parser can take a shortcut. */
   get signed(): boolean {
-    return this.#kind === 'numbers' && (this.classes === undefined || this.classes === 2)
+    return this.#onLabel === undefined && !this.#number && this.#numbers === undefined && (this.classes ?? 2) === 2
   }
 
   /** Converts a label given as text. @returns the target, or `REFUSED` with `reason` set */
@@ -45,22 +41,32 @@ export class LabelReader {
     this.#scratch.set(bytes.subarray(from, to))
     // The scanner needs a byte that ends the number.
     this.#scratch[length] = 0x20
-    if (this.#kind !== 'names') {
-      const value = this.#scanner.scan(this.#scratch, 0)
-      if (this.#scanner.end === length && length > 0) return this.value(value)
-    }
+    const value = this.#scanner.scan(this.#scratch, 0)
+    const isNumber = length > 0 && this.#scanner.end === length
+    if (isNumber && this.#numbers === undefined) return this.value(value)
     const name = Buffer.from(bytes.buffer, bytes.byteOffset + from, length).toString('utf8')
-    if (this.#number) return this.refuse(`label "${shortened(name)}" is not a finite number`)
-    return this.#named(name)
+    const known = this.#numbers?.get(name)
+    if (known !== undefined) return known
+    if (length === 0) return this.refuse('the label is empty')
+    if (this.#missing.includes(bytes, from, to)) return this.refuse('the label is missing')
+    if (this.#onLabel !== undefined) {
+      this.#onLabel(name)
+      return 0
+    }
+    // `1.0` and `+1` are the class `1`.
+    return isNumber ? this.value(value) : this.#refuseName(name)
   }
 
   /** Converts a label given as a number. @returns the target, or `REFUSED` with `reason` set */
   value(value: number): number {
     if (!isFiniteFloat32(value)) return this.refuse('the label is not a finite float32 number')
+    if (this.#onLabel !== undefined) {
+      this.#onLabel(String(value))
+      return 0
+    }
     if (this.#number) return value
-    if (this.#kind === 'names') return this.#named(String(value))
-    this.#kind = 'numbers'
-    if (value === -1 && (this.classes === undefined || this.classes === 2)) return 0
+    if (this.#numbers !== undefined) return this.#numbers.get(String(value)) ?? this.#refuseName(String(value))
+    if (value === -1 && (this.classes ?? 2) === 2) return 0
     if (!Number.isInteger(value) || value < 0 || value >= 2 ** 24) {
       return this.refuse(`label ${value} is not a class number (0, 1, … or -1/+1)`)
     }
@@ -68,22 +74,11 @@ export class LabelReader {
     return value
   }
 
-  #named(name: string): number {
-    const known = this.#numbers.get(name)
-    if (known !== undefined) return known
-    if (this.#fixed) return this.refuse(`label "${shortened(name)}" is not among the class names`)
-    if (this.#kind === 'numbers')
-      return this.refuse(`label "${shortened(name)}" is not a number, unlike the labels before`)
-    if (name.length === 0) return this.refuse('the label is empty')
-    if (this.#numbersOnly) return this.refuse(`label "${shortened(name)}" is not a class number (0, 1, … or -1/+1)`)
-    if (/^[+-]?(nan|inf(inity)?)$/i.test(name)) return this.refuse(`label ${name} is not a finite number`)
-    const number = this.#numbers.size
-    if (number >= Math.min(this.#limit, MAX_NAMED_CLASSES)) {
-      return this.refuse(`label "${shortened(name)}" would be one class more than ${number}`)
-    }
-    this.#kind = 'names'
-    this.#numbers.set(name, number)
-    return number
+  #refuseName(name: string): number {
+    const label = `label "${shortened(name)}"`
+    if (this.#number) return this.refuse(`${label} is not a finite number`)
+    if (this.#numbers === undefined) return this.refuse(`${label} is not a class number (0, 1, … or -1/+1)`)
+    return this.refuse(`${label} is not among the classes`)
   }
 
   /** Rejects a label. */

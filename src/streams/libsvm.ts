@@ -42,7 +42,7 @@ class LibsvmParser implements RowParser {
     this.dimension = options.hashBits === undefined ? options.dimension : 2 ** options.hashBits
     this.#limit = options.dimension ?? MAX_DIMENSION - 1
     this.#mask = options.hashBits === undefined ? -1 : 2 ** options.hashBits - 1
-    this.labels = new LabelReader(options, true)
+    this.labels = new LabelReader(options)
   }
 
   restart(): void {
@@ -63,6 +63,8 @@ class LibsvmParser implements RowParser {
     while (position < to) {
       const start = position
       line++
+      // The reporter counts the complete rows.
+      out.size = rows
       let byte = bytes[position]
       while (byte === 0x20 || byte === 0x09 || byte === 0x0d) byte = bytes[++position]
       if (byte === 0x0a) {

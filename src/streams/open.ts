@@ -18,7 +18,7 @@ import {
 import { checkInteger } from './options.js'
 import { Random } from './random.js'
 import type { Rows } from './rows.js'
-import { RunningMoments, type Scaling, standardise } from './scale.js'
+import { RunningMoments, resolveScale, type Scaling, standardise } from './scale.js'
 import { checkSource, sourceName } from './source.js'
 import { type Shard, shuffle, takeRows, takeShard } from './stages.js'
 import { openText } from './text.js'
@@ -41,6 +41,8 @@ export interface StreamOptions extends InputOptions {
   readonly scaling?: Scaling
   /** Number of rows after which the stream ends. @default at the end of the input */
   readonly maxRows?: number
+  /** Infers from the first rows of text whether the label is a class or a number, and the names of the classes. @default false */
+  readonly inferLabel?: boolean
   /** Rows of tokens that `data` was already converted into. If given, `data` is not read. @default none */
   readonly tokens?: TokenRows
 }
@@ -72,9 +74,11 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
     get hashBits() {
       return reader.hashBits
     },
-    get columns() {
-      return reader.columns
+    get schema() {
+      return reader.schema
     },
+    label: reader.label,
+    summary: reader.summary,
     get skipped() {
       return reader.skipped
     },
@@ -128,7 +132,7 @@ function checkStreamOptions(options: StreamOptions): void {
 
 async function* compose(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
   let rows = readPasses(reader, options, progress)
-  if (options.scale === 'standard') {
+  if (resolveScale(options.scale ?? 'none', reader.schema) === 'standard') {
     rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
   }
   if (options.maxRows !== undefined) rows = takeRows(rows, options.maxRows)

@@ -1,6 +1,7 @@
 /** Options of a parser, with defaults and limits, which are checked once before anything is read. */
 import { StreamOptionsError } from './errors.js'
 import type { ReporterOptions } from './reporter.js'
+import type { ColumnSchema, Delimiter } from './table/types.js'
 
 /** Limit of a line's length, so that a file without newlines does not fill the memory. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -15,26 +16,38 @@ export interface ParserOptions extends ReporterOptions {
   readonly target?: 'class' | 'number'
   /** Number of classes C ≥ 2. Labels outside are malformed. @default the length of `classNames`, otherwise unknown */
   readonly classes?: number
-  /**
-   * Label texts in the order of their class numbers. By default, numeric labels are class numbers (−1 counts as 0), and other
-   * texts are numbered by first appearance; peers that read different files must give the names, so that the numbers agree.
-   * @default numeric labels
-   */
+  /** Label texts in the order of their class numbers. @default labels are class numbers, of which −1 counts as 0 */
   readonly classNames?: readonly string[]
-  /** Accept inputs without a label, whose label is then NaN. Otherwise they are malformed. @default false */
+  /** @internal Called with each label instead of converting it, to infer what the labels are. @default none */
+  readonly onLabel?: (label: string) => void
+  /** Accept inputs without a label, or with an invalid one in a table: their label is NaN. Otherwise they are malformed. @default false */
   readonly unlabelled?: boolean
   /** CSV column or JSON key of the label. @default 'label' */
   readonly label?: string
   /** CSV columns or JSON keys to leave out. @default none */
   readonly ignore?: readonly string[]
   /**
-   * Numeric CSV columns in the order of their feature numbers, from `ExampleStream.columns` of a model's first data. Files with
-   * the columns in another order, and JSON objects with the columns' names as keys, then have the same features. Every other
-   * column or key is categorical. @default determined by the CSV header and first row
+   * The columns of a table in the order of their features, which may be in another order in the file. A file must have all of
+   * them; further columns are ignored. In JSON lines, each column is a key. @default CSV: inferred; JSON lines: names are hashed
    */
+  readonly schema?: readonly ColumnSchema[]
+  /** CSV without a schema: the columns that are numbers; every other one is a category. @default inferred */
   readonly columns?: readonly string[]
-  /** CSV columns that are categorical although their values look like numbers. @default none */
+  /** CSV without a schema: columns that are categories although their values look like numbers. @default none */
   readonly categorical?: readonly string[]
+  /** Texts of missing values of a table, besides the empty one. @default NA, N/A, NaN, nan, null, NULL, None, ? */
+  readonly na?: readonly string[]
+  /** CSV without a schema: what texts become, words or also pairs of neighbouring words. @default 'words' */
+  readonly text?: 'words' | 'bigrams'
+  /** CSV: the separator of fields. @default inferred from the first rows, or a comma */
+  readonly delimiter?: Delimiter
+  /** CSV: the decimal mark. @default inferred from the first rows, or a point */
+  readonly decimal?: '.' | ','
+  /**
+   * CSV: whether the first line holds the names of the columns. Without a header, the names are `columns`, or the numbers
+   * of the columns from 1. @default true
+   */
+  readonly header?: boolean
   /** Adds feature 0, which is always 1, and increases the number of every other feature by one. @default false */
   readonly constant?: boolean
   /** Number of features without the constant one. Larger indices are malformed. @default inferred from the data, or unknown */

@@ -4,6 +4,7 @@ import { LineFramer } from './lines.js'
 import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, withConstant } from './options.js'
 import { Reporter } from './reporter.js'
 import { RowBuffer, type Rows } from './rows.js'
+import type { ColumnSchema } from './table/types.js'
 
 /** Converts text to batches of rows at the pace at which bytes arrive. */
 export interface Parser {
@@ -13,7 +14,7 @@ export interface Parser {
   /** As in `ExampleStream`. */
   readonly hashBits: number | undefined
   /** As in `ExampleStream`. */
-  readonly columns: readonly string[] | undefined
+  readonly schema: readonly ColumnSchema[] | undefined
   readonly skipped: number
   /**
    * Parses the rows that `bytes` completes. An incomplete last row is completed by the next call. The parser allocates up to 20
@@ -44,6 +45,12 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
   const rowParser = definition.createRowParser(options, reporter)
   const framer = new LineFramer(rowParser, reporter.source, MAX_LINE_BYTES)
   const out = new RowBuffer()
+  let before = 0
+  reporter.index = () => before + out.size
+  const clear = () => {
+    before += out.size
+    out.clear()
+  }
   return {
     get dimension() {
       return withConstant(rowParser.dimension, options)
@@ -52,23 +59,25 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
     get hashBits() {
       return rowParser.hashBits
     },
-    get columns() {
-      return rowParser.columns
+    get schema() {
+      return rowParser.schema
     },
     get skipped() {
       return reporter.skipped
     },
     push(bytes) {
-      out.clear()
+      clear()
       framer.push(bytes, out)
       return out.view()
     },
     end() {
-      out.clear()
+      clear()
       framer.end(out)
       return out.view()
     },
     restart() {
+      out.clear()
+      before = 0
       framer.restart()
     }
   }

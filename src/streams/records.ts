@@ -1,18 +1,25 @@
 /**
- * RFC 4180 records: fields separated by commas, and quoted if they contain commas, quotes or newlines. Splits whole records into
+ * RFC 4180 records: fields separated by a comma or another byte, and quoted if they contain it, quotes or newlines. Splits whole records into
  * fields, and locates the ends of records in a chunk that may start inside a quoted field.
  */
 
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 const COMMA = 0x2c
+const SPACE = 0x20
+const TAB = 0x09
 const QUOTE = 0x22
 
 type State = 'start' | 'plain' | 'quoted' | 'closing'
 
 /** Tracks quotes across chunks. A quote opens a field only at its start, so that a stray quote inside a field is harmless. */
 export class RecordLocator {
+  readonly #delimiter: number
   #state: State = 'start'
+
+  constructor(delimiter = COMMA) {
+    this.#delimiter = delimiter
+  }
 
   restart(): void {
     this.#state = 'start'
@@ -24,6 +31,7 @@ export class RecordLocator {
     let last = 0
     let state = this.#state
     let from = 0
+    const delimiter = this.#delimiter
     if ((state === 'start' || state === 'plain') && !chunk.includes(QUOTE)) {
       // Without quotes, every newline ends a record. Only the bytes after the last one determine the state.
       first = chunk.indexOf(NEWLINE) + 1
@@ -44,13 +52,13 @@ export class RecordLocator {
         last = i + 1
         if (first === 0) first = last
         state = 'start'
-      } else if (byte === COMMA) {
+      } else if (byte === delimiter) {
         state = 'start'
       } else if (byte === QUOTE && state !== 'plain') {
         state = 'quoted'
       } else if (state === 'start') {
         // Spaces before a quote are trimmed.
-        if (byte !== 0x20 && byte !== 0x09) state = 'plain'
+        if (byte !== SPACE && byte !== TAB) state = 'plain'
       } else if (state === 'closing') {
         state = 'plain'
       }
@@ -75,6 +83,14 @@ export class RecordSplitter {
   /** Why the last record is malformed (empty if it is not), and where. */
   fault = ''
   at = 0
+  readonly #delimiter: number
+  /** A second byte of white space, which is not the delimiter. */
+  readonly #tab: number
+
+  constructor(delimiter = COMMA) {
+    this.#delimiter = delimiter
+    this.#tab = delimiter === TAB ? SPACE : TAB
+  }
 
   /** Splits the record at `start`. @returns the position after its newline, also if it is malformed */
   split(bytes: Uint8Array, start: number): number {
@@ -82,20 +98,23 @@ export class RecordSplitter {
     this.lines = 1
     this.fault = ''
     let position = start
+    const tab = this.#tab
     for (;;) {
-      while (bytes[position] === 0x20 || bytes[position] === 0x09) position++
+      while (bytes[position] === SPACE || bytes[position] === tab) position++
       position = bytes[position] === QUOTE ? this.#quoted(bytes, position) : this.#plain(bytes, position)
       const byte = bytes[position++]
       if (byte === NEWLINE) return position
     }
   }
 
-  /** @returns the position of the comma or newline after the field */
+  /** @returns the position of the delimiter or newline after the field */
   #plain(bytes: Uint8Array, from: number): number {
     let position = from
-    while (bytes[position] !== COMMA && bytes[position] !== NEWLINE) position++
+    const delimiter = this.#delimiter
+    const tab = this.#tab
+    while (bytes[position] !== delimiter && bytes[position] !== NEWLINE) position++
     let to = position
-    while (to > from && (bytes[to - 1] === 0x20 || bytes[to - 1] === 0x09 || bytes[to - 1] === RETURN)) to--
+    while (to > from && (bytes[to - 1] === SPACE || bytes[to - 1] === tab || bytes[to - 1] === RETURN)) to--
     this.#add(bytes, from, to)
     return position
   }
@@ -116,10 +135,13 @@ export class RecordSplitter {
     if (escapes === 0) this.#add(bytes, open + 1, close)
     else this.#addUnescaped(bytes, open + 1, close)
     let position = close + 1
-    while (bytes[position] === 0x20 || bytes[position] === 0x09 || bytes[position] === RETURN) position++
-    if (bytes[position] === COMMA || bytes[position] === NEWLINE) return position
-    this.#fail(position, 'expected a comma after the closing quote')
-    while (bytes[position] !== COMMA && bytes[position] !== NEWLINE) position++
+    const delimiter = this.#delimiter
+    const tab = this.#tab
+    while (bytes[position] === SPACE || bytes[position] === tab || bytes[position] === RETURN) position++
+    if (bytes[position] === delimiter || bytes[position] === NEWLINE) return position
+    const name = delimiter === COMMA ? 'a comma' : delimiter === TAB ? 'a tab' : `"${String.fromCharCode(delimiter)}"`
+    this.#fail(position, `expected ${name} after the closing quote`)
+    while (bytes[position] !== delimiter && bytes[position] !== NEWLINE) position++
     return position
   }
 

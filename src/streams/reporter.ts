@@ -7,11 +7,15 @@ export interface ReporterOptions {
   readonly strict?: boolean
   /** Called for each malformed input that is skipped. @default none */
   readonly onMalformed?: (malformed: Malformed) => void
+  /** Called with one line about the input as a whole, such as the columns that the model does not know. @default none */
+  readonly onNotice?: (notice: string) => void
 }
 
 export class Reporter {
   /** Inputs skipped so far. */
   skipped = 0
+  /** Number of well-formed inputs so far in this pass. */
+  index: () => number = () => 0
   readonly #strict: boolean
   readonly #onMalformed: ((malformed: Malformed) => void) | undefined
 
@@ -30,7 +34,7 @@ export class Reporter {
    * @throws MalformedInputError under `strict`
    */
   report(line: number, column: number, reason: string): void {
-    const malformed = { source: this.source, line, column, reason }
+    const malformed = { source: this.source, line, column, reason, index: this.index() }
     if (this.#strict) throw new MalformedInputError(malformed)
     this.skipped++
     this.#onMalformed?.(malformed)

@@ -8,6 +8,7 @@
  * features are unchanged, so sparse rows stay sparse. A missing value stays missing, which stands for the mean.
  */
 import { RowBuffer, type Rows } from './rows.js'
+import type { ColumnSchema } from './table/types.js'
 
 /** Limit of a scaled value, in standard deviations, because the deviation of the first few values can be tiny. */
 const MAX_DEVIATIONS = 10
@@ -17,6 +18,15 @@ export interface Scaling {
   readonly moments: RunningMoments
   /** Rows are scaled without being counted: for evaluation and prediction. */
   readonly frozen: boolean
+}
+
+/** What `auto` means for a table, or for rows without columns. */
+export function resolveScale(
+  scale: 'none' | 'standard' | 'auto',
+  schema: readonly ColumnSchema[] | undefined
+): 'none' | 'standard' {
+  if (scale !== 'auto') return scale
+  return schema?.some(({ kind, mean }) => kind === 'number' && mean === undefined) ? 'standard' : 'none'
 }
 
 export async function* standardise(input: AsyncIterable<Rows>, scaling: Scaling): AsyncGenerator<Rows> {
@@ -62,6 +72,12 @@ export class RunningMoments {
     const deviation = Math.sqrt(this.#squares[feature] / this.#counts[feature])
     const scaled = deviation > 0 ? (value - this.#means[feature]) / deviation : 0
     return Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, scaled))
+  }
+
+  /** Mean and deviation of a feature; undefined if no value was counted. */
+  of(feature: number): { readonly mean: number; readonly deviation: number } | undefined {
+    if (!(this.#counts[feature] > 0)) return undefined
+    return { mean: this.#means[feature], deviation: Math.sqrt(this.#squares[feature] / this.#counts[feature]) }
   }
 
   /** Counts a feature's value. */

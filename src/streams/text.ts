@@ -5,76 +5,72 @@ import type { ParserOptions } from './options.js'
 import { createParser, type Parser } from './parser.js'
 import type { Rows } from './rows.js'
 import { checkSource, readSource, type SourceOptions, sourceName } from './source.js'
+import { type Inferred, inferFrom, readHead } from './table/sample.js'
 
-export type TextOptions = ParserOptions & SourceOptions
+export interface TextOptions extends ParserOptions, SourceOptions {
+  /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */
+  readonly inferLabel?: boolean
+}
 
 /**
- * Opens a text input. If only the first row determines the dimension (CSV and JSON lines), the input is read up to that row.
+ * Opens a text input. The first rows determine what the options leave open: the separator and the columns of CSV, and the
+ * label if asked.
  * @param path a file, or `-`
- * @throws MissingInputError, UnreadableInputError, HeaderError, StreamOptionsError
+ * @throws MissingInputError, UnreadableInputError, HeaderError, SchemaError, StreamOptionsError
  */
 export async function openText(path: string, format: TextFormat, options: TextOptions): Promise<Reader> {
-  const named = { ...options, source: options.source ?? sourceName(path) }
-  const parser = createParser(format, named)
+  const { inferLabel = false, ...given } = options
+  const named = { ...given, source: options.source ?? sourceName(path) }
   const repeatable = await checkSource(path)
-  const needsFirstRow = parser.dimension === undefined && formats[format].isSizedByFirstRow
-  let dimension: number | undefined
-  let hashBits: number | undefined
-  let columns: readonly string[] | undefined
-  let started: AsyncGenerator<Rows> | undefined
-  if (needsFirstRow && repeatable) {
-    // A separate parser that reports nothing: the file does not stay open, and its first rows are read again.
-    const probe = createParser(format, { ...named, strict: false, onMalformed: undefined })
-    for await (const _ of parse(path, probe, options)) break
-    dimension = probe.dimension
-    hashBits = probe.hashBits
-    columns = probe.columns
-  } else if (needsFirstRow) {
-    started = await withFirst(parse(path, parser, options))
-  }
+  // Reports options that contradict each other, before anything is read.
+  const probe = createParser(format, { ...named, strict: false, onMalformed: undefined, onLabel: () => undefined })
+  const isOpen = probe.dimension === undefined && formats[format].isSizedByFirstRow
+  const head =
+    format === 'csv' || inferLabel || isOpen ? await readHead(readSource(path, options), !repeatable) : undefined
+  if (repeatable) await head?.chunks.return(undefined)
+  const { label, schema, summary, ...dialect } = head
+    ? inferFrom(format, head.bytes, named, inferLabel)
+    : ({} as Inferred)
+  const parser = createParser(format, {
+    ...named,
+    ...dialect,
+    ...(schema && { schema }),
+    ...(label && { target: label.kind, classes: label.names ? undefined : label.classes, classNames: label.names })
+  })
+  // JSON lines have the features of their first row.
+  if (isOpen && head && format !== 'csv') probe.push(head.bytes)
+  let started = repeatable ? undefined : head?.chunks
   return {
     get dimension() {
-      return parser.dimension ?? dimension
+      return parser.dimension ?? probe.dimension
     },
-    classes: parser.classes,
+    classes: label?.kind === 'number' ? undefined : parser.classes,
     get hashBits() {
-      return parser.hashBits ?? hashBits
+      return parser.hashBits ?? probe.hashBits
     },
-    get columns() {
-      return parser.columns ?? columns
+    get schema() {
+      return parser.schema
     },
+    label,
+    summary,
     get skipped() {
       return parser.skipped
     },
     repeatable,
     pass() {
-      const rows = started ?? parse(path, parser, options)
+      const chunks = started ?? readSource(path, options)
       started = undefined
-      return rows
+      return parse(chunks, parser)
     }
   }
 }
 
-async function* parse(path: string, parser: Parser, options: SourceOptions): AsyncGenerator<Rows> {
+async function* parse(chunks: AsyncGenerator<Uint8Array>, parser: Parser): AsyncGenerator<Rows> {
   parser.restart()
-  for await (const chunk of readSource(path, options)) {
+  for await (const chunk of chunks) {
     const rows = parser.push(chunk)
     if (rows.size > 0) yield rows
   }
   const rows = parser.end()
   if (rows.size > 0) yield rows
-}
-
-/** Waits for the first batch. @returns the same batches */
-async function withFirst(rows: AsyncGenerator<Rows>): Promise<AsyncGenerator<Rows>> {
-  const first = await rows.next()
-  async function* again(): AsyncGenerator<Rows> {
-    try {
-      if (!first.done) yield first.value
-      yield* rows
-    } finally {
-      await rows.return(undefined)
-    }
-  }
-  return again()
 }

@@ -1,5 +1,6 @@
 /** The interface of streams of labelled inputs, which yield batches of bounded size in order. */
 import type { Rows } from './rows.js'
+import type { ColumnSchema, LabelSchema } from './table/types.js'
 
 /** A malformed input, displayed as `file:line:column: reason`. */
 export interface Malformed {
@@ -9,6 +10,8 @@ export interface Malformed {
   /** 1-based column in bytes, 0 for the whole line. */
   readonly column: number
   readonly reason: string
+  /** Number of well-formed inputs before it, in the same pass. */
+  readonly index: number
 }
 
 /** Batches of rows, with what is known of the data. */
@@ -23,10 +26,14 @@ export interface ExampleStream extends AsyncIterable<Rows> {
    */
   readonly hashBits: number | undefined
   /**
-   * CSV: names of the numeric columns by feature number. Streams of further inputs for the same model need them as the option
-   * `columns`. Undefined for other formats, and before the first row is read.
+   * The columns of a table. Streams of further inputs for the same model need them as the option `schema`. Undefined for other
+   * formats.
    */
-  readonly columns: readonly string[] | undefined
+  readonly schema: readonly ColumnSchema[] | undefined
+  /** What the label is, if it was inferred. */
+  readonly label: LabelSchema | undefined
+  /** What was inferred of label and columns, in one line. */
+  readonly summary: string | undefined
   /** Number of inputs skipped as malformed so far. */
   readonly skipped: number
   /** The share of all passes, from 0 to 1, that has been read; undefined if the end is not known. */

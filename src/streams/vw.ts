@@ -54,7 +54,7 @@ class VwParser implements RowParser {
     this.hashBits = options.hashBits ?? DEFAULT_HASH_BITS
     this.dimension = 2 ** this.hashBits
     this.#mask = this.dimension - 1
-    this.labels = new LabelReader(options, true)
+    this.labels = new LabelReader(options)
   }
 
   restart(): void {

@@ -19,7 +19,7 @@ import {
   type RuleSpec
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText } from '../nn/spec/network-spec.js'
-import type { ParserOptions } from '../streams/index.js'
+import { type ColumnSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
 export const PROTOCOL_VERSION = 1
@@ -63,8 +63,10 @@ interface CommonSpec {
 export interface FeatureSpec {
   readonly constant: boolean
   readonly hashBits?: number
-  /** CSV: names of the numeric columns by feature number. */
-  readonly columns?: readonly string[]
+  /** The columns of a table, in the order of their features. */
+  readonly columns?: readonly ColumnSchema[]
+  /** The column or key of the label. Peers need not agree on it. @default 'label' */
+  readonly label?: string
   readonly scale: 'none' | 'standard'
   readonly classNames?: readonly string[]
 }
@@ -109,7 +111,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
     ['class-names', (features.classNames ?? []).join(',')],
-    ['columns', (features.columns ?? []).join(',')],
+    ['columns', schemaText(features.columns ?? [])],
     ['hash-bits', String(features.hashBits ?? '')],
     ['constant', String(features.constant)],
     ['scale', features.scale],
@@ -121,23 +123,41 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
   ]
 }
 
+/** Whether the model predicts a number instead of a class. */
+export function predictsNumbers(spec: LearningSpec): boolean {
+  if (isCustomLoss(spec)) return spec.target === 'number'
+  return spec.network ? spec.network.target.kind === 'number' : !isClassifier(spec.model)
+}
+
 /** Parser options for further inputs of the model, so that labels and features keep their numbers. */
 export function parserOptions(spec: LearningSpec): ParserOptions {
   const { dimension, classes, features } = spec
-  const { constant, hashBits, columns, classNames } = features
-  const isNumber = isCustomLoss(spec)
-    ? spec.target === 'number'
-    : spec.network
-      ? spec.network.target.kind === 'number'
-      : !isClassifier(spec.model)
+  const { constant, hashBits, columns: schema, label, classNames } = features
+  const isNumber = predictsNumbers(spec)
   return {
     target: isNumber ? 'number' : 'class',
     classes: isNumber || classNames ? undefined : (classes ?? 2),
     classNames,
     constant,
     hashBits,
-    columns,
+    schema,
+    label,
     dimension: hashBits === undefined ? dimension - (constant ? 1 : 0) : undefined
+  }
+}
+
+/** What the inputs of the model mean, for people and for the option `schema` of further peers. */
+export function schemaOf(spec: LearningSpec): Schema {
+  const { columns, label: name, classNames: names, hashBits } = spec.features
+  const isNumber = predictsNumbers(spec)
+  const classes = names?.length ?? spec.classes ?? 2
+  return {
+    label: {
+      ...(name !== undefined && { name }),
+      ...(isNumber ? { kind: 'number' } : { kind: 'class', names, classes })
+    },
+    ...(columns && { columns }),
+    ...(hashBits !== undefined && { hashBits })
   }
 }
 
@@ -145,7 +165,7 @@ export function parserOptions(spec: LearningSpec): ParserOptions {
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, l2, rule, averaging, batch, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
-  const { constant, hashBits, columns, scale, classNames } = features
+  const { constant, hashBits, columns, label, scale, classNames } = features
   const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
   return JSON.stringify({
     model,
@@ -157,7 +177,7 @@ export function specText(spec: LearningSpec): string {
     rule: sorted(rule),
     averaging: sorted(averaging),
     batch,
-    features: { constant, hashBits, columns, scale, classNames },
+    features: { constant, hashBits, columns, label, scale, classNames },
     plugins
   })
 }

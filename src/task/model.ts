@@ -47,7 +47,9 @@ export function predictsNumber({ target }: TaskOptions, model: TaskModel | undef
       return !customLoss(model.name).classifies
     case 'network':
       return target === 'number'
+    case undefined:
+      return target === 'number'
     default:
-      return false
+      return model satisfies never
   }
 }

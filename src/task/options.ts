@@ -1,6 +1,6 @@
 /** The options of a learning task: one set for the command line and the library. */
 import type { AveragingSpec, CustomName, ModelName, RuleSpec } from '../learner/index.js'
-import type { StreamOptions } from '../streams/index.js'
+import type { Schema, StreamOptions } from '../streams/index.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
 export type NetworkModel =
@@ -26,9 +26,9 @@ export interface TaskOptions {
   readonly hashBits?: number
   /** @default as many as there are `classNames`, or inferred from the data */
   readonly classes?: number
-  /** Label texts in the order of their class numbers. @default labels are class numbers */
+  /** Label texts in the order of their class numbers. @default inferred from the first rows */
   readonly classNames?: readonly string[]
-  /** What a network predicts. @default 'class' */
+  /** What is predicted. @default determined by the model, or inferred from the first labels; 'class' for networks without data */
   readonly target?: 'class' | 'number'
   /** Adds a feature that is always 1. Networks have biases instead. @default true for models other than networks */
   readonly constant?: boolean
@@ -40,8 +40,16 @@ export interface TaskOptions {
   readonly averaging?: AveragingSpec
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
-  /** `standard`: numeric columns are standardised by the moments of the inputs before them. @default 'none' */
+  /**
+   * `standard`: numeric columns are standardised by the moments of the inputs before them.
+   * @default 'standard' for tables whose schema does not scale their numbers, otherwise 'none'
+   */
   readonly scale?: 'none' | 'standard'
+  /**
+   * What the columns and the label mean; or a YAML or JSON file of it, or the URL of a peer's `/schema`.
+   * @default inferred from the first rows
+   */
+  readonly schema?: Schema | string
   /** A file, a built-in stream (`digits`), or either with stream options. @default none */
   readonly data?: string | StreamOptions
   /** Tokens per row, for networks that read text. @default 64 */

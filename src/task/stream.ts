@@ -5,8 +5,11 @@ import {
   type Format,
   type InputKind,
   inputKind,
+  inputOptionsOf,
   isCustomFormat,
   isText,
+  type ParserOptions,
+  type Schema,
   type StreamOptions,
   type TokenRows
 } from '../streams/index.js'
@@ -21,26 +24,37 @@ const SYNTHETIC_ROWS = 100_000
 export function taskStream(
   options: TaskOptions,
   model: TaskModel | undefined,
-  tokens: TokenRows | undefined
+  tokens: TokenRows | undefined,
+  { label, columns, ...schema }: Schema
 ): StreamOptions | undefined {
   if (options.data === undefined) return undefined
   const given = typeof options.data === 'string' ? { data: options.data } : options.data
   const kind = kindOf(given)
-  const { features, hashBits, classNames, scale } = options
-  const isNumber = predictsNumber(options, model)
-  const twoClasses = isTextKind(kind) && !isNumber && !isSoftmax(model) && classNames === undefined ? 2 : undefined
+  const isText = isTextKind(kind) && tokens === undefined
+  const { features, scale, hashBits = schema.hashBits } = options
+  const isNumber = predictsNumber(options, model) || label?.kind === 'number'
+  const isClass = model !== undefined || label !== undefined || options.target === 'class'
+  const classNames = options.classNames ?? label?.names
+  const classes = options.classes ?? label?.classes ?? (isText && isBinary(model) ? 2 : undefined)
   return withoutUndefined<StreamOptions>({
     dimension: features,
     hashBits,
-    classNames,
+    classNames: isNumber ? undefined : classNames,
     constant: hasConstant(options, model),
-    target: isNumber ? 'number' : undefined,
-    classes: isNumber ? undefined : (options.classes ?? twoClasses),
-    scale: scale === 'none' ? undefined : scale,
+    target: isNumber ? 'number' : isText && isClass ? 'class' : undefined,
+    classes: isNumber ? undefined : (classNames?.length ?? classes),
+    label: label?.name,
+    schema: columns,
+    scale: scale ?? (isText ? 'auto' : undefined),
+    inferLabel: isText ? true : undefined,
     maxRows: kind === 'synthetic' ? SYNTHETIC_ROWS : undefined,
     ...withoutUndefined(given),
     tokens
   })
+}
+
+function isBinary(model: TaskModel | undefined): boolean {
+  return model !== undefined && model.kind !== 'network' && model.name !== 'softmax'
 }
 
 /** What of a command's stream options applies to inputs for a model that exists: how they are read, not what they mean. */
@@ -48,35 +62,38 @@ export type ReadOptions = Omit<StreamOptions, 'data'> & { readonly data?: string
 
 /** Stream options for inputs of an existing model. @throws OptionError if the data cannot fit it */
 export function streamFor(spec: LearningSpec, options: ReadOptions): StreamOptions {
-  const { data } = options
+  const { data, label } = options
   if (data === undefined) throw noData()
   const kind = kindOf({ data, format: options.format })
-  const { target, constant, dimension, columns, ...text } = parserOptions(spec)
+  const known = optionsOf(spec, kind)
+  const scale = inputOptionsOf(kind).includes('scale') ? spec.features.scale : undefined
   const maxRows = options.maxRows ?? (kind === 'synthetic' ? SYNTHETIC_ROWS : undefined)
-  const common = { ...options, data, maxRows, target, constant, classNames: undefined }
-  switch (kind) {
-    case 'digits':
-    case 'digits:test':
-      return withoutUndefined({ ...common, target: undefined })
-    case 'idx':
-    case 'custom':
-      return withoutUndefined(common)
-    case 'synthetic':
-      return withoutUndefined({ ...common, dimension })
-    case 'vw':
-      if (text.hashBits === undefined) {
-        throw new OptionError('the model was trained without hashing, and vw inputs are hashed: give another format')
-      }
-      return withoutUndefined({ ...common, ...text })
-    case 'csv':
-    case 'jsonl':
-      return withoutUndefined({ ...common, ...text, dimension, columns, scale: spec.features.scale })
-    case 'libsvm':
-    case undefined:
-      return withoutUndefined({ ...common, ...text, dimension, scale: spec.features.scale })
-    default:
-      return kind satisfies never
+  return withoutUndefined({
+    ...options,
+    classNames: undefined,
+    ...known,
+    ...(kind === 'digits' || kind === 'digits:test' ? { target: undefined } : {}),
+    ...(label !== undefined && { label }),
+    data,
+    scale,
+    maxRows
+  })
+}
+
+/** The options by which a parser of this kind of input reads inputs for the model. @throws OptionError if it cannot */
+export function optionsOf(spec: LearningSpec, kind: Kind): ParserOptions {
+  if (kind === 'vw' && spec.features.hashBits === undefined) {
+    throw new OptionError(
+      'the model does not hash its features, and the features of VW have names: give another format, or train with --hash-bits'
+    )
   }
+  const { target, constant, ...options } = parserOptions(spec)
+  const taken: readonly string[] = inputOptionsOf(kind)
+  const isTable = options.schema !== undefined && taken.includes('schema')
+  const fitting = Object.entries(options).filter(
+    ([option, value]) => value !== undefined && taken.includes(option) && !(isTable && option === 'dimension')
+  )
+  return { target, constant, ...Object.fromEntries(fitting) }
 }
 
 /** @throws OptionError if the opened stream does not fit the model */
@@ -92,20 +109,18 @@ export function noData(): OptionError {
   return new OptionError('no data: give --data FILE, --data - for standard input, or --data digits to try it out')
 }
 
+type Kind = InputKind | 'custom' | undefined
+
 /** Whether inputs of that kind may have no labels. */
-export function isTextKind(kind: InputKind | 'custom' | undefined): boolean {
+export function isTextKind(kind: Kind): boolean {
   return kind === undefined || (kind !== 'custom' && isText(kind))
 }
 
-function kindOf({ data, format }: Pick<StreamOptions, 'data' | 'format'>): InputKind | 'custom' | undefined {
+function kindOf({ data, format }: Pick<StreamOptions, 'data' | 'format'>): Kind {
   return format !== undefined && isCustomFormat(format) ? 'custom' : inputKind(data, format as Format | undefined)
 }
 
-function isSoftmax(model: TaskModel | undefined): boolean {
-  return model?.kind === 'linear' && model.name === 'softmax'
-}
-
-/** Streams tell an option that is absent from one that is undefined. */
-function withoutUndefined<Options extends object>(options: Options): Options {
+/** Streams distinguish an absent option from an undefined one. */
+export function withoutUndefined<Options extends object>(options: Options): Options {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options
 }

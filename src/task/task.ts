@@ -3,12 +3,22 @@ import { customLoss, defaultAveraging, defaultNetworkRule, OptionError, ruleFor 
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import { readsText, sampleFor } from '../nn/spec/network-spec.js'
-import { type ExampleStream, openStream, type StreamOptions } from '../streams/index.js'
-import type { FeatureSpec, LearningSpec } from './learning-spec.js'
-import { hasConstant, modelOf, type TaskModel } from './model.js'
+import {
+  type ColumnSchema,
+  type ExampleStream,
+  type LabelSchema,
+  Layout,
+  openStream,
+  resolveScale,
+  type Schema,
+  type StreamOptions
+} from '../streams/index.js'
+import { type FeatureSpec, type LearningSpec, parserOptions } from './learning-spec.js'
+import { hasConstant, modelOf, predictsNumber, type TaskModel } from './model.js'
 import type { TaskOptions } from './options.js'
 import { loadPlugins } from './plugins.js'
-import { taskStream } from './stream.js'
+import { schemaFrom } from './schema.js'
+import { taskStream, withoutUndefined } from './stream.js'
 import { type TextTask, textTask } from './text.js'
 
 /** b of peers. A smaller batch than a frame takes to cross the network gains nothing. */
@@ -19,7 +29,7 @@ export const SERIAL_BATCH = 1
 export const SERIAL_NETWORK_BATCH = 32
 
 /** What an opened stream knows before it is read. */
-export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'columns'>>
+export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label'>>
 
 /** A learning spec whose number of features may become known only while the stream is read. */
 export type OpenLearningSpec = LearningSpec extends infer Spec
@@ -52,13 +62,14 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial'):
   const plugins = await loadPlugins(modules)
   const model = modelOf(options)
   checkOptions(options, model)
+  const schema = await schemaFrom(options.schema)
   const text = model?.kind === 'network' && readsText(model.layers) ? await textTask(options, model.layers) : undefined
-  const stream = taskStream(options, model, text?.tokens)
+  const stream = taskStream(options, model, text?.tokens, schema)
   return {
     model,
     stream,
     plugins: modules,
-    specFor: facts => specOf({ options, role, model, text, plugins }, facts)
+    specFor: facts => specOf({ options, role, model, text, plugins, schema }, facts)
   }
 }
 
@@ -70,7 +81,24 @@ export async function createPeerTask(
   options: TaskOptions
 ): Promise<Pick<Task, 'stream' | 'plugins'> & { readonly spec: LearningSpec }> {
   const { stream, plugins, specFor } = await createTask(options, 'peer')
-  return { spec: closed(specFor(await factsOf(stream))), stream, plugins }
+  const spec = closed(specFor(await factsOf(stream)))
+  return { spec, stream: stream && known(stream, spec), plugins }
+}
+
+/** The stream of a peer, which must not infer anything else when it is opened again. */
+function known(stream: StreamOptions, spec: LearningSpec): StreamOptions {
+  const { inferLabel = false, ...options } = stream
+  if (!inferLabel) return options
+  const { target, classes, classNames, schema } = parserOptions(spec)
+  const { scale } = spec.features
+  return withoutUndefined({
+    ...options,
+    scale,
+    target,
+    classes: classNames ? undefined : classes,
+    classNames,
+    schema
+  })
 }
 
 /**
@@ -82,12 +110,12 @@ export async function createPeerTask(
 export function closed(
   { features, ...spec }: OpenLearningSpec,
   dimension = spec.dimension,
-  { hashBits = features.hashBits, columns = features.columns }: StreamFacts = {}
+  { hashBits = features.hashBits, schema: columns = features.columns }: StreamFacts = {}
 ): LearningSpec {
   if (dimension !== undefined)
     return { ...spec, dimension, features: { ...features, hashBits, columns } } as LearningSpec
   throw new OptionError(
-    'the number of features must be known: give features, or hashBits to hash their names (--dimension N, --hash-bits B)'
+    'the number of features must be known: give features, or hashBits to hash their names (--dimension N, --hash-bits B), or a schema (--schema FILE)'
   )
 }
 
@@ -110,8 +138,8 @@ function checkOptions({ batch, l2, constant, target, classes, classNames }: Task
   if (model?.kind === 'network') {
     if (l2) throw new OptionError('l2 is for linear models: networks take a rule with decay, such as lamb,decay=0.01')
     if (constant) throw new OptionError('networks have biases: leave constant out')
-  } else if (target === 'number' && !(model?.kind === 'linear' && model.name === 'linear')) {
-    throw new OptionError('target is for networks: for a number, give the model linear')
+  } else if (target === 'number' && model !== undefined && !(model.kind === 'linear' && model.name === 'linear')) {
+    throw new OptionError(`the model ${model.name} has its own target: for a number, give the model linear`)
   }
 }
 
@@ -121,29 +149,34 @@ interface Resolved {
   readonly model: TaskModel | undefined
   readonly text: TextTask | undefined
   readonly plugins: string | undefined
+  readonly schema: Schema
 }
 
-function specOf({ options, role, model, text, plugins }: Resolved, facts: StreamFacts): OpenLearningSpec {
-  const { classNames, scale = 'none', averaging = defaultAveraging, l2, rule } = options
+function specOf({ options, role, model, text, plugins, schema }: Resolved, facts: StreamFacts): OpenLearningSpec {
+  const { averaging = defaultAveraging, l2, rule } = options
   const isNetwork = model?.kind === 'network'
   const constant = hasConstant(options, model)
-  const hashBits = facts.hashBits ?? options.hashBits
-  const given = options.hashBits === undefined ? options.features : 2 ** options.hashBits
-  const dimension = facts.dimension ?? (given === undefined ? undefined : given + Number(constant))
-  const classes = options.classes ?? classNames?.length ?? facts.classes
-  const features: FeatureSpec = { constant, hashBits, columns: facts.columns ?? columnsOf(options), scale, classNames }
+  const hashBits = facts.hashBits ?? options.hashBits ?? schema.hashBits
+  const columns = facts.schema ?? schema.columns
+  const label = facts.label ?? schema.label
+  const isNumber = predictsNumber(options, model) || (model?.kind !== 'linear' && label?.kind === 'number')
+  const dimension = facts.dimension ?? givenDimension(options, columns, hashBits, constant)
+  const classNames = isNumber ? undefined : (options.classNames ?? label?.names)
+  const classes = isNumber ? undefined : (options.classes ?? classNames?.length ?? facts.classes ?? label?.classes)
+  const scale = resolveScale(options.scale ?? 'auto', columns)
+  const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
   const batch = options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch)
   const common = { dimension, averaging, batch, features, ...(plugins !== undefined && { plugins }) }
   if (isNetwork) {
-    const network = text?.network ?? networkOf(model.layers, options, dimension, classes)
+    const network = text?.network ?? networkOf(model.layers, isNumber, dimension, classes)
     return { model: 'network', network, classes, rule: rule ?? defaultNetworkRule, ...common }
   }
   if (model?.kind === 'custom') {
     const target = customLoss(model.name).classifies ? 'class' : 'number'
     return { model: model.name, target, l2, rule: ruleFor('linear', rule), ...common }
   }
-  const name = model?.name ?? ((classes ?? 2) > 2 ? 'softmax' : 'logistic')
+  const name = model?.name ?? (isNumber ? 'linear' : (classes ?? 2) > 2 ? 'softmax' : 'logistic')
   if (name === 'softmax' && classes === undefined) {
     throw new OptionError(
       'model softmax needs the number of classes: give classes (--classes N) or classNames (--class-names A,B,C)'
@@ -154,7 +187,7 @@ function specOf({ options, role, model, text, plugins }: Resolved, facts: Stream
 
 function networkOf(
   layers: ModelSpec,
-  { target = 'class' }: TaskOptions,
+  isNumber: boolean,
   dimension: number | undefined,
   classes: number | undefined
 ): NetworkSpec {
@@ -162,7 +195,7 @@ function networkOf(
     throw new OptionError('a network needs the number of features: give features (--dimension N)')
   }
   const sample = sampleFor(layers, dimension)
-  if (target === 'number') return { layers, sample, target: { kind: 'number' } }
+  if (isNumber) return { layers, sample, target: { kind: 'number' } }
   if (classes === undefined) {
     throw new OptionError(
       'a network needs the number of classes: give classes (--classes N), classNames, or target number'
@@ -171,6 +204,18 @@ function networkOf(
   return { layers, sample, target: { kind: 'class', classes } }
 }
 
-function columnsOf({ data }: TaskOptions): readonly string[] | undefined {
-  return typeof data === 'object' ? data.columns : undefined
+/** The number of features, if the options determine it without data. */
+function givenDimension(
+  { features }: TaskOptions,
+  columns: readonly ColumnSchema[] | undefined,
+  hashBits: number | undefined,
+  constant: boolean
+): number | undefined {
+  const given = columns ? new Layout(columns, hashBits).dimension : hashBits === undefined ? features : 2 ** hashBits
+  return given === undefined ? undefined : given + Number(constant)
+}
+
+/** The column of the label, if it is not called `label`. */
+function labelName({ data }: TaskOptions, label: LabelSchema | undefined): string | undefined {
+  return (typeof data === 'object' ? data.label : undefined) ?? label?.name
 }

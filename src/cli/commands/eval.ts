@@ -8,7 +8,7 @@ import { executionOf, type NetworkFlags, withExecution } from '../options/networ
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
+import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
@@ -39,7 +39,8 @@ async function evaluate(flags: Flags): Promise<void> {
     ...streamFor(spec, readOptions(flags)),
     tokens,
     scaling,
-    onMalformed: skipped.add
+    onMalformed: skipped.add,
+    onNotice: warn
   })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average

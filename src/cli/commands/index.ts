@@ -28,6 +28,10 @@ export const commands = {
     summary: "plan a network's execution within the memory of a device",
     load: async () => (await import('./plan.js')).planCommand
   },
+  schema: {
+    summary: 'print what the columns and the label of data mean',
+    load: async () => (await import('./schema.js')).schemaCommand
+  },
   eval: {
     summary: 'evaluate a stored predictor on labelled data',
     load: async () => (await import('./eval.js')).evalCommand

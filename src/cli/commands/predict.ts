@@ -1,13 +1,13 @@
 /** `admb predict`: one prediction per line for inputs that need no label. */
 import type { Command } from 'commander'
-import { inputKind, openStream } from '../../streams/index.js'
+import { inputKind, type Malformed, openStream } from '../../streams/index.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { print, printJson } from '../output/output.js'
+import { print, printJson, warn } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
@@ -25,7 +25,8 @@ export function predictCommand(program: Command): Command {
       `
 Prints a line for each input: the label and its probability, or the number.
 With --json a line {label, scores} for each input, then one with
-{command, inputs, skipped, predictor}.
+{command, inputs, skipped, predictor}. An input that cannot be scored gets a
+line "error: REASON", or {error}, in its place.
 
 Examples:
   admb predict --dir model --data new.csv
@@ -40,19 +41,36 @@ async function predict(flags: Flags): Promise<void> {
   const tokens = spec.network && (await moreText(spec.network, flags.data))
   const options = streamFor(spec, readOptions(flags))
   const unlabelled = isTextKind(inputKind(options.data, flags.format)) ? true : undefined
-  const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed: skipped.add })
+  // Malformed inputs are reported before the inputs that follow them are yielded.
+  const malformed: Malformed[] = []
+  const answers = options.shard === undefined && options.shuffleWindow === undefined
+  const onMalformed = (one: Malformed) => {
+    skipped.add(one)
+    if (answers) malformed.push(one)
+  }
+  const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed, onNotice: warn })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const names = spec.features.classNames
   let inputs = 0
+  const answerMalformed = () => {
+    while (malformed.length > 0 && malformed[0].index <= inputs) {
+      const { line, column, reason } = malformed.shift() as Malformed
+      const error = `${line}:${column}: ${reason}`
+      if (flags.json) printJson({ error })
+      else print(`error: ${error}`)
+    }
+  }
   for await (const examples of stream) {
     for (const { label: number, scores } of learner.predict(parameters, examples, 0, examples.size)) {
+      answerMalformed()
       const label = learner.classifies ? (names?.[number] ?? number) : number
       if (flags.json) printJson({ label, scores })
       else print(learner.classifies ? `${label} ${scores[number].toFixed(4)}` : String(label))
+      inputs++
     }
-    inputs += examples.size
   }
+  answerMalformed()
   if (flags.json) printJson({ command: 'predict', inputs, skipped: stream.skipped, predictor: predictor.id })
   skipped.checkLimit(options.data, inputs, 0, flags.skipLimit)
 }

@@ -22,7 +22,7 @@ import {
 } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { formatNumber, ProgressLine, print, printJson, timeLeft } from '../output/output.js'
+import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { learnStream } from '../training/learn-stream.js'
@@ -60,7 +60,9 @@ async function train(flags: Flags): Promise<void> {
     if (source === undefined) throw noData()
     const scaling = { moments: new RunningMoments(), frozen: false }
     const skipped = new SkippedInputs()
-    const stream = await openStream({ ...source, scaling, onMalformed: skipped.add })
+    const stream = await openStream({ ...source, scaling, onMalformed: skipped.add, onNotice: warn })
+    // Someone who watches sees at once what was inferred.
+    if (stream.summary && process.stderr.isTTY) warn(stream.summary)
     const spec = specFor(stream)
     const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -81,7 +83,7 @@ async function train(flags: Flags): Promise<void> {
     const ended = async () => {
       const trained = trainer.finish(early && !(early instanceof InterruptedError) ? 'drop' : 'learn')
       log?.end(progressEntry(run, trainer.report()))
-      const moments = flags.scale === 'standard' ? scaling.moments.save() : undefined
+      const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
       return keep(store, closed(spec, trained.dimension, stream), trained, trainer.report(), moments)
     }
     if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
@@ -90,7 +92,12 @@ async function train(flags: Flags): Promise<void> {
     skipped.requireInputs(source.data, inputs, unlabelled)
     const id = await ended()
     const seconds = (performance.now() - start) / 1000
-    show(flags, trainer.report(), { seconds, skipped: stream.skipped, device, plan, relay: report?.() }, id)
+    show(
+      flags,
+      trainer.report(),
+      { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() },
+      id
+    )
     skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
   } finally {
     await store?.close()
@@ -107,6 +114,8 @@ function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number
 interface Cost {
   readonly seconds: number
   readonly skipped: number
+  /** What was inferred of the data. */
+  readonly data: string | undefined
   readonly device?: string
   readonly plan?: Plan
   readonly relay?: ExecutionReport
@@ -115,7 +124,7 @@ interface Cost {
 function show(
   { json, dir }: Flags,
   { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
-  { seconds, skipped, device, plan, relay }: Cost,
+  { seconds, skipped, data, device, plan, relay }: Cost,
   predictor: object
 ): void {
   const inputsPerSecond = inputs / seconds
@@ -123,6 +132,7 @@ function show(
     const skippedAll = skipped + unlabelled
     printJson({
       command: 'train',
+      data,
       inputs,
       updates,
       averageLoss,
@@ -137,6 +147,7 @@ function show(
     })
     return
   }
+  if (data !== undefined) print(`data            ${data}`)
   print(
     `inputs          ${formatNumber(inputs)}${skipped > 0 ? ` (${formatNumber(skipped)} malformed inputs skipped)` : ''}`
   )

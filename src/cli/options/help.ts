@@ -6,7 +6,8 @@ export const HELP_ALL = '--help-all'
 
 /** Options by long name that `--help` leaves out. */
 export const RARER: ReadonlySet<string> = new Set([
-  ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--dimension', '--no-constant'],
+  ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--text', '--dimension', '--no-constant'],
+  ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--carry'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],

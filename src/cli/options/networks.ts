@@ -62,7 +62,7 @@ export function withText(command: Command, isShown = true): Command {
 
 /** What a network predicts. */
 export function withTarget(command: Command, isShown = true): Command {
-  const target = option('--target <kind>', 'what is predicted').choices(['class', 'number']).default('class')
+  const target = option('--target <kind>', 'what is predicted').choices(['class', 'number'])
   return add(command, isShown, [target])
 }
 

@@ -10,9 +10,9 @@ import {
   ruleNames,
   rules
 } from '../../learner/index.js'
-import { type Format, formatNames, type Shard } from '../../streams/index.js'
+import { type Delimiter, type Format, formatNames, type Shard } from '../../streams/index.js'
 import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
-import { amount, choice, list, named, once, shard, share, whole } from './values.js'
+import { amount, choice, delimiter, list, named, once, shard, share, whole } from './values.js'
 
 export interface DataFlags {
   readonly data?: string
@@ -21,13 +21,19 @@ export interface DataFlags {
   readonly labels?: string
   readonly classes?: number
   readonly classNames?: readonly string[]
+  readonly schema?: string
   readonly columns?: string[]
+  readonly text?: 'words' | 'bigrams'
+  readonly delimiter?: Delimiter
+  readonly decimal?: '.' | ','
+  readonly header?: boolean
+  readonly na?: string[]
   readonly ignore?: string[]
   readonly categorical?: string[]
   readonly dimension?: number
   readonly hashBits?: number
   readonly constant: boolean
-  readonly scale: 'none' | 'standard'
+  readonly scale?: 'none' | 'standard'
   readonly shard?: Shard
   readonly passes?: number
   readonly shuffleWindow?: number
@@ -69,6 +75,11 @@ export function withData(command: Command): Command {
     .option('--class-names <list>', 'label texts in the order of their class numbers', list)
     .option('--ignore <list>', 'CSV columns or JSON keys to ignore', list)
     .option('--categorical <list>', 'numeric CSV columns to treat as categories', list)
+    .option('--delimiter <char>', 'CSV: comma, semicolon, tab or pipe (default: inferred)', delimiter)
+    .option('--decimal <mark>', 'CSV: . or , (default: inferred)', choice(['.', ','] as const))
+    .option('--header', 'CSV: the first line holds the names of the columns (default)')
+    .option('--no-header', 'CSV: the first line is a row')
+    .option('--na <list>', 'texts of missing values (default: NA,N/A,NaN,nan,null,NULL,None,?)', list)
     .option('--shard <I/N>', 'only every N-th input, starting with the I-th', shard)
     .option('--passes <n>', 'number of passes over the data', whole(1))
     .option('--shuffle-window <rows>', 'shuffle within a window of rows', whole(1, 1_000_000))
@@ -84,8 +95,14 @@ export function withFeatures(command: Command): Command {
   return command
     .option('--dimension <n>', 'number of features (default: inferred)', whole(1))
     .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
-    .option('--columns <list>', 'CSV: the numeric columns, in order', list)
-    .addOption(new Option('--scale <how>', 'standardise numeric columns').choices(['none', 'standard']).default('none'))
+    .option('--schema <file>', 'columns and label: a file (admb schema) or the URL of a peer (…/schema)')
+    .option('--columns <list>', 'CSV: the numeric columns; with --no-header, the names of all', list)
+    .option(
+      '--text <how>',
+      'CSV: features of texts, words or bigrams (default: words)',
+      choice(['words', 'bigrams'] as const)
+    )
+    .addOption(new Option('--scale <how>', 'numeric columns (default: standard)').choices(['none', 'standard']))
     .option('--no-constant', 'omit the feature that is always 1')
     .option('--classes <n>', 'number of classes (default: inferred)', whole(2))
 }

@@ -7,18 +7,20 @@ import type { DataFlags, LearningFlags } from './options.js'
 /** The task that the flags describe. */
 export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
   const { dimension: features, average: averaging, constant } = flags
-  const { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer } = flags
-  const options = { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer }
+  const { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer, schema } = flags
+  const options = { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer, schema }
   // Without --no-constant, the task's default applies.
   const given = { ...options, features, averaging, ...(constant === false && { constant }) }
   const data =
-    flags.data === undefined ? undefined : { ...readOptions(flags), columns: flags.columns, data: flags.data }
+    flags.data === undefined
+      ? undefined
+      : { ...readOptions(flags), columns: flags.columns, text: flags.text, data: flags.data }
   return { ...given, data: data as StreamOptions | undefined }
 }
 
 /** How inputs are read, independent of a model. */
 export function readOptions(flags: Partial<DataFlags>): ReadOptions {
-  const { data, format, label, labels, ignore, categorical } = flags
+  const { data, format, label, labels, ignore, categorical, delimiter, decimal, header, na } = flags
   const { shard, passes, shuffleWindow, seed, limit: maxRows, noise, strict } = flags
   return {
     data,
@@ -27,6 +29,10 @@ export function readOptions(flags: Partial<DataFlags>): ReadOptions {
     labels,
     ignore,
     categorical,
+    delimiter,
+    decimal,
+    header,
+    na,
     shard,
     passes,
     shuffleWindow,

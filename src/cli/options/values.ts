@@ -1,6 +1,7 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
+import { type Delimiter, delimiters } from '../../streams/index.js'
 import { NAME_PATTERN } from '../../view/name.js'
 
 /** A whole number in a range. */
@@ -44,6 +45,14 @@ export function collect(word: string, previous: readonly string[] | undefined): 
 export function peerName(word: string): string {
   if (NAME_PATTERN.test(word)) return word
   throw new InvalidArgumentError('It must have 1 to 40 printable characters.')
+}
+
+/** A separator of CSV, by its character or its name. */
+export function delimiter(word: string): Delimiter {
+  const names: Readonly<Record<string, Delimiter>> = { comma: ',', semicolon: ';', tab: '\t', '\\t': '\t', pipe: '|' }
+  const found = names[word] ?? word
+  if (Object.hasOwn(delimiters, found)) return found as Delimiter
+  throw new InvalidArgumentError('It must be comma, semicolon, tab or pipe.')
 }
 
 /** Comma-separated names. */

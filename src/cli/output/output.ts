@@ -10,6 +10,11 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
+/** A line on stderr about what the user should know. */
+export function warn(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
 /** Colours of stdout: none if NO_COLOR is set or stdout is not a terminal. */
 export const colour = pico.createColors(pico.isColorSupported && process.stdout.isTTY === true)
 

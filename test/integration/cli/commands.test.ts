@@ -1,35 +1,11 @@
 /** What the commands say when they are called wrongly: one line, and the right exit code. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { commandNames } from '../../../src/cli/commands/index.js'
 import { RARER } from '../../../src/cli/options/help.js'
-
-const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
-
-interface Result {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-function admb(args: readonly string[], input = ''): Promise<Result> {
-  const child = spawn(process.execPath, [MAIN, ...args], { timeout: 30_000 })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.on('data', text => {
-    stdout += text
-  })
-  child.stderr.on('data', text => {
-    stderr += text
-  })
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  return new Promise(resolve => child.once('close', code => resolve({ code, stdout, stderr })))
-}
+import { admb, MAIN } from '../../support/admb-command.js'
 
 describe('a command', function () {
   this.timeout(60_000)
@@ -117,32 +93,44 @@ describe('a command', function () {
   it('skips inputs that are malformed or not of the model’s classes, or stops at the first', async () => {
     const lines = ['1 1:1', '0 2:1', '7 1:1', '1 1:nan', '0 1:inf', '1 x:1', '1 2:1', ...new Array(20).fill('5 1:1')]
     const data = await file('mixed.svm', `${lines.join('\n')}\n`)
-    const { code, stdout, stderr } = await admb(['train', '--data', data, '--json', '--skip-limit', '0.9'])
+    const train = ['train', '--data', data, '--class-names', '0,1']
+    const { code, stdout, stderr } = await admb([...train, '--json', '--skip-limit', '0.9'])
     assert.equal(code, 0, stderr)
     const { inputs, skipped, averageLoss } = JSON.parse(stdout)
     assert.deepEqual({ inputs, skipped }, { inputs: 3, skipped: 24 })
     assert.ok(Number.isFinite(averageLoss))
     const told = stderr.trim().split('\n')
     assert.equal(told.length, 11)
-    assert.match(told[0], /mixed\.svm:3:1: label 7 is not below the number of classes, 2/)
+    assert.match(told[0], /mixed\.svm:3:1: label "7" is not among the classes/)
     assert.match(told[10], /further malformed inputs are only counted/)
-    await refuses(['train', '--data', data, '--strict'], 1, /mixed\.svm:3:1: label 7/)
+    await refuses([...train, '--strict'], 1, /mixed\.svm:3:1: label "7"/)
   })
 
   it('fails if too many inputs are skipped, with the most frequent reason, and stores what was learned', async () => {
     const rows = Array.from({ length: 260 }, (_, i) => `${i % 26} 1:${i}`)
     const data = await file('letters.svm', `${rows.join('\n')}\n`)
     const model = join(dir, 'letters')
-    const { code, stdout, stderr } = await admb(['train', '--data', data, '--dir', model, '--json'])
+    const { code, stdout, stderr } = await admb([
+      'train',
+      '--data',
+      data,
+      '--dir',
+      model,
+      '--json',
+      '--class-names',
+      '0,1'
+    ])
     assert.equal(code, 1)
     assert.equal(JSON.parse(stdout).inputs, 20)
     assert.match(
       stderr,
-      /letters\.svm: 240 of 260 inputs \(92\.3 %\) were skipped, 240 of them like .*letters\.svm:3:1: label 2 is not below the number of classes.*--skip-limit 0\.93 \(ERR_SKIPPED_INPUTS\)/
+      /letters\.svm: 240 of 260 inputs \(92\.3 %\) were skipped, 240 of them like .*letters\.svm:3:1: label "2" is not among the classes.*--skip-limit 0\.93 \(ERR_SKIPPED_INPUTS\)/
     )
     const scored = await admb(['eval', '--dir', model, '--data', data])
     assert.equal(scored.code, 1)
     assert.match(scored.stderr, /240 of 260 inputs .*ERR_SKIPPED_INPUTS/)
+    assert.match((await admb(['train', '--data', data])).stdout, /data +label: 26 classes by number/)
+    await refuses(['train', '--data', data, '--model', 'logistic'], 1, /label has 26 classes .*, and the model 2/)
     const allowed = await admb(['eval', '--dir', model, '--data', data, '--skip-limit', '0.93'])
     assert.equal(allowed.code, 0, allowed.stderr)
     await refuses(['train', '--data', data, '--skip-limit', '2'], 2, /share from 0 to 1/)
@@ -178,7 +166,12 @@ describe('a command', function () {
       assert.equal(code, 0, stderr)
       assert.match(stdout, /^1 0\.\d{4}\n$/, format)
     }
-    await refuses(['predict', '--dir', model, '--data', '-', '--format', 'vw'], 2, /trained without hashing/, '| a\n')
+    await refuses(
+      ['predict', '--dir', model, '--data', '-', '--format', 'vw'],
+      2,
+      /does not hash its features/,
+      '| a\n'
+    )
     await refuses(['eval', '--dir', model, '--data', 'digits:test'], 2, /has 785 features, the model 3/)
     await refuses(['train', '--data', 'digits', '--dir', model], 2, /already holds a predictor/)
     for (const [name, text] of [

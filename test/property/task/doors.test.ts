@@ -141,7 +141,7 @@ describe('a learning task', () => {
       [{ model: 'mlp', features: 4 }, /number of classes/],
       [{ model: 'mlp', classes: 2 }, /number of features/],
       [{ classes: 3, classNames: ['no', 'yes'], features: 4 }, /2 class names for 3 classes/],
-      [{ target: 'number', features: 4 }, /target is for networks/],
+      [{ model: 'logistic', target: 'number', features: 4 }, /the model logistic has its own target/],
       [{}, /number of features/]
     ]
     for (const [options, message] of cases) {

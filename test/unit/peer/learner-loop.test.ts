@@ -49,7 +49,9 @@ function streamOf(batches: readonly Rows[]): ExampleStream {
     dimension: 2,
     classes: 2,
     hashBits: undefined,
-    columns: undefined,
+    schema: undefined,
+    label: undefined,
+    summary: undefined,
     skipped: 0,
     share: undefined,
     async *[Symbol.asyncIterator]() {

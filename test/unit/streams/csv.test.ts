@@ -50,13 +50,14 @@ describe('CSV', () => {
     assert.equal(parseText('csv', 'a,label\n1,1\n', { categorical: ['a'], constant: true }).dimension, 2 ** 18 + 1)
   })
 
-  it('omits missing values and ignored columns, and puts the constant feature at 0', () => {
+  it('marks missing values, omits ignored columns, and puts the constant feature at 0', () => {
     const { rows } = parseText('csv', 'id,a,b,label\nn1,,2,1\nn2,3,,1\n', { ignore: ['id'], constant: true })
     assert.deepEqual(
       rows.map(row => row.features),
       [
         [
           [2, 2],
+          [3, 1],
           [0, 1]
         ],
         [
@@ -78,11 +79,11 @@ describe('CSV', () => {
     )
   })
 
-  it('numbers text labels by first appearance or by the class names', () => {
+  it('numbers text labels by the class names', () => {
     const text = 'x,class\n1,UP\n2,DOWN\n3,UP\n'
     assert.deepEqual(
-      parseText('csv', text, { label: 'class' }).rows.map(row => row.label),
-      [0, 1, 0]
+      parseText('csv', text, { label: 'class' }).faults[0],
+      '2:3: label "UP" is not a class number (0, 1, … or -1/+1)'
     )
     const { rows } = parseText('csv', text, { label: 'class', classNames: ['DOWN', 'UP'] })
     assert.deepEqual(
@@ -107,7 +108,7 @@ describe('CSV', () => {
     ['1,2,3,4', '2:1: 4 fields, expected 3 as in the header'],
     ['1,x,1', '2:3: "x" in the numeric column "b" is not a finite float32 number'],
     ['1,inf,1', '2:3: "inf" in the numeric column "b" is not a finite float32 number'],
-    ['1,2,NaN', '2:5: label "NaN" is not a number, unlike the labels before'],
+    ['1,2,NaN', '2:5: the label is missing'],
     ['1,2,', '2:5: the label is empty'],
     ['1,"2"x,1', '2:6: expected a comma after the closing quote']
   ]
@@ -122,7 +123,7 @@ describe('CSV', () => {
   }
 
   it('reports the line of a record after quoted newlines, and an unclosed quote', () => {
-    const { faults } = parseText('csv', 'a,label\n1,"x\n\ny"\n2\n3,"x\n4')
+    const { faults } = parseText('csv', 'a,label\n1,"x\n\ny"\n2\n3,"x\n4', { classNames: ['x\n\ny', 'x'] })
     assert.deepEqual(faults, ['5:1: 1 fields, expected 2 as in the header', '6:3: a quoted field is not closed'])
   })
 

@@ -58,6 +58,7 @@ describe('JSON lines', () => {
   it('reads flat objects with the label under any key', () => {
     const { rows } = parseText('jsonl', '{"x": 1, "class": "UP", "id": 3}\r\n\n{"class":"DOWN","x":2}\n', {
       label: 'class',
+      classNames: ['UP', 'DOWN'],
       ignore: ['id'],
       hashBits: 18
     })

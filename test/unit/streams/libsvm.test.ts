@@ -93,7 +93,7 @@ describe('LIBSVM', () => {
     ['1 1:1e39', '1:5: the value is not a finite float32 number'],
     ['1 1:', '1:5: the value is not a finite float32 number'],
     ['1 1:1x', '1:5: the value is not a finite float32 number'],
-    ['nan 1:1', '1:1: label "nan" is not a class number (0, 1, … or -1/+1)'],
+    ['nan 1:1', '1:1: the label is missing'],
     ['1e999 1:1', '1:1: the label is not a finite float32 number'],
     ['0.5 1:1', '1:1: label 0.5 is not a class number (0, 1, … or -1/+1)'],
     ['2 1:1', '1:1: label 2 is not below the number of classes, 2'],

@@ -1,63 +1,133 @@
 /** Columns are the same features in any order of a file's columns, and as keys of JSON objects. */
 import assert from 'node:assert/strict'
-import { createParser, type ParserOptions } from '../../../src/streams/index.js'
+import { type ColumnSchema, createParser, type ParserOptions } from '../../../src/streams/index.js'
 
-const options: ParserOptions = { label: 'y', columns: ['age', 'income'], constant: true }
-const dense = (format: 'csv' | 'jsonl', text: string, more: ParserOptions = {}) => {
+const schema: readonly ColumnSchema[] = [
+  { name: 'age', kind: 'number', missing: true },
+  { name: 'income', kind: 'number' },
+  { name: 'region', kind: 'category' },
+  { name: 'review', kind: 'text', bigrams: true },
+  { name: 'when', kind: 'time', missing: true }
+]
+const options: ParserOptions = { label: 'y', schema, constant: true }
+
+const parse = (format: 'csv' | 'jsonl', text: string, more: ParserOptions = {}) => {
   const rows = createParser(format, { ...options, strict: true, ...more }).push(Buffer.from(text))
   const found = Array.from({ length: rows.size }, (_, row) => {
     const entries: [number, number][] = []
     for (let p = rows.offsets[row]; p < rows.offsets[row + 1]; p++) entries.push([rows.indices[p], rows.values[p]])
-    return entries.sort((a, b) => a[0] - b[0])
+    return entries.sort((a, b) => a[0] - b[0] || a[1] - b[1])
   })
-  return { found, labels: [...rows.labels.subarray(0, rows.size)] }
+  return { found, labels: [...rows.labels.subarray(0, rows.size)], numeric: [...rows.numeric.subarray(0, rows.size)] }
 }
 
-describe('columns', () => {
-  const expected = dense('csv', 'age,income,region,y\n18,1658,east,1\n')
+/** Without the hashed range, which starts at the constant feature, two numbers, a time and two indicators. */
+const dense = (entries: [number, number][]) => entries.filter(([index]) => index < 1 + 2 + 7 + 2)
 
-  it('are found in a file with another order', () => {
-    assert.deepEqual(dense('csv', 'region,y,income,age\neast,1,1658,18\n'), expected)
-    assert.deepEqual(expected.found[0].slice(0, 3), [
-      [0, 1],
-      [1, 18],
-      [2, 1658]
+describe('columns of a schema', () => {
+  const expected = parse('csv', 'age,income,region,review,when,y\n18,1658,east,so very good,2024-02-29 18:00,1\n')
+
+  it('are found in a file with another order, with further columns', () => {
+    const text = 'when,region,y,id,review,income,age\n2024-02-29 18:00,east,1,x7,so very good,1658,18\n'
+    assert.deepEqual(parse('csv', text), expected)
+  })
+
+  it('are numbers first, then times, indicators of missing values, and hashed values', () => {
+    const [row] = expected.found
+    const [constant, age, income, year, ...rest] = dense(row)
+    assert.deepEqual(
+      [constant, age, income],
+      [
+        [0, 1],
+        [1, 18],
+        [2, 1658]
+      ]
+    )
+    assert.ok(year[0] === 3 && year[1] > 2.41 && year[1] < 2.42)
+    // Thursday, in February, at a quarter before the end of the day.
+    const circle = rest.map(([index, value]) => [index, Math.round(100 * value) / 100])
+    assert.deepEqual(circle, [
+      [4, 0.5],
+      [5, 0.87],
+      [6, -0.43],
+      [7, -0.9],
+      [8, -1],
+      [9, -0]
     ])
+    // A category, three words and two pairs.
+    assert.equal(row.length - dense(row).length, 1 + 3 + 2)
+    assert.deepEqual(expected.numeric, [2])
   })
 
-  it('are found as keys of JSON objects, with strings hashed as in the file', () => {
-    assert.deepEqual(dense('jsonl', '{"region": "east", "y": 1, "income": 1658, "age": 18}\n'), expected)
-    assert.deepEqual(dense('jsonl', '{"y": 1, "features": {"age": 18, "income": 1658, "region": "east"}}\n'), expected)
+  it('are found as keys of JSON objects', () => {
+    const json = {
+      region: 'east',
+      y: 1,
+      income: 1658,
+      age: '18',
+      when: '2024-02-29T18:00:00Z',
+      review: 'So, VERY good!'
+    }
+    assert.deepEqual(parse('jsonl', `${JSON.stringify(json)}\n`), expected)
+    const { y, ...features } = json
+    assert.deepEqual(parse('jsonl', `${JSON.stringify({ y, features })}\n`), expected)
   })
 
-  it('may be missing in JSON, but not be replaced by other values', () => {
-    assert.deepEqual(dense('jsonl', '{"y": 1, "age": 18, "income": null}\n').found[0], [
+  it('set an indicator or a category of its own if they are missing', () => {
+    const csv = parse('csv', 'age,income,region,review,when,y\nNA,?,,,null,1\n')
+    const indicators = [
       [0, 1],
-      [1, 18]
-    ])
-    assert.throws(() => dense('jsonl', '{"y": 1, "agee": 18}\n'), /"agee" is not a numeric column of the model/)
-    assert.throws(() => dense('jsonl', '{"y": 1, "age": "old"}\n'), /give a number/)
-  })
-
-  it('exclude strings if the model has no hashed features', () => {
-    const none = { dimension: 2 }
-    assert.deepEqual(dense('jsonl', '{"y": 0, "income": 5}\n', none).found[0], [
-      [0, 1],
+      [10, 1],
+      [11, 1]
+    ]
+    assert.deepEqual(dense(csv.found[0]), indicators)
+    assert.equal(csv.found[0].length, 4)
+    for (const json of ['{"y": 1}', '{"y": 1, "age": null, "region": "", "when": "NA"}']) {
+      assert.deepEqual(parse('jsonl', `${json}\n`).found, csv.found)
+    }
+    assert.deepEqual(
+      parse('csv', 'age,income,region,review,when,y\n-,5,,,null,1\n', { na: ['-', 'null'] }).found[0][1],
       [2, 5]
-    ])
-    assert.throws(() => dense('jsonl', '{"y": 0, "region": "east"}\n', none), /give a number/)
+    )
   })
 
   it('may be given as an array of the numeric ones', () => {
-    assert.deepEqual(dense('jsonl', '{"y": 1, "features": [18, 1658]}\n').found[0], expected.found[0].slice(0, 3))
-    assert.throws(() => dense('jsonl', '{"y": 1, "features": [18]}\n'), /an array of 1 features, expected 2/)
+    const [row] = parse('jsonl', '{"y": 1, "features": [18, 1658]}\n').found
+    assert.deepEqual(dense(row).slice(0, 3), expected.found[0].slice(0, 3))
+    assert.throws(() => parse('jsonl', '{"y": 1, "features": [18]}\n'), /an array of 1 features, expected 2/)
   })
 
-  it('are known to a parser after the first row, and required in other files', () => {
+  it('refuse values that do not fit, and report unknown columns once', () => {
+    const notices: string[] = []
+    const onNotice = (notice: string) => notices.push(notice)
+    assert.throws(() => parse('jsonl', '{"y": 1, "age": "old"}\n'), /"old" in the numeric column "age" is not a finite/)
+    assert.throws(() => parse('jsonl', '{"y": 1, "when": "soon"}\n'), /"soon" in the time column "when" is not a date/)
+    assert.throws(() => parse('csv', 'age,y\n1,0\n'), /no column "income", which the model needs/)
+    assert.equal(parse('jsonl', '{"y": 1, "agee": 18}\n{"y": 1, "id": [1]}\n', { onNotice }).found.length, 2)
+    parse('csv', 'id,age,income,region,review,when,y\n1,2,3,a,b,2024-01-01,0\n', { onNotice })
+    assert.deepEqual(notices, [
+      '<input>: the model does not know the key agee, so it is ignored, like any other that it does not know',
+      '<input>: the model does not know the column id, so it is ignored'
+    ])
+  })
+
+  it('are scaled by the schema if it says so', () => {
+    const scaled: readonly ColumnSchema[] = [{ name: 'age', kind: 'number', mean: 40, deviation: 10 }]
+    assert.deepEqual(parse('csv', 'age,y\n18,1\n', { schema: scaled }).found[0][1], [1, Math.fround(-2.2)])
+    assert.deepEqual(parse('jsonl', '{"features": [18], "y": 1}\n', { schema: scaled }).found[0][1], [
+      1,
+      Math.fround(-2.2)
+    ])
+  })
+
+  it('are known to a parser after the first row', () => {
     const parser = createParser('csv', { label: 'y', constant: true })
-    assert.equal(parser.columns, undefined)
-    parser.push(Buffer.from('a,y,t,b\n1,0,x,2\n'))
-    assert.deepEqual(parser.columns, ['a', 'b'])
-    assert.throws(() => dense('csv', 'age,y\n1,0\n'), /no column "income"/)
+    assert.equal(parser.schema, undefined)
+    parser.push(Buffer.from('b,y,t,a\n1,0,x,2\n'))
+    assert.deepEqual(parser.schema, [
+      { name: 'a', kind: 'number' },
+      { name: 'b', kind: 'number' },
+      { name: 't', kind: 'category' }
+    ])
   })
 })

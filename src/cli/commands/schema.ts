@@ -1,0 +1,68 @@
+/** `admb schema`: prints what the columns and the label of data mean, for review and for the option `--schema`. */
+import type { Command } from 'commander'
+import { stringify } from 'yaml'
+import { type ColumnSchema, openStream, RunningMoments, type Schema } from '../../streams/index.js'
+import { noData } from '../../task/stream.js'
+import { createTask } from '../../task/task.js'
+import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'
+import { taskOptions } from '../options/task-options.js'
+import { print, printJson, warn } from '../output/output.js'
+
+/** Rows that determine the scaling of numbers. */
+const SAMPLE_ROWS = 10_000
+
+interface Flags extends DataFlags, LearningFlags {
+  readonly json?: boolean
+}
+
+export function schemaCommand(program: Command): Command {
+  const command = withFeatures(withData(program.command('schema'))).addHelpText(
+    'after',
+    `
+Infers the schema from the first rows. Review it, change what is wrong, and
+give it to all peers, which then read their data as the same features.
+
+Examples:
+  admb schema --data sales.csv --label bought > sales.yaml
+  admb peer --data sales.csv --schema sales.yaml`
+  )
+  return withCommon(command).action(schema)
+}
+
+async function schema(flags: Flags): Promise<void> {
+  const { stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
+  if (source === undefined) throw noData()
+  const { shuffleWindow: _shuffleWindow, ...ordered } = source
+  const stream = await openStream({ ...ordered, passes: 1, maxRows: SAMPLE_ROWS, scale: 'none', onNotice: warn })
+  const { hashBits, features } = { hashBits: stream.hashBits, ...specFor(stream) }
+  const moments = new RunningMoments()
+  for await (const { size, offsets, indices, values, numeric } of stream) {
+    for (let row = 0; row < size; row++) {
+      const from = offsets[row]
+      for (let i = from; i < from + numeric[row]; i++) moments.count(indices[i], values[i])
+    }
+  }
+  const { label, summary } = stream
+  const columns =
+    stream.schema && (flags.scale === 'none' ? stream.schema : scaled(stream.schema, moments, features.constant))
+  const found: Schema = {
+    ...(label && { label }),
+    ...(columns && { columns }),
+    ...(hashBits !== undefined && { hashBits })
+  }
+  if (flags.json) printJson({ command: 'schema', schema: found, summary })
+  else print(`# ${summary ?? 'the data determine no schema'}\n${stringify(found, { lineWidth: 100 })}`.trimEnd())
+}
+
+/** The columns with mean and deviation of each number, rounded to what matters. */
+function scaled(columns: readonly ColumnSchema[], moments: RunningMoments, constant: boolean): readonly ColumnSchema[] {
+  let feature = Number(constant)
+  return columns.map(column => {
+    if (column.kind !== 'number') return column
+    const found = moments.of(feature++)
+    if (column.mean !== undefined || found === undefined) return column
+    const mean = Number(found.mean.toPrecision(6))
+    const deviation = Number((found.deviation || 1).toPrecision(6))
+    return { ...column, mean, deviation }
+  })
+}

@@ -1,0 +1,96 @@
+/** The dialect of a CSV file: its separator, its decimal mark, and whether it has a header. */
+import { HeaderError } from '../errors.js'
+import { RecordLocator, RecordSplitter } from '../records.js'
+import { listed, numberOf } from './infer.js'
+import type { Delimiter, Dialect } from './types.js'
+import { MissingValues } from './values.js'
+
+/** The byte of each separator. */
+export const delimiters: Readonly<Record<Delimiter, number>> = { ',': 0x2c, ';': 0x3b, '\t': 0x09, '|': 0x7c }
+
+const SNIFFED_ROWS = 100
+
+/** The records of complete rows, at most `limit`. Malformed records are left out. */
+export function recordsOf(bytes: Uint8Array, delimiter: Delimiter, limit: number): string[][] {
+  const code = delimiters[delimiter]
+  const end = new RecordLocator(code).locate(bytes).last
+  const whole = bytes.subarray(0, end)
+  const splitter = new RecordSplitter(code)
+  const records: string[][] = []
+  for (let at = 0; at < end && records.length < limit; ) {
+    at = splitter.split(whole, at)
+    const { text, from, to, count, fault } = splitter
+    if (fault !== '' || (count === 1 && from[0] === to[0])) continue
+    records.push(
+      Array.from({ length: count }, (_, i) => Buffer.from(text[i].subarray(from[i], to[i])).toString('utf8'))
+    )
+  }
+  return records
+}
+
+/**
+ * Determines what the options leave open.
+ * @param bytes the start of the file, without a byte order mark
+ * @throws HeaderError if the first line must be a row, and `header` is not given
+ */
+export function sniffDialect(
+  bytes: Uint8Array,
+  { delimiter, decimal, header }: Dialect,
+  na: readonly string[] | undefined,
+  source: string
+): Required<Dialect> {
+  const found = delimiter ?? sniffDelimiter(bytes)
+  const records = recordsOf(bytes, found, SNIFFED_ROWS)
+  const mark = decimal ?? (found !== ',' && hasDecimalComma(records) ? ',' : '.')
+  if (header === undefined && records.length > 1) refuseRowAsHeader(records, mark, na, source)
+  return { delimiter: found, decimal: mark, header: header ?? true }
+}
+
+/** The separator for which most of the first records have the same number of fields, above one. */
+function sniffDelimiter(bytes: Uint8Array): Delimiter {
+  let best: Delimiter = ','
+  let bestScore = 0
+  for (const delimiter of Object.keys(delimiters) as Delimiter[]) {
+    const counts = recordsOf(bytes, delimiter, SNIFFED_ROWS).map(record => record.length)
+    const [first = 1] = counts
+    const share = counts.filter(count => count === first).length / counts.length
+    // Consistency counts more than the number of fields.
+    const score = first > 1 ? share * share * Math.log2(1 + first) : 0
+    if (score > bestScore) {
+      best = delimiter
+      bestScore = score
+    }
+  }
+  return best
+}
+
+/** Whether a column has numbers with a comma, and no numbers with a point. */
+function hasDecimalComma(records: readonly (readonly string[])[]): boolean {
+  const [header = []] = records
+  return header.some((_, column) => {
+    const values = records.slice(1).map(record => record[column] ?? '')
+    return values.some(value => /^[+-]?\d+,\d+$/.test(value)) && !values.some(value => /^[+-]?\d+\.\d+$/.test(value))
+  })
+}
+
+/** A header names its columns, so it has no number above a column of numbers. */
+function refuseRowAsHeader(
+  records: readonly (readonly string[])[],
+  decimal: '.' | ',',
+  na: readonly string[] | undefined,
+  source: string
+): void {
+  const [first, ...rows] = records
+  const missing = new MissingValues(na)
+  const isRow = first.some((name, column) => {
+    if (numberOf(name, decimal) === undefined) return false
+    const values = rows
+      .map(row => row[column] ?? '')
+      .filter(value => !missing.includes(Buffer.from(value), 0, value.length))
+    return values.length > 0 && values.every(value => numberOf(value, decimal) !== undefined)
+  })
+  if (!isRow) return
+  throw new HeaderError(
+    `${source}: the first line is a row, not the names of the columns (${listed(first, 5)}): add a header line, or give --no-header (header: false), with the label's column by its number from 1`
+  )
+}

@@ -1,0 +1,158 @@
+/** Writes the features of a table's rows, one field after another: shared by all formats with columns. */
+import { DecimalScanner, isFiniteFloat32 } from '../decimals.js'
+import { murmur3 } from '../hash.js'
+import { shortened } from '../labels.js'
+import { RowBuffer } from '../rows.js'
+import type { Column, Layout } from './schema.js'
+import { hashWords, MissingValues, timeFeatures } from './values.js'
+
+/** Limit of a scaled value, in standard deviations. */
+const MAX_DEVIATIONS = 10
+const COMMA = 0x2c
+const POINT = 0x2e
+const SPACE = 0x20
+
+export interface EncoderOptions {
+  readonly constant?: boolean
+  readonly na?: readonly string[]
+  /** @default '.' */
+  readonly decimal?: '.' | ','
+}
+
+export class RowEncoder {
+  /** Why the last value was refused. */
+  fault = ''
+  readonly #constant: number
+  readonly #missing: MissingValues
+  readonly #isDecimalComma: boolean
+  readonly #hashedFrom: number
+  readonly #mask: number
+  readonly #scanner = new DecimalScanner()
+  #scratch = new Uint8Array(64)
+  #out = new RowBuffer()
+  /** End of the current row's numbers, which come first because the scaling applies to them. */
+  #entry = 0
+  readonly #indices: number[] = []
+  readonly #values: number[] = []
+
+  constructor(layout: Layout, { constant = false, na, decimal = '.' }: EncoderOptions) {
+    this.#constant = constant ? 1 : 0
+    this.#missing = new MissingValues(na)
+    this.#isDecimalComma = decimal === ','
+    this.#hashedFrom = layout.hashedFrom + this.#constant
+    this.#mask = layout.hashed - 1
+  }
+
+  /** Starts a row at the end of `out`. */
+  begin(out: RowBuffer): void {
+    this.#out = out
+    this.#entry = out.entries
+    this.#indices.length = 0
+    this.#values.length = 0
+  }
+
+  isMissing(bytes: Uint8Array, from: number, to: number): boolean {
+    return this.#missing.includes(bytes, from, to)
+  }
+
+  /**
+   * Adds a field's text, which a byte follows that ends a number.
+   * @returns false if the value does not fit the column, with `fault` set
+   */
+  add(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
+    switch (column.kind) {
+      case 'number': {
+        const value = this.#isDecimalComma ? this.#commaNumber(bytes, from, to) : this.#scanner.scan(bytes, from)
+        const end = this.#isDecimalComma ? from + this.#scanner.end : this.#scanner.end
+        if (end === to && from < to && isFiniteFloat32(value)) {
+          this.addNumber(column, value)
+          return true
+        }
+        if (this.isMissing(bytes, from, to)) {
+          this.addMissing(column)
+          return true
+        }
+        return this.#refuse(column, bytes, from, to, 'is not a finite float32 number')
+      }
+      case 'category':
+        // A missing value is a category of its own.
+        if (this.isMissing(bytes, from, to)) this.#addHashed(murmur3(bytes, 0, 0, column.seed))
+        else this.#addHashed(murmur3(bytes, from, to, column.seed))
+        return true
+      case 'text':
+        hashWords(bytes, from, to, column.seed, column.bigrams === true, this.#addHashed)
+        return true
+      case 'time': {
+        if (this.isMissing(bytes, from, to)) {
+          this.addMissing(column)
+          return true
+        }
+        const features = timeFeatures(Buffer.from(bytes.subarray(from, to)).toString('latin1'))
+        if (features === undefined)
+          return this.#refuse(column, bytes, from, to, 'is not a date such as 2024-02-29 18:30')
+        for (const [i, value] of features.entries()) this.#addOther(column.feature + i + this.#constant, value)
+        return true
+      }
+      case 'ignored':
+        return true
+      default:
+        return column.kind satisfies never
+    }
+  }
+
+  addNumber({ feature, mean, deviation }: Column, value: number): void {
+    let scaled = value
+    if (mean !== undefined && deviation !== undefined) {
+      scaled = Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, (value - mean) / deviation))
+    }
+    this.#push(feature + this.#constant, scaled)
+  }
+
+  /** Adds what a column has instead of a value: nothing, which is the mean of scaled numbers, and its indicator. */
+  addMissing(column: Column): void {
+    if (column.indicator >= 0) this.#addOther(column.indicator + this.#constant, 1)
+    else if (column.kind === 'category') this.#addHashed(murmur3(this.#scratch, 0, 0, column.seed))
+  }
+
+  /** Completes the row. */
+  end(label: number): void {
+    const out = this.#out
+    out.numeric[out.size] = this.#entry - out.entries
+    if (this.#constant === 1) this.#addOther(0, 1)
+    for (const [i, index] of this.#indices.entries()) this.#push(index, this.#values[i])
+    out.labels[out.size] = label
+    out.entries = this.#entry
+    out.offsets[++out.size] = this.#entry
+  }
+
+  readonly #addHashed = (hash: number): void => {
+    this.#addOther(this.#hashedFrom + (hash & this.#mask), 1)
+  }
+
+  #addOther(index: number, value: number): void {
+    this.#indices.push(index)
+    this.#values.push(value)
+  }
+
+  /** A field of one byte can have several entries, so the parser's reservation need not suffice. */
+  #push(index: number, value: number): void {
+    const out = this.#out
+    if (this.#entry === out.indices.length) out.reserve(1, this.#entry - out.entries + 64)
+    out.indices[this.#entry] = index
+    out.values[this.#entry++] = value
+  }
+
+  #commaNumber(bytes: Uint8Array, from: number, to: number): number {
+    if (to - from >= this.#scratch.length) this.#scratch = new Uint8Array(2 * (to - from))
+    for (let i = from; i < to; i++)
+      this.#scratch[i - from] = bytes[i] === COMMA ? POINT : bytes[i] === POINT ? SPACE : bytes[i]
+    this.#scratch[to - from] = SPACE
+    return this.#scanner.scan(this.#scratch, 0)
+  }
+
+  #refuse(column: Column, bytes: Uint8Array, from: number, to: number, why: string): false {
+    const text = shortened(Buffer.from(bytes.subarray(from, to)).toString('utf8'))
+    this.fault = `"${text}" in the ${column.kind === 'number' ? 'numeric column' : `${column.kind} column`} "${column.name}" ${why}`
+    return false
+  }
+}

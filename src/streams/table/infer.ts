@@ -1,0 +1,187 @@
+/** Infers a schema from the first rows of an input. */
+import { isFiniteFloat32 } from '../decimals.js'
+import { SchemaError } from '../errors.js'
+import { shortened } from '../labels.js'
+import type { ColumnKind, ColumnSchema, LabelSchema } from './types.js'
+import { MissingValues, timeFeatures } from './values.js'
+
+/** Most rows that are looked at. */
+export const SAMPLE_ROWS = 10_000
+/** A column is numeric if at least this share of its values are numbers. The others are malformed then. */
+const NUMERIC_SHARE = 0.95
+/** Words per value, and share of distinct values, from which a column is text instead of a category. */
+const TEXT_WORDS = 4
+const TEXT_DISTINCT = 0.1
+/** Largest number of classes among whole numbers, unless the task is known to be a classification. */
+const MAX_NUMBER_CLASSES = 100
+/** Largest number of classes whose labels are texts. */
+const MAX_NAMED_CLASSES = 10_000
+
+export interface ColumnHints {
+  /** Columns to leave out. */
+  readonly ignore?: readonly string[]
+  /** Columns that are categories although their values look like numbers. */
+  readonly categorical?: readonly string[]
+  /** Columns that are numbers; if given, every other one is a category. */
+  readonly columns?: readonly string[]
+  readonly na?: readonly string[]
+  readonly decimal?: '.' | ','
+  /** What texts become. @default 'words' */
+  readonly text?: 'words' | 'bigrams'
+}
+
+/**
+ * The features of a table, sorted by name, so that they do not depend on the order of a file's columns.
+ * @param names of the columns, without the label
+ * @param values of each column in the first rows
+ */
+export function inferColumns(
+  names: readonly string[],
+  values: readonly (readonly string[])[],
+  hints: ColumnHints
+): readonly InferredColumn[] {
+  const missing = new MissingValues(hints.na)
+  const columns = names.map((name, index): InferredColumn => {
+    if (hints.ignore?.includes(name)) return { name, kind: 'ignored', missingShare: 0 }
+    const present = values[index].filter(value => !isMissing(missing, value))
+    const missingShare = 1 - present.length / values[index].length
+    const kind = kindOf(name, present, hints)
+    const isIndicated = missingShare > 0 && (kind === 'number' || kind === 'time')
+    const bigrams = kind === 'text' && hints.text === 'bigrams'
+    return { name, kind, ...(isIndicated && { missing: true }), ...(bigrams && { bigrams }), missingShare }
+  })
+  return columns.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+}
+
+/** A column with the share of missing values in the first rows. */
+export interface InferredColumn extends ColumnSchema {
+  readonly missingShare: number
+}
+
+/** One line for people: `label "bought": classes no, yes; 2 numbers, 1 category; missing: 2.0 % of age`. */
+export function describe(label: LabelSchema | undefined, columns: readonly InferredColumn[] | undefined): string {
+  const parts: string[] = []
+  if (label !== undefined) {
+    const name = label.name === undefined ? 'label' : `label "${label.name}"`
+    const classes = label.names ? `classes ${listed(label.names)}` : `${label.classes} classes by number`
+    parts.push(`${name}: ${label.kind === 'number' ? 'a number' : classes}`)
+  }
+  if (columns !== undefined) {
+    const plural = { number: 'numbers', category: 'categories', text: 'texts', time: 'times', ignored: 'ignored' }
+    const counts = Object.entries(plural).flatMap(([kind, many]) => {
+      const count = columns.filter(column => column.kind === kind).length
+      return count === 0 ? [] : [`${count} ${count === 1 ? kind : many}`]
+    })
+    parts.push(counts.length === 0 ? 'no features' : counts.join(', '))
+    const missing = columns.filter(({ missingShare }) => missingShare > 0)
+    const shares = missing.map(({ name, missingShare }) => `${(100 * missingShare).toFixed(1)} % of ${name}`)
+    if (shares.length > 0) parts.push(`missing: ${listed(shares)}`)
+  }
+  return parts.join('; ')
+}
+
+function isMissing(missing: MissingValues, value: string): boolean {
+  const bytes = Buffer.from(value)
+  return missing.includes(bytes, 0, bytes.length)
+}
+
+function kindOf(name: string, present: readonly string[], { categorical, columns, decimal }: ColumnHints): ColumnKind {
+  if (categorical?.includes(name)) return 'category'
+  if (columns !== undefined) return columns.includes(name) ? 'number' : 'category'
+  const numbers = present.filter(value => numberOf(value, decimal) !== undefined).length
+  // A column without any value says nothing of its kind. As a number it costs one feature.
+  if (numbers >= NUMERIC_SHARE * present.length) return 'number'
+  if (present.every(value => timeFeatures(value) !== undefined)) return 'time'
+  const words = present.reduce((sum, value) => sum + value.split(/\s+/).length, 0)
+  const isText = words >= TEXT_WORDS * present.length && new Set(present).size >= TEXT_DISTINCT * present.length
+  return isText ? 'text' : 'category'
+}
+
+/** The finite float32 number that a text is. */
+export function numberOf(text: string, decimal: '.' | ',' = '.'): number | undefined {
+  if (!/^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i.test(text)) return undefined
+  if (text.includes(decimal === '.' ? ',' : '.')) return undefined
+  const value = Number(text.replace(',', '.'))
+  return isFiniteFloat32(value) ? value : undefined
+}
+
+export interface LabelHints {
+  /** @default inferred */
+  readonly target?: 'class' | 'number'
+  /** @default inferred */
+  readonly classes?: number
+}
+
+/**
+ * What the label is. Whole numbers from 0 on, and −1 with +1, are class numbers. Other numbers and texts are class names, in
+ * the order of numbers or of UTF-16 code units, which does not depend on the order of rows.
+ * @param labels of the first rows, without missing ones; numbers in any notation
+ * @param what the label in messages, such as `data.csv: the label "bought"`
+ * @returns undefined if there is no label to infer it from
+ * @throws SchemaError if the labels do not fit the hints
+ */
+export function inferLabel(
+  labels: readonly string[],
+  { target, classes }: LabelHints,
+  what: string
+): Omit<LabelSchema, 'name'> | undefined {
+  if (labels.length === 0) return target === undefined ? undefined : { kind: target, classes }
+  const numbers = labels.map(label => numberOf(label))
+  const text = labels.find((_, i) => numbers[i] === undefined)
+  if (target === 'number') {
+    if (text === undefined) return { kind: 'number' }
+    throw new SchemaError(
+      `${what} has the value "${shortened(text)}", and the model predicts numbers: choose a model for classes, or another label`
+    )
+  }
+  const names = text === undefined ? [...new Set(numbers.map(String))] : [...new Set(labels)]
+  if (text === undefined) {
+    if (target === undefined && classes === undefined && isQuantity(numbers as number[], names.length)) {
+      return { kind: 'number' }
+    }
+    names.sort((a, b) => Number(a) - Number(b))
+  } else names.sort()
+  if (
+    names.length > MAX_NAMED_CLASSES ||
+    (text !== undefined && names.length > 100 && 2 * names.length > labels.length)
+  ) {
+    throw new SchemaError(
+      `${what} has ${names.length} different texts in ${labels.length} rows: check that it is the label`
+    )
+  }
+  const count = text === undefined ? classNumbers(names.map(Number)) : undefined
+  const needed = count ?? names.length
+  if (classes !== undefined && (needed > classes || (count === undefined && needed < classes))) {
+    throw new SchemaError(
+      `${what} has ${names.length} classes (${listed(names)}) in the first rows, and the model ${classes}: ${
+        needed > classes ? 'choose a model for more classes' : 'give all class names'
+      }`
+    )
+  }
+  if (count !== undefined) return { kind: 'class', classes: classes ?? count }
+  if (names.length > 1) return { kind: 'class', names, classes: names.length }
+  throw new SchemaError(`${what} has only the class "${shortened(names[0])}" in the first rows: give all class names`)
+}
+
+/** Whether the numbers are values to predict: fractions, or whole numbers too many to be classes. */
+function isQuantity(numbers: readonly number[], distinct: number): boolean {
+  if (numbers.some(value => !Number.isInteger(value))) return true
+  if (numbers.some(value => Math.abs(value) >= 2 ** 24)) return true
+  return distinct > MAX_NUMBER_CLASSES || (distinct > 20 && distinct > numbers.length / 10)
+}
+
+/** The number of classes, if the labels are class numbers, or −1 and +1. */
+function classNumbers(sorted: readonly number[]): number | undefined {
+  if (sorted.every(Number.isInteger) === false) return undefined
+  const [first] = sorted
+  const last = sorted[sorted.length - 1]
+  if (sorted.every(value => value === -1 || value === 1) || sorted.every(value => value === 0 || value === 1)) return 2
+  // Few gaps are classes that the first rows lack; many mean that the numbers are names.
+  return first === 0 && last + 1 <= 2 * sorted.length ? last + 1 : undefined
+}
+
+/** A list of values for a message. */
+export function listed(values: readonly string[], most = 8): string {
+  const shown = values.slice(0, most).map(shortened)
+  return values.length > most ? `${shown.join(', ')}, …` : shown.join(', ')
+}

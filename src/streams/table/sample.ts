@@ -1,0 +1,151 @@
+/** Reads the first rows of a text input and infers from them what its options leave open. */
+import { formats, type TextFormat } from '../formats.js'
+import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
+import { createParser } from '../parser.js'
+import { recordsOf, sniffDialect } from './dialect.js'
+import { describe, type InferredColumn, inferColumns, inferLabel, SAMPLE_ROWS } from './infer.js'
+import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
+
+/** Bytes that are enough for a sample, unless they hold no complete row. */
+const SAMPLE_BYTES = 4 * 1024 * 1024
+/** A live source is not waited for longer than this after its first row, in milliseconds. */
+const MAX_WAIT_MS = 1000
+const NEWLINE = 0x0a
+
+/** The start of an input, and the input from its start. */
+export interface Head {
+  readonly bytes: Uint8Array
+  readonly chunks: AsyncGenerator<Uint8Array>
+}
+
+/**
+ * Reads the start of an input.
+ * @param isLive whether the source may be slow, and must not be waited for
+ */
+export async function readHead(source: AsyncGenerator<Uint8Array>, isLive: boolean): Promise<Head> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  let rows = 0
+  let deadline: number | undefined
+  let pending: Promise<IteratorResult<Uint8Array>> | undefined
+  let isDone = false
+  let failure: Error | undefined
+  while (rows === 0 ? size < MAX_LINE_BYTES : size < SAMPLE_BYTES && rows < SAMPLE_ROWS) {
+    pending ??= source.next()
+    let next: IteratorResult<Uint8Array> | undefined
+    try {
+      next = deadline === undefined ? await pending : await inTime(pending, deadline - performance.now())
+    } catch (error) {
+      // What comes before the damage is learned before the failure is reported.
+      if (rows === 0) throw error
+      failure = error as Error
+      break
+    }
+    if (next === undefined) break
+    pending = undefined
+    isDone = next.done === true
+    if (next.done) break
+    const part = next.value.slice()
+    parts.push(part)
+    size += part.length
+    for (let at = part.indexOf(NEWLINE); at >= 0; at = part.indexOf(NEWLINE, at + 1)) rows++
+    if (isLive && rows > 1) deadline ??= performance.now() + MAX_WAIT_MS
+  }
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* parts
+      if (failure !== undefined) throw failure
+      if (pending !== undefined) {
+        const next = await pending
+        if (next.done) return
+        yield next.value
+      }
+      if (!isDone) yield* source
+    } finally {
+      await source.return(undefined)
+    }
+  }
+  // The last row of a whole input may lack its newline.
+  const bytes = Buffer.concat(isDone ? [...parts, Uint8Array.of(NEWLINE)] : parts)
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+  return { bytes: hasMark ? bytes.subarray(3) : bytes, chunks: chunks() }
+}
+
+async function inTime<T>(promise: Promise<T>, milliseconds: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<undefined>(resolve => {
+    timer = setTimeout(resolve, Math.max(0, milliseconds), undefined)
+  })
+  try {
+    return await Promise.race([promise, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What the first rows determine; the options that are given are kept. */
+export interface Inferred extends Dialect {
+  readonly schema?: readonly ColumnSchema[]
+  readonly label?: LabelSchema
+  /** What was inferred, in one line. */
+  readonly summary?: string
+}
+
+/**
+ * @param head the start of the input
+ * @param infersLabel whether the task is to be inferred as well
+ * @throws SchemaError, HeaderError
+ */
+export function inferFrom(
+  format: TextFormat,
+  head: Uint8Array,
+  options: ParserOptions,
+  infersLabel: boolean
+): Inferred {
+  const source = options.source ?? '<input>'
+  const dialect = format === 'csv' ? sniffDialect(head, options, options.na, source) : undefined
+  const inferred = options.schema || !dialect ? undefined : csvColumns(head, { ...options, ...dialect })
+  const schema = options.schema ?? inferred?.map(({ missingShare: _, ...column }) => column)
+  const columns = { ...dialect, ...(schema && { schema }) }
+  const summary = inferred && describe(undefined, inferred)
+  if (!infersLabel || options.unlabelled || options.classNames !== undefined) return { ...columns, summary }
+  const labels: string[] = []
+  const parser = createParser(format, {
+    ...options,
+    ...columns,
+    target: undefined,
+    classes: undefined,
+    strict: false,
+    onMalformed: undefined,
+    onNotice: undefined,
+    onLabel: label => labels.push(label)
+  })
+  parser.push(head)
+  const hasColumns = formats[format].options.includes('schema')
+  const name = hasColumns ? (options.label ?? 'label') : undefined
+  const what = name === undefined ? `${source}: the label` : `${source}: the label "${name}"`
+  const found = inferLabel(labels.slice(0, SAMPLE_ROWS), options, what)
+  if (found === undefined) return { ...columns, summary }
+  const label = { ...(name !== undefined && { name }), ...found }
+  return { ...columns, label, summary: describe(label, inferred) }
+}
+
+function csvColumns(
+  head: Uint8Array,
+  options: ParserOptions & Required<Dialect>
+): readonly InferredColumn[] | undefined {
+  const { delimiter, header, columns, label = 'label' } = options
+  const records = recordsOf(head, delimiter, SAMPLE_ROWS + 1)
+  if (records.length <= (header ? 1 : 0)) return undefined
+  const [first] = records
+  const names = header ? first : first.map((_, index) => columns?.[index] ?? String(index + 1))
+  const rows = (header ? records.slice(1) : records).filter(record => record.length === names.length)
+  // The parser reports an invalid header.
+  if (rows.length === 0 || new Set(names).size < names.length) return undefined
+  const features = names.flatMap((name, index) => (name === label ? [] : [index]))
+  return inferColumns(
+    features.map(index => names[index]),
+    features.map(index => rows.map(row => row[index])),
+    header ? options : { ...options, columns: undefined }
+  )
+}

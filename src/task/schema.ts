@@ -1,0 +1,44 @@
+/** Reads the schema of a task from a file or from a peer. */
+import { readFile } from 'node:fs/promises'
+import { parse } from 'yaml'
+import { checkedSchema, type Schema, SchemaError } from '../streams/index.js'
+
+const TIMEOUT_MS = 10_000
+
+/**
+ * @param given a schema, a YAML or JSON file, the URL of a peer's `/schema`, or nothing
+ * @throws SchemaError
+ */
+export async function schemaFrom(given: Schema | string | undefined): Promise<Schema> {
+  if (given === undefined) return {}
+  if (typeof given !== 'string') return checkedSchema(given, 'schema')
+  const text = /^https?:\/\//.test(given) ? await download(given) : await read(given)
+  let value: unknown
+  try {
+    value = parse(text)
+  } catch (error) {
+    throw new SchemaError(`${given} is not YAML or JSON: ${(error as Error).message.split('\n')[0]}`)
+  }
+  return checkedSchema(value, given)
+}
+
+async function read(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new SchemaError(
+      `cannot read the schema ${path} (${(error as NodeJS.ErrnoException).code}): make one with admb schema --data FILE`
+    )
+  }
+}
+
+async function download(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    if (response.ok) return await response.text()
+    throw new Error(`status ${response.status}`)
+  } catch (error) {
+    const { message, cause } = error as Error & { readonly cause?: { readonly code?: string } }
+    throw new SchemaError(`cannot read the schema ${url} (${cause?.code ?? message}): give the URL of a peer's /schema`)
+  }
+}

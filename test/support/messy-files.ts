@@ -1,0 +1,226 @@
+/** Small files as people have them: with every separator, notation and gap, and what must come of each. */
+
+export interface MessyFile {
+  readonly name: string
+  readonly content: string
+  /** Options of `admb train` besides the data. */
+  readonly options?: readonly string[]
+  /** What standard output must say, or the one line on standard error. */
+  readonly result: RegExp
+  readonly fails?: true
+}
+
+interface Person {
+  readonly age: number
+  readonly income: number
+  readonly city: string
+  readonly bought: 'no' | 'yes'
+}
+
+/** Rows in which income and city decide. */
+const people: readonly Person[] = Array.from({ length: 400 }, (_, i) => {
+  const income = 1000 + ((i * 7919) % 4000)
+  const city = ['Bern', 'Oslo', 'Rome'][i % 3]
+  const isRich = income + (city === 'Bern' ? 800 : 0) > 3200
+  return { age: 20 + ((i * 31) % 50), income: income + 0.25, city, bought: isRich ? 'yes' : 'no' }
+})
+
+const HEADER = ['age', 'income', 'city', 'bought']
+
+/** A table of the people. */
+function table(
+  separator: string,
+  cell: (person: Person, row: number) => readonly (string | number)[] = ({ age, income, city, bought }) => [
+    age,
+    income,
+    city,
+    bought
+  ],
+  header: readonly string[] | null = HEADER
+): string {
+  const rows = people.map((person, row) => cell(person, row).join(separator))
+  return `${header === null ? '' : `${header.join(separator)}\n`}${rows.join('\n')}\n`
+}
+
+const bought = ['--label', 'bought']
+/** Better than the share of the larger class. */
+const LEARNED = /accuracy +(8[5-9]|9\d)\./
+const numbers = ({ age, income, city, bought }: Person) => [age, income, city, bought === 'yes' ? 1 : 0]
+
+export const messyFiles: readonly MessyFile[] = [
+  { name: 'plain.csv', content: table(','), options: bought, result: LEARNED },
+  { name: 'semicolons.csv', content: table(';'), options: bought, result: LEARNED },
+  { name: 'tabs.tsv', content: table('\t'), options: bought, result: LEARNED },
+  { name: 'pipes.csv', content: table('|'), options: bought, result: LEARNED },
+  {
+    name: 'decimal-comma.csv',
+    content: table(';', ({ age, income, city, bought }) => [age, String(income).replace('.', ','), city, bought]),
+    options: bought,
+    result: /2 numbers, 1 category[\s\S]*accuracy +(8[5-9]|9\d)\./
+  },
+  { name: 'windows.csv', content: `\ufeff${table(',').replaceAll('\n', '\r\n')}`, options: bought, result: LEARNED },
+  { name: 'no-last-newline.csv', content: table(',').trimEnd(), options: bought, result: /inputs +400/ },
+  { name: 'blank-lines.csv', content: table(',').replaceAll('\n', '\n\n'), options: bought, result: /inputs +400/ },
+  {
+    name: 'quoted.csv',
+    content: table(',', ({ age, income, city, bought }) => [`"${age}"`, `"${income}"`, `"${city}, ""C"""`, bought]),
+    options: bought,
+    result: /2 numbers, 1 category[\s\S]*accuracy +(8[5-9]|9\d)\./
+  },
+  {
+    name: 'missing.csv',
+    content: table(',', ({ age, income, city, bought }, row) => {
+      const gap = ['', 'NA', '?', 'null', 'NaN'][row % 5]
+      return [row % 7 === 0 ? gap : age, income, row % 11 === 0 ? gap : city, bought]
+    }),
+    options: bought,
+    result: /2 numbers, 1 category; missing: 14\.\d % of age, 9\.\d % of city[\s\S]*inputs +400\n[\s\S]*accuracy +(8|9)/
+  },
+  {
+    name: 'missing-first.csv',
+    content: table(',', ({ age, income, city, bought }, row) => [age, row === 0 ? 'NA' : income, city, bought]),
+    options: bought,
+    result: /2 numbers, 1 category[\s\S]*accuracy +(8[5-9]|9\d)\./
+  },
+  {
+    name: 'other-missing.csv',
+    content: table(',', ({ age, income, city, bought }, row) => [row % 40 === 0 ? 'n.a.' : age, income, city, bought]),
+    options: bought,
+    result: /10 of 400 inputs .* "n\.a\." in the numeric column "age" .*ERR_SKIPPED_INPUTS/,
+    fails: true
+  },
+  {
+    name: 'other-missing-named.csv',
+    content: table(',', ({ age, income, city, bought }, row) => [row % 40 === 0 ? 'n.a.' : age, income, city, bought]),
+    options: [...bought, '--na', 'n.a.'],
+    result: LEARNED
+  },
+  {
+    name: 'one-label-missing.csv',
+    content: table(',', ({ age, income, city, bought }, row) => [age, income, city, row === 9 ? '' : bought]),
+    options: bought,
+    result: /inputs +399 \(1 malformed/
+  },
+  { name: 'no-label-column.csv', content: table(','), result: /no label column "label": give its name/, fails: true },
+  {
+    name: 'no-header.csv',
+    content: table(',', undefined, null),
+    options: ['--label', '4'],
+    result: /the first line is a row, not the names of the columns .* give --no-header/,
+    fails: true
+  },
+  {
+    name: 'no-header-given.csv',
+    content: table(',', undefined, null),
+    options: ['--no-header', '--label', '4'],
+    result: LEARNED
+  },
+  {
+    name: 'no-header-named.csv',
+    content: table(',', undefined, null),
+    options: ['--no-header', '--columns', HEADER.join(','), ...bought],
+    result: LEARNED
+  },
+  {
+    name: 'twice.csv',
+    content: table(',', undefined, ['age', 'age', 'city', 'bought']),
+    options: bought,
+    result: /has a duplicate column "age"/,
+    fails: true
+  },
+  {
+    name: 'minus-one.csv',
+    content: table(',', ({ age, income, city, bought }) => [age, income, city, bought === 'yes' ? 1 : -1]),
+    options: bought,
+    result: /label "bought": 2 classes by number[\s\S]*accuracy +(8[5-9]|9\d)\./
+  },
+  {
+    name: 'one-two.csv',
+    content: table(',', ({ age, income, city, bought }) => [age, income, city, bought === 'yes' ? 2 : 1]),
+    options: bought,
+    result: /classes 1, 2[\s\S]*accuracy +(8[5-9]|9\d)\./
+  },
+  {
+    name: 'cities.csv',
+    content: table(','),
+    options: ['--label', 'city'],
+    result: /label "city": classes Bern, Oslo, Rome; [\s\S]*accuracy/
+  },
+  {
+    name: 'income.csv',
+    content: table(','),
+    options: ['--label', 'income'],
+    result: /label "income": a number; 1 number, 2 categories/
+  },
+  {
+    name: 'income-for-classes.csv',
+    content: table(','),
+    options: ['--label', 'income', '--model', 'logistic'],
+    result: /the label "income" has \d+ classes .*, and the model 2: choose a model for more classes/,
+    fails: true
+  },
+  {
+    name: 'names-for-numbers.csv',
+    content: table(','),
+    options: ['--label', 'city', '--model', 'linear'],
+    result: /the label "city" has the value "Bern", and the model predicts numbers/,
+    fails: true
+  },
+  {
+    name: 'one-class.csv',
+    content: table(',', ({ age, income, city }) => [age, income, city, 'yes']),
+    options: bought,
+    result: /has only the class "yes" in the first rows: give all class names/,
+    fails: true
+  },
+  {
+    name: 'header-only.csv',
+    content: `${HEADER.join(',')}\n`,
+    options: bought,
+    result: /there are no inputs/,
+    fails: true
+  },
+  { name: 'empty.csv', content: '', options: bought, result: /there are no inputs/, fails: true },
+  {
+    name: 'times.csv',
+    content: table(',', ({ income, city, bought }, row) => [
+      `2024-0${1 + (row % 9)}-1${row % 10} 1${row % 10}:30`,
+      income,
+      city,
+      bought
+    ]),
+    options: bought,
+    result: /1 number, 1 category, 1 time[\s\S]*accuracy +(8[5-9]|9\d)\./
+  },
+  {
+    name: 'reviews.csv',
+    content: `review,liked\n${people
+      .map(
+        ({ bought, age }) =>
+          `"It was ${bought === 'yes' ? 'a very good' : 'such a bad'} film, ${age} minutes long",${bought}`
+      )
+      .join('\n')}\n`,
+    options: ['--label', 'liked'],
+    result: /1 text[\s\S]*accuracy +9/
+  },
+  {
+    name: 'thirteen.libsvm',
+    content: people.map(({ age }, row) => `${row % 13} ${1 + (row % 13)}:1 20:${age}`).join('\n'),
+    result: /label: 13 classes by number[\s\S]*accuracy +[6-9]/
+  },
+  {
+    name: 'prices.libsvm',
+    content: people.map(({ age, income }) => `${income} 1:${age}`).join('\n'),
+    result: /label: a number/
+  },
+  {
+    name: 'named-labels.jsonl',
+    content: people.map(({ bought, age, income }) => JSON.stringify({ label: bought, age, income })).join('\n'),
+    result: /label "label": classes no, yes/
+  },
+  {
+    name: 'truncated.jsonl',
+    content: `${people.map(person => JSON.stringify({ ...person, label: numbers(person)[3] })).join('\n')}\n{"label": 1, "a`,
+    result: /inputs +400 \(1 malformed/
+  }
+]
