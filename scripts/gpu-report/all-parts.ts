@@ -19,7 +19,7 @@ export interface Shared {
 }
 
 /** A task without what is the same for all. */
-type OwnTask<T = Task> = T extends Task ? Omit<T, 'device' | 'size' | 'limitMs'> : never
+type PartTask<T = Task> = T extends Task ? Omit<T, 'device' | 'size' | 'limitMs'> : never
 
 const MEASURE = fileURLToPath(new URL('./measure.js', import.meta.url))
 const DETECT = fileURLToPath(new URL('./detect.js', import.meta.url))
@@ -35,7 +35,7 @@ export function allParts({ device: asked, size }: Options, shared: Shared): Part
     share,
     run: async (...args) => (shared.device === undefined ? SKIPPED : run(shared.device, ...args))
   })
-  const measured = (name: string, share: number, taskOf: () => OwnTask): Part =>
+  const measured = (name: string, share: number, taskOf: () => PartTask): Part =>
     onDevice(name, share, (device, limitMs, emit) =>
       measure({ ...taskOf(), device: device.name, size, limitMs } as Task, limitMs, emit)
     )

@@ -16,11 +16,11 @@ export interface Part {
   run(limitMs: number, emit: (row: Row) => void): Promise<Outcome>
 }
 
-/** @param told is given each part as it ends */
+/** @param onEnd is called with the report of each part as it ends */
 export async function runParts(
   parts: readonly Part[],
   totalMs: number,
-  told: (part: PartReport) => void = () => undefined
+  onEnd: (part: PartReport) => void = () => undefined
 ): Promise<PartReport[]> {
   const end = performance.now() + totalMs
   const reports: PartReport[] = []
@@ -42,7 +42,7 @@ export async function runParts(
       failures
     }
     reports.push(report)
-    told(report)
+    onEnd(report)
   }
   return reports
 }

@@ -52,6 +52,6 @@ export function runProcess(command: string, args: readonly string[], options: Pr
 function errorOf(code: number | null, signal: NodeJS.Signals | null, stderr: string): string | undefined {
   if (code === 0) return undefined
   const lines = stderr.split('\n').filter(line => line.trim() !== '')
-  const told = lines.findLast(line => /\b\w*Error\b.*:|\berror:/i.test(line)) ?? lines.at(-1) ?? 'no message'
-  return `${signal === null ? `exit code ${code}` : signal}: ${told.trim()}`
+  const reason = lines.findLast(line => /\b\w*Error\b.*:|\berror:/i.test(line)) ?? lines.at(-1) ?? 'no message'
+  return `${signal === null ? `exit code ${code}` : signal}: ${reason.trim()}`
 }

@@ -10,13 +10,13 @@ export interface Target {
 }
 
 /** One burst of hostile traffic. @returns how many connections, frames or requests it made */
-export type Attack = (target: Target, random: Random, held: Held) => Promise<number>
+export type Attack = (target: Target, random: Random, sockets: OpenSockets) => Promise<number>
 
 const host = '127.0.0.1'
 /** Connections that attacks hold open together; the oldest is reset for a new one. */
 const maxHeld = 200
 
-export class Held {
+export class OpenSockets {
   readonly #sockets = new Set<Socket>()
 
   add(socket: Socket): void {
@@ -64,11 +64,11 @@ export async function strike(port: number, bytes: Uint8Array, ms = 20): Promise<
 }
 
 /** Sends bytes and keeps the connection. */
-export async function hold(port: number, bytes: Uint8Array, held: Held): Promise<number> {
+export async function hold(port: number, bytes: Uint8Array, sockets: OpenSockets): Promise<number> {
   const socket = await open(port)
   if (socket === undefined) return 0
   if (bytes.length > 0) socket.write(bytes)
-  held.add(socket)
+  sockets.add(socket)
   return 1
 }
 

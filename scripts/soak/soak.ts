@@ -1,7 +1,7 @@
 /** Attacks a peer in phases and watches what it costs its process and its neighbours. */
 import { Random } from '../../sim/engine/random.js'
 import type { Limits } from '../../src/network/limits.js'
-import { type Attack, Held } from './attack.js'
+import { type Attack, OpenSockets } from './attack.js'
 import { muxerAttacks } from './identity-attacks.js'
 import type { Figures } from './peer-process.js'
 import { Scene } from './processes.js'
@@ -40,7 +40,7 @@ const parallel = 32
 /** Part of the attack that runs before memory is first measured, so that code and pools are warm. */
 const warmUp = 0.02
 /** Longer than any time-out of a connection, so that nothing of the attack is left. */
-const settleMs = 15_000
+const recoveryMs = 15_000
 const raisedLimits: Partial<Limits> = { inboundPerSecond: 1_000_000, connections: 10_000 }
 
 const modes = {
@@ -67,7 +67,7 @@ async function* soakMode(
     for (const attack of Object.values(attacks)) {
       await run(attack, scene, random, { count: warmUp * share.count, ms: warmUp * share.ms + 200 })
     }
-    await new Promise(resolve => setTimeout(resolve, settleMs))
+    await new Promise(resolve => setTimeout(resolve, recoveryMs))
     const before = await scene.victim()
     yield row(mode, 'before', 0, 0, before, undefined)
     let last = await scene.neighbours()
@@ -81,7 +81,7 @@ async function* soakMode(
       if (honest === undefined || figures === undefined) return
       last = honest
     }
-    await new Promise(resolve => setTimeout(resolve, settleMs))
+    await new Promise(resolve => setTimeout(resolve, recoveryMs))
     const [after, honest] = await figuresOf(scene)
     const grown = after === undefined ? 0 : (after.rss - before.rss) / 2 ** 20
     const growth =
@@ -99,18 +99,18 @@ async function run(
   random: Random,
   { count, ms }: { readonly count: number; readonly ms: number }
 ): Promise<number> {
-  const held = new Held()
+  const sockets = new OpenSockets()
   const deadline = performance.now() + ms
   let made = 0
   const repeat = async () => {
     while (made < count && performance.now() < deadline && scene.death === undefined) {
-      const more = await attack(scene.target, random, held)
+      const more = await attack(scene.target, random, sockets)
       made += more
       if (more === 0) await new Promise(resolve => setTimeout(resolve, 20))
     }
   }
   await Promise.all(Array.from({ length: parallel }, repeat))
-  held.release()
+  sockets.release()
   return made
 }
 

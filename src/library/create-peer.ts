@@ -74,7 +74,7 @@ export class LearningPeer {
     this.#peer = peer
     this.#server = server
     this.#last = peer.status()
-    peer.on('status', (status: PeerStatus) => this.#tell(status))
+    peer.on('status', (status: PeerStatus) => this.#emitChanges(status))
     peer.on('neighbour', (change: NeighbourChange) => this.#emit('neighbour', change))
     peer.on('failed', (error: Error) => this.#emit('failed', error))
   }
@@ -144,7 +144,7 @@ export class LearningPeer {
     return (await this.#peer.request({ action, format: 'jsonl', body })).predictions
   }
 
-  #tell(status: PeerStatus): void {
+  #emitChanges(status: PeerStatus): void {
     const before = this.#last
     this.#last = status
     this.#emit('status', status)

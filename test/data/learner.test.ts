@@ -46,7 +46,7 @@ describe('the default learner on real data', () => {
     below(report.averageLoss, 0.03)
   })
 
-  it('elec2, which drifts, served by the newest predictor: progressive accuracy', async () => {
+  it('elec2 with drift, served by the newest predictor: progressive accuracy', async () => {
     const reading = { data: 'elec2.csv.gz', label: 'class', scale: 'standard' } as const
     const { report } = await train({ model: 'logistic', predictWith: 'current' }, reading)
     assert.ok((report.accuracy ?? 0) > 0.8, `${report.accuracy}`)

@@ -151,7 +151,7 @@ describe('the page', function () {
     )
   })
 
-  it('shows that the stream is broken, and reconnects when the peer is back', async () => {
+  it('shows that the connection is lost, and reconnects when the peer is back', async () => {
     const http = (peers[2].latest.http as string).replace('http://', '')
     const { page } = await open(browser, `http://${http}/`, { viewport: DESKTOP })
     const state = () => page.locator('#connection').getAttribute('data-state')

@@ -63,7 +63,7 @@ async function demo(given: SharedFlags): Promise<void> {
     if (watch && !flags.json) print(`watch it at ${watch.url}`)
     cluster = new Cluster(
       await setup(scratch, flags),
-      (id, status) => watch?.hear(id, status),
+      (id, status) => watch?.receive(id, status),
       error => fail(error)
     )
     const stage = new Stage(cluster, flags.json ?? false, start)

@@ -122,7 +122,7 @@ describe('a diagnosis', function () {
     failsAt(await steps(peer.addresses[0]), 'protocol', /it has version 2, this program 1/)
   })
 
-  it('model: different, or none to compare', async () => {
+  it('model: different, or nothing to compare with', async () => {
     const peer = await peers.start({
       hello: {
         protocol: 1,

@@ -31,7 +31,7 @@ describe('the GPU report', function () {
     })
   }
 
-  it('has the device, the rows of each part, and why a part is skipped', async () => {
+  it('contains the device, the rows of each part, and the reason for a skipped part', async () => {
     const out = join(folder, 'report.json')
     const parts = ['kernels', 'plan', 'bert baseline', 'bert l2l-p', 'bert training', 'torch']
     const { code, error } = await run(['--device', 'wasm', '--size', 'tiny', '--parts', parts.join(','), '--out', out])
@@ -58,7 +58,7 @@ describe('the GPU report', function () {
     assert.match(tableOf(report), /l2l-p: forward and backward +[\d.,]+ ms/)
   })
 
-  it('skips what needs a device where none works', async () => {
+  it('skips parts whose device is not available', async () => {
     const out = join(folder, 'none.json')
     // A native package that is not found, whatever is installed.
     const args = ['--device', 'tensorflow-gpu', '--size', 'tiny', '--parts', 'kernels', '--out', out]
@@ -76,13 +76,13 @@ describe('the GPU report', function () {
     assert.match(parts[0].error ?? '', /tensorflow/)
   })
 
-  it('refuses options that it does not know', async () => {
+  it('rejects unknown options', async () => {
     for (const args of [['--device', 'tpu'], ['--parts', 'all'], ['--minutes', '0'], ['--fast']]) {
       assert.equal((await run(args)).code, 2)
     }
   })
 
-  it('records a part that fails or is stopped, keeps its rows, and goes on', async () => {
+  it('records a part that fails or is stopped, keeps its rows, and continues', async () => {
     const row = (value: number) => ({ name: 'figure', value, unit: 's' })
     const reports = await runParts(
       [
@@ -122,7 +122,7 @@ describe('the GPU report', function () {
     assert.ok(reports[2].limitSeconds > 7)
   })
 
-  it('tells why a process failed', async () => {
+  it('reports why a process failed', async () => {
     const failing = await runProcess(process.execPath, ['-e', 'throw new TypeError("no such thing")'], {
       limitMs: LIMIT_MS,
       onLine: ignore

@@ -134,7 +134,7 @@ describe('a learning task', () => {
     }
   })
 
-  it('refuses what a model would ignore, and asks for what it needs, from both', async () => {
+  it('rejects options that a model would ignore, and requires those that it needs, from both', async () => {
     const cases: [Drawn, RegExp][] = [
       [{ model: 'mlp', features: 4, classes: 2, l2: 0.25 }, /l2 is for linear models/],
       [{ model: 'softmax', features: 4 }, /number of classes/],

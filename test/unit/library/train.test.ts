@@ -1,4 +1,4 @@
-/** Learning in this process from arrays and files, and what is said of what makes no sense. */
+/** Training in this process from arrays and files, and errors for invalid options and inputs. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,7 +36,7 @@ describe('train', () => {
     assert.deepEqual(again.report, once.report)
   })
 
-  it('counts what it leaves out of a file, or refuses it where asked', async () => {
+  it('counts skipped inputs of a file, or rejects them under strict', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'admb-library-'))
     try {
       const file = join(dir, 'some.libsvm')
@@ -52,7 +52,7 @@ describe('train', () => {
     }
   })
 
-  it('that cannot go on gives what it has learned along with the error', async () => {
+  it('returns the learned model with the error that ended it', async () => {
     const inputs = Array.from({ length: 60 }, (_, i) => [Math.sin(i), Math.cos(i), 1])
     const labels = inputs.map(([x]) => Number(x > 0))
     const layers = [
@@ -76,7 +76,7 @@ describe('train', () => {
     ]
     for (const [options, learned, expected] of cases) {
       const failure = await train(options).then(
-        () => assert.fail('it went on'),
+        () => assert.fail('it did not throw'),
         (error: EndedEarlyError) => error
       )
       assert.ok(failure instanceof EndedEarlyError, String(failure))
@@ -95,7 +95,7 @@ describe('train', () => {
     }
   })
 
-  it('scales what it predicts as it scaled what it learned', async () => {
+  it('scales predicted inputs like learned ones', async () => {
     const inputs = Array.from({ length: 200 }, (_, i) => ({ age: 20 + (i % 50), income: 1000 * (i % 7) }))
     const labels = inputs.map(({ age }) => Number(age > 45))
     const model = await train({ hashBits: 8, scale: 'standard', inputs, labels })
@@ -103,7 +103,7 @@ describe('train', () => {
     assert.equal(model.predict({ age: 22, income: 3000 }).label, 0)
   })
 
-  it('takes any finite numbers, and no others', async () => {
+  it('accepts exactly the finite numbers', async () => {
     const float = fc.float({ noDefaultInfinity: true, noNaN: true, min: -1e6, max: 1e6 })
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(float, float), { minLength: 1, maxLength: 10 }), async inputs => {
@@ -117,7 +117,7 @@ describe('train', () => {
     }
   })
 
-  it('says what to do about options and inputs that make no sense', async () => {
+  it('reports invalid options and inputs, and what to do', async () => {
     const inputs = [[0, 1]]
     const wrong: [TrainOptions, RegExp][] = [
       [{}, /give either data, or inputs/],

@@ -75,12 +75,12 @@ describe('drift', () => {
   it('rotates w* by the requested angle, with a constant norm', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 30 }), fc.nat(1000), (dimension, seed) => {
-        const turning = target(1, dimension, seed)
-        const start = weights(turning, dimension)
+        const drifting = target(1, dimension, seed)
+        const start = weights(drifting, dimension)
         const length = dot(start, start)
         for (let input = 1; input <= 400; input++) {
-          turning.advance()
-          const now = weights(turning, dimension)
+          drifting.advance()
+          const now = weights(drifting, dimension)
           assert.ok(Math.abs(dot(now, now) / length - 1) < 1e-5)
           assert.ok(Math.abs(dot(now, start) / length - Math.cos((2 * Math.PI * input) / 400)) < 1e-5)
         }
@@ -98,13 +98,13 @@ describe('drift', () => {
   })
 
   it('draws the same features, and increasingly different labels', () => {
-    const [fixed, turning] = [0, 0.5].map(drift => take(inputsOf({ drift }), 1000))
+    const [fixed, drifting] = [0, 0.5].map(drift => take(inputsOf({ drift }), 1000))
     assert.deepEqual(
-      turning.map(({ features }) => features),
+      drifting.map(({ features }) => features),
       fixed.map(({ features }) => features)
     )
     const differences = (from: number) =>
-      turning.slice(from, from + 200).filter(({ label }, i) => label !== fixed[from + i].label).length
+      drifting.slice(from, from + 200).filter(({ label }, i) => label !== fixed[from + i].label).length
     assert.ok(differences(0) < 20 && differences(800) > 60, `${differences(0)}, ${differences(800)}`)
   })
 })
