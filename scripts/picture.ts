@@ -1,5 +1,5 @@
 /**
- * Writes the screenshot of the page for the README, `docs/images/page.png`: `admb demo` during the partition, in Chromium. Run
+ * Writes the screenshot of the page, `docs/images/page.png`: `admb demo` during the partition, in Chromium. Run
  * `npm run picture` after changes of the page, and inspect the result before committing it.
  */
 import { spawn } from 'node:child_process'

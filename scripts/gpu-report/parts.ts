@@ -1,4 +1,4 @@
-/** Runs the parts of a report one after the other. Each has a share of the time that is left; none ends the others. */
+/** Runs the parts of a report one after another. Each has a share of the remaining time; a failing part does not affect the others. */
 import type { Row } from '../bench/row.js'
 import type { PartReport, Status, TestFailure } from './report.js'
 
@@ -10,9 +10,9 @@ export interface Outcome {
 
 export interface Part {
   readonly name: string
-  /** Part of the remaining time, relative to the parts that follow. Time that a part leaves goes to those after it. */
+  /** Part of the remaining time, relative to the parts that follow. Unused time is available to the parts that follow. */
   readonly share: number
-  /** @param emit takes a row, in place of an earlier one with the same name */
+  /** @param emit records a row; it replaces an earlier one with the same name */
   run(limitMs: number, emit: (row: Row) => void): Promise<Outcome>
 }
 

@@ -30,13 +30,13 @@ export class OpenSockets {
   }
 }
 
-/** A reset leaves no port in TIME_WAIT, of which a long attack would run out. */
+/** A reset leaves no port in TIME_WAIT; a long attack would otherwise run out of ports. */
 function reset(socket: Socket): void {
   if (!socket.destroyed) socket.resetAndDestroy()
 }
 
 /**
- * A connection that takes what it is sent and never fails.
+ * A connection that accepts all data and never fails.
  * @returns undefined if there is none within a second
  */
 export function open(port: number): Promise<Socket | undefined> {

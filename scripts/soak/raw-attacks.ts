@@ -1,4 +1,4 @@
-/** Attacks of whoever reaches the port: bytes on a socket, without an identity. */
+/** Attacks by anyone who reaches the port: bytes on a socket, without an identity. */
 import { StreamCipher } from '../../src/network/stream-cipher.js'
 import { type Attack, garbage, hold, strike } from './attack.js'
 

@@ -1,4 +1,4 @@
-/** Attacks a peer in phases and watches what it costs its process and its neighbours. */
+/** Attacks a peer in phases and measures the effect on its process and its neighbours. */
 import { Random } from '../../sim/engine/random.js'
 import type { Limits } from '../../src/network/limits.js'
 import { type Attack, OpenSockets } from './attack.js'
@@ -10,12 +10,12 @@ import { streamAttacks } from './stream-attacks.js'
 import { httpAttacks, webSocketAttacks } from './web-attacks.js'
 
 export interface SoakOptions {
-  /** Connections and frames in all. */
+  /** Total number of connections and frames. */
   readonly connections: number
-  /** Longest time of all phases together. */
+  /** Maximum time of all phases together. */
   readonly seconds: number
   readonly seed: number
-  /** Whether the victim has its default limits. Otherwise connections are limited so little that they only cost time. */
+  /** Whether the victim has its default limits. Otherwise its limits are raised, so that attacks reach the code behind them. */
   readonly defaultLimits: boolean
 }
 
@@ -29,7 +29,7 @@ export interface SoakRow {
   readonly handles: number
   readonly connections: number
   readonly sessions: number
-  /** What is wrong after this phase. */
+  /** The failure after this phase, if there is one. */
   readonly fault?: string
 }
 
@@ -39,7 +39,7 @@ const neighbours = 3
 const parallel = 32
 /** Part of the attack that runs before memory is first measured, so that code and pools are warm. */
 const warmUp = 0.02
-/** Longer than any time-out of a connection, so that nothing of the attack is left. */
+/** Longer than any timeout of a connection, so that all connections of the attack are closed. */
 const recoveryMs = 15_000
 const raisedLimits: Partial<Limits> = { inboundPerSecond: 1_000_000, connections: 10_000 }
 

@@ -27,7 +27,7 @@ const DEFAULT_PASSES = 4
 export function demoCommand(program: Command): Command {
   const command = program.command('demo')
   withLearning(withFeatures(withData(command)), PEER_BATCH)
-    .option('--rate <n>', 'inputs a second and peer', amount(true), 250)
+    .option('--rate <n>', 'inputs per second of each peer', amount(true), 250)
     .option(
       '--http <[host:]port>',
       `address of the page, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
