@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findChromium, launch, open } from '../test/e2e/browser.js'
+import { findChromium, launch, open } from '../test/support/browser.js'
 
 const FILE = 'docs/images/page.png'
 const SIZE = { width: 1120, height: 1225 }

@@ -1,6 +1,6 @@
 /**
- * The hindsight optimum of real data. The data lies outside the repository (`../shared/data` beside it); where it is missing
- * the tests say so and skip. Not part of `npm test`.
+ * The hindsight optimum of real data. The data is outside the repository (`../shared/data` beside it); if it is missing,
+ * the tests are skipped with a message. Not part of `npm test`.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * What one pass of the default learner reaches on real data. The data lies outside the repository (`../shared/data`
- * beside it); where it is missing the tests say so and skip. Not part of `npm test`.
+ * Results of one pass of the default learner on real data. The data is outside the repository (`../shared/data`
+ * beside it); if it is missing, the tests are skipped with a message. Not part of `npm test`.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'

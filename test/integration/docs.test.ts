@@ -1,6 +1,6 @@
 /**
- * The commands of the README and of the pages on the network's page, the simulator, regret and HTTP, run as they stand there: blocks marked `run` one after another. A page
- * that promises what does not work costs a new user more than no page.
+ * Runs the commands of the README and of the pages on the network's page, the simulator, regret and HTTP as written: blocks
+ * marked `run`, one after another.
  */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -29,7 +29,7 @@ describe('the documents', function () {
   it('README: two peers find each other', async () => {
     const [first, second] = blocks('peers')[0].split('\n')
     const address = /--peer (\S+)/.exec(await place.start(first))?.[1] as string
-    // Its folder on this machine is the first one's.
+    // On this machine both peers have the same working directory.
     const port = httpPort(await place.start(second.replace(/\/ip4\S+/, address).replace('--dir state', '--dir state2')))
     while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
     await place.interrupt()

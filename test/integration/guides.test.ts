@@ -1,6 +1,6 @@
 /**
- * The guides, followed as a new user would: the tutorial's two peers, both on this machine; choosing, with shorter runs; operating. Only addresses and ports
- * are this machine's own.
+ * Runs the commands of the guides: the tutorial with both peers on this machine, choosing with shorter runs, operating. Only
+ * addresses and ports are changed.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ describe('the guides', function () {
     place.run(block('data'))
     assert.match(place.run(block('try')), /accuracy +[78]/)
     place.run(block('keys'))
-    // Port 4280 may be another's: a peer takes a free one where it is not asked for any.
+    // Port 4280 may be in use: without `--listen` a peer then uses a free port.
     const first = await place.start(block('first').replace('0.0.0.0:7280', '0.0.0.0:0'))
     const address = /--peer (\S+)/.exec(first)?.[1] as string
     const second = await place.start(block('second').replace(/\/ip4\/192\.0\.2\.7\S+/, address))

@@ -1,4 +1,4 @@
-/** The project's documents as the tests read them. */
+/** Reads the project's documents for tests. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What the commands say when they are called wrongly: one line, and the right exit code. */
+/** Errors of the commands: one line on stderr, and the documented exit code. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -68,7 +68,7 @@ describe('training that ends early', function () {
     return JSON.parse(run.stdout).predictor
   }
 
-  /** What a run learns that has no more than these rows. */
+  /** The result of a run on these rows only. */
   async function afterRows(text: string, args: readonly string[]): Promise<string> {
     const file = join(dir, 'whole.svm')
     await writeFile(file, text)

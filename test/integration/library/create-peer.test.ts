@@ -1,4 +1,4 @@
-/** A peer in a program: learning, predicting, events, and its end. */
+/** A peer in a program: learning, predicting, events, stopping. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The step at which a connection fails, for each failure that is possible on loopback, and complete successes. */
+/** The diagnosis of connections: each failure that is possible on loopback, and complete successes. */
 import assert from 'node:assert/strict'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'

@@ -20,9 +20,9 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 const MIB = 2 ** 20
-/** Far above what buffers and compiled code take, far below what unbounded growth takes. */
+/** Far above the size of buffers and compiled code, far below unbounded growth. */
 const maxGrowth = 64 * MIB
-/** Hostile connections come from the host of the honest ones, so no limit is one of a host. */
+/** Hostile and honest connections have the same host, so the limits per host are raised. */
 const limits: Partial<Limits> = { inboundPerSecond: 1_000_000, connections: 2000, dialTimeoutMs: 1000 }
 const listen = ['/ip4/127.0.0.1/tcp/0', '/ip4/127.0.0.1/tcp/0/ws']
 
@@ -82,7 +82,7 @@ describe('a peer under hostile connections', () => {
   })
 })
 
-/** A server that accepts WebSockets and sends them bytes, which are frames or not. */
+/** A server that accepts WebSockets and sends arbitrary bytes. */
 async function hostileServer(bytes: Uint8Array) {
   const server = createServer()
   const disconnected = new Promise(resolve => {
@@ -91,7 +91,7 @@ async function hostileServer(bytes: Uint8Array) {
       const answer = `upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${key.digest('base64')}`
       socket.write(`HTTP/1.1 101 Switching Protocols\r\n${answer}\r\n\r\n`)
       socket.on('error', () => {})
-      // After the client has seen the opening.
+      // After the client has received the handshake.
       setTimeout(() => socket.write(bytes), 100)
       socket.resume().once('end', resolve).once('close', resolve)
     })

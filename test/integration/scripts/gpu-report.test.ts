@@ -1,4 +1,4 @@
-/** `npm run gpu-report` on small sizes and without a GPU: what it writes, and that a part that fails does not end the others. */
+/** `npm run gpu-report` on small sizes and without a GPU: its file, and that a failing part does not end the others. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -60,7 +60,7 @@ describe('the GPU report', function () {
 
   it('skips parts whose device is not available', async () => {
     const out = join(folder, 'none.json')
-    // A native package that is not found, whatever is installed.
+    // A native package that is never found.
     const args = ['--device', 'tensorflow-gpu', '--size', 'tiny', '--parts', 'kernels', '--out', out]
     const { code } = await run(args)
     assert.equal(code, 0)
@@ -118,7 +118,7 @@ describe('the GPU report', function () {
     )
     assert.deepEqual(reports[0].rows, [row(2)])
     assert.ok(Math.abs(reports[0].limitSeconds - 2) < 0.1)
-    // What the others left.
+    // The time that the other parts left.
     assert.ok(reports[2].limitSeconds > 7)
   })
 

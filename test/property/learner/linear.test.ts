@@ -43,7 +43,7 @@ for (const model of ['logistic', 'softmax', 'linear', 'hinge'] as const) {
               above[i] += 1 / 256
               below[i] -= 1 / 256
               const slope = (objective(rows, above) - objective(rows, below)) / (above[i] - below[i])
-              // A convex objective's mean slope is between the derivatives at both ends, wherever the hinge has its bends.
+              // A convex objective's mean slope is between the derivatives at both ends, also at the kinks of the hinge.
               const [least, most] = [derivative(below, i), derivative(above, i)]
               const rounding = 1e-3 * (1 + Math.abs(slope))
               assert.ok(

@@ -1,4 +1,4 @@
-/** The check of import directions must fail on what it is there for: planted imports, and a build that it cannot see. */
+/** The check of import directions fails on planted imports, and without a build. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

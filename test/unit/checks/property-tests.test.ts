@@ -1,4 +1,4 @@
-/** Where tests lie: a file is under `test/property` exactly if it draws its inputs. */
+/** The location of tests: a file is under `test/property` exactly if it draws its inputs. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 

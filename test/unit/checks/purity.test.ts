@@ -1,4 +1,4 @@
-/** The linter's rules for the pure cores must fail on what they are there for: each planted file breaks one of them. */
+/** The linter's rules for the pure modules: each planted file violates one of them. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

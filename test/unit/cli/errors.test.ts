@@ -1,4 +1,4 @@
-/** Every code that an error can have stands on the page about errors, and no other one does. */
+/** docs/errors.md lists exactly the codes of all errors. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'

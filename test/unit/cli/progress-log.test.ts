@@ -1,4 +1,4 @@
-/** The progressive log: what it sums up to over runs, restarts and files, and what it makes of damage. */
+/** The progressive log: sums over runs, restarts and files, and damaged files. */
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What training leaves in a state directory: never a predictor that is broken. */
+/** The state directory after training, which never contains a damaged predictor. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -80,7 +80,7 @@ describe('a state directory', () => {
     await store.close()
     const { learner, predictor } = await loadStored(join(dir, 'state'), { backend: 'cpu' })
     assert.equal(predictor.id.updates, 6)
-    // The same without the layer that is not there yet; its block is the third of four.
+    // The same without the layer that is not added yet; its block is the third of four.
     const { learner: plain } = await learningParts(networkOf([dense, dense]), { backend: 'cpu' })
     const blocks = predictor.average.filter((_, k) => k !== 2)
     assert.deepEqual(learner.predict(predictor.average, rows, 0, 9), plain.predict(blocks, rows, 0, 9))

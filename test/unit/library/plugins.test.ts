@@ -1,4 +1,4 @@
-/** Plug-ins: what loads, what is refused, and that peers notice where their code differs. */
+/** Plug-ins: loading, errors, and the comparison between peers. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
