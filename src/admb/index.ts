@@ -1,4 +1,4 @@
-/** ADMB as a pure state machine, used by peers, the simulator and tests. */
+/** ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md. */
 
 export { type Allocate, FrameError } from './bytes.js'
 export type { Contributor, ContributorTable } from './contributors.js'

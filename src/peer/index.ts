@@ -1,4 +1,4 @@
-/** The module's public API: one peer, for the commands and the HTTP server. */
+/** The module's public API: one peer, for the commands and the HTTP server. Terms: docs/glossary.md. */
 export type { Log } from '../network/index.js'
 export {
   type CustomLossSpec,
