@@ -1,7 +1,7 @@
 /**
  * Checks that imports follow the table of modules in `docs/architecture.md`. dependency-cruiser follows values through the
  * compiled output, because it has no parser for TypeScript 7. Imports of types leave no trace there and are read from the
- * sources. A check that saw no module would pass whatever the code says, so that is a failure as well.
+ * sources. A check that found no modules would always pass, so that is an error as well.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
@@ -75,7 +75,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   }
 }
 
-/** One line for each forbidden import, and for whatever keeps the check from seeing the imports. */
+/** One line for each forbidden import, and for every reason why imports could not be read. */
 export async function checkImports(root: string): Promise<string[]> {
   return [...checkTypes(root), ...(await checkValues(root))]
 }

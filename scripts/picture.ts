@@ -1,12 +1,12 @@
 /**
- * Writes the screenshot of the page for the README, `docs/images/page.png`: `admb demo` during the partition, in Chromium. Run
+ * Writes the screenshot of the page, `docs/images/page.png`: `admb demo` during the partition, in Chromium. Run
  * `npm run picture` after changes of the page, and inspect the result before committing it.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findChromium, launch, open } from '../test/e2e/browser.js'
+import { findChromium, launch, open } from '../test/support/browser.js'
 
 const FILE = 'docs/images/page.png'
 const SIZE = { width: 1120, height: 1225 }

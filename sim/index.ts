@@ -1,4 +1,4 @@
-/** The public interface of the simulator. */
+/** The public interface of the simulator. Terms: docs/glossary.md. */
 export { type AlgorithmName, algorithmNames, algorithms } from './algorithms/index.js'
 export { type Experiment, type ExperimentCase, experimentNamed, experiments } from './experiments.js'
 export { parseFaults } from './faults/parse.js'

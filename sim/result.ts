@@ -13,6 +13,7 @@ export class Violation extends Error {
   }
 }
 
+/** A point of the learning curve of a run. */
 export interface CurvePoint {
   /** Inputs served so far, by all nodes. */
   readonly inputs: number

@@ -7,8 +7,11 @@ export * from './admb/index.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
 export {
   type Averaging,
+  type AveragingName,
   type AveragingSpec,
+  type BitsOption,
   type Blocks,
+  type CustomEngine,
   type CustomLoss,
   type CustomName,
   type CustomRule,
@@ -19,13 +22,18 @@ export {
   createRule,
   type Digest,
   digest,
+  type Engine,
   type Examples,
+  type GradientProgress,
   type Layout,
   type Learner,
   type ModelName,
   type ModelOptions,
   type Prediction,
   type PredictWith,
+  type Progress,
+  type Rest,
+  type RuleName,
   type RuleSpec,
   type RuleState,
   ruleFor,
@@ -34,7 +42,8 @@ export {
   type SerialReport,
   SerialTrainer,
   type Trained,
-  type UpdateRule
+  type UpdateRule,
+  type WeightedAveraging
 } from './learner/index.js'
 export {
   type Answer,
@@ -47,17 +56,24 @@ export {
 export type { Features, Label } from './library/inputs.js'
 export { type ScenarioValues, simulate } from './library/simulate.js'
 export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
+export type { LogLevel } from './network/index.js'
+export type { CustomLayerSpec } from './nn/layers/custom.js'
 export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
 export type { Sample, WeightSpec } from './nn/types.js'
 export {
+  type CustomLossSpec,
   type Download,
+  type FeatureSpec,
   type InputAnswer,
   type InputRequest,
   type LearningSpec,
+  type LinearSpec,
   type Log,
   type NeighbourChange,
+  type NetworkLearningSpec,
   Peer,
   type PeerOptions,
+  type PeerPredictWith,
   type PeerStatus,
   type Plugin,
   PluginError,
@@ -79,9 +95,12 @@ export {
   type Parser,
   type ParserOptions,
   type Rows,
+  type RunningMoments,
+  type SavedMoments,
   type Scaling,
   type Shard,
   type StreamOptions,
-  type TextFormat
+  type TextFormat,
+  type TokenRows
 } from './streams/index.js'
 export type { NetworkModel, TaskOptions } from './task/options.js'

@@ -1,4 +1,4 @@
-/** Speed of sums between processes: a session and a bare libp2p stream in turns, three peers in a path, and the largest frame. */
+/** Speed of sums between processes: a session and a bare libp2p stream, alternating, three peers in a path, and the largest frame. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

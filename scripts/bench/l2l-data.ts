@@ -25,7 +25,7 @@ interface Scored {
 }
 
 const PEERS = 3
-/** Inputs per second and peer that two cores can process. */
+/** Inputs per second of each peer that two cores can process. */
 const RATE = 250
 const PIECES = 8000
 

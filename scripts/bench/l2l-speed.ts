@@ -1,6 +1,6 @@
 /**
  * Speed of layer-to-layer execution compared with conventional training with recomputation, conventional training in
- * the same device memory, and PyTorch on the same cores. CPU time, the minimum over interleaved turns.
+ * the same device memory, and PyTorch on the same cores. CPU time, the minimum over interleaved rounds.
  */
 import { availableParallelism } from 'node:os'
 import * as tf from '@tensorflow/tfjs-core'
@@ -29,7 +29,7 @@ import type { Row } from './row.js'
 const LAYERS = 8
 const TORCH_SHAPE: Shape = { width: 256, length: 64, batch: 32, microbatch: 32 }
 const BUDGET_SHAPE: Shape = { width: 128, length: 64, batch: 32, microbatch: 16 }
-const TURNS = 8
+const ROUNDS = 8
 
 export async function* speed(backend: string): AsyncGenerator<Row> {
   yield* compareWithTorch(backend)
@@ -60,7 +60,7 @@ async function* compareWithTorch(backend: string): AsyncGenerator<Row> {
   const threads = backend === 'tensorflow' ? availableParallelism() : 1
   const torch = await startTorch({ ...shape, layers: LAYERS, heads: HEADS, vocabulary: VOCABULARY, threads })
   let [layerwise, checkpointed, inTorch] = [1, 1, 1].map(() => Number.POSITIVE_INFINITY)
-  for (let turn = 0; turn < TURNS; turn++) {
+  for (let round = 0; round < ROUNDS; round++) {
     layerwise = Math.min(
       layerwise,
       cpuMs(() => executor.train(store, batch))
@@ -140,7 +140,7 @@ function* compareInOneBudget(backend: string): Generator<Row> {
     const deviceMemory = baseline.deviceBytes
     const { microbatch } = BUDGET_SHAPE
     const layerwise = new Trainer(model, BUDGET_SHAPE, { schedule: 'l2l-p', microbatch, stash: 'host', deviceMemory })
-    for (let turn = 0; turn < TURNS; turn++) {
+    for (let round = 0; round < ROUNDS; round++) {
       // The same number of samples for both.
       for (let part = 0; part < BUDGET_SHAPE.batch / small; part++) baseline.step()
       layerwise.step()

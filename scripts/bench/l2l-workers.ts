@@ -9,16 +9,16 @@ import { fileURLToPath } from 'node:url'
 import type { Steps } from './l2l-workers-alone.js'
 import { median, type Row } from './row.js'
 
-const TURNS = 5
+const ROUNDS = 5
 
 export async function* bench(): AsyncGenerator<Row> {
-  const turns: Steps[][] = []
-  for (let turn = 0; turn < TURNS; turn++) turns.push([await stepsOf(1), await stepsOf(2)])
-  const of = (which: 'walls' | 'cpus', devices: number) => turns.map(turn => median(turn[devices][which]))
+  const rounds: Steps[][] = []
+  for (let round = 0; round < ROUNDS; round++) rounds.push([await stepsOf(1), await stepsOf(2)])
+  const of = (which: 'walls' | 'cpus', devices: number) => rounds.map(round => median(round[devices][which]))
   const over = (which: 'walls' | 'cpus', a: number, b: number) =>
-    median(turns.map(turn => median(turn[a][which]) / median(turn[b][which])))
+    median(rounds.map(round => median(round[a][which]) / median(round[b][which])))
   const details = {
-    backend: turns[0][0].backend,
+    backend: rounds[0][0].backend,
     stepMs: [0, 1].map(devices => median(of('walls', devices))),
     stepCpuMs: [0, 1].map(devices => median(of('cpus', devices)))
   }

@@ -16,7 +16,7 @@ import { gpt, type Shape, tokens } from './l2l-model.js'
 import { speed } from './l2l-speed.js'
 import type { Row } from './row.js'
 
-const TURNS = 8
+const ROUNDS = 8
 
 /** Small, so that 64 layers take only seconds. */
 const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
@@ -153,7 +153,7 @@ function* time(backend: string): Generator<Row> {
   const model = gpt(layers, TIME)
   const best = new Map<Variant, Step>()
   const all = variants(TIME)
-  for (let turn = 0; turn < TURNS; turn++) {
+  for (let round = 0; round < ROUNDS; round++) {
     for (const variant of all) {
       const measured = step(model, TIME, variant)
       if (measured.cpuMs < (best.get(variant)?.cpuMs ?? Number.POSITIVE_INFINITY)) best.set(variant, measured)
@@ -192,9 +192,9 @@ export function* exposed(backend: string): Generator<Row> {
       return { stepMs: stepMs * (made - 1), exposedMs: exposedMs * (made - 1) }
     }
     // The server thread is compiled in the first steps.
-    const before = total(2 * TURNS)
-    const after = total(3 * TURNS)
-    const mean = (which: keyof typeof after) => (after[which] - before[which]) / (3 * TURNS)
+    const before = total(2 * ROUNDS)
+    const after = total(3 * ROUNDS)
+    const mean = (which: keyof typeof after) => (after[which] - before[which]) / (3 * ROUNDS)
     const [stepMs, exposedMs] = [mean('stepMs'), mean('exposedMs')]
     engine.finish()
     const details = { backend, stepMs, exposedMs, serverThreads }

@@ -43,7 +43,7 @@ function* speed(): Generator<Row> {
   const inputs = 400_000
   const plain: number[] = []
   const checked: number[] = []
-  for (let turn = 0; turn < SPEED_RUNS; turn++) {
+  for (let round = 0; round < SPEED_RUNS; round++) {
     plain.push(eventsPerSecond(run({ ...TREE, inputs })))
     checked.push(eventsPerSecond(run({ ...TREE, inputs: inputs / 4, checks: true })))
   }

@@ -4,7 +4,7 @@
  */
 import { AdmbNode, startingPredictor } from '../../src/admb/index.js'
 import type { Blocks, Examples, Learner } from '../../src/learner/index.js'
-import { type LinearSpec, linearParts, type PredictWith } from '../../src/peer/index.js'
+import { type LinearSpec, linearParts, type PeerPredictWith } from '../../src/peer/index.js'
 
 /** Edges of the tree: two inner nodes, three leaves. */
 const TREE: readonly (readonly [number, number])[] = [
@@ -19,7 +19,7 @@ const STEP_MS = 5
 
 export interface VirtualCase {
   readonly carry: number
-  readonly predictWith: PredictWith
+  readonly predictWith: PeerPredictWith
   readonly passes: number
   /** Inputs per second and node. */
   readonly rate: number
@@ -42,7 +42,7 @@ class VirtualPeer {
   inputs = 0
   readonly score = { loss: 0, hits: 0 }
   readonly #learner: Learner
-  readonly #predictWith: PredictWith
+  readonly #predictWith: PeerPredictWith
   #serving: Blocks
 
   constructor(spec: LinearSpec, self: string, { carry, predictWith }: VirtualCase) {

@@ -1,4 +1,4 @@
-/** All parts of a report, in their order. Those that need a device are skipped where none was opened. */
+/** All parts of a report, in their order. Those that need a device are skipped if none was opened. */
 import { fileURLToPath } from 'node:url'
 import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import type { Row } from '../bench/row.js'
@@ -12,14 +12,14 @@ import type { OpenedDevice } from './report.js'
 import { runTests } from './tests.js'
 import { runTorch } from './torch.js'
 
-/** What later parts need of earlier ones. */
+/** Results of earlier parts that later parts need. */
 export interface Shared {
   device: OpenedDevice | undefined
   plan: Plans | undefined
 }
 
-/** A task without what is the same for all. */
-type OwnTask<T = Task> = T extends Task ? Omit<T, 'device' | 'size' | 'limitMs'> : never
+/** A task without the fields that all tasks share. */
+type PartTask<T = Task> = T extends Task ? Omit<T, 'device' | 'size' | 'limitMs'> : never
 
 const MEASURE = fileURLToPath(new URL('./measure.js', import.meta.url))
 const DETECT = fileURLToPath(new URL('./detect.js', import.meta.url))
@@ -35,7 +35,7 @@ export function allParts({ device: asked, size }: Options, shared: Shared): Part
     share,
     run: async (...args) => (shared.device === undefined ? SKIPPED : run(shared.device, ...args))
   })
-  const measured = (name: string, share: number, taskOf: () => OwnTask): Part =>
+  const measured = (name: string, share: number, taskOf: () => PartTask): Part =>
     onDevice(name, share, (device, limitMs, emit) =>
       measure({ ...taskOf(), device: device.name, size, limitMs } as Task, limitMs, emit)
     )
@@ -85,7 +85,7 @@ async function measure(task: Task, limitMs: number, emit: (row: Row) => void): P
   return { status: timedOut ? 'stopped' : 'failed', error }
 }
 
-/** Where the planner failed: a quarter of the batch, and nothing kept. */
+/** If the planner failed: a quarter of the batch, and no saved activations. */
 function fallback(batch: number): Plans {
   const microbatch = Math.ceil(batch / 4)
   return { microbatch, planned: { schedule: 'l2l-p', microbatch } }

@@ -17,14 +17,14 @@ import type { Size } from './options.js'
 export const BERT_WAYS = ['baseline', 'l2l', 'l2l-p', 'l2l-p with host stash', 'planned'] as const
 export type BertWay = (typeof BERT_WAYS)[number]
 
-/** What the planner chooses: for `l2l-p` its microbatch alone, and of everything. */
+/** The planner's choices: the microbatch for `l2l-p`, and a complete plan. */
 export interface Plans {
   readonly microbatch: number
   readonly planned: ExecutorOptions
 }
 
 const MOST_STEPS = 10
-/** Steps after the first, which compiles, have to begin within this part of the time. */
+/** Steps after the first, which compiles, must start within this share of the time. */
 const STEP_SHARE = 0.7
 
 export function makePlans(size: Size): Plans {
@@ -48,7 +48,7 @@ export function* plans(size: Size): Generator<Row> {
   yield { name: 'microbatch planned', value: planned.microbatch ?? 0, unit: 'samples', details }
 }
 
-/** One minibatch forward and back in each step, without an optimizer. */
+/** Steps of one minibatch, forward and backward, without an optimizer. */
 export function* bert(size: Size, way: BertWay, plan: Plans, limitMs: number): Generator<Row> {
   const end = performance.now() + STEP_SHARE * limitMs
   const shape = shapeOf(size)
@@ -131,7 +131,7 @@ function optionsOf(way: BertWay, { microbatch, planned }: Plans): ExecutorOption
   }
 }
 
-/** @param steps the first one compiles, and counts only as long as it is alone */
+/** @param steps the first one compiles, and counts only if it is the only one */
 function stepRow(name: string, batch: number, steps: readonly number[], details: Row['details']): Row {
   const [firstStepMs, ...rest] = steps
   const ms = rest.length === 0 ? firstStepMs : median(rest)

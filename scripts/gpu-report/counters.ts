@@ -1,6 +1,6 @@
 /**
- * What a step asks of the WebGPU backend: programs dispatched, tensors uploaded and read back. Each read-back waits until the
- * GPU has finished all that was submitted, so its time is what the host spends waiting and copying.
+ * Counts the work of a step on the WebGPU backend: programs dispatched, tensors uploaded and read back. Each read-back waits until the
+ * GPU has finished all submitted work, so its time is that of waiting and copying on the host.
  */
 import * as tf from '@tensorflow/tfjs-core'
 import type { WebgpuBackend } from '../../src/device/webgpu-backend.js'
@@ -26,7 +26,7 @@ const NONE: Counts = {
   readBackMs: 0
 }
 
-/** @returns what was counted since the last call, or undefined on a backend other than WebGPU */
+/** @returns the counts since the last call, or undefined on a backend other than WebGPU */
 export function countCalls(): () => Counts | undefined {
   if (tf.getBackend() !== 'webgpu') return () => undefined
   const backend = tf.backend() as unknown as WebgpuBackend

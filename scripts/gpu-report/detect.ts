@@ -1,10 +1,10 @@
-/** Opens a device and prints it as JSON, in a process of its own, as a driver may end it. Argument: the device, or `auto`. */
+/** Opens a device and prints it as JSON, in a separate process, because a driver may end it. Argument: the device, or `auto`. */
 import { openDevice } from '../../src/device/index.js'
 import type { DeviceName } from '../../src/device/types.js'
 
 const GPUS = ['tensorflow-gpu', 'webgpu'] as const
 
-/** `auto` takes GPUs only: a WebGPU driver that computes on the processor has to be asked for by name. */
+/** `auto` takes GPUs only: a WebGPU driver that computes on the processor must be requested by name. */
 async function open(asked: DeviceName | 'auto') {
   if (asked !== 'auto') return openDevice(asked)
   const reasons: string[] = []

@@ -1,11 +1,11 @@
-/** Speed of single operations at the shapes of a BERT-large layer, and of the way to the device and back. */
+/** Speed of single operations at the shapes of a BERT-large layer, and of transfers to the device and back. */
 import * as tf from '@tensorflow/tfjs-core'
 import type { Row } from '../bench/row.js'
 import { shapeOf } from './bert-model.js'
 import type { Size } from './options.js'
 
 const MEBIBYTE = 2 ** 20
-/** An operation is repeated for this long, at least, or so often. */
+/** Minimum time and number of repetitions of an operation. */
 const LEAST_MS = 300
 const MOST_REPEATS = 50
 
@@ -39,7 +39,7 @@ export function* kernels(size: Size): Generator<Row> {
   for (const megabytes of size === 'full' ? [1, 4, 16, 64] : [1]) yield* transfers(megabytes)
 }
 
-/** Up to the device and back to the host. */
+/** Uploads and read-backs. */
 function* transfers(megabytes: number): Generator<Row> {
   const bytes = megabytes * MEBIBYTE
   const values = new Float32Array(bytes / 4).fill(1)
@@ -67,7 +67,7 @@ function bandwidth(name: string, bytes: number, work: () => tf.Tensor): Row {
   return { name, value: bytes / ms / 1e6, unit: 'GB/s', details: { ms } }
 }
 
-/** Milliseconds of one call, without the time of waiting for the last result. */
+/** Milliseconds per call, without the wait for the last result. */
 function deviceMs(work: () => tf.Tensor): number {
   const run = () => tf.tidy(work)
   finish(run())

@@ -1,4 +1,4 @@
-/** The machine that a report is about. */
+/** Describes the machine of a report. */
 import { arch, availableParallelism, cpus, platform, release, totalmem } from 'node:os'
 import { runProcess } from './process.js'
 
@@ -8,7 +8,7 @@ export interface Machine {
   readonly cores: number
   readonly memoryBytes: number
   readonly node: string
-  /** A line for each NVIDIA GPU: name, driver and memory. Empty where `nvidia-smi` is missing. */
+  /** A line for each NVIDIA GPU: name, driver and memory. Empty if `nvidia-smi` is missing. */
   readonly gpus: readonly string[]
 }
 

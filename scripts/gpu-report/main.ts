@@ -1,5 +1,5 @@
 /**
- * `npm run gpu-report`: runs tests and benchmarks on a GPU within some minutes, writes one JSON file and prints a table. A part
+ * `npm run gpu-report`: runs tests and benchmarks on a GPU within a few minutes, writes one JSON file and prints a table. A part
  * that fails, or exceeds its time, is recorded and does not end the others.
  */
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** A part of the report in a process of its own: prints its rows as JSON lines. Arguments: a task as JSON. */
+/** A part of the report in a separate process: prints its rows as JSON lines. Arguments: a task as JSON. */
 import { openDevice } from '../../src/device/index.js'
 import type { DeviceName } from '../../src/device/types.js'
 import type { Row } from '../bench/row.js'

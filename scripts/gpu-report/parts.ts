@@ -1,4 +1,4 @@
-/** Runs the parts of a report one after the other. Each has a share of the time that is left; none ends the others. */
+/** Runs the parts of a report one after another. Each has a share of the remaining time; a failing part does not affect the others. */
 import type { Row } from '../bench/row.js'
 import type { PartReport, Status, TestFailure } from './report.js'
 
@@ -10,17 +10,17 @@ export interface Outcome {
 
 export interface Part {
   readonly name: string
-  /** Part of the remaining time, relative to the parts that follow. Time that a part leaves goes to those after it. */
+  /** Part of the remaining time, relative to the parts that follow. Unused time is available to the parts that follow. */
   readonly share: number
-  /** @param emit takes a row, in place of an earlier one with the same name */
+  /** @param emit records a row; it replaces an earlier one with the same name */
   run(limitMs: number, emit: (row: Row) => void): Promise<Outcome>
 }
 
-/** @param told is given each part as it ends */
+/** @param onEnd is called with the report of each part as it ends */
 export async function runParts(
   parts: readonly Part[],
   totalMs: number,
-  told: (part: PartReport) => void = () => undefined
+  onEnd: (part: PartReport) => void = () => undefined
 ): Promise<PartReport[]> {
   const end = performance.now() + totalMs
   const reports: PartReport[] = []
@@ -42,7 +42,7 @@ export async function runParts(
       failures
     }
     reports.push(report)
-    told(report)
+    onEnd(report)
   }
   return reports
 }

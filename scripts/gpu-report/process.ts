@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 
 export interface ProcessOptions {
   readonly limitMs: number
-  /** Given each line of stdout. */
+  /** Called with each line of stdout. */
   readonly onLine: (line: string) => void
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>
@@ -14,7 +14,7 @@ export interface Ended {
   /** Null if the process was killed or was not started. */
   readonly code: number | null
   readonly timedOut: boolean
-  /** What went wrong, in one line, if anything did. */
+  /** The error in one line, if there was one. */
   readonly error: string | undefined
 }
 
@@ -52,6 +52,6 @@ export function runProcess(command: string, args: readonly string[], options: Pr
 function errorOf(code: number | null, signal: NodeJS.Signals | null, stderr: string): string | undefined {
   if (code === 0) return undefined
   const lines = stderr.split('\n').filter(line => line.trim() !== '')
-  const told = lines.findLast(line => /\b\w*Error\b.*:|\berror:/i.test(line)) ?? lines.at(-1) ?? 'no message'
-  return `${signal === null ? `exit code ${code}` : signal}: ${told.trim()}`
+  const reason = lines.findLast(line => /\b\w*Error\b.*:|\berror:/i.test(line)) ?? lines.at(-1) ?? 'no message'
+  return `${signal === null ? `exit code ${code}` : signal}: ${reason.trim()}`
 }

@@ -1,9 +1,9 @@
-/** The report: its form in JSON, and as a table for the terminal. */
+/** The report: its JSON format, and a table for the terminal. */
 import type { DeviceName } from '../../src/device/index.js'
 import type { Row } from '../bench/row.js'
 import type { Machine } from './machine.js'
 
-/** `stopped`: the part exceeded its time and left the rows that it had printed. */
+/** `stopped`: the part exceeded its time; its printed rows are kept. */
 export type Status = 'done' | 'failed' | 'stopped' | 'skipped'
 
 export interface TestFailure {
@@ -19,7 +19,7 @@ export interface PartReport {
   /** Why the part has another status than `done`. */
   readonly error?: string
   readonly rows: readonly Row[]
-  /** Of the part that runs tests. */
+  /** For the part that runs tests. */
   readonly failures?: readonly TestFailure[]
 }
 
@@ -32,7 +32,7 @@ export interface OpenedDevice {
 }
 
 export interface Report {
-  /** Version of this form. */
+  /** Version of this format. */
   readonly format: 1
   readonly version: string
   readonly date: string
@@ -40,7 +40,7 @@ export interface Report {
   readonly minutes: number
   readonly seconds: number
   readonly machine: Machine
-  /** Undefined where no device was opened. */
+  /** Undefined if no device was opened. */
   readonly device: OpenedDevice | undefined
   readonly parts: readonly PartReport[]
 }

@@ -1,4 +1,4 @@
-/** The tests of layers, heads, schedules and the device itself, on every device that works here. */
+/** The tests of layers, heads, schedules and the device itself, on every device that works on this machine. */
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** The same model in PyTorch, where a Python with PyTorch is found: `bert-torch.py` prints its rows as JSON lines. */
+/** The same model in PyTorch, if a Python with PyTorch is found: `bert-torch.py` prints its rows as JSON lines. */
 import { fileURLToPath } from 'node:url'
 import type { Row } from '../bench/row.js'
 import { CLASSES, shapeOf } from './bert-model.js'
@@ -18,7 +18,7 @@ export async function runTorch(size: Size, limitMs: number, emit: (row: Row) => 
   })
   if (found.code !== 0) return { status: 'skipped', error: `${python} has no PyTorch (${found.error})` }
   const leftMs = limitMs - (performance.now() - start)
-  // The script ends by itself before it would be stopped.
+  // The script ends before the time limit would stop it.
   const task = { ...shapeOf(size), classes: CLASSES, seconds: (0.8 * leftMs) / 1000 }
   const { code, timedOut, error } = await runProcess(python, [SCRIPT, JSON.stringify(task)], {
     limitMs: leftMs,

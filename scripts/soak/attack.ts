@@ -10,13 +10,13 @@ export interface Target {
 }
 
 /** One burst of hostile traffic. @returns how many connections, frames or requests it made */
-export type Attack = (target: Target, random: Random, held: Held) => Promise<number>
+export type Attack = (target: Target, random: Random, sockets: OpenSockets) => Promise<number>
 
 const host = '127.0.0.1'
 /** Connections that attacks hold open together; the oldest is reset for a new one. */
 const maxHeld = 200
 
-export class Held {
+export class OpenSockets {
   readonly #sockets = new Set<Socket>()
 
   add(socket: Socket): void {
@@ -30,13 +30,13 @@ export class Held {
   }
 }
 
-/** A reset leaves no port in TIME_WAIT, of which a long attack would run out. */
+/** A reset leaves no port in TIME_WAIT; a long attack would otherwise run out of ports. */
 function reset(socket: Socket): void {
   if (!socket.destroyed) socket.resetAndDestroy()
 }
 
 /**
- * A connection that takes what it is sent and never fails.
+ * A connection that accepts all data and never fails.
  * @returns undefined if there is none within a second
  */
 export function open(port: number): Promise<Socket | undefined> {
@@ -64,11 +64,11 @@ export async function strike(port: number, bytes: Uint8Array, ms = 20): Promise<
 }
 
 /** Sends bytes and keeps the connection. */
-export async function hold(port: number, bytes: Uint8Array, held: Held): Promise<number> {
+export async function hold(port: number, bytes: Uint8Array, sockets: OpenSockets): Promise<number> {
   const socket = await open(port)
   if (socket === undefined) return 0
   if (bytes.length > 0) socket.write(bytes)
-  held.add(socket)
+  sockets.add(socket)
   return 1
 }
 

@@ -1,4 +1,4 @@
-/** Attacks with a real libp2p identity: malformed and endless yamux frames beneath the streams. */
+/** Attacks with a real libp2p identity: malformed and endless yamux frames below the streams. */
 import '../../src/network/polyfill.js'
 import type { MessageStream, StreamMuxerFactory } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
@@ -50,7 +50,7 @@ function flood(target: Target, frame: (index: number) => Uint8Array, unread = fa
   })
 }
 
-/** An authenticated connection whose muxer's bytes are the attacker's to choose. */
+/** An authenticated connection on which the attacker chooses the muxer's bytes. */
 async function withConnection(target: Target, use: (connection: MessageStream) => Promise<number>): Promise<number> {
   const muxer = new BareMuxer()
   const node = await createLibp2p({

@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- --connections N --seconds S --seed K [--default-limits] [--json]`: attacks a peer in a process of its own
+ * `npm run soak -- --connections N --seconds S --seed K [--default-limits] [--json]`: attacks a peer in a separate process
  * with hostile connections and frames, and prints a row for each kind. The exit code is 1 if the peer died, a neighbour lost
  * its session, or memory was not released.
  */

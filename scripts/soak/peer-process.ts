@@ -1,5 +1,5 @@
 /**
- * A process of the soak test. As `victim` it runs one peer that is attacked and answers with what it costs; as `neighbours`
+ * A process of the soak test. As `victim` it runs one peer that is attacked and reports its resource usage; as `neighbours`
  * it runs three peers that exchange messages and frames with the victim without pause. It ends with its parent.
  */
 import { generateIdentityKey } from '../../src/network/keys.js'
@@ -9,7 +9,7 @@ import type { Session } from '../../src/network/session.js'
 import { Peer } from '../../src/peer/index.js'
 import { serveHttp } from '../../src/server/index.js'
 
-/** What the parent sends first. */
+/** The first message of the parent. */
 export interface Start {
   readonly role: 'victim' | 'neighbours'
   /** Base64 of a network key file. */
@@ -19,7 +19,7 @@ export interface Start {
   readonly limits: Partial<Limits>
 }
 
-/** What both answer whenever they are asked. */
+/** The answer of both roles to a request. */
 export interface Figures {
   readonly rss: number
   readonly heap: number
@@ -82,7 +82,7 @@ async function serve(): Promise<string> {
   return (await serveHttp({ peer, port: 0 })).url
 }
 
-/** Sends control messages and frames for as long as the session stands. */
+/** Sends control messages and frames while the session is open. */
 function exchange(session: Session): void {
   sessions.add(session)
   const frame = new Uint8Array(frameBytes)

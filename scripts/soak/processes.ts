@@ -1,4 +1,4 @@
-/** The processes of the soak test as the attacker's side sees them. */
+/** The processes of the soak test as the attacker uses them. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import type { Target } from './attack.js'
 import type { Figures, Start } from './peer-process.js'
 
 const file = fileURLToPath(new URL('./peer-process.js', import.meta.url))
-/** How long a process may take to answer, ms. Longer counts as dead. */
+/** Time limit for an answer in ms; after it, the process counts as dead. */
 const answerMs = 30_000
 
 export class Scene {
@@ -35,7 +35,7 @@ export class Scene {
     return new Scene(target, victim, neighbours)
   }
 
-  /** How the victim died, or undefined while it lives. */
+  /** How the victim exited, or undefined while it runs. */
   get death(): string | undefined {
     const { exitCode, signalCode } = this.#victim
     return exitCode === null && signalCode === null ? undefined : `the victim ended with ${exitCode ?? signalCode}`

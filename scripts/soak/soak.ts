@@ -1,7 +1,7 @@
-/** Attacks a peer in phases and watches what it costs its process and its neighbours. */
+/** Attacks a peer in phases and measures the effect on its process and its neighbours. */
 import { Random } from '../../sim/engine/random.js'
 import type { Limits } from '../../src/network/limits.js'
-import { type Attack, Held } from './attack.js'
+import { type Attack, OpenSockets } from './attack.js'
 import { muxerAttacks } from './identity-attacks.js'
 import type { Figures } from './peer-process.js'
 import { Scene } from './processes.js'
@@ -10,12 +10,12 @@ import { streamAttacks } from './stream-attacks.js'
 import { httpAttacks, webSocketAttacks } from './web-attacks.js'
 
 export interface SoakOptions {
-  /** Connections and frames in all. */
+  /** Total number of connections and frames. */
   readonly connections: number
-  /** Longest time of all phases together. */
+  /** Maximum time of all phases together. */
   readonly seconds: number
   readonly seed: number
-  /** Whether the victim has its default limits. Otherwise connections are limited so little that they only cost time. */
+  /** Whether the victim has its default limits. Otherwise its limits are raised, so that attacks reach the code behind them. */
   readonly defaultLimits: boolean
 }
 
@@ -29,7 +29,7 @@ export interface SoakRow {
   readonly handles: number
   readonly connections: number
   readonly sessions: number
-  /** What is wrong after this phase. */
+  /** The failure after this phase, if there is one. */
   readonly fault?: string
 }
 
@@ -39,8 +39,8 @@ const neighbours = 3
 const parallel = 32
 /** Part of the attack that runs before memory is first measured, so that code and pools are warm. */
 const warmUp = 0.02
-/** Longer than any time-out of a connection, so that nothing of the attack is left. */
-const settleMs = 15_000
+/** Longer than any timeout of a connection, so that all connections of the attack are closed. */
+const recoveryMs = 15_000
 const raisedLimits: Partial<Limits> = { inboundPerSecond: 1_000_000, connections: 10_000 }
 
 const modes = {
@@ -67,7 +67,7 @@ async function* soakMode(
     for (const attack of Object.values(attacks)) {
       await run(attack, scene, random, { count: warmUp * share.count, ms: warmUp * share.ms + 200 })
     }
-    await new Promise(resolve => setTimeout(resolve, settleMs))
+    await new Promise(resolve => setTimeout(resolve, recoveryMs))
     const before = await scene.victim()
     yield row(mode, 'before', 0, 0, before, undefined)
     let last = await scene.neighbours()
@@ -81,7 +81,7 @@ async function* soakMode(
       if (honest === undefined || figures === undefined) return
       last = honest
     }
-    await new Promise(resolve => setTimeout(resolve, settleMs))
+    await new Promise(resolve => setTimeout(resolve, recoveryMs))
     const [after, honest] = await figuresOf(scene)
     const grown = after === undefined ? 0 : (after.rss - before.rss) / 2 ** 20
     const growth =
@@ -99,18 +99,18 @@ async function run(
   random: Random,
   { count, ms }: { readonly count: number; readonly ms: number }
 ): Promise<number> {
-  const held = new Held()
+  const sockets = new OpenSockets()
   const deadline = performance.now() + ms
   let made = 0
   const repeat = async () => {
     while (made < count && performance.now() < deadline && scene.death === undefined) {
-      const more = await attack(scene.target, random, held)
+      const more = await attack(scene.target, random, sockets)
       made += more
       if (more === 0) await new Promise(resolve => setTimeout(resolve, 20))
     }
   }
   await Promise.all(Array.from({ length: parallel }, repeat))
-  held.release()
+  sockets.release()
   return made
 }
 

@@ -48,7 +48,7 @@ export const streamAttacks: Readonly<Record<string, Attack>> = {
     ])
 }
 
-/** Opens streams on a connection of a new identity, as many as are let in, and sends each its messages. */
+/** Opens streams on a connection of a new identity, as many as are accepted, and sends the messages on each. */
 function onStreams(target: Target, next: () => [protocol: string, messages: readonly Uint8Array[]]): Promise<number> {
   return withConnection(target, async connection => {
     let sent = 0

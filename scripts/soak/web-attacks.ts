@@ -1,4 +1,4 @@
-/** Attacks on the two servers that speak HTTP: the peer's own, and the listener for WebSockets. */
+/** Attacks on the two servers that accept HTTP: the peer's own, and the listener for WebSockets. */
 import { type Attack, closed, garbage, hold, open, strike, type Target } from './attack.js'
 
 const get = (path: string, headers = '') => Buffer.from(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}\r\n`)
@@ -14,14 +14,14 @@ const httpOf = ({ httpPort }: Target) => httpPort as number
 
 export const httpAttacks: Readonly<Record<string, Attack>> = {
   'HTTP garbage': (target, random) => strike(httpOf(target), garbage(random, 1 + random.below(2000))),
-  'HTTP open sockets': (target, _random, held) => hold(httpOf(target), Buffer.alloc(0), held),
-  'HTTP slow requests': (target, random, held) =>
-    hold(httpOf(target), get('/status').subarray(0, 5 + random.below(20)), held),
+  'HTTP open sockets': (target, _random, sockets) => hold(httpOf(target), Buffer.alloc(0), sockets),
+  'HTTP slow requests': (target, random, sockets) =>
+    hold(httpOf(target), get('/status').subarray(0, 5 + random.below(20)), sockets),
   'HTTP huge headers': target => strike(httpOf(target), get('/status', `X: ${'x'.repeat(100_000)}\r\n`)),
   'HTTP huge bodies': (target, random) =>
     strike(httpOf(target), Buffer.concat([post(2 ** 40), garbage(random, 100_000)])),
-  'HTTP unfinished bodies': (target, random, held) =>
-    hold(httpOf(target), Buffer.concat([post(8_000_000), garbage(random, 100_000)]), held),
+  'HTTP unfinished bodies': (target, random, sockets) =>
+    hold(httpOf(target), Buffer.concat([post(8_000_000), garbage(random, 100_000)]), sockets),
   'HTTP malformed bodies': (target, random) => strike(httpOf(target), Buffer.concat([post(500), garbage(random, 500)])),
   'HTTP unknown paths': async (target, random) => {
     const socket = await open(httpOf(target))
@@ -34,7 +34,7 @@ export const httpAttacks: Readonly<Record<string, Attack>> = {
 }
 
 export const webSocketAttacks: Readonly<Record<string, Attack>> = {
-  'WebSocket connect and hold': ({ webSocketPort }, _random, held) => hold(webSocketPort, Buffer.alloc(0), held),
+  'WebSocket connect and hold': ({ webSocketPort }, _random, sockets) => hold(webSocketPort, Buffer.alloc(0), sockets),
   'WebSocket upgrade garbage': ({ webSocketPort }, random) =>
     strike(webSocketPort, Buffer.concat([upgrade.subarray(0, random.below(upgrade.length)), garbage(random, 500)])),
   'WebSocket malformed frames': (target, random) => afterUpgrade(target, garbage(random, 100)),

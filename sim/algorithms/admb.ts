@@ -13,7 +13,8 @@ import type { AlgorithmDefinition } from './definition.js'
 export const admb: AlgorithmDefinition = {
   create: world => create(world, 'origin'),
   help: 'ADMB as peers run it: precedence by origin, carry-over',
-  source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB, with the changes of docs/protocol.md',
+  source:
+    'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6), with the changes of docs/protocol.md',
   series: 1,
   bound: {
     // Theorem 3 with t + 2 = T + 2 · maxDelay: a period, and the delays of a message out and of one in.
@@ -30,7 +31,7 @@ export const admb: AlgorithmDefinition = {
 export const admbSender: AlgorithmDefinition = {
   create: world => create(world, 'sender'),
   help: 'ADMB as published: precedence by sender, no carry-over',
-  source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB',
+  source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6)',
   series: 6
 }
 

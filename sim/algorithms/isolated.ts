@@ -5,7 +5,7 @@ import type { AlgorithmDefinition } from './definition.js'
 export const isolated: AlgorithmDefinition = {
   create,
   help: 'each node learns from its own inputs only',
-  source: 'Dekel et al. (JMLR 2012), the no-communication baseline of section 7',
+  source: 'Dekel et al. (JMLR 2012), the baseline without communication',
   series: 2,
   bound: {
     pace: ({ batch, nodes }) => ({ batch, inputsPerUpdate: batch, learners: nodes }),

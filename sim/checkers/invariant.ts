@@ -25,6 +25,7 @@ export interface CheckedNode {
   neighbourSum(edge: number): ReturnType<LearningNode['neighbourSum']>
 }
 
+/** A link of a node, as the node sees it. */
 export interface CheckedEdge {
   readonly session: number
   readonly peer: string

@@ -2,6 +2,7 @@
 import type { Fault } from './schedule.js'
 
 type State = 'up' | 'paused' | 'down' | 'absent'
+/** A fault of one node. */
 export type NodeFault = Extract<Fault, { readonly node: number }>
 
 /** State transitions of a node by fault. */
@@ -15,6 +16,7 @@ const TRANSITIONS: Readonly<Record<NodeFault['kind'], { readonly from: readonly 
   join: { from: ['absent'], to: 'up' }
 }
 
+/** The nodes of a run: which are up, paused, down or absent, and how often each has restarted. */
 export class Population {
   readonly #states: State[]
   /** Number of restarts of each node, −1 before it first joins. Messages and timers are bound to a lifetime. */

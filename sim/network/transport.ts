@@ -24,6 +24,7 @@ export interface TransportHost {
 /** Retransmission timeout of a session channel, in mean delays of its link. */
 const RETRANSMIT_AFTER = 3
 
+/** Carries the messages of a run over its links, through partitions, clogs and losses. */
 export class Transport {
   readonly reachability = new Reachability()
   readonly #bandwidth: number

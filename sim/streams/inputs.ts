@@ -4,6 +4,7 @@ import type { Blocks, Examples, ModelName } from '../../src/learner/index.js'
 export const streamNames = ['logistic', 'least-squares', 'sparse', 'file'] as const
 export type StreamName = (typeof streamNames)[number]
 
+/** The inputs of a run, which nodes draw one by one. */
 export interface Inputs {
   readonly model: ModelName
   /** Number of classes, for softmax. */

@@ -4,24 +4,43 @@
  * @module admb/testing
  */
 export {
+  type CheckedEdge,
   type CheckedNode,
   type CheckedRun,
   type Invariant,
   type Invariants,
   invariants,
+  type NodeEvent,
   type PredictorChange,
   Violation
 } from '../checkers/index.js'
-export type { Fault } from '../faults/schedule.js'
+export type { Random } from '../engine/random.js'
+export type { NodeFault, Population } from '../faults/population.js'
+export type {
+  Clog,
+  Crash,
+  Fault,
+  Heal,
+  Membership,
+  Partition,
+  Pause,
+  Restart,
+  Rewiring
+} from '../faults/schedule.js'
 export type { LearningNode, NodeFactory } from '../learning-node.js'
+export type { Message, SessionChannel } from '../network/message.js'
+export type { Reachability, Transport } from '../network/transport.js'
 export type { RunObserver, SimulateOptions } from '../options.js'
-export type { RunResult } from '../result.js'
+export type { CurvePoint, RunResult } from '../result.js'
 export { parseScenario, type Scenario } from '../scenario.js'
 export { simulate } from '../simulate.js'
+export type { Inputs } from '../streams/inputs.js'
+export type { RecordedStream } from '../streams/replay.js'
 export { fromParents, type Topology } from '../topology.js'
 export type { WiringFactory, WiringRun } from '../wiring/create.js'
 export { FixedWiring } from '../wiring/fixed.js'
-export type { Wiring } from '../wiring/wiring.js'
+export type { Connectable, StopCause, Wiring } from '../wiring/wiring.js'
+export type { PredictorCause } from '../world.js'
 export { type Extent, faultSchedules } from './fault-schedules.js'
 export { scenarios } from './scenarios.js'
 export { checkExactly, type Trial, trials } from './trials.js'

@@ -1,6 +1,9 @@
-/** ADMB as a pure state machine, used by peers, the simulator and tests. */
+/** ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md. */
 
-export { FrameError } from './bytes.js'
+export { type Allocate, FrameError } from './bytes.js'
+export type { Contributor, ContributorTable } from './contributors.js'
+export type { Coverage } from './coverage.js'
+export type { PredictorLookup } from './current-predictor.js'
 export { isFragment } from './fragments.js'
 export { maximumFrameBytes, type Shapes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'
@@ -23,3 +26,4 @@ export {
   type Saved,
   type SavedBlocks
 } from './saved.js'
+export type { OutgoingFragment } from './streaming-sum.js'

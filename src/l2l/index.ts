@@ -1,4 +1,4 @@
-/** The public interface of the module: networks as learners, and their execution. */
+/** The public interface of the module: networks as learners, and their execution. Terms: docs/glossary.md. */
 
 export type {
   CustomLayer,

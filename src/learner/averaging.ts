@@ -83,6 +83,7 @@ type Entry = Omit<AveragingDefinition<never>, 'options'> & { readonly options: O
 export const averages = { uniform, exponential, tail, none } as const satisfies Readonly<Record<string, Entry>>
 
 type Averages = typeof averages
+/** Name of a built-in average. */
 export type AveragingName = keyof Averages
 export const averagingNames = Object.keys(averages) as readonly AveragingName[]
 

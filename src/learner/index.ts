@@ -1,4 +1,4 @@
-/** The module's public API: models, rules, averages, digests, and training in one process. */
+/** The module's public API: models, rules, averages, digests, and training in one process. Terms: docs/glossary.md. */
 
 export { DivergenceError } from '../base/errors.js'
 export {
@@ -31,6 +31,7 @@ export { featuresOf } from './hindsight-problem.js'
 export { createCustomLearner, createLearner } from './linear.js'
 export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {
+  type BitsOption,
   createRule,
   defaultNetworkRule,
   defaultRule,
@@ -41,7 +42,7 @@ export {
   ruleNames,
   rules
 } from './rules/index.js'
-export { type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export { type Engine, newProgress, type PredictWith, type Rest, type Trained } from './trainer.js'
+export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
+export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'
 export { learnerAfter } from './types.js'

@@ -75,7 +75,7 @@ export class LearningPeer {
     this.#peer = peer
     this.#server = server
     this.#last = peer.status()
-    peer.on('status', (status: PeerStatus) => this.#tell(status))
+    peer.on('status', (status: PeerStatus) => this.#emitChanges(status))
     peer.on('neighbour', (change: NeighbourChange) => this.#emit('neighbour', change))
     peer.on('failed', (error: Error) => this.#emit('failed', error))
   }
@@ -149,7 +149,7 @@ export class LearningPeer {
     })
   }
 
-  #tell(status: PeerStatus): void {
+  #emitChanges(status: PeerStatus): void {
     const before = this.#last
     this.#last = status
     this.#emit('status', status)

@@ -1,4 +1,4 @@
-/** The network module's interface for the peer and the commands. */
+/** The network module's interface for the peer and the commands. Terms: docs/glossary.md. */
 export { diagnose } from './diagnosis.js'
 export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
 export {

@@ -1,4 +1,4 @@
-/** Maps errors of libp2p to errors that tell users what to do. */
+/** Maps errors of libp2p to errors whose messages say what to do. */
 import {
   AddressInUseError,
   ListenError,

@@ -3,6 +3,7 @@ import type { Hello } from './hello.js'
 import type { IdentityKey } from './keys.js'
 import type { Limits } from './limits.js'
 
+/** Severity of a log message. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 /** Receives log messages. */
 export type Log = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void

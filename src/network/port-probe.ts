@@ -35,8 +35,8 @@ export async function probePort(host: string, port: number, wait: number): Promi
 function classify(bytes: Buffer): PortProbe {
   if (isMultistream(bytes)) return { kind: 'open' }
   if (bytes.length === NONCE_BYTES) return { kind: 'keyed' }
-  const said = bytes.toString('latin1').split(/[\r\n]/)[0]
-  return { kind: 'foreign', banner: said.slice(0, 40).replace(/[^\x20-\x7e]/g, '?') }
+  const line = bytes.toString('latin1').split(/[\r\n]/)[0]
+  return { kind: 'foreign', banner: line.slice(0, 40).replace(/[^\x20-\x7e]/g, '?') }
 }
 
 function open(host: string, port: number, wait: number): Promise<Socket> {

@@ -1,4 +1,4 @@
-/** The module's public API: one peer, for the commands and the HTTP server. */
+/** The module's public API: one peer, for the commands and the HTTP server. Terms: docs/glossary.md. */
 export type { Log } from '../network/index.js'
 export {
   type CustomLossSpec,
@@ -20,4 +20,4 @@ export type { Download } from './download.js'
 export { LearnerFailedError, RequestError, UnavailableError } from './learner-handle.js'
 export { DEFAULT_CARRY, type NeighbourChange, type PeerOptions, type PeerStatus, type Traffic } from './options.js'
 export { Peer } from './peer.js'
-export type { InputAnswer, InputRequest, Prediction, PredictWith } from './thread-messages.js'
+export type { InputAnswer, InputRequest, PeerPredictWith, Prediction } from './thread-messages.js'

@@ -83,7 +83,7 @@ export class LearnerHandle {
       worker.on('message', (message: FromLearner) => {
         if (message.kind === 'stopped') end()
         else if (message.kind === 'failed') end(new LearnerFailedError(message))
-        else if (!this.#settle(message)) {
+        else if (!this.#resolve(message)) {
           if (message.kind === 'status') starting.resolve(message.status)
           this.#onMessage(message)
         }
@@ -144,8 +144,8 @@ export class LearnerHandle {
     })
   }
 
-  /** Settles the request that the message answers. @returns false if the message is not an answer */
-  #settle(message: FromLearner): boolean {
+  /** Resolves or rejects the request that the message answers. @returns false if the message is not an answer */
+  #resolve(message: FromLearner): boolean {
     if (!('id' in message)) return false
     const pending = this.#pending.get(message.id)
     this.#pending.delete(message.id)

@@ -4,7 +4,7 @@ import type { Execution } from '../l2l/index.js'
 import type { IdentityKey, Log } from '../network/index.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
-import type { PredictWith } from './thread-messages.js'
+import type { PeerPredictWith } from './thread-messages.js'
 
 /** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
 export interface PeerOptions {
@@ -20,7 +20,7 @@ export interface PeerOptions {
   /** Periods S for which unused gradients are carried over. @default DEFAULT_CARRY, 0 for models above CARRY_PARAMETERS */
   readonly carry?: number
   /** The predictor that serves predictions. @default 'average' */
-  readonly predictWith?: PredictWith
+  readonly predictWith?: PeerPredictWith
   /** State directory. @default none: the state is lost when the peer stops */
   readonly dir?: string
   /** Multiaddresses to listen on. @default all interfaces, a free port */

@@ -164,7 +164,10 @@ export class Peer extends EventEmitter {
     return this.#network.addresses
   }
 
-  /** This peer's view of the whole network. */
+  /**
+   * This peer’s view of the whole network.
+   * @internal
+   */
   get view(): NetworkView {
     return this.#publisher.view
   }

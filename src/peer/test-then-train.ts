@@ -5,7 +5,7 @@ import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
-import type { LearnerInit, Prediction, PredictWith } from './thread-messages.js'
+import type { LearnerInit, PeerPredictWith, Prediction } from './thread-messages.js'
 
 export interface TestThenTrainOptions {
   readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
@@ -23,7 +23,7 @@ export class TestThenTrain {
   /** Number of inputs that did not fit the model. */
   misfits = 0
   readonly #spec: LearningSpec
-  readonly #predictWith: PredictWith
+  readonly #predictWith: PeerPredictWith
   readonly #learner: Learner
   readonly #node: AdmbNode
   readonly #progress: StreamProgress

@@ -4,12 +4,13 @@
  */
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { Blocks } from '../learner/index.js'
+import type { Blocks, PredictWith } from '../learner/index.js'
 import type { SavedMoments, StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 
-export type PredictWith = 'average' | 'current' | 'ahead'
+/** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
+export type PeerPredictWith = PredictWith | 'ahead'
 
 /** Progressive sums over all inputs that a peer has scored, across restarts. */
 export interface ProgressSums {
@@ -48,7 +49,7 @@ export interface LearnerInit {
   readonly period: number
   /** S in periods. */
   readonly carry: number
-  readonly predictWith: PredictWith
+  readonly predictWith: PeerPredictWith
   /** Undefined for a peer that learns only from requests. */
   readonly stream: StreamOptions | undefined
   /** Limit of inputs per second; undefined for no limit. */

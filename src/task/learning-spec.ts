@@ -27,6 +27,7 @@ export const PROTOCOL_VERSION = 1
 /** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec
 
+/** A linear model with a built-in loss. */
 export interface LinearSpec extends CommonSpec {
   readonly model: ModelName
   readonly network?: undefined
@@ -40,6 +41,7 @@ export interface CustomLossSpec extends CommonSpec {
   readonly network?: undefined
 }
 
+/** A neural network. */
 export interface NetworkLearningSpec extends CommonSpec {
   readonly model: 'network'
   readonly network: NetworkSpec
@@ -60,6 +62,7 @@ interface CommonSpec {
   readonly plugins?: string
 }
 
+/** How inputs become features: constant, hashing, columns, scaling, class names. */
 export interface FeatureSpec {
   readonly constant: boolean
   readonly hashBits?: number

@@ -1,4 +1,4 @@
-/** The network view: the state of all peers as known to one of them. */
+/** The network view: the state of all peers as known to one of them. Terms: docs/glossary.md. */
 export type { EventKind, NetworkEvent } from './event-log.js'
 export { NAME_PATTERN } from './name.js'
 export { type HeldPredictor, RecentDigests } from './recent-digests.js'

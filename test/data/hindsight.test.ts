@@ -1,6 +1,6 @@
 /**
- * The hindsight optimum of real data. The data lies outside the repository (`../shared/data` beside it); where it is missing
- * the tests say so and skip. Not part of `npm test`.
+ * The hindsight optimum of real data. The data is outside the repository (`../shared/data` beside it); if it is missing,
+ * the tests are skipped with a message. Not part of `npm test`.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -17,7 +17,7 @@ describe('the hindsight optimum of real data', () => {
     this.skip()
   })
 
-  it('a9a: no gradient left, as the learner tells it, and 300 nats below one pass of the default learner', async () => {
+  it('a9a: has a zero gradient in the learner, and a loss 300 nats below one pass of the default learner', async () => {
     const data = resolve(root, 'a9a.libsvm.gz')
     const examples = await collect(await openStream({ data, constant: true }), Number.POSITIVE_INFINITY)
     const { averageLoss, gradientNorm, outcome, weights } = hindsightOptimum('logistic', examples)
@@ -33,7 +33,7 @@ describe('the hindsight optimum of real data', () => {
     assert.ok(regret > 250 && regret < 320, `${regret}`)
   })
 
-  it('agaricus, which can be separated: says so', async () => {
+  it('agaricus: reports that the classes are separable', async () => {
     const data = resolve(root, 'agaricus.train.libsvm.gz')
     const examples = await collect(await openStream({ data, constant: true }), Number.POSITIVE_INFINITY)
     const { averageLoss, outcome } = hindsightOptimum('logistic', examples)

@@ -1,6 +1,6 @@
 /**
- * What one pass of the default learner reaches on real data. The data lies outside the repository (`../shared/data`
- * beside it); where it is missing the tests say so and skip. Not part of `npm test`.
+ * Results of one pass of the default learner on real data. The data is outside the repository (`../shared/data`
+ * beside it); if it is missing, the tests are skipped with a message. Not part of `npm test`.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -46,7 +46,7 @@ describe('the default learner on real data', () => {
     below(report.averageLoss, 0.03)
   })
 
-  it('elec2, which drifts, served by the newest predictor: progressive accuracy', async () => {
+  it('elec2 with drift, served by the newest predictor: progressive accuracy', async () => {
     const reading = { data: 'elec2.csv.gz', label: 'class', scale: 'standard' } as const
     const { report } = await train({ model: 'logistic', predictWith: 'current' }, reading)
     assert.ok((report.accuracy ?? 0) > 0.8, `${report.accuracy}`)

@@ -1,13 +1,13 @@
 /**
- * The readers on the public data sets, by the counts that their README gives. The sets lie beside the repository where
- * they are at hand; elsewhere these tests are left out.
+ * The readers on the public data sets, compared with the counts in their README. The data is outside the repository; if it is
+ * missing, the tests are skipped.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { openStream, type StreamOptions } from '../../src/streams/index.js'
 
-// From dist/test/data to the repository, and out of it.
+// From dist/test/data to the parent of the repository.
 const data = fileURLToPath(new URL('../../../../shared/data/', import.meta.url))
 
 interface Counts {

@@ -4,8 +4,8 @@ import { mkdirSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { type HttpServer, servePage } from '../../src/server/index.js'
 import { type NetworkStatus, NetworkView } from '../../src/view/index.js'
+import { findChromium, launch, open, seriousProblems } from '../support/browser.js'
 import { type PeerProcess, PeerProcesses, until } from '../support/peer-processes.js'
-import { findChromium, launch, open, seriousProblems } from './browser.js'
 
 const ARTIFACTS = 'artifacts'
 const DESKTOP = { width: 1280, height: 900 }
@@ -151,7 +151,7 @@ describe('the page', function () {
     )
   })
 
-  it('shows that the stream is broken, and reconnects when the peer is back', async () => {
+  it('shows that the connection is lost, and reconnects when the peer is back', async () => {
     const http = (peers[2].latest.http as string).replace('http://', '')
     const { page } = await open(browser, `http://${http}/`, { viewport: DESKTOP })
     const state = () => page.locator('#connection').getAttribute('data-state')

@@ -1,6 +1,6 @@
 /**
- * The commands of the README and of the pages on the network's page, the simulator, regret and HTTP, run as they stand there: blocks marked `run` one after another. A page
- * that promises what does not work costs a new user more than no page.
+ * Runs the commands of the README and of the pages on the network's page, the simulator, regret and HTTP as written: blocks
+ * marked `run`, one after another.
  */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -19,36 +19,36 @@ describe('the documents', function () {
 
   const run = (commands: string) => place.run(commands)
 
-  it('have commands that work as written: the README', () => {
+  it('README: the commands work as written', () => {
     const printed = blocks('run').map(run).join('\n')
     const accuracies = [...printed.matchAll(/accuracy +([\d.]+) %/g)].map(match => Number(match[1]))
     assert.equal(accuracies.length, 3)
     assert.ok(Math.min(...accuracies) > 70, printed)
   })
 
-  it('lead to two peers that find each other: the README', async () => {
+  it('README: two peers find each other', async () => {
     const [first, second] = blocks('peers')[0].split('\n')
     const address = /--peer (\S+)/.exec(await place.start(first))?.[1] as string
-    // Its folder on this machine is the first one's.
+    // On this machine both peers have the same working directory.
     const port = httpPort(await place.start(second.replace(/\/ip4\S+/, address).replace('--dir state', '--dir state2')))
     while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
     await place.interrupt()
   })
 
-  it('have commands that work as written: the page', async function () {
+  it('the page: the commands work as written', async function () {
     if (!hasCurl()) this.skip()
     const port = httpPort(await place.start(`${blocks('page peer', 'docs/page.md')[0]} --http 0`))
     const events = blocks('page events', 'docs/page.md')[0].replace(':7280', `:${port}`)
     assert.match(run(`${events} -s | head -n 4`), /event: snapshot/)
   })
 
-  it('have commands that work as written: the simulator', () => {
+  it('the simulator: the commands work as written', () => {
     const printed = blocks('run', 'docs/simulator.md').map(run).join('\n')
     assert.match(printed, /100 runs, no violation/)
     assert.match(printed, /admb-sender .*%/)
   })
 
-  it('have commands that work as written: regret', () => {
+  it('regret: the commands work as written', () => {
     const printed = blocks('run', 'docs/regret.md').map(run)
     const regrets = printed.map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))
     assert.ok(regrets[0] > 0, printed[0])
@@ -56,13 +56,13 @@ describe('the documents', function () {
     assert.match(printed[2], /comparator +the best predictor in hindsight/)
   })
 
-  it('have commands that work as written: HTTP', async function () {
+  it('HTTP: the commands work as written', async function () {
     if (!hasCurl()) this.skip()
     run(blocks('http token', 'docs/http.md')[0])
     const port = httpPort(await place.start(`${blocks('http peer', 'docs/http.md')[0]} --http 0`))
-    const said = run(blocks('http run', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
-    assert.match(said, /"label":"yes"/)
-    assert.match(said, /admb_inputs_total \d/)
+    const answer = run(blocks('http run', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
+    assert.match(answer, /"label":"yes"/)
+    assert.match(answer, /admb_inputs_total \d/)
     assert.ok(readdirSync(place.folder).some(name => /^admb-logistic-\d+-.*\.safetensors$/.test(name)))
   })
 })

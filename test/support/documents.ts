@@ -1,4 +1,4 @@
-/** The project's documents as the tests read them. */
+/** Reads the project's documents for tests. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export function prose(page: string): string {
   return read(page).replace(/^ *```.*?^ *```/gms, '')
 }
 
-/** Every `admb …` that a page tells its reader to type: lines of its shell blocks, and code in its sentences. */
+/** Every `admb …` command of a page: lines of its shell blocks, and inline code. */
 export function commandLines(page: string): string[] {
   const shell = [...read(page).matchAll(/^ *```sh\n(.*?)```/gms)].map(match => match[1].replace(/\\\n\s*/g, ' '))
   const inline = [...prose(page).matchAll(/`([^`]+)`/g)].map(match => match[1].replace(/\s+/g, ' '))

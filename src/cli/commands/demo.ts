@@ -27,7 +27,7 @@ const DEFAULT_PASSES = 4
 export function demoCommand(program: Command): Command {
   const command = program.command('demo')
   withLearning(withFeatures(withData(command)), PEER_BATCH)
-    .option('--rate <n>', 'inputs a second and peer', amount(true), 250)
+    .option('--rate <n>', 'inputs per second of each peer', amount(true), 250)
     .option(
       '--http <[host:]port>',
       `address of the page, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
@@ -63,7 +63,7 @@ async function demo(given: SharedFlags): Promise<void> {
     if (watch && !flags.json) print(`watch it at ${watch.url}`)
     cluster = new Cluster(
       await setup(scratch, flags),
-      (id, status) => watch?.hear(id, status),
+      (id, status) => watch?.receive(id, status),
       error => fail(error)
     )
     const stage = new Stage(cluster, flags.json ?? false, start)

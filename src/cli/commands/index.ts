@@ -5,8 +5,8 @@ interface CommandEntry {
   /** One line for `admb --help`. */
   readonly summary: string
   /**
-   * Loads the function that adds the command to the program. Nothing is loaded before: some commands bring megabytes of
-   * libraries along.
+   * Loads the function that adds the command to the program. Called only for the command that runs, because some commands
+   * load megabytes of libraries.
    */
   load(): Promise<(program: Command) => Command>
 }

@@ -1,6 +1,6 @@
 /** `admb peer`: starts a peer and runs it until a signal stops it. */
 import { type Command, Option } from 'commander'
-import type { PeerStatus, PredictWith } from '../../peer/index.js'
+import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import { createPeerTask, PEER_BATCH } from '../../task/task.js'
 import { executionOf } from '../options/networks.js'
@@ -23,7 +23,7 @@ import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
 import { DEFAULT_PORT, startListening } from '../peer/listening.js'
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
-  readonly predictWith?: PredictWith
+  readonly predictWith?: PeerPredictWith
   readonly rate?: number
   readonly period?: number
   readonly carry?: number

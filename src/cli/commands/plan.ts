@@ -22,7 +22,7 @@ export function planCommand(program: Command): Command {
     .command('plan')
     .argument('<model>', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
   withTarget(withText(withExecution(withFeatures(withData(command)))))
-    .option('--batch <b>', 'inputs an update', whole(1), 32)
+    .option('--batch <b>', 'inputs per update', whole(1), 32)
     .addHelpText(
       'after',
       `

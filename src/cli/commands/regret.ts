@@ -87,7 +87,7 @@ function show(
   print(
     `in hindsight    ${comparatorLoss.toFixed(5)}   (${explain(outcome)}; gradient ${gradientNorm.toExponential(1)})`
   )
-  print(`regret          ${regret.toFixed(1)}   (${(regret / inputs).toFixed(5)} an input)`)
+  print(`regret          ${regret.toFixed(1)}   (${(regret / inputs).toFixed(5)} per input)`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   if (inputs !== dataInputs) {
     const passes = (inputs / dataInputs).toFixed(3)

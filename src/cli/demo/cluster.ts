@@ -72,7 +72,7 @@ export class Cluster {
     })
     return new Promise(resolve => {
       createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
-        this.#hear(place, JSON.parse(line) as PeerObject)
+        this.#receive(place, JSON.parse(line) as PeerObject)
         resolve()
       })
       child.once('exit', code => {
@@ -117,18 +117,18 @@ export class Cluster {
     await Promise.all(ended)
   }
 
-  #hear(place: number, said: PeerObject): void {
+  #receive(place: number, status: PeerObject): void {
     const before = this.#latest[place]
-    this.#latest[place] = said
-    if (said.predictor.updates === 0) return
+    this.#latest[place] = status
+    if (status.predictor.updates === 0) return
     // Property 1: one id, one content.
-    const digest = this.#digests.get(key(said))
-    if (digest !== undefined && digest !== said.predictor.digest)
-      this.#violations.push(`two predictors have the id ${key(said)}`)
-    this.#digests.set(key(said), said.predictor.digest)
+    const digest = this.#digests.get(key(status))
+    if (digest !== undefined && digest !== status.predictor.digest)
+      this.#violations.push(`two predictors have the id ${key(status)}`)
+    this.#digests.set(key(status), status.predictor.digest)
     // Property 2: ids never get worse, except after a restart from a checkpoint.
-    if (before && before.updates - said.updates > 0 && said.inputs >= before.inputs) {
-      this.#violations.push(`peer ${place + 1} went back from ${before.updates} to ${said.updates} updates`)
+    if (before && before.updates - status.updates > 0 && status.inputs >= before.inputs) {
+      this.#violations.push(`peer ${place + 1} went back from ${before.updates} to ${status.updates} updates`)
     }
   }
 }

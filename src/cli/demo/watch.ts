@@ -29,7 +29,7 @@ export class Watch {
     this.#ticking = setInterval(() => view.tick(Date.now()), TICK_MS)
   }
 
-  readonly hear = (id: string, status: NetworkStatus): void => this.#view.receive(id, status, Date.now())
+  readonly receive = (id: string, status: NetworkStatus): void => this.#view.receive(id, status, Date.now())
 
   setReferences(references: readonly Reference[]): void {
     this.#view.setReferences(references)

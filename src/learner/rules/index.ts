@@ -27,11 +27,12 @@ export const rules = {
 } as const satisfies Readonly<Record<string, Entry>>
 
 type Rules = typeof rules
+/** Name of a built-in update rule. */
 export type RuleName = keyof Rules
 export const ruleNames = Object.keys(rules) as readonly RuleName[]
 
 /** Of rules with `eightBitState`: bits of each number of their state. 8 takes a third of the memory. @default 32 */
-interface BitsOption {
+export interface BitsOption {
   readonly bits?: 8 | 32
 }
 type OptionsOf<Rule> = Rule extends RuleDefinition<infer Options> ? Options : never

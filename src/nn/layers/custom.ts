@@ -6,6 +6,7 @@ import type { Layer } from '../types.js'
 import { ModelError } from '../types.js'
 import { type CustomKind, type CustomLayer, customFactory } from './custom-kinds.js'
 
+/** A layer of a plug-in, with its options. */
 export interface CustomLayerSpec {
   readonly kind: CustomKind
   readonly name?: string

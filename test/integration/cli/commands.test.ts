@@ -1,4 +1,4 @@
-/** What the commands say when they are called wrongly: one line, and the right exit code. */
+/** Errors of the commands: one line on stderr, and the documented exit code. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -29,14 +29,14 @@ describe('a command', function () {
     return path
   }
 
-  it('that does not exist, or with an option that does not: names what was meant', async () => {
+  it('suggests the nearest name for an unknown command or option', async () => {
     await refuses(['trian'], 2, /unknown command 'trian'.*train/)
     await refuses(['train', '--bach', '3'], 2, /unknown option '--bach'.*--batch/)
     await refuses(['train', 'data.csv'], 2, /too many arguments/)
     await refuses(['keygen', 'network'], 2, /required option '--out <file>'/)
   })
 
-  it('given a value that is none: says what it should be', async () => {
+  it('reports the expected values for an invalid one', async () => {
     const wrong: [option: string, value: string, line: RegExp][] = [
       ['--batch', '0', /whole number of at least 1/],
       ['--batch', '1.5', /whole number/],
@@ -59,7 +59,7 @@ describe('a command', function () {
     await refuses(['peer', '--data', 'digits', '--rule', 'adagrad,rat=1'], 2, /rat/)
   })
 
-  it('with a configuration file: takes its values, and finds every mistake in it', async () => {
+  it('reads a configuration file, and reports every error in it', async () => {
     const config = (text: string) => file('config.yaml', text).then(path => ['train', '--config', path])
     await refuses(await config('bacth: 3\n'), 2, /config\.yaml: unknown key bacth; did you mean batch\?/)
     await refuses(await config('batch: many\n'), 2, /config\.yaml: batch: It must be a whole number/)
@@ -75,7 +75,7 @@ describe('a command', function () {
     assert.equal(JSON.parse(stdout).updates, 2, 'a flag overrides the file')
   })
 
-  it('with data that is not there or not what it is said to be', async () => {
+  it('reports data that is missing or of another format', async () => {
     await refuses(['train'], 2, /no data: give --data/)
     await refuses(['train', '--data', join(dir, 'none.svm')], 1, /none\.svm: no such file/)
     await mkdir(join(dir, 'folder.csv'))
@@ -90,7 +90,7 @@ describe('a command', function () {
     await refuses(['peer', '--data', '-', '--format', 'libsvm'], 2, /number of features must be known/)
   })
 
-  it('skips inputs that are malformed or not of the model’s classes, or stops at the first', async () => {
+  it('skips inputs that are malformed or of an unknown class, or stops at the first', async () => {
     const lines = ['1 1:1', '0 2:1', '7 1:1', '1 1:nan', '0 1:inf', '1 x:1', '1 2:1', ...new Array(20).fill('5 1:1')]
     const data = await file('mixed.svm', `${lines.join('\n')}\n`)
     const train = ['train', '--data', data, '--class-names', '0,1']
@@ -99,10 +99,10 @@ describe('a command', function () {
     const { inputs, skipped, averageLoss } = JSON.parse(stdout)
     assert.deepEqual({ inputs, skipped }, { inputs: 3, skipped: 24 })
     assert.ok(Number.isFinite(averageLoss))
-    const told = stderr.trim().split('\n')
-    assert.equal(told.length, 11)
-    assert.match(told[0], /mixed\.svm:3:1: label "7" is not among the classes/)
-    assert.match(told[10], /further malformed inputs are only counted/)
+    const warnings = stderr.trim().split('\n')
+    assert.equal(warnings.length, 11)
+    assert.match(warnings[0], /mixed\.svm:3:1: label "7" is not among the classes/)
+    assert.match(warnings[10], /further malformed inputs are only counted/)
     await refuses([...train, '--strict'], 1, /mixed\.svm:3:1: label "7"/)
   })
 
@@ -150,7 +150,7 @@ describe('a command', function () {
     await refuses(['eval', '--dir', model, '--data', empty], 1, /empty\.svm: there are no inputs/)
   })
 
-  it('predicts unlabelled inputs in every text format, and only what fits the model', async () => {
+  it('predicts unlabelled inputs in every text format, and rejects those that do not fit the model', async () => {
     const model = join(dir, 'model')
     const rows = Array.from({ length: 200 }, (_, i) => `${i % 2} ${1 + (i % 2)}:1`).join('\n')
     const trained = await admb(['train', '--data', '-', '--format', 'libsvm', '--dimension', '2', '--dir', model], rows)
@@ -217,7 +217,7 @@ describe('a command', function () {
     await refuses(['train', '--model', 'gpt', '--data', join(dir, 'none.txt')], 2, /none\.txt: cannot be read/)
   })
 
-  it('learns texts with labels, and says which line is none', async () => {
+  it('learns labelled texts, and reports the line of a malformed one', async () => {
     const model = await file('encoder.yaml', 'model: transformer\nwidth: 16\nlayers: 1\nheads: 2\n')
     const lines = Array.from({ length: 200 }, (_, i) =>
       JSON.stringify(i % 2 ? { label: 'fruit', text: 'apple pear plum' } : { label: 'tool', text: 'hammer saw drill' })
@@ -231,7 +231,7 @@ describe('a command', function () {
     await refuses(['train', '--model', model, '--data', broken], 2, /broken\.jsonl:2: expected a line such as/)
   })
 
-  it('names the layer that does not fit the device, and plans what does', async () => {
+  it('names the layer that does not fit on the device, and plans a model that fits', async () => {
     const small = ['--data', 'digits', '--device-memory', '100KB', '--backend', 'wasm']
     await refuses(
       ['train', '--model', 'mlp', ...small],
@@ -253,7 +253,7 @@ describe('a command', function () {
     assert.ok(plan.deviceBytes > 0 && plan.deviceBytes <= 4 * 2 ** 20)
   })
 
-  it('trains what is large: state in eight bits, no average, brain floats, two devices; and scores what it stored', async () => {
+  it('trains with 8-bit rule state, no average, bfloat16 and two devices, and scores the stored model', async () => {
     const task = ['train', '--data', 'digits', '--model', 'mlp', '--limit', '400', '--batch', '16', '--microbatch', '4']
     const large = ['--rule', 'adam,bits=8', '--average', 'none', '--precision', 'bf16', '--workers', '2']
     const model = join(dir, 'large')
@@ -272,7 +272,7 @@ describe('a command', function () {
     await refuses([...task, '--workers', '0'], 2, /from 1 to 64/)
   })
 
-  it('explains itself within a screen, with examples', async () => {
+  it('has a help text of one screen, with examples', async () => {
     for (const name of commandNames) {
       const { code, stdout, stderr } = await admb([name, '--help'])
       assert.equal(code, 0, stderr)
@@ -296,7 +296,7 @@ describe('a command', function () {
     assert.match(short, new RegExp(`${rarer.length} further options: admb peer --help-all`))
   })
 
-  it('is completed by shells: words, options, and files where files are wanted', async () => {
+  it('completes commands, options and files in shells', async () => {
     const offered = async (...words: string[]) =>
       (await admb(['complete', '--', ...words])).stdout.trimEnd().split('\n')
     const names = (lines: string[]) => lines.slice(0, -1).map(line => line.split('\t')[0])

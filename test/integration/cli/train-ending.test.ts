@@ -1,4 +1,4 @@
-/** `admb train --dir` that does not come to its end: what was learned is stored, and one line says so. */
+/** `admb train --dir` that ends early: the learned model is stored, and one line reports it. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -36,7 +36,7 @@ class Run {
   }
 }
 
-describe('training that does not come to its end', function () {
+describe('training that ends early', function () {
   this.timeout(120_000)
   let dir: string
   beforeEach(async () => {
@@ -50,9 +50,9 @@ describe('training that does not come to its end', function () {
     'a network': ['--model', 'mlp', '--batch', '8', '--backend', 'cpu']
   }
 
-  async function fails(run: Run, told: RegExp): Promise<{ inputs: number; updates: number }> {
+  async function fails(run: Run, message: RegExp): Promise<{ inputs: number; updates: number }> {
     assert.equal(await run.code, 1, run.stderr)
-    assert.match(run.stderr, told)
+    assert.match(run.stderr, message)
     assert.match(run.stderr, /^admb: [^\n]+\n$/)
     assert.equal(run.stdout, '')
     const [, inputs, updates] =
@@ -68,7 +68,7 @@ describe('training that does not come to its end', function () {
     return JSON.parse(run.stdout).predictor
   }
 
-  /** What a run learns that has no more than these rows. */
+  /** The result of a run on these rows only. */
   async function afterRows(text: string, args: readonly string[]): Promise<string> {
     const file = join(dir, 'whole.svm')
     await writeFile(file, text)
@@ -79,7 +79,7 @@ describe('training that does not come to its end', function () {
   const batchOf = (args: readonly string[]) => Number(args[args.indexOf('--batch') + 1])
 
   for (const [name, args] of Object.entries(models)) {
-    it(`because its data is damaged stores ${name}`, async () => {
+    it(`stores ${name} when its data is damaged`, async () => {
       const file = join(dir, 'rows.svm.gz')
       const whole = gzipSync(lines(0, 3000))
       await writeFile(file, whole.subarray(0, whole.length - 2000))
@@ -96,7 +96,7 @@ describe('training that does not come to its end', function () {
     })
 
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      it(`because of ${signal} stores ${name}, the rest of a batch as well`, async function () {
+      it(`stores ${name}, including an incomplete batch, on ${signal}`, async function () {
         if (process.platform === 'win32') return this.skip()
         const model = join(dir, 'model')
         const log = join(dir, 'log')
@@ -119,7 +119,7 @@ describe('training that does not come to its end', function () {
       })
     }
 
-    it(`because of inputs beyond all bounds stores ${name} as it was before`, async () => {
+    it(`stores ${name} before inputs that make it diverge`, async () => {
       const file = join(dir, 'wild.svm')
       const wild = `1 ${Array.from({ length: FEATURES }, (_, k) => `${k + 1}:3e38`).join(' ')}\n0 1:-3e38 2:3e38\n`
       const text = lines(0, 400) + wild.repeat(50)
@@ -136,7 +136,7 @@ describe('training that does not come to its end', function () {
     })
   }
 
-  it('because the model outgrows its device stores it was, and it goes on elsewhere', async () => {
+  it('stores a model that outgrows its device, which another device continues to train', async () => {
     const file = join(dir, 'rows.svm')
     await writeFile(file, lines(0, 400))
     const description = join(dir, 'growing.yaml')
@@ -149,13 +149,13 @@ describe('training that does not come to its end', function () {
     const model = join(dir, 'model')
     const args = ['--model', description, '--batch', '8', '--backend', 'cpu']
     const run = new Run(['train', '--data', file, ...data, ...args, '--device-memory', '8kB', '--dir', model])
-    const told =
+    const message =
       /layer wide needs at least .* on the device, --device-memory allows 8.*; what was learned .*\(ERR_DEVICE\)$/m
-    assert.deepEqual(await fails(run, told), { inputs: 48, updates: 6 })
+    assert.deepEqual(await fails(run, message), { inputs: 48, updates: 6 })
     assert.equal((await stored(model, '--backend', 'cpu')).digest, await afterRows(lines(0, 48), args))
   })
 
-  it('before it has learned anything stores nothing, and without --dir nothing at all', async () => {
+  it('stores nothing before the first update, or without --dir', async () => {
     const file = join(dir, 'rows.svm')
     await writeFile(file, `${lines(0, 3)}0 1:1 99:1\n`)
     const strict = ['train', '--data', file, ...data, '--strict']

@@ -1,4 +1,4 @@
-/** A peer in a program: learning, predicting, events, and its end. */
+/** A peer in a program: learning, predicting, events, stopping. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ for (const [name, model] of Object.entries(MODELS))
       await Promise.all(peers.splice(0).map(peer => peer.stop()))
     })
 
-    it('answers what it predicted before it learned', async () => {
+    it('returns the predictions from before learning', async () => {
       const peer = await create()
       const before = await peer.predict([1, 0])
       assert.deepEqual(await peer.learn([1, 0], 'yes'), before)
@@ -38,27 +38,27 @@ for (const [name, model] of Object.entries(MODELS))
       await until('its status has come', () => peer.status().inputs === 41)
     })
 
-    it('tells of updates, neighbours and adoptions', async () => {
+    it('emits updates, neighbours and adoptions', async () => {
       const a = await create({ listen: LOOPBACK })
       const b = await create({ peers: a.addresses })
-      const told: string[] = []
+      const events: string[] = []
       b.addEventListener('neighbour', ({ detail }) =>
-        told.push(`${detail.isLinked ? 'linked' : 'left'} ${detail.peer}`)
+        events.push(`${detail.isLinked ? 'linked' : 'left'} ${detail.peer}`)
       )
-      b.addEventListener('adopted', ({ detail }) => told.push(detail.adopted > 0 ? 'adopted' : 'not adopted'))
-      const onUpdate = () => told.push('update')
+      b.addEventListener('adopted', ({ detail }) => events.push(detail.adopted > 0 ? 'adopted' : 'not adopted'))
+      const onUpdate = () => events.push('update')
       b.addEventListener('update', onUpdate)
       await until('they are linked', () => b.status().neighbours.includes(a.id))
-      assert.ok(told.includes(`linked ${a.id}`) || b.status().neighbours.length === 1)
+      assert.ok(events.includes(`linked ${a.id}`) || b.status().neighbours.length === 1)
       await a.learnAll(Array(40).fill([1, 0]), Array(40).fill('yes'))
-      await until('b has adopted', () => told.includes('adopted') && told.includes('update'))
+      await until('b has adopted', () => events.includes('adopted') && events.includes('update'))
       assert.equal((await b.predict([1, 0])).label, 'yes')
       b.removeEventListener('update', onUpdate)
       await a.stop()
-      await until('b knows that a has left', () => told.includes(`left ${a.id}`))
+      await until('b knows that a has left', () => events.includes(`left ${a.id}`))
     })
 
-    it('refuses what does not fit, and goes on', async () => {
+    it('rejects inputs that do not fit, and continues', async () => {
       const peer = await create()
       const wrong: [unknown[], unknown[], RegExp][] = [
         [[[1]], ['yes'], /an array of 1 features, expected 2/],
@@ -78,7 +78,7 @@ for (const [name, model] of Object.entries(MODELS))
       await peer.learn([1, 2], 'yes')
     })
 
-    it('goes on from its directory', async () => {
+    it('resumes from its directory', async () => {
       const dir = mkdtempSync(join(tmpdir(), 'admb-library-'))
       try {
         const first = await createPeer({ ...TASK, dir })
@@ -94,7 +94,7 @@ for (const [name, model] of Object.entries(MODELS))
       }
     })
 
-    it('serves HTTP where asked, and ends once stopped', async () => {
+    it('serves HTTP if enabled, and rejects calls once stopped', async () => {
       const peer = await create({ http: { port: 0 } })
       assert.equal((await fetch(`${peer.url}/healthz`)).status, 200)
       await peer.stop()
@@ -105,7 +105,7 @@ for (const [name, model] of Object.entries(MODELS))
       })
     })
 
-    it('tells that its stream failed', async () => {
+    it('reports that its stream failed', async () => {
       const data = { data: join(tmpdir(), 'admb-no-such-file.csv') }
       await assert.rejects(create({ data }), /admb-no-such-file/)
     })

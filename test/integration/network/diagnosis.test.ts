@@ -1,4 +1,4 @@
-/** The step at which a connection fails, for each failure that is possible on loopback, and complete successes. */
+/** The diagnosis of connections: each failure that is possible on loopback, and complete successes. */
 import assert from 'node:assert/strict'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -122,7 +122,7 @@ describe('a diagnosis', function () {
     failsAt(await steps(peer.addresses[0]), 'protocol', /it has version 2, this program 1/)
   })
 
-  it('model: different, or none to compare', async () => {
+  it('model: different, or nothing to compare with', async () => {
     const peer = await peers.start({
       hello: {
         protocol: 1,

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { WebSocket } from 'ws'
-import { type Attack, Held } from '../../../scripts/soak/attack.js'
+import { type Attack, OpenSockets } from '../../../scripts/soak/attack.js'
 import { muxerAttacks } from '../../../scripts/soak/identity-attacks.js'
 import { anyAttacks, keyAttacks, openAttacks } from '../../../scripts/soak/raw-attacks.js'
 import { webSocketAttacks } from '../../../scripts/soak/web-attacks.js'
@@ -20,9 +20,9 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 const MIB = 2 ** 20
-/** Far above what buffers and compiled code take, far below what unbounded growth takes. */
+/** Far above the size of buffers and compiled code, far below unbounded growth. */
 const maxGrowth = 64 * MIB
-/** Hostile connections come from the host of the honest ones, so no limit is one of a host. */
+/** Hostile and honest connections have the same host, so the limits per host are raised. */
 const limits: Partial<Limits> = { inboundPerSecond: 1_000_000, connections: 2000, dialTimeoutMs: 1000 }
 const listen = ['/ip4/127.0.0.1/tcp/0', '/ip4/127.0.0.1/tcp/0/ws']
 
@@ -31,7 +31,7 @@ describe('a peer under hostile connections', () => {
 
   afterEach(() => peers.stop())
 
-  it('keeps its session with a network key, and releases what strangers held', async () => {
+  it('keeps its session with a network key, and releases the memory of hostile connections', async () => {
     const networkKey = generateNetworkKey()
     const [victim, neighbour] = await Promise.all([
       peers.start({ networkKey, limits, listen }),
@@ -40,13 +40,13 @@ describe('a peer under hostile connections', () => {
     await survives(victim, neighbour, { ...anyAttacks, ...keyAttacks, ...webSocketAttacks }, 200)
   })
 
-  it('keeps its session without a network key, and releases what strangers held', async () => {
+  it('keeps its session without a network key, and releases the memory of hostile connections', async () => {
     const [victim, neighbour] = await Promise.all([peers.start({ limits, listen }), peers.start({ limits })])
     await survives(victim, neighbour, { ...anyAttacks, ...openAttacks, ...webSocketAttacks }, 200)
     await survives(victim, neighbour, muxerAttacks, 10)
   })
 
-  it('closes connections that do not begin as libp2p does, long before the upgrade times out', async () => {
+  it('closes connections that do not start a libp2p handshake, long before the upgrade times out', async () => {
     const victim = await peers.start({ limits: { ...limits, dialTimeoutMs: 60_000 } })
     for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\x80'.repeat(1000), '\x13/multistream/1.0.0\n\x05/tls\n']) {
       await closedAfter(targetOf(victim).tcpPort, Buffer.from(bytes, 'latin1'))
@@ -59,7 +59,7 @@ describe('a peer under hostile connections', () => {
     await Promise.all([tcpPort, webSocketPort].map(port => closedAfter(port, new Uint8Array(0))))
   })
 
-  it('closes WebSockets, in both directions, that do not begin as libp2p does', async () => {
+  it('closes WebSockets, in both directions, that do not start a libp2p handshake', async () => {
     const peer = await peers.start({ limits: { ...limits, dialTimeoutMs: 60_000 }, listen })
     const socket = new WebSocket(`ws://127.0.0.1:${targetOf(peer).webSocketPort}`)
     const closed = new Promise(resolve => socket.addEventListener('close', resolve))
@@ -82,7 +82,7 @@ describe('a peer under hostile connections', () => {
   })
 })
 
-/** A server that accepts WebSockets and sends them bytes, which are frames or not. */
+/** A server that accepts WebSockets and sends arbitrary bytes. */
 async function hostileServer(bytes: Uint8Array) {
   const server = createServer()
   const disconnected = new Promise(resolve => {
@@ -91,7 +91,7 @@ async function hostileServer(bytes: Uint8Array) {
       const answer = `upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${key.digest('base64')}`
       socket.write(`HTTP/1.1 101 Switching Protocols\r\n${answer}\r\n\r\n`)
       socket.on('error', () => {})
-      // After the client has seen the opening.
+      // After the client has received the handshake.
       setTimeout(() => socket.write(bytes), 100)
       socket.resume().once('end', resolve).once('close', resolve)
     })
@@ -112,7 +112,7 @@ async function survives(
   session.start(new Recorder())
   other.start(received)
   const random = new Random(1)
-  const held = new Held()
+  const held = new OpenSockets()
   const round = async (times: number) => {
     for (const attack of Object.values(attacks)) {
       await inParallel(times, () => attack(targetOf(victim), random, held))
@@ -121,9 +121,9 @@ async function survives(
     held.release()
   }
   await round(Math.ceil(bursts / 10))
-  const before = await settledMemory(victim)
+  const before = await stableMemory(victim)
   await round(bursts)
-  const after = await settledMemory(victim)
+  const after = await stableMemory(victim)
   assert.ok(after - before < maxGrowth, `memory grew by ${((after - before) / MIB).toFixed(1)} MiB`)
   await exchange(session, received)
   assert.equal(session.ended, undefined)
@@ -139,7 +139,7 @@ async function exchange(session: Session, received: Recorder): Promise<void> {
 }
 
 /** Memory in use once only the neighbour is connected. */
-async function settledMemory(victim: Network): Promise<number> {
+async function stableMemory(victim: Network): Promise<number> {
   await until(() => victim.peers.length === 1, 20_000)
   collectGarbage()
   const { heapUsed, arrayBuffers } = process.memoryUsage()

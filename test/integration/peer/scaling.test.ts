@@ -58,7 +58,8 @@ describe('a peer with scaling', function () {
       while (!ended) {
         const peer = await processes.start(...args, '--dir', halting, '--rate', '400').ready()
         const before = peer.latest.inputs
-        await until('the peer continues', () => peer.latest.inputs > before || peer.latest.ended)
+        const enough = before + ROWS / 4
+        await until('the peer continues', () => peer.latest.inputs >= enough || peer.latest.ended)
         assert.equal(await peer.stop(), 0, peer.stderr)
         ended = peer.latest.ended
       }

@@ -1,4 +1,4 @@
-/** `npm run gpu-report` on small sizes and without a GPU: what it writes, and that a part that fails does not end the others. */
+/** `npm run gpu-report` on small sizes and without a GPU: its file, and that a failing part does not end the others. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ describe('the GPU report', function () {
     })
   }
 
-  it('has the device, the rows of each part, and why a part is skipped', async () => {
+  it('contains the device, the rows of each part, and the reason for a skipped part', async () => {
     const out = join(folder, 'report.json')
     const parts = ['kernels', 'plan', 'bert baseline', 'bert l2l-p', 'bert training', 'torch']
     const { code, error } = await run(['--device', 'wasm', '--size', 'tiny', '--parts', parts.join(','), '--out', out])
@@ -58,9 +58,9 @@ describe('the GPU report', function () {
     assert.match(tableOf(report), /l2l-p: forward and backward +[\d.,]+ ms/)
   })
 
-  it('skips what needs a device where none works', async () => {
+  it('skips parts whose device is not available', async () => {
     const out = join(folder, 'none.json')
-    // A native package that is not found, whatever is installed.
+    // A native package that is never found.
     const args = ['--device', 'tensorflow-gpu', '--size', 'tiny', '--parts', 'kernels', '--out', out]
     const { code } = await run(args)
     assert.equal(code, 0)
@@ -76,13 +76,13 @@ describe('the GPU report', function () {
     assert.match(parts[0].error ?? '', /tensorflow/)
   })
 
-  it('refuses options that it does not know', async () => {
+  it('rejects unknown options', async () => {
     for (const args of [['--device', 'tpu'], ['--parts', 'all'], ['--minutes', '0'], ['--fast']]) {
       assert.equal((await run(args)).code, 2)
     }
   })
 
-  it('records a part that fails or is stopped, keeps its rows, and goes on', async () => {
+  it('records a part that fails or is stopped, keeps its rows, and continues', async () => {
     const row = (value: number) => ({ name: 'figure', value, unit: 's' })
     const reports = await runParts(
       [
@@ -118,11 +118,11 @@ describe('the GPU report', function () {
     )
     assert.deepEqual(reports[0].rows, [row(2)])
     assert.ok(Math.abs(reports[0].limitSeconds - 2) < 0.1)
-    // What the others left.
+    // The time that the other parts left.
     assert.ok(reports[2].limitSeconds > 7)
   })
 
-  it('tells why a process failed', async () => {
+  it('reports why a process failed', async () => {
     const failing = await runProcess(process.execPath, ['-e', 'throw new TypeError("no such thing")'], {
       limitMs: LIMIT_MS,
       onLine: ignore

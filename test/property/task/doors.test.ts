@@ -18,7 +18,7 @@ import { specText } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
 import { closed, createPeerTask, createTask, factsOf } from '../../../src/task/task.js'
 
-/** The options that both doors have under one name or another; values as a library user writes them. */
+/** The options that the command line and the library share, with values as in the library. */
 interface Drawn {
   readonly model?: string
   readonly features?: number
@@ -57,7 +57,7 @@ function drawn(files: readonly string[]): fc.Arbitrary<Drawn> {
     .map(options => Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Drawn)
 }
 
-/** The options as words of a command line. */
+/** The options as arguments of a command line. */
 function argv({ features, averaging, rule, classNames, constant, ...rest }: Drawn): string[] {
   const words = Object.entries(rest).map(
     ([key, value]) => `--${key.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}=${value}`
@@ -72,7 +72,7 @@ function argv({ features, averaging, rule, classNames, constant, ...rest }: Draw
   ]
 }
 
-/** What the command line makes of the words; an error of the parser counts as one of the task. */
+/** The options that the command line parses; errors of the parser count as errors of the task. */
 function fromCommandLine(words: readonly string[]): TaskOptions {
   const command = new Command('train').exitOverride().configureOutput({ writeErr: () => undefined })
   withLearning(withFeatures(withData(command)), 1)
@@ -107,7 +107,7 @@ describe('a learning task', () => {
         drawn([table, rows]),
         fc.constantFrom('peer' as const, 'serial' as const),
         async (options, role) => {
-          // The parser of flags knows the model names; the library meets an unknown one in the task.
+          // The command line rejects an unknown model in its parser, the library in the task.
           fc.pre(options.model !== 'unknown')
           const library = await outcome(role, () => options)
           const commandLine = await outcome(role, () => fromCommandLine(argv(options)))
@@ -134,7 +134,7 @@ describe('a learning task', () => {
     }
   })
 
-  it('refuses what a model would ignore, and asks for what it needs, from both', async () => {
+  it('rejects options that a model would ignore, and requires those that it needs, from both', async () => {
     const cases: [Drawn, RegExp][] = [
       [{ model: 'mlp', features: 4, classes: 2, l2: 0.25 }, /l2 is for linear models/],
       [{ model: 'softmax', features: 4 }, /number of classes/],

@@ -27,7 +27,7 @@ describe('a network view, for arbitrary statuses', () => {
         const rows = new Map<string, unknown>()
         const events = new Map<number, string>()
         let now = 0
-        for (const [place, { id, wait, ...told }] of statuses.entries()) {
+        for (const [place, { id, wait, ...given }] of statuses.entries()) {
           if (place === Math.min(join, statuses.length - 1)) {
             const snapshot = view.snapshot()
             for (const row of snapshot.peers) rows.set(row.id, row)
@@ -39,7 +39,7 @@ describe('a network view, for arbitrary statuses', () => {
             })
           }
           now += wait
-          view.receive(id, status(told), now)
+          view.receive(id, status(given), now)
           view.tick(now)
         }
         const { peers, events: all } = view.snapshot()

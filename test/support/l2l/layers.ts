@@ -105,7 +105,7 @@ export function tapeOf(at: Case, arrays: Arrays): Gradients {
   })
 }
 
-/** Σ y·dy, and the saved activations, which tell on which piece of a piecewise function the input is. */
+/** Σ y·dy, and the saved activations, which show on which piece of a piecewise function the input is. */
 export function weightedValue(at: Case, arrays: Arrays): { value: number; saved: Float32Array[] } {
   return withTensors(at, arrays, (x, weights) => {
     const { y, saved } = at.layer.forwardSaving(x, weights, at.pass)

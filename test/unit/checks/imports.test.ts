@@ -1,4 +1,4 @@
-/** The check of import directions must fail on what it is there for: planted imports, and a build that it cannot see. */
+/** The check of import directions fails on planted imports, and without a build. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,14 +22,14 @@ describe('import directions', () => {
   })
   afterEach(() => rmSync(root, { recursive: true }))
 
-  it('passes what the table allows', async () => {
+  it('accepts the imports that the table allows', async () => {
     write('src/peer/peer.ts', "import { name } from '../admb/index.js'\n")
     write('dist/src/peer/peer.js', "import { name } from '../admb/index.js'\n")
     write('src/streams/read.ts', "import type { name } from '../learner/index.js'\n")
     assert.deepEqual(await checkImports(root), [])
   })
 
-  it('finds a value from a room below that only lends types', async () => {
+  it('finds a value from a module that may be imported for types only', async () => {
     write('dist/src/admb/node.js', "import { name } from '../learner/index.js'\n")
     const [violation, ...others] = await checkImports(root)
     assert.match(
@@ -39,7 +39,7 @@ describe('import directions', () => {
     assert.deepEqual(others, [])
   })
 
-  it('finds a type from a room above, which leaves no trace in the build', async () => {
+  it('finds a type from a module above, which leaves no trace in the build', async () => {
     write('src/overlay/node.ts', "import type { name } from '../peer/index.js'\n")
     const [violation, ...others] = await checkImports(root)
     assert.match(
@@ -61,22 +61,22 @@ describe('import directions', () => {
     assert.match((await checkImports(root)).join('\n'), /circle/)
   })
 
-  it('finds an import that leads nowhere', async () => {
+  it('finds an import of a missing file', async () => {
     write('dist/src/admb/a.js', "import './gone.js'\n")
     assert.match((await checkImports(root)).join('\n'), /leads nowhere/)
   })
 
-  it('finds a folder that the table does not know', async () => {
+  it('finds a folder that is not in the table', async () => {
     write('src/misc/index.ts', 'export const name = 1\n')
     assert.match((await checkImports(root)).join('\n'), /misc/)
   })
 
-  it('fails where it saw no file of a module', async () => {
+  it('fails if a module has no files', async () => {
     rmSync(join(root, 'dist/src/overlay'), { recursive: true })
     assert.match((await checkImports(root)).join('\n'), /saw no file of dist\/src\/overlay/)
   })
 
-  it('fails where nothing was built', async () => {
+  it('fails if there is no build', async () => {
     rmSync(join(root, 'dist'), { recursive: true })
     assert.match((await checkImports(root)).join('\n'), /build first/)
   })

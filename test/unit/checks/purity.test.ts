@@ -1,4 +1,4 @@
-/** The linter's rules for the pure cores must fail on what they are there for: each planted file breaks one of them. */
+/** The linter's rules for the pure modules: each planted file violates one of them. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ const PLANTED: Readonly<Record<string, string>> = {
   'a socket': "import net from 'node:net'\nexport const open = net.connect",
   'a package': "import { pino } from 'pino'\nexport const log = pino",
   'a late import': "export const late = () => import('node:fs')",
-  'another room': "import { zeros } from '../learner/index.js'\nexport const none = zeros",
+  'another module': "import { zeros } from '../learner/index.js'\nexport const none = zeros",
   'a promise': 'export const none = Promise.resolve()',
   'an asynchronous function': 'export async function later() {}',
   'an asynchronous arrow': 'export const later = async () => 1',
@@ -36,7 +36,7 @@ const PLANTED: Readonly<Record<string, string>> = {
 const INNOCENT =
   "import type { Blocks } from '../learner/types.js'\nexport const sizes = (blocks: Blocks) => blocks.length\n"
 
-describe('purity of the cores', () => {
+describe('purity of the state machines', () => {
   let root: string
   let errors: string[]
 
@@ -55,7 +55,7 @@ describe('purity of the cores', () => {
   after(() => rmSync(root, { recursive: true }))
 
   for (const name of Object.keys(PLANTED)) {
-    it(`refuses ${name}`, () => {
+    it(`rejects ${name}`, () => {
       const found = errors.filter(line => line.includes(planted(name)))
       assert.match(
         found.join('\n'),
@@ -65,7 +65,7 @@ describe('purity of the cores', () => {
     })
   }
 
-  it('lets pure code pass, and clocks elsewhere', () => {
+  it('accepts pure code, and clocks in other modules', () => {
     assert.deepEqual(
       errors.filter(line => /innocent\.ts|src\/cli/.test(line)),
       []

@@ -1,4 +1,4 @@
-/** Every code that an error can have stands on the page about errors, and no other one does. */
+/** docs/errors.md lists exactly the codes of all errors. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
@@ -7,9 +7,9 @@ import { MissingStateError } from '../../../src/storage/errors.js'
 
 const root = new URL('../../../../', import.meta.url)
 
-function filesUnder(room: string): URL[] {
-  const files = readdirSync(new URL(room, root), { recursive: true, encoding: 'utf8' })
-  return files.filter(file => file.endsWith('.ts')).map(file => new URL(`${room}/${file}`, root))
+function filesUnder(folder: string): URL[] {
+  const files = readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+  return files.filter(file => file.endsWith('.ts')).map(file => new URL(`${folder}/${file}`, root))
 }
 
 function codesIn(text: string): string[] {
@@ -17,14 +17,14 @@ function codesIn(text: string): string[] {
 }
 
 describe('errors', () => {
-  it('have codes that the page about them explains', () => {
+  it('have documented codes', () => {
     const listed = new Set(codesIn(readFileSync(new URL('docs/errors.md', root), 'utf8')))
-    const sources = ['src', 'sim'].flatMap(room => filesUnder(room))
+    const sources = ['src', 'sim'].flatMap(filesUnder)
     const thrown = new Set(sources.flatMap(file => codesIn(readFileSync(file, 'utf8'))))
     assert.deepEqual([...listed].sort(), [...thrown].sort())
   })
 
-  it('are told in one line with their code', () => {
+  it('are printed in one line with their code', () => {
     const { line, exitCode } = explain(new MissingStateError('there'))
     assert.match(line ?? '', /^there contains no admb state: .* \(ERR_STATE_MISSING\)$/)
     assert.equal(exitCode, 1)

@@ -1,4 +1,4 @@
-/** The progressive log: what it sums up to over runs, restarts and files, and what it makes of damage. */
+/** The progressive log: sums over runs, restarts and files, and damaged files. */
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ describe('a progressive log', () => {
   })
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  it('sums up runs by the last line of each, over files', () => {
+  it('adds up the last lines of all runs, in all files', () => {
     write('a', 'one', { inputs: 10, loss: 9, hits: 4 }, { inputs: 200, loss: 100, hits: 150 })
     write('a', 'two', { inputs: 50, loss: 20, hits: 30 })
     write('b', 'three', { inputs: 7, loss: 1.5, hits: 6 })
@@ -26,7 +26,7 @@ describe('a progressive log', () => {
     assert.deepEqual(readProgress([at('a'), at('a')]), { inputs: 250, loss: 120, hits: 180 })
   })
 
-  it('goes on where a peer was restarted from an earlier checkpoint', () => {
+  it('continues from the checkpoint of a restarted peer', () => {
     write('restart', 'peer', { inputs: 1000, loss: 500 })
     write('restart', 'peer', { inputs: 900, loss: 460 }, { inputs: 1200, loss: 590 })
     assert.deepEqual(readProgress([at('restart')]), { inputs: 1200, loss: 590, hits: undefined })
@@ -44,7 +44,7 @@ describe('a progressive log', () => {
     assert.equal(readProgress([at('many')]).inputs, 100_000)
   })
 
-  it('leaves out the line that a crash cut short, and goes on behind the others', () => {
+  it('drops a line that a crash truncated, and appends after the others', () => {
     write('torn', 'x', { inputs: 5, loss: 3 })
     appendFileSync(at('torn'), '{"run":"x","inputs":6,"lo')
     assert.equal(readProgress([at('torn')]).inputs, 5)
@@ -53,7 +53,7 @@ describe('a progressive log', () => {
     assert.equal(readProgress([at('torn')]).inputs, 8)
   })
 
-  it('is neither written over another file nor read from one', () => {
+  it('does not overwrite or read a file of another kind', () => {
     writeFileSync(at('data.csv'), 'a,b\n1,2')
     assert.throws(() => new ProgressLog(at('data.csv')), /data\.csv: the file is not a progress log.*another name/)
     assert.equal(readFileSync(at('data.csv'), 'utf8'), 'a,b\n1,2')

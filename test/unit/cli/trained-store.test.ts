@@ -1,4 +1,4 @@
-/** What training leaves in a state directory: never a predictor that is broken. */
+/** The state directory after training, which never contains a damaged predictor. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ describe('a state directory', () => {
     await rm(dir, { recursive: true, force: true })
   })
 
-  it('keeps the predictor that is there when the next one is not of finite numbers', async () => {
+  it('keeps its predictor if the next one is not finite', async () => {
     const { digest } = await keep(store, spec, trained(2, 5), report, undefined)
     for (const broken of [Number.NaN, Number.POSITIVE_INFINITY]) {
       await assert.rejects(keep(store, spec, trained(broken, 6), report, undefined), {
@@ -56,7 +56,7 @@ describe('a state directory', () => {
     assert.deepEqual([...predictor.parameters[0]], [2, 1])
   })
 
-  it('evaluates a model that was still growing by the layers that it had', async () => {
+  it('evaluates a growing model with the layers that it had', async () => {
     const dense = { kind: 'dense', units: 4, activation: 'tanh' }
     const networkOf = (layers: object[]): NetworkLearningSpec => ({
       model: 'network',
@@ -80,7 +80,7 @@ describe('a state directory', () => {
     await store.close()
     const { learner, predictor } = await loadStored(join(dir, 'state'), { backend: 'cpu' })
     assert.equal(predictor.id.updates, 6)
-    // The same without the layer that is not there yet; its block is the third of four.
+    // The same without the layer that is not added yet; its block is the third of four.
     const { learner: plain } = await learningParts(networkOf([dense, dense]), { backend: 'cpu' })
     const blocks = predictor.average.filter((_, k) => k !== 2)
     assert.deepEqual(learner.predict(predictor.average, rows, 0, 9), plain.predict(blocks, rows, 0, 9))
@@ -92,21 +92,27 @@ describe('a state directory', () => {
     assert.deepEqual(score, expected)
   })
 
-  it('is told of in the error that ended the run, with the error’s own code', async () => {
+  it('is named in the error that ended the run, which keeps its code', async () => {
     const failure = Object.assign(new Error('the device is gone'), { code: 'ERR_DEVICE' })
-    const told = async (store: () => Promise<unknown>, so: SerialReport = report) => {
+    const messageOf = async (store: () => Promise<unknown>, so: SerialReport = report) => {
       const { message, code } = (await endedEarly(failure, 'there', () => so, store)) as typeof failure
       assert.equal(code, 'ERR_DEVICE')
       return message
     }
     const store = async () => undefined
-    assert.equal(await told(store), 'the device is gone; what was learned from 5 inputs (5 updates) is stored in there')
-    assert.match(await told(store, { ...report, updates: 0 }), /gone; nothing was learned yet, and nothing is stored$/)
+    assert.equal(
+      await messageOf(store),
+      'the device is gone; what was learned from 5 inputs (5 updates) is stored in there'
+    )
+    assert.match(
+      await messageOf(store, { ...report, updates: 0 }),
+      /gone; nothing was learned yet, and nothing is stored$/
+    )
     const full = () => Promise.reject(new Error('the disk is full'))
-    assert.match(await told(full), /gone; what was learned could not be stored: the disk is full$/)
+    assert.match(await messageOf(full), /gone; what was learned could not be stored: the disk is full$/)
   })
 
-  it('is left alone where the program is at fault', async () => {
+  it('is not written after an internal error', async () => {
     const bug = new TypeError('x is not a function')
     assert.equal(
       await endedEarly(

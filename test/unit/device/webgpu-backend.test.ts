@@ -16,7 +16,7 @@ function smallGpu() {
   const create = (size: number) => {
     const isThere = taken + size <= CAPACITY
     if (isThere) taken += size
-    else report(`no room for ${size} bytes\n - while calling createBuffer`)
+    else report(`out of memory: ${size} bytes\n - while calling createBuffer`)
     const destroy = () => {
       if (isThere) taken -= size
     }
@@ -102,7 +102,7 @@ describe('a small GPU', () => {
     for (let time = 0; time < 2; time++) {
       assert.throws(() => manager.acquireBuffer(50), {
         constructor: BackendError,
-        message: 'no room for 50 bytes'
+        message: 'out of memory: 50 bytes'
       })
       assert.equal(taken(), 70)
       assert.equal(manager.numBytesAllocated, 70)

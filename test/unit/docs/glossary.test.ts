@@ -1,4 +1,4 @@
-/** docs/glossary.md: every term names the file that implements it. */
+/** docs/glossary.md and docs/architecture.md refer to files that exist. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { read } from '../../support/documents.js'
@@ -29,5 +29,18 @@ describe('docs/glossary.md', () => {
       const inTable = terms.filter(term => table.includes(`\n| ${term} |`))
       assert.deepEqual(inTable, inTable.toSorted())
     }
+  })
+})
+
+describe('docs/architecture.md', () => {
+  it('refers to files and folders that exist', () => {
+    const paths = [...read('docs/architecture.md').matchAll(/`((?:src|sim|test|scripts)\/[\w./-]*)`/g)].map(
+      ([, path]) => path
+    )
+    assert.ok(paths.length > 60, `${paths.length} paths`)
+    assert.deepEqual(
+      paths.filter(path => !existsSync(path)),
+      []
+    )
   })
 })

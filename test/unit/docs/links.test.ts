@@ -53,7 +53,7 @@ describe('the documents', () => {
     )
   })
 
-  it('contain a picture of at most 200 kB', () => {
-    assert.ok(statSync('docs/images/page.png').size < 200_000)
+  it('contain pictures of at most 200 kB', () => {
+    for (const file of ['page.png', 'demo.svg']) assert.ok(statSync(`docs/images/${file}`).size < 200_000, file)
   })
 })

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
 import { commandLines, pages } from '../../support/documents.js'
 
-/** Adds a command, and is run by a test of its own. */
+/** Adds a command; another test runs it. */
 const RECIPES = 'docs/recipes.md'
 
 const program = new Command('admb')

@@ -32,8 +32,8 @@ function learn(node: AdmbNode, gradient = 1): void {
   node.added(1)
 }
 
-describe('docs/security.md', () => {
-  it('is right that a fabricated predictor with more updates replaces any other', () => {
+describe('docs/security.md: statements', () => {
+  it('a fabricated predictor with more updates replaces any other', () => {
     const node = createNode('victim')
     for (let input = 0; input < 5 * BATCH; input++) learn(node)
     assert.equal(node.predictor.id.updates, 5)
@@ -42,14 +42,14 @@ describe('docs/security.md', () => {
     assert.equal(node.predictor.parameters[0][0], 7)
   })
 
-  it('is right that a number of updates near the maximum ends learning', () => {
+  it('a number of updates near the maximum ends learning', () => {
     const node = createNode('victim')
     node.offer(forged(Number.MAX_SAFE_INTEGER), 'mallory')
     for (let input = 0; input < BATCH; input++) learn(node)
     assert.throws(() => createNode('restarted').restore(node.save()), { code: 'ERR_BAD_FRAME' })
   })
 
-  it('is right that enormous gradients close the session of their sender and stop no other peer', () => {
+  it('enormous gradients close the session of their sender and stop no other peer', () => {
     const [mallory, victim, friend] = [createNode('mallory'), createNode('victim'), createNode('friend')]
     mallory.connect(1, 0, 'victim')
     victim.connect(1, 0, 'mallory')
@@ -77,7 +77,7 @@ describe('docs/security.md', () => {
     assert.ok(Number.isFinite(victim.predictor.parameters[0][0]))
   })
 
-  it('is right that own gradients that overflow stop a peer', () => {
+  it('own gradients that overflow stop a peer', () => {
     const node = createNode('reckless')
     assert.throws(
       () => {

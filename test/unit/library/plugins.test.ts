@@ -1,4 +1,4 @@
-/** Plug-ins: what loads, what is refused, and that peers notice where their code differs. */
+/** Plug-ins: loading, errors, and the comparison between peers. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ describe('plug-ins', () => {
     return file
   }
 
-  it('that are none are refused with their place', async () => {
+  it('are rejected with their path if they are invalid', async () => {
     const wrong: [string, RegExp][] = [
       ['export const losses = {}', /is not a plug-in: it must export const plugin/],
       ['export const plugin = { rule: {} }', /plugin: .*rule/],
@@ -46,7 +46,7 @@ describe('plug-ins', () => {
     await assert.rejects(loadPlugins([join(folder, 'none.mjs')]), /cannot be read \(ENOENT\)/)
   })
 
-  it('may be loaded twice, but two of one name may not', async () => {
+  it('may be loaded twice, but must not share a name', async () => {
     const file = module('export const plugin = { readers: { twice: () => ({ read: () => [] }) } }')
     await loadPlugins([file])
     await loadPlugins([file])
@@ -56,7 +56,7 @@ describe('plug-ins', () => {
     )
   })
 
-  it('are held to the contract of update rules', async () => {
+  it('must fulfil the contract of update rules', async () => {
     const broken: [string, string, RegExp][] = [
       [
         'writes',
@@ -81,7 +81,7 @@ describe('plug-ins', () => {
     }
   })
 
-  it('that break while learning are told by name', async () => {
+  it('are named in the error if they throw while learning', async () => {
     const file = module(`export const plugin = {
       losses: { breaks: { classifies: false, value: s => s, slope: () => NaN } },
       layers: { bends: (_, { tf }) => ({ forward: x => tf.sum(x, 1), vjp: (x, w, dy) => ({ dx: dy }) }) }
@@ -99,7 +99,7 @@ describe('plug-ins', () => {
     )
   })
 
-  it('make readers of whatever tells inputs', async () => {
+  it('can read inputs from any source', async () => {
     const file = module(`export const plugin = { readers: { count: data => ({
       dimension: 1,
       async *read() { for (let i = 0; i < Number(data); i++) yield { label: i % 2, features: new Map([[0, i % 2]]) } }
@@ -113,7 +113,7 @@ describe('plug-ins', () => {
     )
   })
 
-  it('are part of what peers agree on, by their content', async () => {
+  it('are part of the learning spec, by their content', async () => {
     const source = (name: string) =>
       `export const plugin = { losses: { ${name}: { classifies: true, value: s => s * s, slope: s => 2 * s } } }`
     const specOf = async (name: string) => {

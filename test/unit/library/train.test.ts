@@ -1,9 +1,8 @@
-/** Learning in this process from arrays and files, and what is said of what makes no sense. */
+/** Training in this process from arrays and files, and errors for invalid options and inputs. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { simulate } from '../../../src/library/simulate.js'
 import { EndedEarlyError, type TrainOptions, train } from '../../../src/library/train.js'
 
@@ -36,7 +35,7 @@ describe('train', () => {
     assert.deepEqual(again.report, once.report)
   })
 
-  it('counts what it leaves out of a file, or refuses it where asked', async () => {
+  it('counts skipped inputs of a file, or rejects them under strict', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'admb-library-'))
     try {
       const file = join(dir, 'some.libsvm')
@@ -52,7 +51,7 @@ describe('train', () => {
     }
   })
 
-  it('that cannot go on gives what it has learned along with the error', async () => {
+  it('returns the learned model with the error that ended it', async () => {
     const inputs = Array.from({ length: 60 }, (_, i) => [Math.sin(i), Math.cos(i), 1])
     const labels = inputs.map(([x]) => Number(x > 0))
     const layers = [
@@ -76,7 +75,7 @@ describe('train', () => {
     ]
     for (const [options, learned, expected] of cases) {
       const failure = await train(options).then(
-        () => assert.fail('it went on'),
+        () => assert.fail('it did not throw'),
         (error: EndedEarlyError) => error
       )
       assert.ok(failure instanceof EndedEarlyError, String(failure))
@@ -95,7 +94,7 @@ describe('train', () => {
     }
   })
 
-  it('scales what it predicts as it scaled what it learned', async () => {
+  it('scales predicted inputs like learned ones', async () => {
     const inputs = Array.from({ length: 200 }, (_, i) => ({ age: 20 + (i % 50), income: 1000 * (i % 7) }))
     const labels = inputs.map(({ age }) => Number(age > 45))
     const model = await train({ hashBits: 8, scale: 'standard', inputs, labels })
@@ -103,21 +102,13 @@ describe('train', () => {
     assert.equal(model.predict({ age: 22, income: 3000 }).label, 0)
   })
 
-  it('takes any finite numbers, and no others', async () => {
-    const float = fc.float({ noDefaultInfinity: true, noNaN: true, min: -1e6, max: 1e6 })
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(float, float), { minLength: 1, maxLength: 10 }), async inputs => {
-        const { report } = await train({ model: 'logistic', inputs, labels: inputs.map((_, i) => i % 2) })
-        assert.equal(report.inputs, inputs.length)
-      }),
-      { numRuns: 50 }
-    )
+  it('rejects numbers that are not finite', async () => {
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, 1e39]) {
       await assert.rejects(train({ inputs: [[1, bad]], labels: [0] }), /feature 1 of input 0 is .*: give a finite/)
     }
   })
 
-  it('says what to do about options and inputs that make no sense', async () => {
+  it('reports invalid options and inputs, and what to do', async () => {
     const inputs = [[0, 1]]
     const wrong: [TrainOptions, RegExp][] = [
       [{}, /give either data, or inputs/],

@@ -12,7 +12,7 @@ function from(host: string): MultiaddrConnection {
 }
 
 describe('half-open connections', () => {
-  it('are refused beyond the share of their host until others close or are upgraded', () => {
+  it('are rejected beyond the limit of their host until others close or are upgraded', () => {
     const gater = limitHalfOpen(2)
     const denied = (connection: MultiaddrConnection) => gater.denyInboundConnection?.(connection)
     const [first, second, third] = Array.from({ length: 3 }, () => from('192.0.2.1'))

@@ -9,8 +9,8 @@ function header(type: number, length: number): Buffer {
   return bytes
 }
 
-describe('the bounds on a muxer', () => {
-  it('let frames of any size up to the window pass, however they are cut', () => {
+describe('the limits of a muxer', () => {
+  it('accept frames of any size up to the window, however they are split', () => {
     const frames = Buffer.concat(
       [0, 1, 1000, 2 ** 21].map(size => Buffer.concat([header(0, size), Buffer.alloc(size)]))
     )
@@ -20,12 +20,12 @@ describe('the bounds on a muxer', () => {
     }
   })
 
-  it('refuse a data frame beyond the window by its header alone', () => {
+  it('reject a data frame beyond the window when its header arrives', () => {
     assert.throws(() => new FrameGuard().push(header(0, 2 ** 21 + 1), false), ProtocolViolationError)
     new FrameGuard().push(header(2, 2 ** 32 - 1), false)
   })
 
-  it('refuse frames without end from a peer that reads nothing', () => {
+  it('reject endless frames from a peer that reads nothing', () => {
     const pings = Buffer.concat(Array.from({ length: 1000 }, () => header(2, 1)))
     const guard = new FrameGuard()
     for (let i = 0; i < 4; i++) guard.push(pings, true)

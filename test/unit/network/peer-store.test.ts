@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { PeerId, PeerStore } from '@libp2p/interface'
 import { forgetStrangers } from '../../../src/network/peer-store.js'
 
-describe('the bound on the peer store', () => {
-  it('deletes the oldest of the peers that left, but none that is connected again', () => {
+describe('the limit of the peer store', () => {
+  it('deletes the oldest disconnected peers, but no peer that has reconnected', () => {
     const connected = new Set(['peer 0'])
     const deleted: string[] = []
     const events = new EventTarget()

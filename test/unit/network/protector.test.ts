@@ -7,13 +7,13 @@ import { networkKeyProtector } from '../../../src/network/protector.js'
 
 const preamble = new TextEncoder().encode('\x13/multistream/1.0.0\n\x07/noise\n')
 
-/** Two ends of a connection in memory, each protected with a key of its own. */
+/** Two ends of a connection in memory, each protected with its own key. */
 async function protectedPair(one: Uint8Array, other = one): Promise<[MessageStream, MessageStream]> {
   const [outbound, inbound] = multiaddrConnectionPair()
   return Promise.all([networkKeyProtector(one).protect(outbound), networkKeyProtector(other).protect(inbound)])
 }
 
-/** What arrives at a connection, up to a number of bytes. */
+/** The bytes received by a connection, up to a number. */
 function received(connection: MessageStream, length: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Uint8Array[] = []

@@ -1,13 +1,12 @@
-/** Random draws before a run: fault schedules, arrivals and link graphs; and the simulated disk. */
+/** Random draws before a run: fault schedules and arrivals; and the simulated disk. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { drawArrivals } from '../../../sim/arrivals.js'
 import { Random } from '../../../sim/engine/random.js'
 import { SimulatedDisk } from '../../../sim/faults/disk.js'
 import { drawFaults } from '../../../sim/faults/draw.js'
 import type { Fault } from '../../../sim/faults/schedule.js'
 import { parseScenario } from '../../../sim/index.js'
-import { createTopology, linkGraph } from '../../../sim/topology.js'
+import { createTopology } from '../../../sim/topology.js'
 import type { Saved } from '../../../src/admb/index.js'
 
 const UNTIL = 20_000
@@ -131,21 +130,5 @@ describe('a disk', () => {
     assert.equal(updatesOn(disk), 4)
     disk.erase()
     assert.equal(disk.stored, undefined)
-  })
-})
-
-describe('the link graph', () => {
-  it('is connected, and most nodes have the maximum degree', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 80 }), fc.integer({ min: 2, max: 8 }), fc.nat(), (nodes, degree, seed) => {
-        const links = linkGraph(nodes, degree, new Random(seed))
-        assert.ok(areConnected([...links.keys()], links))
-        for (const [node, others] of links.entries()) {
-          assert.ok(others.length <= degree && !others.includes(node))
-          assert.ok(others.every(other => links[other].includes(node)))
-        }
-        if (nodes > 4 * degree) assert.ok(links.flat().length > 0.8 * nodes * degree)
-      })
-    )
   })
 })

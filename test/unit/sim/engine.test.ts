@@ -1,34 +1,11 @@
 /** The event queue, random numbers, topologies and scenarios. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { type Event, EventQueue } from '../../../sim/engine/queue.js'
 import { Random } from '../../../sim/engine/random.js'
 import { algorithms, applyOverrides, parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
-import { createTopology, topologyNames } from '../../../sim/topology.js'
 import { averagingNames, ruleNames } from '../../../src/learner/index.js'
 
 describe('EventQueue', () => {
-  it('orders events by time, then rank, then insertion', () => {
-    const event = fc.record({ time: fc.integer({ min: 0, max: 20 }), rank: fc.integer({ min: 0, max: 1 }) })
-    fc.assert(
-      fc.property(fc.array(event, { maxLength: 3000 }), events => {
-        const queue = new EventQueue()
-        for (const [i, { time, rank }] of events.entries()) queue.push(time, 0, i, 0, rank)
-        const expected = events
-          .map((one, i) => ({ ...one, i }))
-          .sort((a, b) => a.time - b.time || a.rank - b.rank || a.i - b.i)
-        const popped: Event = { time: 0, kind: 0, a: 0, b: 0 }
-        for (const { i, time } of expected) {
-          assert.equal(queue.nextTime, time)
-          assert.ok(queue.pop(popped))
-          assert.equal(popped.a, i)
-        }
-        assert.ok(!queue.pop(popped))
-      }),
-      { numRuns: 50 }
-    )
-  })
-
   it('accepts events while it is drained', () => {
     const queue = new EventQueue()
     const popped: Event = { time: 0, kind: 0, a: 0, b: 0 }
@@ -67,34 +44,6 @@ describe('Random', () => {
     assert.ok(Math.abs(mean(() => random.normal())) < 0.02)
     assert.ok(Math.abs(mean(() => random.normal() ** 2) - 1) < 0.03)
     assert.ok(Math.abs(mean(() => random.exponential(3)) - 3) < 0.06)
-  })
-})
-
-describe('topologies', () => {
-  it('are trees, within the degree if they guarantee one', () => {
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...topologyNames),
-        fc.integer({ min: 1, max: 60 }),
-        fc.integer({ min: 2, max: 6 }),
-        fc.nat(),
-        (name, nodes, degree, seed) => {
-          const { neighbours, diameter } = createTopology(
-            { topology: name, nodes, degree, linkDegree: degree },
-            new Random(seed)
-          )
-          assert.equal(
-            neighbours.reduce((sum, list) => sum + list.length, 0),
-            2 * (nodes - 1)
-          )
-          const seen = new Set([0])
-          for (const node of seen) for (const other of neighbours[node]) seen.add(other)
-          assert.equal(seen.size, nodes)
-          assert.ok(diameter <= Math.max(0, nodes - 1))
-          if (name === 'tree' || name === 'random') assert.ok(neighbours.every(list => list.length <= degree))
-        }
-      )
-    )
   })
 })
 

@@ -1,6 +1,5 @@
 /** The link model and the transport. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario } from '../../../sim/index.js'
 import { Links } from '../../../sim/network/links.js'
@@ -80,19 +79,6 @@ describe('the transport', () => {
       { content: 'a', time: 3 },
       { content: 'b', time: 6 }
     ])
-  })
-
-  it('delivers all messages of a session in order, also with losses', () => {
-    fc.assert(
-      fc.property(fc.nat(), fc.constantFrom(0, 0.3), (seed, loss) => {
-        const harness = new TransportHarness({ delay: 'exponential', reorder: 0.3, duplicate: 0.3, loss }, seed)
-        const session = channel()
-        const numbers = Array.from({ length: 30 }, (_, i) => i)
-        for (const i of numbers) harness.send(i, { channel: session })
-        harness.run()
-        assert.deepEqual(harness.order, numbers)
-      })
-    )
   })
 
   it('loses single messages at a partition, also those in flight, and holds those of sessions', () => {

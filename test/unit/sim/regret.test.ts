@@ -1,10 +1,8 @@
 /** Regret accounts: comparators, nodes, good periods and bounds. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { type AlgorithmName, algorithms } from '../../../sim/algorithms/index.js'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, type RecordedStream, type RunResult, simulate } from '../../../sim/index.js'
-import { regretBound } from '../../../sim/regret/bounds.js'
 import { areLinked, GoodPeriods } from '../../../sim/regret/periods.js'
 import { fromParents } from '../../../sim/topology.js'
 import { type Examples, hindsightOptimum, SerialTrainer } from '../../../src/learner/index.js'
@@ -152,39 +150,6 @@ describe('good periods', () => {
 })
 
 describe('the bound', () => {
-  const terms = { radius: 1.5, smoothness: 2, deviation: 4 }
-
-  it('is the sum of Theorem 3 over one stretch, for whole numbers of updates', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 600 }),
-        fc.integer({ min: 1, max: 40 }),
-        fc.integer({ min: 1, max: 50 }),
-        (batch, extra, updates) => {
-          const inputsPerUpdate = batch + extra
-          let expected = 0
-          for (let j = 1; j <= updates; j++) {
-            expected += (inputsPerUpdate / j) * (2 * 1.5 ** 2 * 2 + 2 * 1.5 * (4 / Math.sqrt(batch)) * Math.sqrt(j))
-          }
-          const bound = regretBound(terms, { batch, inputsPerUpdate, learners: 1 }, [updates * inputsPerUpdate])
-          near(bound / expected, 1, 1e-9)
-        }
-      )
-    )
-  })
-
-  it('grows with the inputs and with every interruption', () => {
-    const pace = { batch: 10, inputsPerUpdate: 25, learners: 1 }
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 8 }), stretches => {
-        const whole = stretches.reduce((sum, each) => sum + each, 0)
-        const bound = regretBound(terms, pace, stretches)
-        assert.ok(bound >= regretBound(terms, pace, [whole]) * (1 - 1e-12))
-        assert.ok(bound < regretBound(terms, pace, [...stretches, 1]))
-      })
-    )
-  })
-
   it('has the pace of each theorem', () => {
     const network = { nodes: 10, batch: 100, diameter: 4, period: 2, maxDelay: 3, rate: 5 }
     const paceOf = (algorithm: AlgorithmName, terms = network) => algorithms[algorithm].bound?.pace(terms)

@@ -1,6 +1,5 @@
 /** Streams: label noise, drift and recorded files. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, type RecordedStream, ScenarioError, simulate } from '../../../sim/index.js'
 import { createInputs } from '../../../sim/streams/create.js'
@@ -70,24 +69,6 @@ describe('drift', () => {
   const target = (drift: number, dimension: number, seed: number) =>
     new Target({ dimension, drift, inputs: 400 }, new Random(seed))
   const weights = (of: Target, dimension: number) => Array.from({ length: dimension }, (_, i) => of.weight(i))
-  const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, i) => sum + value * b[i], 0)
-
-  it('rotates w* by the requested angle, with a constant norm', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 2, max: 30 }), fc.nat(1000), (dimension, seed) => {
-        const turning = target(1, dimension, seed)
-        const start = weights(turning, dimension)
-        const length = dot(start, start)
-        for (let input = 1; input <= 400; input++) {
-          turning.advance()
-          const now = weights(turning, dimension)
-          assert.ok(Math.abs(dot(now, now) / length - 1) < 1e-5)
-          assert.ok(Math.abs(dot(now, start) / length - Math.cos((2 * Math.PI * input) / 400)) < 1e-5)
-        }
-      }),
-      { numRuns: 20 }
-    )
-  })
 
   it('of zero leaves w* constant', () => {
     const still = target(0, 4, 1)
@@ -98,13 +79,13 @@ describe('drift', () => {
   })
 
   it('draws the same features, and increasingly different labels', () => {
-    const [fixed, turning] = [0, 0.5].map(drift => take(inputsOf({ drift }), 1000))
+    const [fixed, drifting] = [0, 0.5].map(drift => take(inputsOf({ drift }), 1000))
     assert.deepEqual(
-      turning.map(({ features }) => features),
+      drifting.map(({ features }) => features),
       fixed.map(({ features }) => features)
     )
     const differences = (from: number) =>
-      turning.slice(from, from + 200).filter(({ label }, i) => label !== fixed[from + i].label).length
+      drifting.slice(from, from + 200).filter(({ label }, i) => label !== fixed[from + i].label).length
     assert.ok(differences(0) < 20 && differences(800) > 60, `${differences(0)}, ${differences(800)}`)
   })
 })

@@ -7,14 +7,14 @@ const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)
 describe('a status', () => {
   it('survives encoding and decoding, and is small', () => {
     const id = `12D3KooW${'x'.repeat(44)}`
-    const told = status({
+    const given = status({
       name: 'the one in the cellar',
       neighbours: [id, id, id, id],
       predictor: { updates: 123_456, origin: id, incarnation: 7 },
       trail: Array.from({ length: 32 }, (_, i) => i.toString(16).padStart(8, '0'))
     })
-    assert.deepEqual(decodeStatus(encodeStatus(told)), told)
-    assert.ok(encodeStatus(told).length < 1200, `${encodeStatus(told).length} bytes`)
+    assert.deepEqual(decodeStatus(encodeStatus(given)), given)
+    assert.ok(encodeStatus(given).length < 1200, `${encodeStatus(given).length} bytes`)
   })
 
   it('is rejected if any field is invalid', () => {
@@ -51,8 +51,8 @@ describe('a status', () => {
   })
 
   it('may contain unknown fields, which are dropped', () => {
-    const { future, ...told } = decodeStatus(bytes({ ...status(), future: 1 })) as Record<string, unknown>
+    const { future, ...given } = decodeStatus(bytes({ ...status(), future: 1 })) as Record<string, unknown>
     assert.equal(future, undefined)
-    assert.deepEqual(told, status())
+    assert.deepEqual(given, status())
   })
 })

@@ -29,8 +29,8 @@ class Chain {
           const { incarnation, started } = run
           const trail = [(this.#updates * 16 + number).toString(16).padStart(8, '0')]
           const predictor = { updates: this.#updates, origin: side[0], incarnation: 1 }
-          const told = { incarnation, started, uptime: run.seconds, neighbours, trail, predictor }
-          this.view.receive(id, status({ ...told, inputs: 10 * run.seconds, ...given }), this.now + 10 * place)
+          const known = { incarnation, started, uptime: run.seconds, neighbours, trail, predictor }
+          this.view.receive(id, status({ ...known, inputs: 10 * run.seconds, ...given }), this.now + 10 * place)
         }
       }
       this.now += 500

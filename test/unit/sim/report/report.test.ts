@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { parseScenario, simulate } from '../../../../sim/index.js'
 import { curvesOf } from '../../../../sim/report/groups.js'
 import { groupRuns, loadWriter, type ReportedRun, spreadOf, TimelineRecorder } from '../../../../sim/report/index.js'
 import { lineFigures } from '../../../../sim/report/lines.js'
 import { outcomeFigures, outcomesOf } from '../../../../sim/report/outcomes.js'
 import { findings, summarise } from '../../../../sim/report/summary.js'
-import { type Cell, scenarioEntries, toCsv } from '../../../../sim/report/tables.js'
+import { scenarioEntries } from '../../../../sim/report/tables.js'
+import { parseCsv } from '../../../support/reports.js'
 
 const BASE = { nodes: 6, inputs: 3000, batch: 64, dimension: 5, faults: { crashShare: 0.05, partitionShare: 0.1 } }
 
@@ -19,23 +19,6 @@ function measured(varied: ReportedRun['varied'], label: string): ReportedRun {
   const recorder = new TimelineRecorder(scenario)
   const result = simulate(scenario, { observer: recorder.observer })
   return { label, varied, scenario, result, timeline: recorder.finish(result.virtualMs) }
-}
-
-/** Parses CSV (RFC 4180). */
-function parseCsv(text: string): string[][] {
-  const rows: string[][] = []
-  for (let at = 0; at < text.length; ) {
-    const row: string[] = []
-    for (;;) {
-      const cell = /^(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/.exec(text.slice(at))
-      assert.ok(cell, `no cell at ${at}: ${text.slice(at, at + 40)}`)
-      at += cell[0].length
-      row.push(cell[1]?.replaceAll('""', '"') ?? cell[2])
-      if (cell[3] !== ',') break
-    }
-    rows.push(row)
-  }
-  return rows
 }
 
 /** Asserts that tags are balanced, attributes quoted, and `&` and `<` escaped. */
@@ -215,20 +198,6 @@ describe("a report's data", () => {
     assert.deepEqual(of('batch'), { key: 'batch', values: [8, 9], isVaried: true, isDefault: false })
     assert.equal(of('nodes')?.isDefault, false)
     assert.equal(of('latency')?.isDefault, true)
-  })
-
-  it('round-trips through CSV', () => {
-    const cell = fc.oneof(fc.string(), fc.constantFrom('a,b', '"', 'x\r\ny', ''), fc.double(), fc.boolean())
-    fc.assert(
-      fc.property(fc.array(fc.record({ 'a,"b': cell, b: cell }), { minLength: 1 }), rows => {
-        const [head, ...cells] = parseCsv(toCsv(rows))
-        assert.deepEqual(head, Object.keys(rows[0]))
-        assert.deepEqual(
-          cells,
-          rows.map(row => Object.values(row as Record<string, Cell>).map(String))
-        )
-      })
-    )
   })
 
   it('computes mean, deviation and extremes', () => {

@@ -1,48 +1,12 @@
 /** Recorded timelines: no gaps, no overlaps, bounded memory, and consistency with the run. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
-import { parseScenario, type Scenario, simulate } from '../../../../sim/index.js'
+import { parseScenario, simulate } from '../../../../sim/index.js'
 import { TimelineRecorder } from '../../../../sim/report/index.js'
-import { runLengths } from '../../../../sim/report/overview.js'
 import { AWAY, type Span, type Timeline } from '../../../../sim/report/timeline.js'
 import { standingsOf } from '../../../../sim/report/window-view.js'
-
-function record(values: object): { timeline: Timeline | undefined; scenario: Scenario; virtualMs: number } {
-  const scenario = parseScenario({ nodes: 8, inputs: 2000, batch: 32, dimension: 4, ...values }, 'test')
-  const recorder = new TimelineRecorder(scenario)
-  const { virtualMs } = simulate(scenario, { observer: recorder.observer })
-  return { timeline: recorder.finish(virtualMs), scenario, virtualMs }
-}
+import { recordTimeline } from '../../../support/reports.js'
 
 describe('a timeline', () => {
-  it('has windows with contiguous spans for every node', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 2, max: 70 }),
-        fc.nat(1000),
-        fc.constantFrom(0, 0.2),
-        fc.constantFrom(0, 0.3),
-        (nodes, seed, crashShare, partitionShare) => {
-          const { timeline, virtualMs } = record({ nodes, seed, faults: { crashShare, partitionShare } })
-          for (const { from, until, order, spans } of timeline?.windows ?? []) {
-            assert.ok(from <= until && until <= virtualMs)
-            for (const node of order) {
-              const own = spans.filter(span => span.node === node)
-              let at = from
-              for (const span of own) {
-                assert.equal(span.from, at)
-                assert.ok(span.until > span.from)
-                at = span.until
-              }
-              assert.equal(at, until)
-            }
-          }
-        }
-      ),
-      { numRuns: 15 }
-    )
-  })
-
   it('has a bounded size', () => {
     const nodes = 400
     const scenario = parseScenario({ nodes, inputs: 8000, batch: 8 }, 'test')
@@ -70,7 +34,7 @@ describe('a timeline', () => {
     const scenario = parseScenario({ nodes: 8, inputs: 3000, faults: { crashShare: 0.2 } }, 'test')
     const { observer } = new TimelineRecorder(scenario)
     assert.equal(simulate(scenario, { observer }).traceHash, simulate(scenario).traceHash)
-    assert.deepEqual(record({ seed: 3 }).timeline, record({ seed: 3 }).timeline)
+    assert.deepEqual(recordTimeline({ seed: 3 }).timeline, recordTimeline({ seed: 3 }).timeline)
   })
 
   it('shows a node as away while it is down', () => {
@@ -106,7 +70,7 @@ describe('a timeline', () => {
   })
 
   it('groups the sides of a partition and records its end', () => {
-    const { timeline } = record({ faults: { partitionShare: 0.3, partitionTime: 60 } })
+    const { timeline } = recordTimeline({ faults: { partitionShare: 0.3, partitionTime: 60 } })
     const window = timeline?.windows.find(({ kind }) => kind === 'fault')
     assert.ok(window)
     assert.deepEqual(
@@ -118,7 +82,7 @@ describe('a timeline', () => {
   })
 
   it('is undefined for an algorithm that does not identify its predictors', () => {
-    assert.equal(record({ algorithm: 'serial' }).timeline, undefined)
+    assert.equal(recordTimeline({ algorithm: 'serial' }).timeline, undefined)
   })
 })
 
@@ -141,20 +105,5 @@ describe('standings', () => {
     assert.equal(of(4), 'held most (even update)')
     assert.equal(standing(undefined), 'away')
     assert.equal(standing({ id: 0, updates: 0, maker: undefined }), 'starting predictor')
-  })
-})
-
-describe('run lengths', () => {
-  it('are equivalent to the values', () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(2)), values => {
-        const runs = runLengths(values)
-        assert.deepEqual(
-          runs.flatMap(({ value, start, end }) => new Array<number>(end - start).fill(value)),
-          values
-        )
-        for (const [i, run] of runs.slice(1).entries()) assert.notEqual(run.value, runs[i].value)
-      })
-    )
   })
 })
