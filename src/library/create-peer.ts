@@ -6,7 +6,8 @@ import {
   type PeerOptions,
   type PeerStatus,
   type Prediction,
-  RequestError
+  RequestError,
+  storedSchema
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
 import type { TaskOptions } from '../task/options.js'
@@ -52,7 +53,10 @@ export type Answer = Prediction
  */
 export async function createPeer(options: CreatePeerOptions): Promise<LearningPeer> {
   const { http, log = () => undefined, ...rest } = options
-  const { spec, stream, plugins } = await createPeerTask(options)
+  const { spec, stream, plugins } = await createPeerTask({
+    ...options,
+    schema: options.schema ?? (await storedSchema(options.dir))
+  })
   const peer = await Peer.start({ ...rest, spec, stream, plugins, log })
   try {
     const server = http && (await (await import('../server/index.js')).serveHttp({ ...http, peer, log }))

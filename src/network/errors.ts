@@ -147,9 +147,15 @@ export class IncompatiblePeerError extends NetworkError {
     readonly theirs: string | undefined,
     readonly ours: string | undefined
   ) {
-    const remedy = field === 'protocol' ? 'run the same version of admb on both' : `start both with the same --${field}`
-    super(`peer ${peer} has ${field} ${theirs ?? '(none)'}, this peer ${ours ?? '(none)'}: ${remedy}`)
+    super(`peer ${peer} has ${field} ${theirs || '(none)'}, this peer ${ours || '(none)'}: ${remedyFor(field)}`)
   }
+}
+
+function remedyFor(field: string): string {
+  if (field === 'protocol') return 'run the same version of admb on both'
+  // What peers infer from different files may differ.
+  const option = field === 'columns' || field === 'class-names' ? 'schema' : field
+  return `start both with the same --${option}`
 }
 
 /** The other end violated the protocol. Its session is closed. */

@@ -50,10 +50,24 @@ export function assertCompatible(peer: string, ours: Hello, theirs: Hello): void
   const their = new Map(theirs.fields)
   const our = new Map(ours.fields)
   for (const field of [...our.keys(), ...their.keys()]) {
-    if (their.get(field) !== our.get(field)) {
-      throw new IncompatiblePeerError(peer, printable(field), printable(their.get(field)), our.get(field))
-    }
+    const [theirValue, ourValue] = [their.get(field), our.get(field)]
+    if (theirValue === ourValue) continue
+    // Of long lists, only the items that differ matter.
+    const [different, own] =
+      field === 'columns' ? [without(theirValue, ourValue), without(ourValue, theirValue)] : [theirValue, ourValue]
+    throw new IncompatiblePeerError(peer, printable(field), printable(different), own)
   }
+}
+
+/** The items of a list that another list lacks; all of them if it lacks none. */
+function without(list = '', other = ''): string {
+  const others = new Set(other.split(', '))
+  return (
+    list
+      .split(', ')
+      .filter(item => !others.has(item))
+      .join(', ') || list
+  )
 }
 
 /** Makes remote text safe for a log line: short and without control characters. */

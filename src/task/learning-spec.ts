@@ -110,11 +110,11 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
   const recipe = recipeOf(spec)
   const { features } = spec
   return [
+    ['class-names', (features.classNames ?? []).join(',')],
+    ['columns', schemaText(features.columns ?? [])],
     ['model', spec.network ? networkName(spec.network) : spec.model],
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
-    ['class-names', (features.classNames ?? []).join(',')],
-    ['columns', schemaText(features.columns ?? [])],
     ['hash-bits', String(features.hashBits ?? '')],
     ['constant', String(features.constant)],
     ['scale', features.scale],

@@ -25,12 +25,13 @@ export function taskStream(
   options: TaskOptions,
   model: TaskModel | undefined,
   tokens: TokenRows | undefined,
-  { label, columns, ...schema }: Schema
+  { label: described, columns, ...schema }: Schema
 ): StreamOptions | undefined {
   if (options.data === undefined) return undefined
   const given = typeof options.data === 'string' ? { data: options.data } : options.data
   const kind = kindOf(given)
   const isText = isTextKind(kind) && tokens === undefined
+  const label = isText ? described : undefined
   const { features, scale, hashBits = schema.hashBits } = options
   const isNumber = predictsNumber(options, model) || label?.kind === 'number'
   const isClass = model !== undefined || label !== undefined || options.target === 'class'
@@ -44,7 +45,7 @@ export function taskStream(
     target: isNumber ? 'number' : isText && isClass ? 'class' : undefined,
     classes: isNumber ? undefined : (classNames?.length ?? classes),
     label: label?.name,
-    schema: columns,
+    schema: isText ? columns : undefined,
     scale: scale ?? (isText ? 'auto' : undefined),
     inferLabel: isText ? true : undefined,
     maxRows: kind === 'synthetic' ? SYNTHETIC_ROWS : undefined,

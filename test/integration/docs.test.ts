@@ -48,6 +48,19 @@ describe('the documents', function () {
     assert.match(printed, /admb-sender .*%/)
   })
 
+  it('data: the commands work as written', () => {
+    const page = 'docs/data.md'
+    const [tried] = blocks('data try', page).map(run)
+    const summary = /data {12}label "bought": classes no, yes; 2 numbers, 1 category/
+    assert.match(tried, summary)
+    assert.match(run(blocks('data schema', page)[0]), /accuracy +[78]/)
+    assert.match(
+      run(blocks('data predict', page)[0]),
+      /^yes 0\.9\d+\nno 0\.\d+\nerror: 4:12: "old" in the numeric column/
+    )
+    assert.match(run(blocks('data dialect', page)[0]), summary)
+  })
+
   it('regret: the commands work as written', () => {
     const printed = blocks('run', 'docs/regret.md').map(run)
     const regrets = printed.map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))

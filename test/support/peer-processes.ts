@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { PeerStatus } from '../../src/peer/index.js'
+import { MAIN } from './admb-command.js'
 
-export const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+export { MAIN }
 
 export interface PeerMessage extends PeerStatus {
   readonly addresses: readonly string[]

@@ -78,10 +78,14 @@ A restarted peer resumes from its --dir; a crash costs about a second.`
 }
 
 async function run(flags: Flags): Promise<void> {
-  const [{ Peer }, { createLog }] = await Promise.all([import('../../peer/index.js'), import('../output/log.js')])
+  const [{ Peer, storedSchema }, { createLog }] = await Promise.all([
+    import('../../peer/index.js'),
+    import('../output/log.js')
+  ])
   const log = createLog(flags.logLevel)
   const http = await planHttp(flags, log)
-  const { spec, stream } = await createPeerTask(taskOptions(flags))
+  const given = taskOptions(flags)
+  const { spec, stream } = await createPeerTask({ ...given, schema: given.schema ?? (await storedSchema(flags.dir)) })
   const { rate, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)

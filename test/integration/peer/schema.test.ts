@@ -1,0 +1,123 @@
+/** Peers whose files differ in form learn the same features and classes, or refuse each other with the difference. */
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { admb } from '../../support/admb-command.js'
+import { PeerProcesses, until } from '../../support/peer-processes.js'
+
+interface Row {
+  readonly age: number
+  readonly city: string
+  readonly bought: 'no' | 'yes'
+}
+
+/** Rows that differ from seed to seed; the city decides. */
+function rows(count: number, seed: number): readonly Row[] {
+  return Array.from({ length: count }, (_, i) => {
+    const city = ['Bern', 'Oslo', 'Rome'][(i * 7 + seed) % 3]
+    return { age: 20 + ((i * 31 + seed) % 50), city, bought: city === 'Bern' ? 'yes' : 'no' }
+  })
+}
+
+const commas = (list: readonly Row[]) =>
+  `age,city,bought\n${list.map(({ age, city, bought }) => `${age},${city},${bought}\n`).join('')}`
+const semicolons = (list: readonly Row[]) =>
+  `bought;city;age;note\n${list.map(({ age, city, bought }) => `${bought};${city};${age},5;x\n`).join('')}`
+
+describe('peers with files of different form', function () {
+  this.timeout(60_000)
+  const processes = new PeerProcesses()
+  afterEach(() => processes.stop())
+
+  it('map columns and classes by name, and learn one predictor', async () => {
+    const dir = await processes.scratch()
+    const [first, second] = [join(dir, 'a.csv'), join(dir, 'b.csv')]
+    await writeFile(first, commas(rows(2000, 1)))
+    // Begins with the other class, in another order of columns, with another separator and decimal mark.
+    await writeFile(second, semicolons([...rows(2000, 2)].sort((a, b) => (a.bought < b.bought ? 1 : -1))))
+    const options = ['--label', 'bought', '--batch', '32', '--rate', '2000']
+    const a = await processes.start('--data', first, ...options).ready()
+    const address = a.latest.addresses[0]
+    const b = await processes.start('--data', second, ...options, '--ignore', 'note', '--peer', address).ready()
+    await until('both have adopted one predictor', () => b.latest.ended && a.latest.ended && b.latest.adopted > 0)
+    await until('both agree', () => a.latest.predictor.digest === b.latest.predictor.digest)
+    for (const peer of [a, b]) {
+      const inputs = [
+        { city: 'Bern', age: 30 },
+        { city: 'Rome', age: 'old' },
+        { age: 60, city: 'Rome', shoe: 42 }
+      ]
+      const response = await fetch(`${peer.latest.http}/predict`, {
+        method: 'POST',
+        body: JSON.stringify(inputs),
+        headers: { 'content-type': 'application/json' }
+      })
+      const { predictions } = (await response.json()) as { predictions: readonly { label?: string; error?: string }[] }
+      assert.deepEqual(
+        predictions.map(({ label, error }) => label ?? error),
+        ['yes', 'request:2:22: "old" in the numeric column "age" is not a finite float32 number', 'no']
+      )
+    }
+  })
+
+  it('take the schema of a running peer by its URL, also for standard input', async () => {
+    const dir = await processes.scratch()
+    const first = join(dir, 'a.csv')
+    await writeFile(first, commas(rows(500, 1)))
+    const a = await processes.start('--data', first, '--label', 'bought', '--batch', '16').ready()
+    const schema = (await (await fetch(`${a.latest.http}/schema`)).json()) as { label: object; columns: object[] }
+    assert.deepEqual(schema, {
+      label: { name: 'bought', kind: 'class', names: ['no', 'yes'], classes: 2 },
+      columns: [
+        { name: 'age', kind: 'number' },
+        { name: 'city', kind: 'category' }
+      ]
+    })
+    const options = ['--schema', `${a.latest.http}/schema`, '--batch', '16', '--peer', a.latest.addresses[0]]
+    const b = await processes.start('--data', '-', '--format', 'csv', ...options).ready()
+    // Only one class, and a missing value: inferred, they would be another schema.
+    b.child.stdin?.end('city,bought,age\nBern,yes,\nBern,yes,31\n')
+    await until('they are linked', () => b.latest.neighbours.length === 1)
+    await until('the rows are learned', () => b.latest.inputs === 2)
+  })
+
+  it('refuse each other if their columns differ, and name the difference and the remedy', async () => {
+    const dir = await processes.scratch()
+    const [first, second] = [join(dir, 'a.csv'), join(dir, 'b.csv')]
+    await writeFile(first, commas(rows(100, 1)))
+    await writeFile(second, commas(rows(100, 2)).replace('\n21,', '\nNA,').replace('\n22,', '\n,'))
+    const options = ['--label', 'bought', '--batch', '16']
+    const a = await processes.start('--data', first, ...options).ready()
+    const b = await processes.start('--data', second, ...options, '--peer', a.latest.addresses[0]).ready()
+    await until('the refusal is logged', () =>
+      b.logs.some(({ msg }) =>
+        /has columns age:number, this peer age:number\?: start both with the same --schema/.test(msg)
+      )
+    )
+  })
+
+  it('keep the schema in their directory when the file changes', async () => {
+    const dir = await processes.scratch()
+    const [data, state] = [join(dir, 'a.csv'), join(dir, 'state')]
+    await writeFile(data, commas(rows(100, 1)))
+    const options = ['--data', data, '--label', 'bought', '--batch', '4', '--dir', state]
+    const before = await processes.start(...options).ready()
+    await until('the rows are learned', () => before.latest.ended)
+    assert.equal(await before.stop(), 0, before.stderr)
+    // The file alone would now suggest a missing value and a third class.
+    await writeFile(
+      data,
+      commas(rows(100, 1))
+        .replace('yes\n', 'maybe\n')
+        .replace(/\n\d+,/, '\n,')
+    )
+    const after = await processes.start(...options).ready()
+    await until('it has gone on', () => after.latest.ended)
+    assert.equal(await after.stop(), 0, after.stderr)
+    const { stdout } = await admb(
+      ['predict', '--dir', state, '--data', '-', '--format', 'csv'],
+      'city,age\nBern,NA\nRome,3\n'
+    )
+    assert.match(stdout, /^yes 0\.\d+\nno 0\.\d+\n$/)
+  })
+})
