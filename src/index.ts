@@ -83,13 +83,17 @@ export {
 } from './peer/index.js'
 export type { HttpOptions } from './server/index.js'
 export {
+  type ColumnKind,
+  type ColumnSchema,
   type CustomFormat,
   type CustomInput,
   type CustomReader,
   type CustomReaderFactory,
   createParser,
+  type Delimiter,
   type ExampleStream,
   type Format,
+  type LabelSchema,
   type Malformed,
   openStream,
   type Parser,
@@ -98,6 +102,7 @@ export {
   type RunningMoments,
   type SavedMoments,
   type Scaling,
+  type Schema,
   type Shard,
   type StreamOptions,
   type TextFormat,

@@ -1,11 +1,11 @@
 /** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
 import {
+  type Prediction as Answer,
   type Log,
   type NeighbourChange,
   Peer,
   type PeerOptions,
   type PeerStatus,
-  type Prediction,
   RequestError,
   storedSchema
 } from '../peer/index.js'
@@ -13,6 +13,8 @@ import type { HttpOptions, HttpServer } from '../server/index.js'
 import type { TaskOptions } from '../task/options.js'
 import { createPeerTask } from '../task/task.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
+
+export type { Answer }
 
 /** Options of a peer that a program starts: its task, its network and its HTTP interface. */
 export interface CreatePeerOptions extends TaskOptions, Omit<PeerOptions, 'spec' | 'stream' | 'plugins' | 'log'> {
@@ -38,9 +40,6 @@ export interface PeerEvents {
 
 /** Listener of an event of a peer. */
 export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerEvents[K]>) => void
-
-/** A prediction. */
-export type Answer = Prediction
 
 /**
  * Starts a peer in this process. Its learner runs in a thread.

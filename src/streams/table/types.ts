@@ -6,6 +6,7 @@
  */
 export type ColumnKind = 'number' | 'category' | 'text' | 'time' | 'ignored'
 
+/** A column of a table: its kind, and how its values become features. */
 export interface ColumnSchema {
   readonly name: string
   readonly kind: ColumnKind
@@ -18,7 +19,7 @@ export interface ColumnSchema {
   readonly deviation?: number
 }
 
-/** What is known of the label: its column, and whether it is a class or a number. */
+/** The label of a table: its column, and whether it is a class or a number. */
 export interface LabelSchema {
   /** Undefined for formats without columns. */
   readonly name?: string
