@@ -13,6 +13,7 @@ import {
 import { learningParts } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { optionsOf } from '../task/stream.js'
+import { requestedText } from '../task/text.js'
 import { LearnerLoop } from './learner-loop.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
@@ -41,7 +42,7 @@ async function serve(loop: LearnerLoop): Promise<void> {
   }
   port.on('message', (message: ToLearner) => {
     guarded(() => {
-      if (message.kind === 'request') request(loop, message.id, message)
+      if (message.kind === 'request') void request(loop, message.id, message)
       else if (message.kind === 'stop') {
         clearInterval(timer)
         loop.stop()
@@ -80,9 +81,17 @@ function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
   return options
 }
 
-function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): void {
+async function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): Promise<void> {
   try {
     const learns = action === 'learn'
+    const text = init.spec.network?.text
+    if (text !== undefined) {
+      if (format !== 'jsonl' || text.classNames === undefined) {
+        throw new Error('the model reads texts: a classifier takes JSON objects with the columns of its data')
+      }
+      post({ kind: 'answer', id, answer: loop.answer(await requestedText(text, body, learns), learns) })
+      return
+    }
     const malformed: Malformed[] = []
     const parser = createParser(format, {
       ...optionsOf(init.spec, format),

@@ -167,3 +167,41 @@ export class RecordSplitter {
     this.at = at
   }
 }
+
+/** A record with its fields as texts. */
+export interface TextRecord {
+  readonly fields: readonly string[]
+  /** 1-based line of its start. */
+  readonly line: number
+  /** Why it is malformed, empty if it is not. */
+  readonly fault: string
+}
+
+/** Reads the records of a whole text one after another; blank lines are left out. */
+export class RecordReader {
+  readonly #bytes: Uint8Array
+  readonly #splitter: RecordSplitter
+  #at = 0
+  #line = 1
+
+  /** @param bytes end in a newline */
+  constructor(bytes: Uint8Array, delimiter: number) {
+    this.#bytes = bytes
+    this.#splitter = new RecordSplitter(delimiter)
+  }
+
+  next(): TextRecord | undefined {
+    while (this.#at < this.#bytes.length) {
+      this.#at = this.#splitter.split(this.#bytes, this.#at)
+      const { text, from, to, count, lines, fault } = this.#splitter
+      const line = this.#line
+      this.#line += lines
+      if (count === 1 && fault === '' && from[0] === to[0]) continue
+      const fields = Array.from({ length: count }, (_, i) =>
+        Buffer.from(text[i].subarray(from[i], to[i])).toString('utf8')
+      )
+      return { fields, line, fault }
+    }
+    return undefined
+  }
+}

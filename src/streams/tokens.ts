@@ -27,22 +27,34 @@ export function openTokens(tokens: TokenRows, onRead?: SourceOptions['onRead']):
   }
 }
 
-async function* read({ width, values, labels }: TokenRows, onRead: SourceOptions['onRead']): AsyncGenerator<Rows> {
+/** All rows as one batch. */
+export function rowsOfTokens(tokens: TokenRows): Rows {
   const out = new RowBuffer()
-  const count = values.length / width
+  append(out, tokens, 0, tokens.values.length / tokens.width)
+  return out.view()
+}
+
+async function* read(tokens: TokenRows, onRead: SourceOptions['onRead']): AsyncGenerator<Rows> {
+  const out = new RowBuffer()
+  const count = tokens.values.length / tokens.width
   for (let from = 0; from < count; from += BATCH_ROWS) {
     const to = Math.min(count, from + BATCH_ROWS)
     out.clear()
-    out.reserve(to - from, (to - from) * width)
-    for (let row = from; row < to; row++) {
-      out.labels[out.size] = labels === undefined ? 0 : labels[row]
-      for (let position = 0; position < width; position++) {
-        out.indices[out.entries] = position
-        out.values[out.entries++] = values[row * width + position]
-      }
-      out.offsets[++out.size] = out.entries
-    }
+    append(out, tokens, from, to)
     yield out.view()
     onRead?.(to / count)
+  }
+}
+
+function append(out: RowBuffer, { width, values, labels }: TokenRows, from: number, to: number): void {
+  out.reserve(to - from, (to - from) * width)
+  for (let row = from; row < to; row++) {
+    out.labels[out.size] = labels === undefined ? 0 : labels[row]
+    out.numeric[out.size] = 0
+    for (let position = 0; position < width; position++) {
+      out.indices[out.entries] = position
+      out.values[out.entries++] = values[row * width + position]
+    }
+    out.offsets[++out.size] = out.entries
   }
 }

@@ -161,7 +161,7 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
   const label = facts.label ?? schema.label
   const isNumber = predictsNumber(options, model) || (model?.kind !== 'linear' && label?.kind === 'number')
   const dimension = facts.dimension ?? givenDimension(options, columns, hashBits, constant)
-  const classNames = isNumber ? undefined : (options.classNames ?? label?.names)
+  const classNames = isNumber ? undefined : (text?.network.text?.classNames ?? options.classNames ?? label?.names)
   const classes = isNumber ? undefined : (options.classes ?? classNames?.length ?? facts.classes ?? label?.classes)
   const scale = resolveScale(options.scale ?? 'auto', columns)
   const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }

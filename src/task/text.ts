@@ -1,16 +1,16 @@
 /**
- * Text for networks: a file becomes rows of tokens. A model that predicts the next token reads any text; a classifier reads JSON
- * lines `{"label": …, "text": …}`. Tokenization is part of the network: it is stored with it, and peers must agree on it.
+ * Text for networks: a file becomes rows of tokens. A model that predicts the next token reads any text; a classifier reads CSV
+ * or JSON lines with a label. Tokenization is part of the network: it is stored with it, and peers must agree on it.
  */
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import type { Tokenizer } from '../l2l/index.js'
 import { OptionError } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, TextSpec } from '../nn/spec/network-spec.js'
-import type { TokenRows } from '../streams/index.js'
+import { inputKind, type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
 import type { TaskOptions } from './options.js'
-import { noData } from './stream.js'
+import { noData, type ReadOptions } from './stream.js'
+import { type LabelledText, readTexts, type TextFileFormat, type TextHints, type Texts } from './texts.js'
 
 const DEFAULT_LENGTH = 64
 
@@ -22,56 +22,97 @@ export interface TextTask {
 /**
  * The rows of a text file and the network that reads them.
  * @param layers of a model that reads text
- * @throws OptionError, ModelError
+ * @throws OptionError, ModelError, HeaderError
  */
 export async function textTask(options: TaskOptions, layers: ModelSpec): Promise<TextTask> {
-  const { length = DEFAULT_LENGTH, tokenizer, classNames } = options
-  const data = typeof options.data === 'object' ? options.data.data : options.data
-  if (data === undefined) throw noData()
-  const text = read(data)
-  const isNextToken = !isLabelled(data)
-  const spec = await textSpec(tokenizer, isNextToken ? text : textsOf(text, data).join(''), length)
-  const names = isNextToken ? undefined : (classNames ?? labelsOf(text, data))
-  const tokens = await tokensOf({ text: spec, classNames: names }, data, text)
+  const { length = DEFAULT_LENGTH, tokenizer } = options
+  const given: StreamOptions | undefined = typeof options.data === 'string' ? { data: options.data } : options.data
+  if (given === undefined) throw noData()
+  const content = read(given.data)
+  const format = formatOf(given)
+  const hints = { ...given, columns: given.header === false ? undefined : given.columns }
+  const texts = format && readTexts(content, given.data, format, hints)
+  const plain = texts === undefined ? content : texts.rows.map(({ text }) => text).join('')
+  const tokenization = await tokenizationOf(tokenizer, plain, length)
+  const labelled = texts && {
+    columns: texts.columns,
+    label: texts.label,
+    classNames: options.classNames ?? namesOf(texts)
+  }
+  const text: TextSpec = { ...tokenization, ...labelled }
   const { createTokenizer } = await import('../l2l/index.js')
-  const sample = { kind: 'tokens', shape: [length], vocabulary: createTokenizer(spec).vocabulary } as const
-  const target =
-    names === undefined ? { kind: 'next-token' as const } : { kind: 'class' as const, classes: names.length }
-  return { network: { layers, sample, target, text: { ...spec, classNames: names } }, tokens }
+  const sample = { kind: 'tokens', shape: [length], vocabulary: createTokenizer(text).vocabulary } as const
+  const target = labelled
+    ? { kind: 'class' as const, classes: labelled.classNames.length }
+    : { kind: 'next-token' as const }
+  const tokens = texts ? await classTokens(text, texts.rows, given.data, true) : await nextTokens(text, content)
+  return { network: { layers, sample, target, text }, tokens }
 }
 
-/** Further rows for a network that exists; undefined if it does not read text. */
-export async function moreText({ text }: NetworkSpec, data: string | undefined): Promise<TokenRows | undefined> {
+/**
+ * Further rows for a network that exists; undefined if it does not read text.
+ * @param needsLabels otherwise the label of a row without one is NaN
+ * @throws OptionError, HeaderError
+ */
+export async function moreText(
+  { text }: NetworkSpec,
+  options: ReadOptions,
+  needsLabels: boolean
+): Promise<TokenRows | undefined> {
   if (text === undefined) return undefined
+  const { data } = options
   if (data === undefined) throw noData()
-  return tokensOf({ text, classNames: text.classNames }, data, read(data))
+  const content = read(data)
+  if (text.classNames === undefined) return nextTokens(text, content)
+  const format = formatOf({ ...options, data }) ?? 'jsonl'
+  return classTokens(text, readTexts(content, data, format, knownColumns(text, options)).rows, data, needsLabels)
 }
 
-async function textSpec(tokenizer: string | undefined, text: string, length: number): Promise<TextSpec> {
+/**
+ * The rows of a request: JSON lines of objects with the columns of the text.
+ * @param needsLabels otherwise the label of a row without one is NaN
+ * @throws OptionError for a malformed line
+ */
+export async function requestedText(text: TextSpec, body: Uint8Array, needsLabels: boolean): Promise<Rows> {
+  const content = Buffer.from(body).toString('utf8')
+  const { rows } = readTexts(content, 'request', 'jsonl', knownColumns(text, {}))
+  return rowsOfTokens(await classTokens(text, rows, 'request', needsLabels))
+}
+
+/** A network that was trained before the columns were stored reads the key `text`. */
+function knownColumns({ columns = ['text'], label }: TextSpec, options: Partial<TextHints>): TextHints {
+  return { ...options, columns, label: options.label ?? label }
+}
+
+async function tokenizationOf(tokenizer: string | undefined, text: string, length: number): Promise<TextSpec> {
   const { alphabetOf } = await import('../l2l/index.js')
   return tokenizer === undefined ? { length, alphabet: alphabetOf(text) } : { length, pieces: read(tokenizer) }
 }
 
-async function tokensOf(
-  { text: spec, classNames }: { readonly text: TextSpec; readonly classNames: readonly string[] | undefined },
-  data: string,
-  text: string
+async function nextTokens(text: TextSpec, content: string): Promise<TokenRows> {
+  const { nextTokenRows, createTokenizer } = await import('../l2l/index.js')
+  const rows = nextTokenRows(content, createTokenizer(text), text.length)
+  return { width: text.length + 1, values: joined(rows, text.length + 1) }
+}
+
+async function classTokens(
+  text: TextSpec,
+  rows: readonly LabelledText[],
+  source: string,
+  needsLabels: boolean
 ): Promise<TokenRows> {
-  const { nextTokenRows, createTokenizer, textRow } = await import('../l2l/index.js')
-  const tokenizer: Tokenizer = createTokenizer(spec)
-  const { length } = spec
-  if (classNames === undefined) {
-    const rows = nextTokenRows(text, tokenizer, length)
-    return { width: length + 1, values: joined(rows, length + 1) }
-  }
-  const lines = labelled(text, data)
-  const labels = Float32Array.from(lines, ({ label }, line) => {
-    const number = classNames.indexOf(String(label))
+  const { createTokenizer, textRow } = await import('../l2l/index.js')
+  const tokenizer = createTokenizer(text)
+  const { length, classNames = [] } = text
+  const labels = Float32Array.from(rows, ({ label, line }) => {
+    const number = label === undefined ? -1 : classNames.indexOf(label)
     if (number >= 0) return number
-    throw new OptionError(`${data}:${line + 1}: unknown label ${label}; expected one of ${classNames.join(', ')}`)
+    if (!needsLabels) return Number.NaN
+    const what = label === undefined ? 'the label is missing' : `unknown label ${label}`
+    throw new OptionError(`${source}:${line}: ${what}; expected one of ${classNames.join(', ')}`)
   })
-  const rows = lines.map(line => textRow(line.text, tokenizer, length))
-  return { width: length, values: joined(rows, length), labels, classes: classNames.length }
+  const encoded = rows.map(row => textRow(row.text, tokenizer, length))
+  return { width: length, values: joined(encoded, length), labels, classes: classNames.length }
 }
 
 function joined(rows: readonly Int32Array[], width: number): Int32Array {
@@ -80,48 +121,22 @@ function joined(rows: readonly Int32Array[], width: number): Int32Array {
   return values
 }
 
-function isLabelled(path: string): boolean {
-  return /\.(jsonl|ndjson)(\.gz)?$/i.test(path)
-}
-
-interface Labelled {
-  readonly label: unknown
-  readonly text: string
-}
-
-function labelled(text: string, path: string): Labelled[] {
-  return text
-    .split('\n')
-    .filter(line => line.trim() !== '')
-    .map((line, index) => {
-      const value = parsed(line)
-      if (value !== undefined) return value
-      throw new OptionError(`${path}:${index + 1}: expected a line such as {"label": "yes", "text": "some words"}`)
-    })
-}
-
-function parsed(line: string): Labelled | undefined {
-  try {
-    const value = JSON.parse(line) as Labelled
-    return typeof value.text === 'string' && value.label !== undefined ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function textsOf(text: string, path: string): string[] {
-  return labelled(text, path).map(line => line.text)
+/** The format of labelled texts; undefined for plain text. */
+function formatOf({ data, format }: Pick<StreamOptions, 'data' | 'format'>): TextFileFormat | undefined {
+  const kind = format === 'csv' || format === 'jsonl' ? format : inputKind(data, undefined)
+  return kind === 'csv' || kind === 'jsonl' ? kind : undefined
 }
 
 /** Labels in alphabetical order, so that peers with the same labels number them alike. */
-function labelsOf(text: string, path: string): string[] {
-  return [...new Set(labelled(text, path).map(({ label }) => String(label)))].sort()
+function namesOf({ rows }: Texts): readonly string[] {
+  return [...new Set(rows.flatMap(({ label }) => (label === undefined ? [] : [label])))].sort()
 }
 
 function read(path: string): string {
   try {
     const bytes = readFileSync(path)
-    return (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString('utf8')
+    const text = (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString('utf8')
+    return text.replace(/^\ufeff/, '')
   } catch (error) {
     throw new OptionError(`${path}: cannot be read (${(error as NodeJS.ErrnoException).code}): give a text file`)
   }

@@ -34,7 +34,7 @@ Examples:
 async function evaluate(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
   const skipped = new SkippedInputs()
-  const tokens = spec.network && (await moreText(spec.network, flags.data))
+  const tokens = spec.network && (await moreText(spec.network, readOptions(flags), true))
   const stream = await openStream({
     ...streamFor(spec, readOptions(flags)),
     tokens,

@@ -38,7 +38,7 @@ Examples:
 async function predict(flags: Flags): Promise<void> {
   const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
   const skipped = new SkippedInputs()
-  const tokens = spec.network && (await moreText(spec.network, flags.data))
+  const tokens = spec.network && (await moreText(spec.network, readOptions(flags), false))
   const options = streamFor(spec, readOptions(flags))
   const unlabelled = isTextKind(inputKind(options.data, flags.format)) ? true : undefined
   // Malformed inputs are reported before the inputs that follow them are yielded.

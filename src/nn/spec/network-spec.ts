@@ -28,6 +28,10 @@ export interface TextSpec {
   readonly alphabet?: string
   /** The contents of a `tokenizer.json`, for word pieces and byte pairs. */
   readonly pieces?: string
+  /** Columns or keys of the text, which are joined by a space. */
+  readonly columns?: readonly string[]
+  /** Column or key of the label. */
+  readonly label?: string
   /** Label texts in the order of their class ids. */
   readonly classNames?: readonly string[]
 }

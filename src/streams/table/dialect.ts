@@ -1,6 +1,6 @@
 /** The dialect of a CSV file: its separator, its decimal mark, and whether it has a header. */
 import { HeaderError } from '../errors.js'
-import { RecordLocator, RecordSplitter } from '../records.js'
+import { RecordLocator, RecordReader } from '../records.js'
 import { listed, numberOf } from './infer.js'
 import type { Delimiter, Dialect } from './types.js'
 import { MissingValues } from './values.js'
@@ -11,19 +11,14 @@ export const delimiters: Readonly<Record<Delimiter, number>> = { ',': 0x2c, ';':
 const SNIFFED_ROWS = 100
 
 /** The records of complete rows, at most `limit`. Malformed records are left out. */
-export function recordsOf(bytes: Uint8Array, delimiter: Delimiter, limit: number): string[][] {
+export function recordsOf(bytes: Uint8Array, delimiter: Delimiter, limit: number): readonly (readonly string[])[] {
   const code = delimiters[delimiter]
-  const end = new RecordLocator(code).locate(bytes).last
-  const whole = bytes.subarray(0, end)
-  const splitter = new RecordSplitter(code)
-  const records: string[][] = []
-  for (let at = 0; at < end && records.length < limit; ) {
-    at = splitter.split(whole, at)
-    const { text, from, to, count, fault } = splitter
-    if (fault !== '' || (count === 1 && from[0] === to[0])) continue
-    records.push(
-      Array.from({ length: count }, (_, i) => Buffer.from(text[i].subarray(from[i], to[i])).toString('utf8'))
-    )
+  const reader = new RecordReader(bytes.subarray(0, new RecordLocator(code).locate(bytes).last), code)
+  const records: (readonly string[])[] = []
+  while (records.length < limit) {
+    const record = reader.next()
+    if (record === undefined) break
+    if (record.fault === '') records.push(record.fields)
   }
   return records
 }

@@ -227,8 +227,32 @@ describe('a command', function () {
     const trained = await admb(['train', '--model', model, '--data', data, ...flags])
     assert.equal(trained.code, 0, trained.stderr)
     assert.ok(JSON.parse(trained.stdout).accuracy > 0.8, trained.stdout)
-    const broken = await file('broken.jsonl', `${lines[0]}\n{"label": 1}\n`)
+    const broken = await file('broken.jsonl', `${lines[0]}\n{"label": 1\n`)
     await refuses(['train', '--model', model, '--data', broken], 2, /broken\.jsonl:2: expected a line such as/)
+  })
+
+  it('learns texts in CSV, in any columns, and predicts class names for rows without a label', async () => {
+    const model = await file('small-encoder.yaml', 'model: transformer\nwidth: 16\nlayers: 1\nheads: 2\n')
+    const rows = Array.from({ length: 200 }, (_, i) => [
+      i % 2 ? 'sweet pear and plum' : 'a hammer and a saw',
+      `from aisle ${i}, today only`,
+      i % 2 ? 'fruit' : 'tool'
+    ])
+    const data = await file('shop.csv', `title;description;kind\n${rows.map(row => row.join(';')).join('\n')}\n`)
+    const stored = join(dir, 'shop')
+    const options = ['--label', 'kind', '--length', '24', '--batch', '8', '--passes', '4']
+    const trained = await admb(['train', '--model', model, '--data', data, ...options, '--dir', stored, '--json'])
+    assert.equal(trained.code, 0, trained.stderr)
+    const unlabelled = await file('new.csv', 'description,title\n"from aisle 3",sweet pear\nx,a saw\n')
+    const serving = ['--predict-with', 'current']
+    const predicted = await admb(['predict', '--dir', stored, '--data', unlabelled, ...serving])
+    assert.match(predicted.stdout, /^fruit 0\.\d+\ntool 0\.\d+\n$/, predicted.stderr)
+    const scored = await admb(['eval', '--dir', stored, '--data', data, '--json', ...serving])
+    assert.ok(JSON.parse(scored.stdout).accuracy > 0.9, scored.stdout + scored.stderr)
+    const numbers = await file('numbers.csv', 'a,b,label\n1,2,x\n3,4,y\n')
+    await refuses(['train', '--model', model, '--data', numbers], 2, /none of a, b is a text/)
+    const short = await file('short.csv', 'text,label\nsome words,x,y\n')
+    await refuses(['train', '--model', model, '--data', short], 2, /short\.csv:2: 3 fields, expected 2/)
   })
 
   it('names the layer that does not fit on the device, and plans a model that fits', async () => {

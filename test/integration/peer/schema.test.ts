@@ -120,4 +120,31 @@ describe('peers with files of different form', function () {
     )
     assert.match(stdout, /^yes 0\.\d+\nno 0\.\d+\n$/)
   })
+
+  it('serve a network on texts over HTTP', async () => {
+    const dir = await processes.scratch()
+    const [model, data] = [join(dir, 'encoder.yaml'), join(dir, 'texts.csv')]
+    await writeFile(model, 'model: transformer\nwidth: 16\nlayers: 1\nheads: 2\n')
+    const line = (i: number) => (i % 2 ? 'a very good film,yes' : 'such a bad film,no')
+    await writeFile(data, `review,liked\n${Array.from({ length: 400 }, (_, i) => line(i)).join('\n')}\n`)
+    const options = ['--model', model, '--label', 'liked', '--length', '24', '--batch', '8', '--backend', 'cpu']
+    const peer = await processes.start('--data', data, ...options).ready()
+    await until('the texts are learned', () => peer.latest.ended)
+    const post = async (path: string, body: unknown) => {
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(`${peer.latest.http}/${path}`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers
+      })
+      return (await response.json()) as { predictions: readonly { label: string }[]; error?: string }
+    }
+    const { predictions } = await post('predict', [{ review: 'a very good film' }, { review: 'such a bad film' }])
+    assert.deepEqual(
+      predictions.map(({ label }) => label),
+      ['yes', 'no']
+    )
+    assert.equal((await post('learn', { review: 'a very good film', liked: 'yes' })).predictions[0].label, 'yes')
+    assert.match((await post('learn', { review: 'a very good film' })).error ?? '', /request:1: the label is missing/)
+  })
 })

@@ -1,0 +1,108 @@
+/** Labelled texts in CSV and JSON lines, for networks that read text. */
+import { OptionError } from '../learner/index.js'
+import { delimiters, inferColumns, listed, RecordReader, type StreamOptions, sniffDialect } from '../streams/index.js'
+
+export interface LabelledText {
+  readonly text: string
+  /** Undefined if the row has none. */
+  readonly label: string | undefined
+  /** 1-based. */
+  readonly line: number
+}
+
+export interface Texts {
+  readonly rows: readonly LabelledText[]
+  /** Column or key of the label. */
+  readonly label: string
+  /** Columns or keys of the text, which are joined by a space. */
+  readonly columns: readonly string[]
+}
+
+export type TextFileFormat = 'csv' | 'jsonl'
+
+/** What is known of the columns before the file is read. */
+export type TextHints = Pick<StreamOptions, 'label' | 'delimiter' | 'header' | 'ignore' | 'na'> & {
+  /** @default those that look like text */
+  readonly columns?: readonly string[]
+}
+
+/** A row as values by name. */
+interface NamedRow {
+  readonly values: Readonly<Record<string, unknown>>
+  readonly line: number
+}
+
+/**
+ * @param source the file, for messages
+ * @throws OptionError for a malformed row, or columns that cannot be found; HeaderError
+ */
+export function readTexts(content: string, source: string, format: TextFileFormat, hints: TextHints): Texts {
+  const rows = format === 'csv' ? csvRows(content, source, hints) : jsonRows(content, source)
+  const label = hints.label ?? 'label'
+  const columns = hints.columns ?? textColumns(rows, source, label, hints)
+  return { rows: rows.map(row => labelledText(row, label, columns)), label, columns }
+}
+
+function labelledText({ values, line }: NamedRow, label: string, columns: readonly string[]): LabelledText {
+  const texts = columns.map(name => values[name]).filter(value => value !== undefined && value !== null)
+  const given = values[label]
+  return {
+    text: texts.map(String).join(' '),
+    label: given === undefined || given === null || given === '' ? undefined : String(given),
+    line
+  }
+}
+
+function textColumns(rows: readonly NamedRow[], source: string, label: string, hints: TextHints): readonly string[] {
+  const names = Object.keys(rows[0]?.values ?? {}).filter(name => name !== label && !hints.ignore?.includes(name))
+  if (names.includes('text')) return ['text']
+  const columns = inferColumns(
+    names,
+    names.map(name => rows.map(({ values }) => String(values[name] ?? ''))),
+    { na: hints.na }
+  )
+  const texts = columns.filter(({ kind }) => kind === 'text').map(({ name }) => name)
+  if (texts.length > 0) return names.filter(name => texts.includes(name))
+  const others = columns.filter(({ kind }) => kind === 'category').map(({ name }) => name)
+  if (others.length === 1) return others
+  throw new OptionError(
+    `${source}: none of ${listed(names)} is a text: the model reads the column "text", or columns of several words`
+  )
+}
+
+function csvRows(content: string, source: string, hints: TextHints): readonly NamedRow[] {
+  const bytes = Buffer.from(content.endsWith('\n') ? content : `${content}\n`)
+  const { delimiter, header } = sniffDialect(bytes, hints, hints.na, source)
+  const records = new RecordReader(bytes, delimiters[delimiter])
+  const names = header ? records.next()?.fields : undefined
+  const rows: NamedRow[] = []
+  for (let record = records.next(); record !== undefined; record = records.next()) {
+    const { fields, line, fault } = record
+    const expected = names?.length ?? (rows.length === 0 ? fields.length : Object.keys(rows[0].values).length)
+    if (fault !== '') throw new OptionError(`${source}:${line}: ${fault}`)
+    if (fields.length !== expected) {
+      throw new OptionError(`${source}:${line}: ${fields.length} fields, expected ${expected} as in the first line`)
+    }
+    const values = Object.fromEntries(fields.map((field, index) => [names?.[index] ?? String(index + 1), field]))
+    rows.push({ values, line })
+  }
+  return rows
+}
+
+function jsonRows(content: string, source: string): readonly NamedRow[] {
+  return content.split('\n').flatMap((text, index) => {
+    if (text.trim() === '') return []
+    const values = parsed(text)
+    if (values !== undefined) return [{ values, line: index + 1 }]
+    throw new OptionError(`${source}:${index + 1}: expected a line such as {"label": "yes", "text": "some words"}`)
+  })
+}
+
+function parsed(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = JSON.parse(line) as unknown
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
