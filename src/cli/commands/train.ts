@@ -26,7 +26,6 @@ import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '..
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { learnStream } from '../training/learn-stream.js'
-import { emptyStore, endedEarly, keep } from '../training/trained-store.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
@@ -53,6 +52,8 @@ Examples:
 }
 
 async function train(flags: Flags): Promise<void> {
+  // It brings the database and libp2p's keys along, which the help does not need.
+  const { emptyStore, endedEarly, keep } = await import('../training/trained-store.js')
   const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
   try {
     const start = performance.now()
