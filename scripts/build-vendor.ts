@@ -2,14 +2,35 @@
  * Builds `dist/vendor`: TensorFlow.js and Vega, each as a few files, with the licences. As packages they take 90 MB, most of which
  * is never loaded. `package.json` maps `#tfjs`, `#vega` and so on to these files.
  */
+import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const modules = join(root, 'node_modules')
 const out = join(root, 'dist/vendor')
+const MISSING_TYPES = [
+  'GPUBuffer',
+  'Long',
+  'HTMLCanvasElement',
+  'HTMLImageElement',
+  'HTMLVideoElement',
+  'ImageData',
+  'ImageBitmap',
+  'OffscreenCanvas',
+  'WebGLTexture',
+  'WebGLRenderingContext',
+  'WebGL2RenderingContext',
+  'RequestInit',
+  'RequestInfo',
+  'Navigator',
+  'IDBFactory',
+  'Storage',
+  'HTMLSourceElement',
+  'WebGLContextAttributes'
+]
 const STAMP = join(out, 'versions.json')
 
 interface Manifest {
@@ -34,6 +55,26 @@ function copyTensorflow(): void {
     for (const file of readdirSync(dist).filter(name => name.endsWith('.wasm')))
       cpSync(join(dist, file), join(out, file))
   }
+}
+
+/**
+ * Copies the declarations of the core. They refer to WebGPU's types, which clash with those of TypeScript's DOM library, and
+ * to types of browsers, which a program for Node.js does not have.
+ */
+function copyDeclarations(): void {
+  const dist = join(modules, '@tensorflow/tfjs-core/dist')
+  const types = join(out, 'tfjs-types')
+  for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.d.ts') || file.endsWith('_test.d.ts')) continue
+    const text = readFileSync(join(dist, file), 'utf8')
+      .replace(/^\/\/\/ <.*\n/gm, '')
+      .replaceAll('@tensorflow/tfjs-core/dist', relative(dirname(file), '.') || '.')
+    const missing = MISSING_TYPES.filter(name => new RegExp(`\\b${name}\\b`).test(text))
+    mkdirSync(dirname(join(types, file)), { recursive: true })
+    writeFileSync(join(types, file), [...missing.map(name => `type ${name} = object;`), text].join('\n'))
+  }
+  writeFileSync(join(types, 'package.json'), '{ "type": "commonjs" }\n')
+  writeFileSync(join(out, 'tfjs-core.d.cts'), "export * from './tfjs-types/index'\n")
 }
 
 async function bundleVega(): Promise<void> {
@@ -84,12 +125,19 @@ const PACKAGES = [
   'vega',
   'vega-lite'
 ]
-const versions = JSON.stringify(PACKAGES.map(name => `${name} ${manifest(name).version}`))
+/** What the files depend on: the packages and this script. */
+const versions = JSON.stringify([
+  ...PACKAGES.map(name => `${name} ${manifest(name).version}`),
+  createHash('sha256')
+    .update(readFileSync(fileURLToPath(import.meta.url)))
+    .digest('hex')
+])
 
 if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== versions) {
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out, { recursive: true })
   copyTensorflow()
+  copyDeclarations()
   await bundleVega()
   writeFileSync(join(out, 'LICENSES.txt'), licences(PACKAGES))
   writeFileSync(STAMP, versions)
