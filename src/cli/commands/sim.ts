@@ -1,8 +1,8 @@
 /** `admb sim`: the simulator's commands, implemented in `src/cli/sim`. */
-import { type Command, Option } from 'commander'
-import { algorithmNames, algorithms, experiments } from '../../../sim/index.js'
+import { Argument, type Command, Option } from 'commander'
+import { algorithmNames, algorithms, builtInScenarios, experiments } from '../../../sim/index.js'
 import { withCommon } from '../options/options.js'
-import { amount, list, whole } from '../options/values.js'
+import { amount, completed, list, whole } from '../options/values.js'
 import { showScenarios } from '../sim/scenarios.js'
 
 /** The action, loaded when it runs. */
@@ -21,7 +21,7 @@ export function simCommand(program: Command): Command {
     .action(later(async () => (await import('../sim/run.js')).run))
   withReport(withScenario(command.command('compare')))
     .description('run several algorithms on the same inputs and faults')
-    .option('--algorithms <list>', 'algorithms separated by commas (default: all)', list)
+    .option('--algorithms <list>', 'algorithms separated by commas (default: all)', algorithmList)
     .addHelpText(
       'after',
       `\nAlgorithms:\n${algorithmTable()}\n` +
@@ -31,7 +31,7 @@ export function simCommand(program: Command): Command {
   withReport(withScenario(command.command('sweep')))
     .description('run every combination of values, in threads')
     .option('--over <key=values...>', 'a key and its values: separated by commas, or a range FROM..TO of whole numbers')
-    .option('--algorithms <list>', 'the same as --over algorithm=LIST', list)
+    .option('--algorithms <list>', 'the same as --over algorithm=LIST', algorithmList)
     .option('--threads <n>', 'number of parallel runs (default: number of cores)', whole(1, 1024))
     .option('--out <file>', 'file for the finished runs, as JSON lines (default: sweep-….jsonl)')
     .option('--resume', 'continue: skip the runs that the file already has')
@@ -42,7 +42,11 @@ export function simCommand(program: Command): Command {
     )
     .action(later(async () => (await import('../sim/sweep.js')).sweep))
   withReport(withCommon(command.command('experiment')))
-    .argument('<name>', `${Object.keys(experiments).join(', ')}`)
+    .addArgument(
+      new Argument('<name>', Object.keys(experiments).join(', ')).argParser(
+        completed(Object.keys(experiments), word => word)
+      )
+    )
     .description('run an experiment of the papers, or the experiment on faults')
     .option('--inputs <n>', 'inputs per run', whole(1000), 1_000_000)
     .option('--quick', 'use a tenth of the inputs')
@@ -82,9 +86,15 @@ function algorithmTable(): string {
   return algorithmNames.map(name => `  ${name.padEnd(width)}  ${algorithms[name].help}`).join('\n')
 }
 
+const algorithmList = completed(algorithmNames, list)
+const scenarioWord = completed(
+  builtInScenarios().map(({ name }) => name),
+  word => word
+)
+
 function withScenario(command: Command): Command {
   return withCommon(command)
-    .argument('[scenario]', 'a built-in scenario or a YAML file (admb sim list)')
+    .argument('[scenario]', 'a built-in scenario or a YAML file (admb sim list)', scenarioWord)
     .option(
       '--set <key=value...>',
       'override keys of the scenario; nested keys with a dot, such as faults.crashShare=0.1'
