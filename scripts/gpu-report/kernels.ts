@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 /** Speed of single operations at the shapes of a BERT-large layer, and of transfers to the device and back. */
-import * as tf from '@tensorflow/tfjs-core'
-=======
-/** Speed of single operations at the shapes of a BERT-large layer, and of the way to the device and back. */
 import * as tf from '#tfjs'
->>>>>>> b108243 (build: a production install of 105 MB)
 import type { Row } from '../bench/row.js'
 import { shapeOf } from './bert-model.js'
 import type { Size } from './options.js'
