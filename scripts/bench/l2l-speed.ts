@@ -3,7 +3,7 @@
  * the same device memory, and PyTorch on the same cores. CPU time, the minimum over interleaved rounds.
  */
 import { availableParallelism } from 'node:os'
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
 import { Executor } from '../../src/l2l/executor/executor.js'
 import { deviceMeter } from '../../src/l2l/executor/meter.js'

@@ -2,7 +2,7 @@
  * Counts the work of a step on the WebGPU backend: programs dispatched, tensors uploaded and read back. Each read-back waits until the
  * GPU has finished all submitted work, so its time is that of waiting and copying on the host.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { WebgpuBackend } from '../../src/device/webgpu-backend.js'
 
 export interface Counts {

@@ -1,5 +1,5 @@
 /** Speed of single operations at the shapes of a BERT-large layer, and of transfers to the device and back. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { Row } from '../bench/row.js'
 import { shapeOf } from './bert-model.js'
 import type { Size } from './options.js'

@@ -1,5 +1,5 @@
 /** Line plots over the number of inputs, with a line per group of runs. */
-import type { TopLevelSpec } from 'vega-lite'
+import type { TopLevelSpec } from '#vega-lite'
 import { curvesOf, type Group, type Measure } from './groups.js'
 import type { Figure } from './render.js'
 import { stylesOf } from './styles.js'

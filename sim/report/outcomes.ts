@@ -1,5 +1,5 @@
 /** Plots of the final regret over a varied key, for example to find the best batch size in a sweep. */
-import type { TopLevelSpec } from 'vega-lite'
+import type { TopLevelSpec } from '#vega-lite'
 import { type Group, labelOf, MEASURES, spreadOf } from './groups.js'
 import type { Figure } from './render.js'
 import { SERIES } from './theme.js'

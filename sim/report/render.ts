@@ -1,6 +1,6 @@
 /** Compiles a Vega-Lite specification and renders it as SVG, without a browser or a canvas. */
-import { loader, parse, type Spec, View } from 'vega'
-import { compile, type TopLevelSpec } from 'vega-lite'
+import { loader, parse, type Spec, View } from '#vega'
+import { compile, type TopLevelSpec } from '#vega-lite'
 import { CONFIG } from './theme.js'
 
 export interface Figure {

@@ -1,5 +1,5 @@
 /** Space-time plots: virtual time on the x axis, a row per node, and a colour for the state of the node. */
-import type { TopLevelSpec } from 'vega-lite'
+import type { TopLevelSpec } from '#vega-lite'
 import type { Figure } from './render.js'
 import { toCsv } from './tables.js'
 import { type Colour, colour } from './theme.js'

@@ -52,7 +52,7 @@ export async function writeReport(folder: string, report: Report): Promise<void>
     drawings,
     notes: notes.filter(Boolean),
     files: Object.keys(data),
-    vega: await readFile(new URL('vega.min.js', import.meta.resolve('vega')), 'utf8')
+    vega: await readFile(new URL('vega.min.js', import.meta.resolve('#vega')), 'utf8')
   })
   await mkdir(join(folder, 'figures'), { recursive: true })
   await Promise.all([

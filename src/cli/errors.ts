@@ -1,6 +1,6 @@
 /** The command line's own errors, and the mapping of any error to one line and an exit code. */
 
-import { CommanderError } from 'commander'
+import type { CommanderError } from 'commander'
 import { CodedError } from '../base/errors.js'
 
 /** Wrong usage of a command; exit code 2. */
@@ -28,12 +28,17 @@ const USAGE = new Set([
 
 /** @returns the line for stderr with the error's code (undefined if it is already printed), and the exit code */
 export function explain(error: unknown): { readonly line: string | undefined; readonly exitCode: number } {
-  if (error instanceof CommanderError) return explainParsing(error)
   if (!(error instanceof Error)) return { line: String(error), exitCode: 1 }
+  if (isParsingError(error)) return explainParsing(error)
   const line = isBug(error)
     ? `this is a bug in admb, please report it: ${error.stack}`
     : oneLine(error.message) + codeOf(error)
   return { line, exitCode: USAGE.has(error.name) ? 2 : 1 }
+}
+
+/** By its code, so that the option parser is not loaded before it is needed. */
+function isParsingError(error: Error): error is CommanderError {
+  return 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
 }
 
 /** Whether the error is a bug of the program rather than wrong input. */

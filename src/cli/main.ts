@@ -1,11 +1,8 @@
 #!/usr/bin/env node
 /** The program `admb`: loads and runs a command, and turns every error into one line and an exit code. */
 import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
 import { addCommand, commandNames, commands } from './commands/index.js'
 import { explain } from './errors.js'
-import { applyConfig } from './options/config.js'
-import { arrangeHelp, HELP_ALL } from './options/help.js'
 
 function version(): string {
   const file = new URL('../../../package.json', import.meta.url)
@@ -13,12 +10,20 @@ function version(): string {
 }
 
 async function main(words: string[]): Promise<void> {
+  if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
+    process.stdout.write(`${version()}\n`)
+    return
+  }
+  const { Command } = await import('commander')
+  const { arrangeHelp, HELP_ALL } = await import('./options/help.js')
   const program = new Command('admb')
     .description('peers that learn one predictor together, without a master')
     .version(version())
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
-    .hook('preAction', (_program, action) => applyConfig(action))
+    .hook('preAction', async (_program, action) => {
+      if (action.getOptionValue('config') !== undefined) (await import('./options/config.js')).applyConfig(action)
+    })
   // Completion offers every option.
   arrangeHelp(program, words.includes(HELP_ALL) || words[0] === 'complete')
   const asked = words.find(word => Object.hasOwn(commands, word))

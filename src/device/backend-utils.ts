@@ -1,5 +1,5 @@
 /** Helpers shared by the backends. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 
 /** Runs `work` with the warnings of TensorFlow.js off: its greeting, and kernels that are registered twice. */
 export function withoutWarnings(work: () => void): void {

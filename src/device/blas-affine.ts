@@ -5,7 +5,7 @@
  *
  * Shapes: x […, k], kernel W [k, n], bias b [n], y and dy […, n].
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { Blas } from './blas.js'
 import { addressesOf, type WasmBackend } from './wasm-memory.js'
 

@@ -6,7 +6,7 @@
  * Shapes: qkv [batch, length, 3·width], p (probabilities) and scores [batch·heads, length, length], mixed [batch,
  * length, width].
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { Blas, Matrix, ProductForm } from './blas.js'
 import { addressesOf, type WasmBackend } from './wasm-memory.js'
 

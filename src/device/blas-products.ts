@@ -2,7 +2,7 @@
  * Matrix products of the wasm backend by the machine's BLAS library, which reads and writes the wasm heap in place. The
  * backend's own kernel uses a slow loop for all products except plain products of two matrices.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { Blas } from './blas.js'
 import { addressesOf, type WasmBackend } from './wasm-memory.js'
 

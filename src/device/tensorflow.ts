@@ -3,7 +3,7 @@
  * dependencies or from the folder that `install-tensorflow.ts` fills.
  */
 import { createRequire } from 'node:module'
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { processPeak, withoutWarnings } from './backend-utils.js'
 import { packageFolder, requireFrom } from './optional-packages.js'
 import type { Backend } from './types.js'

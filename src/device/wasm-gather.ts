@@ -1,7 +1,7 @@
 /**
  * Replaces the wasm backend's gather along the first axis, which copies element by element, by a copy of whole rows.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { WasmBackend } from './wasm-memory.js'
 
 const KERNEL = 'GatherV2'

@@ -3,7 +3,7 @@
  * named `InPlace` write to the memory of their first input, which must not be used afterwards, unless other tensors
  * share it.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { instantiate } from './wasm-code/assembler.js'
 import { addRows, fillRows, gelu, geluWithSlope, multiplyRows, sumRows } from './wasm-code/elementwise.js'
 import { norm, normBack, softmax, softmaxBack } from './wasm-code/rows.js'

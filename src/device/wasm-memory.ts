@@ -3,7 +3,7 @@
  * failed allocation as an address; the guard throws instead, also if the heap exceeds the size up to which the backend
  * works.
  */
-import type { TensorInfo } from '@tensorflow/tfjs-core'
+import type { TensorInfo } from '#tfjs'
 import type { Blas } from './blas.js'
 import { DeviceError } from './types.js'
 

@@ -2,8 +2,8 @@
  * TensorFlow.js on WebAssembly: one thread with SIMD, and matrix products by the machine's BLAS library if there is
  * one. The heap never shrinks, so its size is the peak.
  */
-import '@tensorflow/tfjs-backend-wasm'
-import * as tf from '@tensorflow/tfjs-core'
+import '#tfjs-wasm'
+import * as tf from '#tfjs'
 import { loadBlas } from './blas.js'
 import { registerAffineKernels } from './blas-affine.js'
 import { registerHeadKernels } from './blas-heads.js'

@@ -2,7 +2,7 @@
  * Patches TensorFlow.js's WebGPU backend for the executor. Tensors are read synchronously without a canvas, which
  * Node.js lacks. GPU errors are thrown by the operation that failed, instead of being logged and returning zeros.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { BackendError } from './types.js'
 import type { DawnEvents } from './webgpu-events.js'
 

@@ -3,7 +3,7 @@
  * dtype, which its transpose does not handle. The backend's scatter sums updates of a row in nondeterministic order;
  * the replacement sums them in order, so that results are bit-identical.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { WebgpuBackend } from './webgpu-backend.js'
 
 type KernelCall = Parameters<tf.KernelFunc>[0]

@@ -3,7 +3,7 @@
  * splits the inner dimension among workgroups, which accumulate their partial sums atomically in any order. After this
  * patch one workgroup covers the whole inner dimension of its tile.
  */
-import type * as tf from '@tensorflow/tfjs-core'
+import type * as tf from '#tfjs'
 import type { WebgpuBackend } from './webgpu-backend.js'
 
 /** The properties of the backend's `MatMulSplitKProgram` that are used here. */

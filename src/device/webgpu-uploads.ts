@@ -4,7 +4,7 @@
  *
  * Ordering is preserved: the backend reuses a buffer only after it has submitted all commands that use it.
  */
-import type * as tf from '@tensorflow/tfjs-core'
+import type * as tf from '#tfjs'
 import type { GpuBuffer, WebgpuBackend } from './webgpu-backend.js'
 
 type Numbers = Float32Array | Int32Array

@@ -3,7 +3,7 @@
  * packages are optional. Software drivers are for tests only: they are slower than WebAssembly.
  */
 import { pathToFileURL } from 'node:url'
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { withoutWarnings } from './backend-utils.js'
 import { packageFolder, requireFrom } from './optional-packages.js'
 import type { Backend } from './types.js'

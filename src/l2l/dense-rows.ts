@@ -3,7 +3,7 @@
  * tokens holds its values by position. Missing values are 0. A model that predicts the next token at every position
  * takes rows with one more token and ignores labels.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { checkLabel, ExampleError, type Examples } from '../learner/index.js'
 import { sizeOf } from '../nn/shape.js'
 import type { Model } from '../nn/types.js'

@@ -1,5 +1,5 @@
 /** The heads of a network: softmax cross-entropy for classes and tokens, squared error for numbers. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { asRows } from './matmul.js'
 import { consume, oneHot } from './ops.js'
 import { sizeOf } from './shape.js'

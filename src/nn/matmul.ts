@@ -3,7 +3,7 @@
  * transposed and batched products run in a loop that takes ten times as long. There, transposes are explicit and large
  * products of a batch are computed one by one. Other devices compute the product directly.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { openedDevice } from '../device/index.js'
 import { addTo, runFused } from './ops.js'
 

@@ -1,7 +1,7 @@
 /**
  * Tensor operations that layers share: early disposal, fused kernels where the device has them, and one-hot vectors.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { AffineKernel, HeadKernel, WasmKernel } from '../device/index.js'
 import type { Pullback, SavedForward } from './types.js'
 

@@ -6,7 +6,7 @@
  * Ownership of tensors: a layer disposes of every tensor that it makes and does not return, and never disposes of its
  * arguments. The caller disposes of returned tensors.
  */
-import type { Tensor } from '@tensorflow/tfjs-core'
+import type { Tensor } from '#tfjs'
 import { CodedError } from '../base/errors.js'
 
 /** A model description is invalid, or weights do not fit the model. */

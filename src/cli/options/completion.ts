@@ -5,6 +5,7 @@
 import tab from '@bomb.sh/tab/commander'
 import type { Command } from 'commander'
 import { print } from '../output/output.js'
+import type { Completed } from './values.js'
 
 /** The directive that makes the script complete file names. */
 const FILE_NAMES = ':0'
@@ -20,10 +21,20 @@ export function addCompletion(program: Command, words: readonly string[]): boole
     print(FILE_NAMES)
     return true
   }
+  addWords(program)
   tab(program)
   const command = program.commands.find(command => command.name() === 'complete')
   command?.description('print a completion script for bash, zsh, fish or powershell')
   return false
+}
+
+/** Offers the values of options and arguments that have no fixed choices, as files are possible as well. */
+function addWords(command: Command): void {
+  for (const value of [...command.options, ...command.registeredArguments]) {
+    const { words } = (value.parseArg ?? {}) as Partial<Completed<unknown>>
+    if (words !== undefined) value.argChoices ??= [...words]
+  }
+  for (const inner of command.commands) addWords(inner)
 }
 
 /** Whether the word before the last is an option that takes a file or folder. */

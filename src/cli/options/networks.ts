@@ -12,6 +12,7 @@ import {
 import type { Execution } from '../../l2l/index.js'
 import { modelNames } from '../../learner/index.js'
 import { PRESETS } from '../../nn/spec/model-spec.js'
+import { presetHelp } from '../../nn/spec/preset-help.js'
 import { bytes, choice, modelWord, whole } from './values.js'
 
 export interface NetworkFlags {
@@ -29,7 +30,20 @@ export interface NetworkFlags {
 export const MODEL_WORDS: readonly string[] = [...modelNames, ...PRESETS]
 
 /** Parses `--model`: one of these values, or a file. */
-export const parseModelWord = modelWord(MODEL_WORDS)
+export const parseModelWord = modelWord(
+  MODEL_WORDS,
+  () =>
+    `linear models, without options\n${modelNames.map(name => `    ${name.padEnd(12)} ${LINEAR_HELP[name]}\n`).join('')}\n` +
+    `networks, with options in a YAML file (such as "model: mlp", then "hidden: [64]")\n\n${presetHelp()}\n` +
+    'layers\n    a list of layers in a YAML file: docs/models.md\n'
+)
+
+const LINEAR_HELP: Readonly<Record<(typeof modelNames)[number], string>> = {
+  logistic: 'two classes, logistic loss',
+  hinge: 'two classes, smooth hinge loss',
+  linear: 'a number, squared loss',
+  softmax: 'several classes, cross entropy'
+}
 
 /** How networks are executed. Results do not depend on it, except for rounding. */
 export function withExecution(command: Command, isShown = true): Command {

@@ -81,17 +81,31 @@ type Registry<Name extends string> = Readonly<
   >
 >
 
+/** A parser of an option's value, with the values that the shell completes. */
+export interface Completed<T> {
+  (word: string): T
+  readonly words: readonly string[]
+}
+
+/** Adds the values that the shell completes to a parser. */
+export function completed<T>(words: readonly string[], parse: (word: string) => T): Completed<T> {
+  return Object.assign(parse, { words })
+}
+
+/** Prints the text and ends the command, as `--help` does. */
+function endWith(text: string): never {
+  process.stdout.write(text)
+  throw new CommanderError(0, 'commander.help', '')
+}
+
 /** `NAME` or `NAME,key=value,…` with numbers as values, `true` and `false` apart. `help` prints the registry and ends. */
 export function named<Name extends string>(
   kind: string,
   registry: Registry<Name>
-): (text: string) => { readonly name: Name } & Record<string, string | number | boolean> {
-  return text => {
+): Completed<{ readonly name: Name } & Record<string, string | number | boolean>> {
+  return completed([...Object.keys(registry), 'help'], text => {
     const [name, ...pairs] = text.split(',')
-    if (text === 'help') {
-      process.stdout.write(registryHelp(registry))
-      throw new CommanderError(0, 'commander.help', '')
-    }
+    if (text === 'help') endWith(registryHelp(registry))
     if (!Object.hasOwn(registry, name)) {
       const names = Object.keys(registry).join(', ')
       throw new InvalidArgumentError(`unknown ${kind} '${name}'; expected one of ${names} (or help).`)
@@ -104,7 +118,7 @@ export function named<Name extends string>(
       options[pair.slice(0, at)] = value === 'true' || value === 'false' ? value === 'true' : toNumber(value)
     }
     return { ...options, name: name as Name }
-  }
+  })
 }
 
 const bitsOption: ChoiceOption = { default: '32', choices: ['8', '32'], help: 'bits of each number of the state' }
@@ -131,11 +145,11 @@ function toNumber(text: string): string | number {
 }
 
 /** One of a list of values. */
-export function choice<T extends string>(words: readonly T[]): (word: string) => T {
-  return word => {
+export function choice<T extends string>(words: readonly T[]): Completed<T> {
+  return completed(words, word => {
     if (words.includes(word as T)) return word as T
     throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
-  }
+  })
 }
 
 /** Bytes: `512`, `64KB`, `256MB`, `2GB`, in powers of 1024. */
@@ -148,9 +162,10 @@ export function bytes(word: string): number {
 }
 
 /** One of a list of values, or a YAML or JSON file. */
-export function modelWord(words: readonly string[]): (word: string) => string {
-  return word => {
+export function modelWord(words: readonly string[], help: () => string): Completed<string> {
+  return completed([...words, 'help'], word => {
+    if (word === 'help') endWith(help())
     if (words.includes(word) || /\.(ya?ml|json)$/i.test(word)) return word
-    throw new InvalidArgumentError(`It must be one of ${words.join(', ')}, or a YAML or JSON file.`)
-  }
+    throw new InvalidArgumentError(`It must be one of ${words.join(', ')}, or a YAML or JSON file (or help).`)
+  })
 }

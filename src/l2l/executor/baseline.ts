@@ -3,7 +3,7 @@
  * activations are on the device at once. With one microbatch it is schedule `baseline`, with several
  * `baseline-ag`.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import {
   GradientSum,
   load,

@@ -2,7 +2,7 @@
  * The executor: runs minibatches through a model on the device, under one of four schedules, within the device's
  * memory.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { BackendError, DeviceError } from '../../device/index.js'
 import { OptionError } from '../../learner/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'

@@ -6,7 +6,7 @@
  *
  * In this file `position` is the position of a layer in the step's order.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import type { Layer } from '../../nn/types.js'
 import {
   GradientSum,

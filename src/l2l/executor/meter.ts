@@ -3,7 +3,7 @@
  * shared buffers counted once. The engine's own count has no peak and no limit. Temporary memory of running kernels is
  * not counted.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { formatBytes } from '../../base/format-bytes.js'
 import { DeviceError } from '../../device/index.js'
 

@@ -5,7 +5,7 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { sizeOf } from '../../nn/shape.js'
 import { fromBf16, toBf16 } from '../bfloat16.js'
 import type { Precision, Stash, StashLocation } from './types.js'

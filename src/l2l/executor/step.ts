@@ -1,5 +1,5 @@
 /** Shared by all schedules: the context of a step, loading of weights, random seeds, gradient sums and the loss. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { openedDevice } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'

@@ -1,5 +1,5 @@
 /** Types of the executor: its options, the parameter store that it reads from and writes to, batches and stashes. */
-import type { Tensor } from '@tensorflow/tfjs-core'
+import type { Tensor } from '#tfjs'
 import type { DeviceName } from '../../device/types.js'
 import type { Score } from '../../learner/index.js'
 

@@ -2,7 +2,7 @@
  * Measures the time and memory of each layer on the opened device, on a few samples, because sizes and operation counts
  * alone do not predict a backend's speed. Layers of the same shape are measured once.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { layerCosts } from '../../nn/blocks.js'
 import { executionProbability } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'

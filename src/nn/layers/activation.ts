@@ -2,7 +2,7 @@
  * Elementwise activation functions. For a backward pass, value and derivative are computed together because they share
  * intermediate results.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { consume, runFused } from '../ops.js'
 import type { Activation } from '../spec/layer-kinds.js'
 

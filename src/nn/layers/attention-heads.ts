@@ -4,7 +4,7 @@
  *
  * Other shapes: p, scores and their gradients [batch·heads, length, length], mixed [batch, length, width].
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { multiplyBatch } from '../matmul.js'
 import { consume, runFused } from '../ops.js'
 

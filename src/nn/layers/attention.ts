@@ -3,7 +3,7 @@
  * `block.ts` adds. Its VJP needs queries, keys, values, probabilities and mixed values; each is disposed of after its
  * last use.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { affine, projectionGradients, projectTransposed } from '../matmul.js'
 import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'

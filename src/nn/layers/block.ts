@@ -3,7 +3,7 @@
  * two-layer perceptron, each with layer norm, dropout and a residual connection. With the norm before: y = x +
  * drop(f(norm(x))), as in GPT-2; with the norm after: y = norm(x + drop(f(x))), as in BERT.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { addTo, tidyPullback, tidySavedForward } from '../ops.js'
 import { formatShape, sameShape } from '../shape.js'
 import type { Activation } from '../spec/layer-kinds.js'

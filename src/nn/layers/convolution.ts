@@ -3,7 +3,7 @@
  * computed as a convolution of the inputs by the output gradient with samples as channels, because wasm has no kernel
  * for it.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { asRows } from '../matmul.js'
 import { addTo, consume, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'

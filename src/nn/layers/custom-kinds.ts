@@ -2,7 +2,7 @@
  * The registry of custom layer kinds. It does not import TensorFlow.js, so a program without networks can load a
  * plug-in that defines layers.
  */
-import type * as Tf from '@tensorflow/tfjs-core'
+import type * as Tf from '#tfjs'
 import type { WeightSpec } from '../types.js'
 import { ModelError } from '../types.js'
 

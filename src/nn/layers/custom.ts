@@ -1,5 +1,5 @@
 /** Adapts a custom layer of a plug-in to `Layer`: checks its shapes and disposes of its tensors. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { tidyPullback } from '../ops.js'
 import { formatShape, sameShape, sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'

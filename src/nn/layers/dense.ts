@@ -1,5 +1,5 @@
 /** A fully connected layer over the last axis: y = f(xW + b). */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { affine, projectionGradients, projectTransposed } from '../matmul.js'
 import { consume, multiplyInto, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'

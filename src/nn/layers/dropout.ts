@@ -3,7 +3,7 @@
  * scaled by 1/(1 − rate). The mask is drawn on the host from the pass's seed, so it is the same on every backend and in
  * recomputation.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { multiplyInto, tidyPullback, tidySavedForward } from '../ops.js'
 import { randomBits } from '../random.js'
 import type { Layer, Pass } from '../types.js'

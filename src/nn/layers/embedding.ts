@@ -2,7 +2,7 @@
  * Token and position embeddings: y[i] = tokens[x[i]] + positions[i]. The gradient is computed by `ScatterNd`, which
  * sums updates of the same token and exists on every backend (wasm has no `UnsortedSegmentSum`).
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { addTo, tidyPullback } from '../ops.js'
 import { uniformWeights } from '../random.js'
 import type { Layer } from '../types.js'

@@ -2,7 +2,7 @@
  * Layer normalization over the last axis (Ba, Kiros and Hinton, 2016): y = scale·(x − mean)/√(variance + ε) + offset.
  * Only the two statistics of each position are saved; the rest is cheap to recompute.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { meanOfLastAxis, sumOfRows } from '../matmul.js'
 import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
 import { sizeOf } from '../shape.js'

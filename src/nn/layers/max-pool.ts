@@ -2,7 +2,7 @@
  * Max pooling over non-overlapping squares of size × size, per channel. Incomplete squares at the lower and right edges
  * are ignored. Among equal maxima the first one receives the gradient.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { consume, oneHot, tidyPullback, tidySavedForward } from '../ops.js'
 import { formatShape, sizeOf } from '../shape.js'
 import { type Layer, ModelError } from '../types.js'

@@ -1,5 +1,5 @@
 /** Layers without weights that change the shape of a sample. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { consume } from '../ops.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'

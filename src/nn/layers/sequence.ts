@@ -1,5 +1,5 @@
 /** Layers that are loaded and executed as one, so that the tensors between them never leave the device. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { tidyPullback, tidySavedForward } from '../ops.js'
 import { forkSeed } from '../random.js'
 import { totalSize } from '../shape.js'

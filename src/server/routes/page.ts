@@ -1,8 +1,10 @@
 /** The page that shows the network: static files built by Vite, with headers that only allow content of this server. */
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import fastifyStatic from '@fastify/static'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { RefusedError } from '../failures.js'
 
 const ROOT = fileURLToPath(new URL('../../../page/', import.meta.url))
@@ -23,6 +25,13 @@ const HEADERS = {
   'cross-origin-opener-policy': 'same-origin'
 }
 
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml'
+}
+
 export async function pageRoutes(app: FastifyInstance): Promise<void> {
   // The files contain no data of the network. The page requests the data with the token.
   app.addHook('onRoute', route => {
@@ -34,12 +43,24 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
     })
     return
   }
-  await app.register(fastifyStatic, { root: ROOT, cacheControl: false, schemaHide: true, wildcard: false, setHeaders })
+  for (const entry of await readdir(ROOT, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) await addFile(app, join(entry.parentPath, entry.name))
+  }
 }
 
-/** All files except the HTML have a digest of their content in their names. */
-function setHeaders(reply: FastifyReply, path: string): void {
-  reply.headers(HEADERS)
-  const isPage = path.endsWith('.html')
-  reply.header('cache-control', isPage ? 'no-cache' : 'public, max-age=31536000, immutable')
+/** Serves the file from memory. All files except the HTML have a digest of their content in their names. */
+async function addFile(app: FastifyInstance, path: string): Promise<void> {
+  const content = await readFile(path)
+  const name = relative(ROOT, path).split(sep).join('/')
+  const isPage = name === 'index.html'
+  const headers = {
+    ...HEADERS,
+    'content-type': TYPES[extname(name)],
+    'cache-control': isPage ? 'no-cache' : 'public, max-age=31536000, immutable',
+    etag: `"${createHash('sha256').update(content).digest('base64url')}"`
+  }
+  app.get(isPage ? '/' : `/${name}`, { schema: { hide: true } }, (request, reply) => {
+    reply.headers(headers)
+    return request.headers['if-none-match'] === headers.etag ? reply.code(304).send() : reply.send(content)
+  })
 }

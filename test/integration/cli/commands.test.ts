@@ -320,6 +320,18 @@ describe('a command', function () {
     assert.match(short, new RegExp(`${rarer.length} further options: admb peer --help-all`))
   })
 
+  it('lists models with the ranges and defaults of their options', async () => {
+    const { stdout, code } = await admb(['train', '--model', 'help'])
+    assert.equal(code, 0)
+    assert.match(stdout, /logistic +two classes/)
+    assert.match(
+      stdout,
+      /hidden +units of the hidden layers \(a list of whole numbers, each at least 1; default: \[128\]\)/
+    )
+    assert.match(stdout, /dropout +dropout rate \(from 0 to below 1; default: 0\)/)
+    assert.match(stdout, /norm +position of the layer norms.* \(before or after; default: before\)/)
+  })
+
   it('completes commands, options and files in shells', async () => {
     const offered = async (...words: string[]) =>
       (await admb(['complete', '--', ...words])).stdout.trimEnd().split('\n')
@@ -329,6 +341,12 @@ describe('a command', function () {
     assert.deepEqual(names(await offered('train', '--micro')), ['--microbatch'])
     assert.deepEqual(names(await offered('train', '--scale', '')), ['none', 'standard'])
     assert.deepEqual(await offered('train', '--data', ''), [':0'])
+    assert.deepEqual(names(await offered('train', '--rule', 'ada')), ['adagrad', 'adam'])
+    assert.deepEqual(names(await offered('train', '--average', 'un')), ['uniform'])
+    assert.deepEqual(names(await offered('train', '--model', 'l')), ['logistic', 'linear'])
+    assert.deepEqual(names(await offered('peer', '--format', 'li')), ['libsvm'])
+    assert.deepEqual(names(await offered('sim', 'run', 'part')), ['partitions'])
+    assert.deepEqual(names(await offered('sim', 'compare', '--algorithms', 'ser')), ['serial'])
     const script = await admb(['complete', 'bash'])
     assert.equal(script.code, 0)
     assert.match(script.stdout, /complete .*admb/)

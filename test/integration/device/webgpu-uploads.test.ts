@@ -1,6 +1,6 @@
 /** Uploads of tensors to a WebGPU device, if its packages and a driver are installed. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { openDevice } from '../../../src/device/index.js'
 import { needWebgpu } from '../../support/webgpu.js'
 

@@ -1,7 +1,7 @@
 /** Fused BLAS kernels of fully connected layers on wasm, compared with the backend's operations. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { type AffineKernel, openDevice } from '../../../src/device/index.js'
 
 const sizes = fc.integer({ min: 1, max: 9 })

@@ -1,7 +1,7 @@
 /** BLAS products on the wasm backend equal the backend's products up to rounding. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { openDevice } from '../../../src/device/index.js'
 import { randomBits } from '../../../src/nn/random.js'
 

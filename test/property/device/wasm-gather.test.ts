@@ -1,7 +1,7 @@
 /** Gathering rows on the wasm backend. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { openDevice } from '../../../src/device/index.js'
 
 const tables = fc

@@ -1,7 +1,7 @@
 /** Custom wasm kernels compared with the TensorFlow.js operations that they replace, for all lengths. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { openDevice, type WasmKernel } from '../../../src/device/index.js'
 
 const number = fc.float({ min: -8, max: 8, noNaN: true })

@@ -1,7 +1,7 @@
 /** Replaced WebGPU kernels, if the packages and a driver are installed. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { openDevice } from '../../../src/device/index.js'
 import { uniforms } from '../../../src/nn/random.js'
 import { needWebgpu } from '../../support/webgpu.js'

@@ -1,7 +1,7 @@
 /** All schedules compute the same gradients, and free all device memory. */
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
 import type { ExecutorOptions } from '../../../src/l2l/executor/types.js'

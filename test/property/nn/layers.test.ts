@@ -2,8 +2,8 @@
  * Every layer's hand-written VJP on every backend, compared with the cpu backend's tape and with finite differences.
  */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { attentionLayer, perceptronLayer } from '../../../src/nn/layers/block.js'
 import { convolution } from '../../../src/nn/layers/convolution.js'
 import { dense } from '../../../src/nn/layers/dense.js'

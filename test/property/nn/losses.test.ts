@@ -1,7 +1,7 @@
 /** The heads' losses and gradients on every backend, compared with plain arithmetic. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
 import fc from 'fast-check'
+import * as tf from '#tfjs'
 import { softmaxHead, squaredHead } from '../../../src/nn/losses.js'
 import type { Head } from '../../../src/nn/types.js'
 import { BACKENDS, difference, numbersOf, useBackend } from '../../support/l2l/layers.js'

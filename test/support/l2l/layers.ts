@@ -1,5 +1,5 @@
 /** Runs a single layer in tests on any backend, with plain arrays. */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { openDevice } from '../../../src/device/index.js'
 import { randomBits } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'

@@ -2,7 +2,7 @@
  * Reference implementation of a model's loss and gradients: all layers forward, all layers backward, everything on the
  * device.
  */
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { layersWithBlocks } from '../../../src/nn/blocks.js'
 import { sizeOf } from '../../../src/nn/shape.js'
 import type { Layer, Model, Pass } from '../../../src/nn/types.js'

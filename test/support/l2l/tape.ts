@@ -3,7 +3,7 @@
  * without file extensions, which Node.js resolves only with a hook. They register themselves in the global engine.
  */
 import { register } from 'node:module'
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 
 const hook = `
   const inside = /\\/tfjs-core\\/dist\\/(?!tf-core)/

@@ -1,6 +1,6 @@
 /** Properties of layers other than their gradients. */
 import assert from 'node:assert/strict'
-import * as tf from '@tensorflow/tfjs-core'
+import * as tf from '#tfjs'
 import { attentionLayer, perceptronLayer, residual } from '../../../src/nn/layers/block.js'
 import { convolution } from '../../../src/nn/layers/convolution.js'
 import { dropout } from '../../../src/nn/layers/dropout.js'

@@ -1,0 +1,144 @@
+/**
+ * Builds `dist/vendor`: TensorFlow.js and Vega, each as a few files, with the licences. As packages they take 90 MB, most of which
+ * is never loaded. `package.json` maps `#tfjs`, `#vega` and so on to these files.
+ */
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'vite'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const modules = join(root, 'node_modules')
+const out = join(root, 'dist/vendor')
+const MISSING_TYPES = [
+  'GPUBuffer',
+  'Long',
+  'HTMLCanvasElement',
+  'HTMLImageElement',
+  'HTMLVideoElement',
+  'ImageData',
+  'ImageBitmap',
+  'OffscreenCanvas',
+  'WebGLTexture',
+  'WebGLRenderingContext',
+  'WebGL2RenderingContext',
+  'RequestInit',
+  'RequestInfo',
+  'Navigator',
+  'IDBFactory',
+  'Storage',
+  'HTMLSourceElement',
+  'WebGLContextAttributes'
+]
+const STAMP = join(out, 'versions.json')
+
+interface Manifest {
+  readonly version: string
+  readonly license?: string
+  readonly dependencies?: Readonly<Record<string, string>>
+}
+
+function manifest(name: string): Manifest {
+  return JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8')) as Manifest
+}
+
+/** The packages are bundled by themselves: their Node.js builds are single files that require nothing but the core. */
+function copyTensorflow(): void {
+  for (const part of ['core', 'backend-wasm', 'backend-cpu']) {
+    const dist = join(modules, `@tensorflow/tfjs-${part}/dist`)
+    const source = readFileSync(join(dist, `tf-${part}.node.js`), 'utf8')
+    const linked = source
+      .replaceAll("require('@tensorflow/tfjs-core')", "require('./tfjs-core.cjs')")
+      .replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n')
+    writeFileSync(join(out, `tfjs-${part}.cjs`), linked)
+    for (const file of readdirSync(dist).filter(name => name.endsWith('.wasm')))
+      cpSync(join(dist, file), join(out, file))
+  }
+}
+
+/**
+ * Copies the declarations of the core. They refer to WebGPU's types, which clash with those of TypeScript's DOM library, and
+ * to types of browsers, which a program for Node.js does not have.
+ */
+function copyDeclarations(): void {
+  const dist = join(modules, '@tensorflow/tfjs-core/dist')
+  const types = join(out, 'tfjs-types')
+  for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.d.ts') || file.endsWith('_test.d.ts')) continue
+    const text = readFileSync(join(dist, file), 'utf8')
+      .replace(/^\/\/\/ <.*\n/gm, '')
+      .replaceAll('@tensorflow/tfjs-core/dist', relative(dirname(file), '.') || '.')
+    const missing = MISSING_TYPES.filter(name => new RegExp(`\\b${name}\\b`).test(text))
+    mkdirSync(dirname(join(types, file)), { recursive: true })
+    writeFileSync(join(types, file), [...missing.map(name => `type ${name} = object;`), text].join('\n'))
+  }
+  writeFileSync(join(types, 'package.json'), '{ "type": "commonjs" }\n')
+  writeFileSync(join(out, 'tfjs-core.d.cts'), "export * from './tfjs-types/index'\n")
+}
+
+async function bundleVega(): Promise<void> {
+  await build({
+    configFile: false,
+    root,
+    logLevel: 'warn',
+    ssr: { noExternal: true },
+    build: {
+      ssr: true,
+      outDir: out,
+      emptyOutDir: false,
+      copyPublicDir: false,
+      target: 'node20',
+      minify: true,
+      rolldownOptions: {
+        input: { vega: 'vega', 'vega-lite': 'vega-lite' },
+        output: { entryFileNames: '[name].js', chunkFileNames: 'vega-[name].js' },
+        preserveEntrySignatures: 'strict'
+      }
+    }
+  })
+  cpSync(join(modules, 'vega/build/vega.min.js'), join(out, 'vega.min.js'))
+}
+
+/** The licence texts of the packages and of all that they depend on. */
+function licences(names: readonly string[]): string {
+  const all = new Set<string>()
+  const add = (name: string) => {
+    if (all.has(name) || !existsSync(join(modules, name))) return
+    all.add(name)
+    for (const dependency of Object.keys(manifest(name).dependencies ?? {})) add(dependency)
+  }
+  names.forEach(add)
+  const texts = [...all].sort().map(name => {
+    const { version, license = '' } = manifest(name)
+    const file = readdirSync(join(modules, name)).find(file => /^licen[cs]e/i.test(file))
+    const text = file === undefined ? `Licence: ${license}` : readFileSync(join(modules, name, file), 'utf8').trim()
+    return `${name} ${version}\n\n${text}\n`
+  })
+  return texts.join(`\n${'-'.repeat(80)}\n\n`)
+}
+
+const PACKAGES = [
+  '@tensorflow/tfjs-core',
+  '@tensorflow/tfjs-backend-wasm',
+  '@tensorflow/tfjs-backend-cpu',
+  'vega',
+  'vega-lite'
+]
+/** What the files depend on: the packages and this script. */
+const versions = JSON.stringify([
+  ...PACKAGES.map(name => `${name} ${manifest(name).version}`),
+  createHash('sha256')
+    .update(readFileSync(fileURLToPath(import.meta.url)))
+    .digest('hex')
+])
+
+if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== versions) {
+  rmSync(out, { recursive: true, force: true })
+  mkdirSync(out, { recursive: true })
+  copyTensorflow()
+  copyDeclarations()
+  await bundleVega()
+  writeFileSync(join(out, 'LICENSES.txt'), licences(PACKAGES))
+  writeFileSync(STAMP, versions)
+}

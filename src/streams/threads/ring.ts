@@ -1,0 +1,169 @@
+/**
+ * A ring of blocks of rows in shared memory, between one thread that writes and one that reads. Neither copies a block that it
+ * receives. The ring bounds how far the writer runs ahead.
+ */
+import type { Rows } from '../rows.js'
+
+/** Enough that neither thread waits for a batch that takes longer than usual. */
+const SLOTS = 8
+
+/** Positions in the shared integers: blocks written and read so far, and whether the reader has left. */
+const WRITTEN = 0
+const READ = 1
+const CLOSED = 2
+
+/** What is known after a block, of the numbers of a stream that change with every block. */
+export interface BlockInfo {
+  readonly skipped: number
+  readonly share: number | undefined
+}
+
+export interface RingMemory {
+  readonly control: Int32Array
+  /** For each slot: rows (−1 at the end of the stream), skipped, share. */
+  readonly headers: Float64Array
+}
+
+/** The memory of a slot. The writer replaces it when a block does not fit. */
+export interface SlotMemory {
+  readonly slot: number
+  readonly buffer: SharedArrayBuffer
+  readonly rows: number
+  readonly entries: number
+}
+
+export function createRing(): RingMemory {
+  return {
+    control: new Int32Array(new SharedArrayBuffer(12)),
+    headers: new Float64Array(new SharedArrayBuffer(SLOTS * 3 * 8))
+  }
+}
+
+function viewOf({ buffer, rows, entries }: SlotMemory): Omit<Rows, 'size'> {
+  let from = 0
+  const next = (length: number) => {
+    from += 4 * length
+    return from - 4 * length
+  }
+  return {
+    labels: new Float32Array(buffer, next(rows), rows),
+    numeric: new Int32Array(buffer, next(rows), rows),
+    offsets: new Int32Array(buffer, next(rows + 1), rows + 1),
+    indices: new Int32Array(buffer, next(entries), entries),
+    values: new Float32Array(buffer, next(entries), entries)
+  }
+}
+
+export class RingWriter {
+  readonly #memory: RingMemory
+  readonly #grow: (slot: SlotMemory) => void
+  readonly #slots: { readonly view: Omit<Rows, 'size'> }[] = []
+  #written = 0
+
+  /** @param grow sends a slot's new memory to the reader, before the block is published */
+  constructor(memory: RingMemory, grow: (slot: SlotMemory) => void) {
+    this.#memory = memory
+    this.#grow = grow
+  }
+
+  /** Blocks the thread until a slot is free. @returns false if the reader has left */
+  write(block: Rows, info: BlockInfo): boolean {
+    if (!this.#waitForSlot()) return false
+    const { size, offsets } = block
+    const start = offsets[0]
+    const end = offsets[size]
+    const { labels, numeric, offsets: to, indices, values } = this.#reserve(size, end - start)
+    labels.set(block.labels.subarray(0, size))
+    numeric.set(block.numeric.subarray(0, size))
+    to.set(offsets.subarray(0, size + 1))
+    if (start > 0) for (let row = 0; row <= size; row++) to[row] -= start
+    indices.set(block.indices.subarray(start, end))
+    values.set(block.values.subarray(start, end))
+    this.#publish(size, info)
+    return true
+  }
+
+  /** Publishes that no block follows. */
+  end(info: BlockInfo): void {
+    if (this.#waitForSlot()) this.#publish(-1, info)
+  }
+
+  #waitForSlot(): boolean {
+    const { control } = this.#memory
+    for (;;) {
+      if (Atomics.load(control, CLOSED) === 1) return false
+      const read = Atomics.load(control, READ)
+      if (this.#written - read < SLOTS) return true
+      Atomics.wait(control, READ, read)
+    }
+  }
+
+  #reserve(rows: number, entries: number): Omit<Rows, 'size'> {
+    const slot = this.#written % SLOTS
+    const view = this.#slots[slot]?.view
+    if (view !== undefined && view.labels.length >= rows && view.indices.length >= entries) return view
+    // Twice the size, because the first blocks of a stream are smaller than the others.
+    const capacity = { rows: 2 * rows, entries: 2 * entries }
+    const buffer = new SharedArrayBuffer(4 * (3 * capacity.rows + 1 + 2 * capacity.entries))
+    const memory = { slot, buffer, ...capacity }
+    this.#grow(memory)
+    this.#slots[slot] = { view: viewOf(memory) }
+    return this.#slots[slot].view
+  }
+
+  #publish(size: number, { skipped, share }: BlockInfo): void {
+    const { control, headers } = this.#memory
+    headers.set([size, skipped, share ?? Number.NaN], 3 * (this.#written % SLOTS))
+    this.#written++
+    Atomics.store(control, WRITTEN, this.#written | 0)
+    Atomics.notify(control, WRITTEN)
+  }
+}
+
+export class RingReader {
+  readonly #memory: RingMemory
+  readonly #views: Omit<Rows, 'size'>[] = []
+  #read = 0
+
+  constructor(memory: RingMemory) {
+    this.#memory = memory
+  }
+
+  /** Whether a block can be taken. */
+  get isReady(): boolean {
+    return Atomics.load(this.#memory.control, WRITTEN) !== (this.#read | 0)
+  }
+
+  /** Resolves when a block can be taken, or `wake` is called. */
+  async wait(): Promise<void> {
+    const { async, value } = Atomics.waitAsync(this.#memory.control, WRITTEN, this.#read | 0)
+    if (async) await value
+  }
+
+  wake(): void {
+    Atomics.notify(this.#memory.control, WRITTEN)
+  }
+
+  replace(memory: SlotMemory): void {
+    this.#views[memory.slot] = viewOf(memory)
+  }
+
+  /** The next block, if one is ready: valid until `release`. Its size is −1 at the end of the stream. */
+  take(): { readonly size: number; readonly info: BlockInfo; readonly view: Omit<Rows, 'size'> } {
+    const slot = this.#read % SLOTS
+    const [size, skipped, share] = this.#memory.headers.subarray(3 * slot, 3 * slot + 3)
+    return { size, info: { skipped, share: Number.isNaN(share) ? undefined : share }, view: this.#views[slot] }
+  }
+
+  release(): void {
+    this.#read++
+    Atomics.store(this.#memory.control, READ, this.#read | 0)
+    Atomics.notify(this.#memory.control, READ)
+  }
+
+  /** Ends the writer at its next block. */
+  close(): void {
+    Atomics.store(this.#memory.control, CLOSED, 1)
+    Atomics.notify(this.#memory.control, READ)
+  }
+}
