@@ -29,6 +29,19 @@ export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { createCustomLearner, createLearner } from './linear.js'
+export {
+  commitSums,
+  type Figures,
+  type Metrics,
+  type MinuteFigures,
+  type Outcome,
+  type OutcomeKind,
+  type Outcomes,
+  ProgressiveMetrics,
+  TimedSums,
+  WINDOWS,
+  type WindowFigures
+} from './metrics/index.js'
 export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {
   type BitsOption,

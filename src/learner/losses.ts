@@ -4,6 +4,7 @@
  */
 import type { CustomLoss } from './custom.js'
 import { portableExp } from './exp.js'
+import type { OutcomeKind } from './metrics/index.js'
 
 /** A built-in loss: a custom loss, with what the search for the optimum in hindsight needs. */
 export interface ScalarLoss extends CustomLoss {
@@ -71,6 +72,11 @@ export const scalarLosses = { logistic, linear: squared, hinge } as const satisf
 function sigmoid(t: number): number {
   const e = portableExp(-Math.abs(t))
   return (t >= 0 ? 1 : e) / (1 + e)
+}
+
+/** How figures see the outcomes of a model with one score. */
+export function outcomesOf(loss: CustomLoss): OutcomeKind {
+  return { kind: loss.classifies ? 'two-class' : 'number', loss, isLogLoss: loss === logistic }
 }
 
 /** Derivative of log(1 + e^(−ys)) by s for y = ±1, without a branch that depends on data. */

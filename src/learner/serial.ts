@@ -6,6 +6,7 @@ import { type AveragingSpec, createAveraging, defaultAveraging } from './averagi
 import { BatchEngine } from './batch-engine.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
+import type { Metrics, Outcome } from './metrics/index.js'
 import { checkDimension, classesOf, isClassifier, type ModelName, outputsOf, scalarLossOf } from './model.js'
 import { adagradValues } from './rules/adagrad.js'
 import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
@@ -93,6 +94,17 @@ export class SerialTrainer {
    */
   finish(rest?: Rest): Trained {
     return this.#engine.finish(rest)
+  }
+
+  /** Figures since the start and over the last inputs; undefined for an engine that sends no outcomes. */
+  metrics(): Metrics | undefined {
+    const { outcomes, loss } = this.#engine.progress
+    return outcomes?.metrics(loss)
+  }
+
+  /** The newest outcome, if it is known. */
+  get last(): Outcome | undefined {
+    return this.#engine.progress.outcomes?.last
   }
 
   report(): SerialReport {

@@ -4,6 +4,7 @@ import {
   type Blocks,
   type Learner,
   learnerAfter,
+  type Metrics,
   OptionError,
   type PredictWith,
   type Rest,
@@ -34,6 +35,8 @@ export interface TrainOptions extends TaskOptions {
 export interface TrainReport extends SerialReport {
   /** Malformed inputs that were skipped. `data: { …, strict: true }` throws instead. */
   readonly skipped: number
+  /** Figures since the start and over the last inputs. */
+  readonly metrics?: Metrics
 }
 
 /**
@@ -59,7 +62,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const end = async (rest: Rest) => {
     const { parameters, average, updates, dimension } = trainer.finish(rest)
     const known = closed(spec, dimension, opened)
-    const report = { ...trainer.report(), skipped: opened?.skipped ?? 0 }
+    const report = { ...trainer.report(), skipped: opened?.skipped ?? 0, metrics: trainer.metrics() }
     const { learner } = await learningParts(known, execution)
     const serving = predictWith === 'average' ? average : parameters
     const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined

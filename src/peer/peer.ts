@@ -173,7 +173,7 @@ export class Peer extends EventEmitter {
   }
 
   status(): PeerStatus {
-    const { progress, predictor, adopted, discarded, skipped, ended } = this.#status
+    const { progress, metrics, predictor, adopted, discarded, skipped, ended } = this.#status
     const { inputs, loss, hits } = progress
     return {
       id: this.id,
@@ -182,6 +182,7 @@ export class Peer extends EventEmitter {
       updates: predictor.updates,
       averageLoss: inputs === 0 ? 0 : loss / inputs,
       ...(hits === undefined ? {} : { accuracy: inputs === 0 ? 0 : hits / inputs }),
+      ...(metrics === undefined ? {} : { metrics }),
       neighbours: this.#edges.neighbours,
       predictor,
       adopted,
