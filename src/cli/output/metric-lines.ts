@@ -30,10 +30,10 @@ export function windowLines({ total, recent }: Metrics, width: number): string[]
   return windows.map(figures => `${`last ${formatNumber(figures.window)}`.padEnd(width)}${summary(figures)}`)
 }
 
-/** Such as `loss 0.32451, accuracy 84.91 %`. */
+/** Such as `loss 0.32451, 84.91 % correct`. */
 function summary({ loss, accuracy, rmse }: Figures): string {
   const parts = [`loss ${loss.toFixed(5)}`]
-  if (accuracy !== undefined) parts.push(`accuracy ${share(accuracy)}`)
+  if (accuracy !== undefined) parts.push(`${share(accuracy)} correct`)
   if (rmse !== undefined) parts.push(`RMSE ${plain(rmse)}`)
   return parts.join(', ')
 }
