@@ -29,11 +29,11 @@ import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './typ
  * const gradient = parameters.map(block => new Float32Array(block.length))
  * @throws OptionError if model, classes, dimension or l2 do not go together
  */
-export function createLearner({ model, dimension, classes, l2: givenL2 }: ModelOptions): Learner {
+export function createLearner({ model, dimension, classes, l2: givenL2, targetScale }: ModelOptions): Learner {
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
   const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
-  const loss = scalarLossOf(model)
+  const loss = scalarLossOf(model, targetScale)
   return loss === undefined ? new SoftmaxLearner(dimension, outputs, l2) : new ScalarLearner(loss, dimension, l2)
 }
 

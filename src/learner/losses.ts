@@ -5,6 +5,7 @@
 import type { CustomLoss } from './custom.js'
 import { portableExp } from './exp.js'
 import type { OutcomeKind } from './metrics/index.js'
+import type { TargetScale } from './target-scale.js'
 
 /** A built-in loss: a custom loss, with what the search for the optimum in hindsight needs. */
 export interface ScalarLoss extends CustomLoss {
@@ -63,6 +64,20 @@ const squared: ScalarLoss = {
   predict: score => score,
   curvature: () => 1,
   isUnattainedIfSeparable: false
+}
+
+/**
+ * The squared error of a standardised target: the score is (prediction − mean)/deviation. `value` is ½(prediction − y)², in the
+ * target's units; `slope` is that of ½(score − (y − mean)/deviation)², which differs by the factor deviation².
+ */
+export function standardised({ mean, deviation }: TargetScale): ScalarLoss {
+  const predict = (score: number) => mean + deviation * score
+  return {
+    ...squared,
+    value: (score, label) => squared.value(predict(score), label),
+    slope: (score, label) => score - (label - mean) / deviation,
+    predict
+  }
 }
 
 /** The registry of losses by model. A new loss is one entry. */

@@ -8,7 +8,9 @@ import {
   OptionError,
   type PredictWith,
   type Rest,
-  type SerialReport
+  type SerialReport,
+  type TargetScale,
+  targetScaleOf
 } from '../learner/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
 import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
@@ -55,7 +57,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   }
   const task = { features: featuresOf(inputs, options), ...options }
   const { stream, specFor } = await createTask(task, 'serial')
-  const spec = specFor(await factsOf(stream))
+  const spec = specFor(inputs === undefined ? await factsOf(stream) : { targetScale: scaleOf(labels ?? []) })
   const scaling = { moments: new RunningMoments(), frozen: false }
   const { trainer } = await trainerFor(spec, execution, predictWith)
   const opened = stream && (await openStream({ ...stream, scaling }))
@@ -131,6 +133,12 @@ export class TrainedModel {
       return { label: name ?? label, scores }
     })
   }
+}
+
+/** Of the first labels, if they are numbers. */
+function scaleOf(labels: readonly Label[]): TargetScale | undefined {
+  const first = Float32Array.from(labels.slice(0, 5000), Number)
+  return targetScaleOf({ labels: first, size: first.length })
 }
 
 /** The number of features of the first input. */
