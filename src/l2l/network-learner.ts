@@ -4,12 +4,14 @@
  */
 import {
   type Blocks,
+  commitSums,
   DivergenceError,
   ExampleError,
   type Examples,
   type GradientProgress,
   type Layout,
   type Learner,
+  type OutcomeKind,
   type Prediction,
   type Score,
   zeros
@@ -17,7 +19,7 @@ import {
 import { initialBlocks, layoutOf } from '../nn/blocks.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
-import { DenseRows } from './dense-rows.js'
+import { DenseRows, outcomeKindOf } from './dense-rows.js'
 import { Executor } from './executor/executor.js'
 import type { Execution, ExecutorOptions, ParameterStore } from './executor/types.js'
 import { BlockStore, TransactionalGradientStore } from './parameter-store.js'
@@ -58,6 +60,10 @@ export class NetworkLearner implements Learner {
     this.#shared =
       'executor' in options ? options : { executor: new Executor(model, options), rows: new DenseRows(model) }
     this.#updates = updates
+  }
+
+  get outcomeKind(): OutcomeKind {
+    return outcomeKindOf(this.model)
   }
 
   after(updates: number): Learner {
@@ -104,6 +110,7 @@ export class NetworkLearner implements Learner {
       )
       into.loss += loss
       into.hits += hits
+      if (into.outcomes) commitSums(into.outcomes, Math.min(to, row + SCORE_ROWS) - row, loss, hits)
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import { OptionError } from './errors.js'
 import { portableExp } from './exp.js'
+import { isClassifier, type ModelName } from './model.js'
 import { describe, type OptionTable, resolveOptions } from './options.js'
 import type { Averaging, Blocks } from './types.js'
 
@@ -96,6 +97,14 @@ export type AveragingSpec = {
 
 /** Chosen by measurement: best or close to it on stationary data, and much better than the plain mean on drifting data. */
 export const defaultAveraging: AveragingSpec = { name: 'tail' }
+
+/**
+ * The average of a linear model. For regression, the tail is shorter by default: a long average of a target that drifts costs more
+ * than it gains on a target that does not (docs/benchmarks.md).
+ */
+export function averagingFor(model: ModelName, spec: AveragingSpec = defaultAveraging): AveragingSpec {
+  return spec.name === 'tail' && !isClassifier(model) ? { decay: 127, ...spec } : spec
+}
 
 /**
  * Creates a running average of predictors.

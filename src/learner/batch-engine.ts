@@ -10,6 +10,7 @@ import {
   INITIAL_CAPACITY,
   newProgress,
   type PredictWith,
+  type Progress,
   type Rest,
   type Trained
 } from './trainer.js'
@@ -38,7 +39,7 @@ export interface BatchEngineOptions {
 }
 
 export class BatchEngine implements Engine {
-  readonly progress = newProgress()
+  readonly progress: Progress
   updates = 0
   readonly #options: BatchEngineOptions
   #learner: Learner
@@ -55,6 +56,7 @@ export class BatchEngine implements Engine {
     this.#dimension = options.dimension ?? 0
     this.#capacity = options.dimension ?? Math.min(INITIAL_CAPACITY, options.dimensionLimit)
     this.#learner = options.learnerFor(this.#capacity)
+    this.progress = newProgress(this.#learner.outcomeKind)
     this.#parameters = this.#learner.initial()
     this.#average = this.#parameters
     this.#state = zeros(options.rule.stateLayout(this.#learner.layout))

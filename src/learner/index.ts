@@ -5,6 +5,7 @@ export {
   type AveragingName,
   type AveragingSpec,
   averages,
+  averagingFor,
   averagingNames,
   createAveraging,
   defaultAveraging,
@@ -29,6 +30,19 @@ export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { createCustomLearner, createLearner } from './linear.js'
+export {
+  commitSums,
+  type Figures,
+  type Metrics,
+  type MinuteFigures,
+  type Outcome,
+  type OutcomeKind,
+  type Outcomes,
+  ProgressiveMetrics,
+  TimedSums,
+  WINDOWS,
+  type WindowFigures
+} from './metrics/index.js'
 export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {
   type BitsOption,
@@ -43,6 +57,7 @@ export {
   rules
 } from './rules/index.js'
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
+export { type TargetScale, targetScaleOf } from './target-scale.js'
 export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'
 export { learnerAfter } from './types.js'

@@ -6,7 +6,8 @@
 import { type CustomLoss, type CustomName, customLoss } from './custom.js'
 import { ExampleError } from './errors.js'
 import { portableExp } from './exp.js'
-import { largest, logSumExp, slopesInPlace } from './losses.js'
+import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
+import { commitClass, type OutcomeKind } from './metrics/index.js'
 import {
   checkDimension,
   checkGradient,
@@ -28,11 +29,11 @@ import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './typ
  * const gradient = parameters.map(block => new Float32Array(block.length))
  * @throws OptionError if model, classes, dimension or l2 do not go together
  */
-export function createLearner({ model, dimension, classes, l2: givenL2 }: ModelOptions): Learner {
+export function createLearner({ model, dimension, classes, l2: givenL2, targetScale }: ModelOptions): Learner {
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
   const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
-  const loss = scalarLossOf(model)
+  const loss = scalarLossOf(model, targetScale)
   return loss === undefined ? new SoftmaxLearner(dimension, outputs, l2) : new ScalarLearner(loss, dimension, l2)
 }
 
@@ -110,6 +111,10 @@ class ScalarLearner extends LinearLearner implements Learner {
     return this.loss.classifies
   }
 
+  get outcomeKind(): OutcomeKind {
+    return outcomesOf(this.loss)
+  }
+
   score([weights]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
     for (let row = from; row < to; row++) {
       const label = examples.labels[row]
@@ -117,6 +122,11 @@ class ScalarLearner extends LinearLearner implements Learner {
       const score = this.#scoreOf(weights, examples, row)
       into.loss += this.#checked(this.loss.value(score, label), row)
       if (this.loss.classifies && score > 0 === label > 0) into.hits++
+      if (into.outcomes === undefined) continue
+      const { entries } = into.outcomes
+      entries[0] = label
+      entries[1] = score
+      into.outcomes.commit(1)
     }
   }
 
@@ -173,6 +183,10 @@ class SoftmaxLearner extends LinearLearner implements Learner {
     this.#scores = new Float64Array(classes)
   }
 
+  get outcomeKind(): OutcomeKind {
+    return { kind: 'classes', classes: this.classes }
+  }
+
   #scoresOf(weights: Float32Array, { indices, values, offsets }: Examples, row: number): Float64Array {
     const scores = this.#scores.fill(0)
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
@@ -189,8 +203,11 @@ class SoftmaxLearner extends LinearLearner implements Learner {
       const label = examples.labels[row]
       checkLabel(label, this.classes, row)
       const scores = this.#scoresOf(weights, examples, row)
-      into.loss += logSumExp(scores) - scores[label]
-      if (largest(scores) === label) into.hits++
+      const norm = logSumExp(scores)
+      const predicted = largest(scores)
+      into.loss += norm - scores[label]
+      if (predicted === label) into.hits++
+      if (into.outcomes !== undefined) commitClass(into.outcomes, scores, norm, label, predicted)
     }
   }
 

@@ -4,6 +4,8 @@
  */
 import type { CustomLoss } from './custom.js'
 import { portableExp } from './exp.js'
+import type { OutcomeKind } from './metrics/index.js'
+import type { TargetScale } from './target-scale.js'
 
 /** A built-in loss: a custom loss, with what the search for the optimum in hindsight needs. */
 export interface ScalarLoss extends CustomLoss {
@@ -64,6 +66,20 @@ const squared: ScalarLoss = {
   isUnattainedIfSeparable: false
 }
 
+/**
+ * The squared error of a standardised target: the score is (prediction − mean)/deviation. `value` is ½(prediction − y)², in the
+ * target's units; `slope` is that of ½(score − (y − mean)/deviation)², which differs by the factor deviation².
+ */
+export function standardised({ mean, deviation }: TargetScale): ScalarLoss {
+  const predict = (score: number) => mean + deviation * score
+  return {
+    ...squared,
+    value: (score, label) => squared.value(predict(score), label),
+    slope: (score, label) => score - (label - mean) / deviation,
+    predict
+  }
+}
+
 /** The registry of losses by model. A new loss is one entry. */
 export const scalarLosses = { logistic, linear: squared, hinge } as const satisfies Readonly<Record<string, ScalarLoss>>
 
@@ -71,6 +87,11 @@ export const scalarLosses = { logistic, linear: squared, hinge } as const satisf
 function sigmoid(t: number): number {
   const e = portableExp(-Math.abs(t))
   return (t >= 0 ? 1 : e) / (1 + e)
+}
+
+/** How figures see the outcomes of a model with one score. */
+export function outcomesOf(loss: CustomLoss): OutcomeKind {
+  return { kind: loss.classifies ? 'two-class' : 'number', loss, isLogLoss: loss === logistic }
 }
 
 /** Derivative of log(1 + e^(−ys)) by s for y = ±1, without a branch that depends on data. */

@@ -3,7 +3,8 @@
  * loops accept and refuse the same inputs with the same messages.
  */
 import { ExampleError, OptionError } from './errors.js'
-import { type ScalarLoss, scalarLosses } from './losses.js'
+import { type ScalarLoss, scalarLosses, standardised } from './losses.js'
+import { checkTargetScale, type TargetScale } from './target-scale.js'
 
 /** `logistic`, `hinge`: two classes; `softmax`: any number of classes; `linear`: regression with squared loss. */
 export type ModelName = keyof typeof scalarLosses | 'softmax'
@@ -21,10 +22,20 @@ export interface ModelOptions {
   readonly classes?: number
   /** λ of the penalty λ/2·‖w‖² in the gradient of each input. Scores do not include the penalty. @default 0 */
   readonly l2?: number
+  /** Regression: the scale by which the target is standardised. @default not standardised */
+  readonly targetScale?: TargetScale
 }
 
-/** The loss of a model with one score; undefined for softmax. @throws OptionError for an unknown model */
-export function scalarLossOf(model: ModelName): ScalarLoss | undefined {
+/**
+ * The loss of a model with one score; undefined for softmax.
+ * @throws OptionError for an unknown model, or a target scale that is invalid or for a classifier
+ */
+export function scalarLossOf(model: ModelName, targetScale?: TargetScale): ScalarLoss | undefined {
+  if (targetScale !== undefined) {
+    if (model !== 'linear') throw new OptionError(`a target scale is for the model linear, not for ${model}`)
+    checkTargetScale(targetScale)
+    return standardised(targetScale)
+  }
   if (model === 'softmax') return undefined
   if (Object.hasOwn(scalarLosses, model)) return scalarLosses[model]
   throw new OptionError(`unknown model '${model as string}'; expected one of ${modelNames.join(', ')}`)

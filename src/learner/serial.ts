@@ -2,15 +2,17 @@
  * Learning in one process: test-then-train over a stream's batches, for `admb train`. Uses the fused sparse loops if possible, and
  * else the general engine, with the same results.
  */
-import { type AveragingSpec, createAveraging, defaultAveraging } from './averaging.js'
+import { type AveragingSpec, averagingFor, createAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
+import type { Metrics, Outcome } from './metrics/index.js'
 import { checkDimension, classesOf, isClassifier, type ModelName, outputsOf, scalarLossOf } from './model.js'
 import { adagradValues } from './rules/adagrad.js'
 import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
+import type { TargetScale } from './target-scale.js'
 import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Rest, type Trained } from './trainer.js'
 import type { Examples } from './types.js'
 
@@ -23,6 +25,8 @@ export interface SerialOptions {
   readonly dimension?: number
   /** λ of the penalty λ/2·‖w‖². @default 0 */
   readonly l2?: number
+  /** Regression: the scale by which the target is standardised. @default not standardised */
+  readonly targetScale?: TargetScale
   /** @default adagrad */
   readonly rule?: RuleSpec
   /** @default tail */
@@ -95,6 +99,17 @@ export class SerialTrainer {
     return this.#engine.finish(rest)
   }
 
+  /** Figures since the start and over the last inputs; undefined for an engine that sends no outcomes. */
+  metrics(): Metrics | undefined {
+    const { outcomes, loss } = this.#engine.progress
+    return outcomes?.metrics(loss)
+  }
+
+  /** The newest outcome, if it is known. */
+  get last(): Outcome | undefined {
+    return this.#engine.progress.outcomes?.last
+  }
+
   report(): SerialReport {
     const { inputs, unlabelled, loss, hits } = this.#engine.progress
     return {
@@ -108,7 +123,7 @@ export class SerialTrainer {
 }
 
 function createEngine(options: SerialOptions): Engine {
-  const { model, classes, dimension, l2, batch = 1, predictWith = 'average' } = options
+  const { model, classes, dimension, l2, targetScale, batch = 1, predictWith = 'average' } = options
   const { parameterLimit = DEFAULT_PARAMETER_LIMIT } = options
   const ruleSpec = ruleFor(options.model, options.rule)
   const outputs = outputsOf(model, classes)
@@ -117,16 +132,16 @@ function createEngine(options: SerialOptions): Engine {
     throw new OptionError(`batch must be an integer of at least 1, not ${batch}`)
   if (predictWith !== 'average' && predictWith !== 'current')
     throw new OptionError(`predictWith must be average or current, not ${String(predictWith satisfies never)}`)
-  const averaging = createAveraging(options.averaging ?? defaultAveraging)
+  const averaging = createAveraging(averagingFor(model, options.averaging))
   const dimensionLimit = Math.max(1, Math.floor(parameterLimit / outputs))
   if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || l2 || batch > 1) {
-    const learnerFor = (features: number) => createLearner({ model, classes, l2, dimension: features })
+    const learnerFor = (features: number) => createLearner({ model, classes, l2, targetScale, dimension: features })
     const rule = createRule(ruleSpec)
     return new BatchEngine({ learnerFor, rule, averaging, batch, predictWith, dimension, dimensionLimit })
   }
   const adagrad = adagradValues(ruleSpec)
   const sparse = { outputs, dimension, dimensionLimit, adagrad, averaging, predictWith }
-  const loss = scalarLossOf(model)
+  const loss = scalarLossOf(model, targetScale)
   return loss === undefined
     ? new SparseSoftmaxEngine(sparse)
     : new SparseScalarEngine(sparse, loss, classesOf(model, outputs))

@@ -8,9 +8,18 @@
  * number is lag divided by the product of all (1 − γ) so far (`retention`), which an update changes only where Δ is not zero.
  */
 import type { WeightedAveraging } from './averaging.js'
+import type { OutcomeKind } from './metrics/index.js'
 import { featureOutOfRange } from './model.js'
 import { type AdagradValues, adagradWeight } from './rules/adagrad.js'
-import { checkProgress, type Engine, INITIAL_CAPACITY, newProgress, type PredictWith, type Trained } from './trainer.js'
+import {
+  checkProgress,
+  type Engine,
+  INITIAL_CAPACITY,
+  newProgress,
+  type PredictWith,
+  type Progress,
+  type Trained
+} from './trainer.js'
 import type { Examples } from './types.js'
 
 export interface SparseEngineOptions {
@@ -36,7 +45,7 @@ export const SQUARES = 2
 export const GRADIENT = 3
 
 export abstract class SparseEngine implements Engine {
-  readonly progress = newProgress()
+  readonly progress: Progress
   updates = 0
   /** One cell per weight. */
   protected cells: Float64Array
@@ -53,7 +62,8 @@ export abstract class SparseEngine implements Engine {
   /** Number of features seen, or given. */
   #dimension: number
 
-  constructor(options: SparseEngineOptions) {
+  constructor(options: SparseEngineOptions, kind: OutcomeKind) {
+    this.progress = newProgress(kind)
     this.outputs = options.outputs
     this.adagrad = options.adagrad
     this.#averages = options.averaging.name !== 'none'

@@ -1,6 +1,7 @@
 /** The fused training loop of models with one score: score, loss, gradient and AdaGrad step of one row after another. */
 import { portableExp } from './exp.js'
-import { logistic, logisticSlope, type ScalarLoss } from './losses.js'
+import { logistic, logisticSlope, outcomesOf, type ScalarLoss } from './losses.js'
+import type { OUTCOME_ROWS, Outcomes } from './metrics/index.js'
 import { checkGradient, checkLabel, GRADIENT_SQUARE_LIMIT } from './model.js'
 import { adagradWeight } from './rules/adagrad.js'
 import type * as cell from './sparse-engine.js'
@@ -16,18 +17,20 @@ const LARGE_PRODUCT = 1e250
 /** Above this margin of error t, log(1 + e^t) equals t in float64, and the factor e^t would soon overflow. */
 const LINEAR_MARGIN = 40
 /** Rows per call of the loop. Few rows per call let V8 switch early from the interpreted to the optimised code. */
-const SLICE_ROWS = 16
+const SLICE_ROWS: typeof OUTCOME_ROWS = 16
 
 export class SparseScalarEngine extends SparseEngine {
   readonly #loss: ScalarLoss
   readonly #classes: number
   readonly #slope = new Float64Array(1)
+  readonly #outcomes: Outcomes
 
   /** @param classes 2, or 0 for regression */
   constructor(options: Omit<SparseEngineOptions, 'outputs'>, loss: ScalarLoss, classes: number) {
-    super({ ...options, outputs: 1 })
+    super({ ...options, outputs: 1 }, outcomesOf(loss))
     this.#loss = loss
     this.#classes = classes
+    this.#outcomes = this.progress.outcomes as Outcomes
   }
 
   protected override learnRows(examples: Examples): void {
@@ -49,6 +52,8 @@ export class SparseScalarEngine extends SparseEngine {
     const regression = this.#classes === 0
     const scalarLoss = this.#loss
     const isLogistic = scalarLoss === logistic
+    const outcomes = this.#outcomes
+    const { entries } = outcomes
     let { retention, updates } = this
     const before = updates
     let highest = -1
@@ -109,6 +114,9 @@ export class SparseScalarEngine extends SparseEngine {
       }
       gradientSquare = slope * slope * square
       if (!(gradientSquare <= GRADIENT_SQUARE_LIMIT)) break
+      const entry = 2 * (updates - before)
+      entries[entry] = label
+      entries[entry + 1] = served
       if (unordered < 0) {
         this.retention = retention
         this.#stepOf(examples, row, slope)
@@ -139,6 +147,7 @@ export class SparseScalarEngine extends SparseEngine {
     progress.inputs += updates - before
     progress.loss += loss + Math.log(product)
     progress.hits += hits
+    outcomes.commit(updates - before)
     if (row < end) {
       checkLabel(labels[row], this.#classes, row)
       checkGradient(gradientSquare, row)

@@ -1,5 +1,6 @@
 /** The fused training loop of softmax: scores, loss, gradient and AdaGrad step of one row after another. */
 import { largest, logSumExp, slopesInPlace } from './losses.js'
+import { commitClass } from './metrics/index.js'
 import { checkGradient, checkLabel } from './model.js'
 import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
 import type { Examples } from './types.js'
@@ -9,7 +10,7 @@ export class SparseSoftmaxEngine extends SparseEngine {
   readonly #served: Float64Array
 
   constructor(options: SparseEngineOptions) {
-    super(options)
+    super(options, { kind: 'classes', classes: options.outputs })
     this.#scores = new Float64Array(options.outputs)
     this.#served = new Float64Array(options.outputs)
   }
@@ -28,8 +29,11 @@ export class SparseSoftmaxEngine extends SparseEngine {
         if (indices[p] >>> 0 >= this.capacity) this.grow(examples, row)
       const square = this.#score(examples, row)
       const served = this.servesAverage ? this.#served : this.#scores
-      progress.loss += logSumExp(served) - served[label]
-      if (largest(served) === label) progress.hits++
+      const norm = logSumExp(served)
+      const predicted = largest(served)
+      progress.loss += norm - served[label]
+      if (predicted === label) progress.hits++
+      if (progress.outcomes !== undefined) commitClass(progress.outcomes, served, norm, label, predicted)
       checkGradient(slopesInPlace(this.#scores, label) * square, row)
       this.saw(this.gather(examples, row, this.#scores))
       this.stepGathered(examples, row)

@@ -3,6 +3,7 @@
  * it is learned, and the result.
  */
 import { DivergenceError } from '../base/errors.js'
+import { type OutcomeKind, ProgressiveMetrics } from './metrics/index.js'
 import type { Blocks, Examples, Score } from './types.js'
 
 /** The predictor that serves predictions: the running average, or the newest parameters (better on drifting streams). */
@@ -13,6 +14,7 @@ export interface Progress extends Score {
   inputs: number
   /** Number of rows without a label, which are neither scored nor learned. */
   unlabelled: number
+  readonly outcomes?: ProgressiveMetrics
 }
 
 /** The result of a training run. */
@@ -38,8 +40,9 @@ export interface Engine {
   finish(rest?: Rest): Trained
 }
 
-export function newProgress(): Progress {
-  return { inputs: 0, unlabelled: 0, loss: 0, hits: 0 }
+/** @param kind of the outcomes that the engine sends; undefined if it sends none */
+export function newProgress(kind?: OutcomeKind): Progress {
+  return { inputs: 0, unlabelled: 0, loss: 0, hits: 0, outcomes: kind && new ProgressiveMetrics(kind) }
 }
 
 /** Called after each batch of examples, so that a diverging run stops early. @throws DivergenceError */

@@ -3,6 +3,8 @@
  * rules and averages. They are independent of peers, files and time.
  */
 
+import type { OutcomeKind, Outcomes } from './metrics/index.js'
+
 /** A vector over a model's parameters: one Float32Array per block. A linear model has one block, a network one per layer. */
 export type Blocks = readonly Float32Array[]
 
@@ -39,6 +41,8 @@ export interface Prediction {
 export interface Score {
   loss: number
   hits: number
+  /** Receives the outcome of each row, encoded as `Learner.outcomeKind` says. */
+  readonly outcomes?: Outcomes
 }
 
 /** Receives the progress of a gradient that is computed block by block. */
@@ -57,6 +61,8 @@ export interface Learner {
   readonly layout: Layout
   /** Whether the model predicts classes, so that `Score.hits` has a meaning. */
   readonly classifies: boolean
+  /** How `score` encodes outcomes; undefined if it sends none. */
+  readonly outcomeKind?: OutcomeKind
   /** New initial parameters, the same on every peer of one configuration. */
   initial(): Float32Array[]
   /** Scores rows [from, to) with `parameters`, adding to `into`. Unlabelled rows are not allowed. */

@@ -4,10 +4,13 @@ import {
   type Blocks,
   type Learner,
   learnerAfter,
+  type Metrics,
   OptionError,
   type PredictWith,
   type Rest,
-  type SerialReport
+  type SerialReport,
+  type TargetScale,
+  targetScaleOf
 } from '../learner/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
 import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
@@ -34,6 +37,8 @@ export interface TrainOptions extends TaskOptions {
 export interface TrainReport extends SerialReport {
   /** Malformed inputs that were skipped. `data: { …, strict: true }` throws instead. */
   readonly skipped: number
+  /** Figures since the start and over the last inputs. */
+  readonly metrics?: Metrics
 }
 
 /**
@@ -52,14 +57,14 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   }
   const task = { features: featuresOf(inputs, options), ...options }
   const { stream, specFor } = await createTask(task, 'serial')
-  const spec = specFor(await factsOf(stream))
+  const spec = specFor(inputs === undefined ? await factsOf(stream) : { targetScale: scaleOf(labels ?? []) })
   const scaling = { moments: new RunningMoments(), frozen: false }
   const { trainer } = await trainerFor(spec, execution, predictWith)
   const opened = stream && (await openStream({ ...stream, scaling }))
   const end = async (rest: Rest) => {
     const { parameters, average, updates, dimension } = trainer.finish(rest)
     const known = closed(spec, dimension, opened)
-    const report = { ...trainer.report(), skipped: opened?.skipped ?? 0 }
+    const report = { ...trainer.report(), skipped: opened?.skipped ?? 0, metrics: trainer.metrics() }
     const { learner } = await learningParts(known, execution)
     const serving = predictWith === 'average' ? average : parameters
     const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
@@ -128,6 +133,12 @@ export class TrainedModel {
       return { label: name ?? label, scores }
     })
   }
+}
+
+/** Of the first labels, if they are numbers. */
+function scaleOf(labels: readonly Label[]): TargetScale | undefined {
+  const first = Float32Array.from(labels.slice(0, 5000), Number)
+  return targetScaleOf({ labels: first, size: first.length })
 }
 
 /** The number of features of the first input. */

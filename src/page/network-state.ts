@@ -62,8 +62,23 @@ export interface Totals {
   readonly updates: number
   readonly loss: number | undefined
   readonly accuracy: number | undefined
+  /** Over the last inputs of the peers that respond. */
+  readonly recentLoss: number | undefined
+  readonly recentAccuracy: number | undefined
   /** Bytes of frames sent by all peers. */
   readonly sent: number
+}
+
+type Recent = NonNullable<PeerRow['recent']>
+
+/** The mean over the recent inputs of all peers that respond. */
+function recentMean(peers: readonly PeerRow[], of: (recent: Recent) => number | undefined): number | undefined {
+  const known = peers.flatMap(({ alive, recent }) => {
+    const value = recent && of(recent)
+    return alive && recent !== undefined && value !== undefined ? [{ inputs: recent.inputs, value }] : []
+  })
+  const inputs = known.reduce((sum, row) => sum + row.inputs, 0)
+  return inputs === 0 ? undefined : known.reduce((sum, row) => sum + row.inputs * row.value, 0) / inputs
 }
 
 export function totalsOf(peers: readonly PeerRow[]): Totals {
@@ -80,6 +95,8 @@ export function totalsOf(peers: readonly PeerRow[]): Totals {
     updates: peers.reduce((most, row) => Math.max(most, row.predictor.updates), 0),
     loss: mean(row => row.loss),
     accuracy: mean(row => row.accuracy),
+    recentLoss: recentMean(peers, recent => recent.loss),
+    recentAccuracy: recentMean(peers, recent => recent.accuracy),
     sent: sum(peers, row => row.sent)
   }
 }

@@ -56,7 +56,7 @@ export function describeNetwork(peers: readonly PeerRow[]): string {
 
 /** Describes a node of the tree for screen readers. */
 export function describePeer(row: PeerRow, peers: Peers, self: string | undefined): string {
-  const { id, group, inputs, predictor, loss, accuracy } = row
+  const { id, group, inputs, predictor, loss, accuracy, recent } = row
   const links = row.neighbours.map(other => peerName(other, peers))
   return [
     `${peerName(id, peers)}${id === self ? ', this peer' : ''}`,
@@ -64,6 +64,7 @@ export function describePeer(row: PeerRow, peers: Peers, self: string | undefine
     `predictor ${markLetter(group)} with ${formatCount(predictor.updates)} updates`,
     `${formatCount(inputs)} inputs`,
     `loss ${formatLoss(loss)}`,
+    recent === undefined ? undefined : `recent loss ${formatLoss(recent.loss)}`,
     accuracy === undefined ? undefined : `accuracy ${formatShare(accuracy)}`,
     links.length === 0 ? 'not linked' : `linked with ${listOf(links)}`
   ]

@@ -1,4 +1,6 @@
 /** The module's public API: one peer, for the commands and the HTTP server. Terms: docs/glossary.md. */
+
+export type { Figures } from '../learner/index.js'
 export type { Log } from '../network/index.js'
 export {
   type CustomLossSpec,

@@ -67,7 +67,7 @@ export class LearnerLoop {
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
     if (init.saved) this.#node.restoreBlocks(init.saved)
-    this.#progress = new StreamProgress(init, learner.classifies)
+    this.#progress = new StreamProgress(init, learner, now())
     this.#gossip = new PredictorGossip(self)
     this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
     this.#training = new TestThenTrain({
@@ -197,6 +197,7 @@ export class LearnerLoop {
   status(): LearnerStatus {
     return {
       progress: this.#progress.sums,
+      metrics: this.#progress.metrics(this.#now()),
       predictor: this.#node.predictor.id,
       adopted: this.#adopted,
       discarded: this.#node.discarded,

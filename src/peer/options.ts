@@ -4,7 +4,7 @@ import type { Execution } from '../l2l/index.js'
 import type { IdentityKey, Log } from '../network/index.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
-import type { PeerPredictWith } from './thread-messages.js'
+import type { PeerMetrics, PeerPredictWith } from './thread-messages.js'
 
 /** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
 export interface PeerOptions {
@@ -83,6 +83,8 @@ export interface PeerStatus {
   readonly updates: number
   readonly averageLoss: number
   readonly accuracy?: number
+  /** Figures of this run; absent for a model that reports sums only. */
+  readonly metrics?: PeerMetrics
   readonly neighbours: readonly string[]
   readonly predictor: PredictorId
   readonly adopted: number

@@ -8,7 +8,7 @@ import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
-import { schemaOf, specText } from '../task/learning-spec.js'
+import { resumed, schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'
@@ -73,16 +73,17 @@ export class Peer extends EventEmitter {
    * await peer.stop()
    * @throws OptionError for an invalid name; errors of the store, the network and the stream
    */
-  static async start(options: PeerOptions): Promise<Peer> {
+  static async start(given: PeerOptions): Promise<Peer> {
     // Other peers would refuse every status with this name.
-    if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
+    if (given.name !== undefined && !NAME_PATTERN.test(given.name)) {
       throw new OptionError('the name must have 1 to 40 printable characters')
     }
-    await loadPlugins(options.plugins ?? [])
-    const store = options.dir === undefined ? undefined : await Store.open(options.dir)
+    await loadPlugins(given.plugins ?? [])
+    const store = given.dir === undefined ? undefined : await Store.open(given.dir)
     let network: Network | undefined
     let learner: LearnerHandle | undefined
     try {
+      const options = { ...given, spec: resumed(given.spec, await store?.model()) }
       const key = await identityOf(store, options.identity)
       // Listen before the run starts, so that a port in use does not consume an incarnation.
       network = await openNetwork(options, key)
@@ -173,7 +174,7 @@ export class Peer extends EventEmitter {
   }
 
   status(): PeerStatus {
-    const { progress, predictor, adopted, discarded, skipped, ended } = this.#status
+    const { progress, metrics, predictor, adopted, discarded, skipped, ended } = this.#status
     const { inputs, loss, hits } = progress
     return {
       id: this.id,
@@ -182,6 +183,7 @@ export class Peer extends EventEmitter {
       updates: predictor.updates,
       averageLoss: inputs === 0 ? 0 : loss / inputs,
       ...(hits === undefined ? {} : { accuracy: inputs === 0 ? 0 : hits / inputs }),
+      ...(metrics === undefined ? {} : { metrics }),
       neighbours: this.#edges.neighbours,
       predictor,
       adopted,

@@ -83,7 +83,7 @@ export class StatusPublisher {
   #publish(interval: number, leaving: boolean): void {
     const now = this.#now()
     const { network, name, status, onPublished } = this.#options
-    const { incarnation, inputs, averageLoss, accuracy, neighbours, predictor, ...rest } = status()
+    const { incarnation, inputs, averageLoss, accuracy, metrics, neighbours, predictor, ...rest } = status()
     const { updates, origin } = predictor
     const published: NetworkStatus = {
       version: 1,
@@ -96,6 +96,7 @@ export class StatusPublisher {
       inputsPerSecond: this.#rate(now, inputs),
       ...(averageLoss < 1e15 ? { loss: rounded(averageLoss) } : {}),
       ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
+      ...recentOf(metrics),
       sent: rest.sent.bytes,
       received: rest.received.bytes,
       neighbours: neighbours.slice(0, MAX_NEIGHBOURS),
@@ -116,6 +117,21 @@ export class StatusPublisher {
     if (this.#samples.length > RATE_INTERVALS + 1) this.#samples.shift()
     const [first] = this.#samples
     return at > first.at ? Math.max(0, Math.round((10_000 * (inputs - first.inputs)) / (at - first.at)) / 10) : 0
+  }
+}
+
+/** The figures of the smallest window. */
+function recentOf(metrics: PeerStatus['metrics']): Pick<NetworkStatus, 'recent'> {
+  const recent = metrics?.recent[0]
+  if (recent === undefined || recent.inputs === 0 || !(recent.loss < 1e15)) return {}
+  const { inputs, loss, accuracy, rmse } = recent
+  return {
+    recent: {
+      inputs,
+      loss: rounded(loss),
+      ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
+      ...(rmse === undefined ? {} : { rmse: rounded(rmse) })
+    }
   }
 }
 

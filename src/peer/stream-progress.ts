@@ -1,7 +1,7 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
-import type { Score } from '../learner/index.js'
+import { type Learner, ProgressiveMetrics, type Score, TimedSums } from '../learner/index.js'
 import { RunningMoments, type StreamOptions } from '../streams/index.js'
-import type { LearnerInit, ProgressSums, SavedProgress } from './thread-messages.js'
+import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
 
 export class StreamProgress {
   inputs: number
@@ -12,15 +12,29 @@ export class StreamProgress {
   readonly moments: RunningMoments | undefined
   readonly #stream: string | undefined
   readonly #classifies: boolean
+  readonly #metrics: ProgressiveMetrics | undefined
+  readonly #minute = new TimedSums()
+  /** Summed loss of earlier runs, whose outcomes are not stored. */
+  readonly #earlierLoss: number
 
-  constructor({ progress, stream, spec }: LearnerInit, classifies: boolean) {
+  constructor({ progress, stream, spec }: LearnerInit, { classifies, outcomeKind }: Learner, now: number) {
     this.inputs = progress?.inputs ?? 0
-    this.score = { loss: progress?.loss ?? 0, hits: progress?.hits ?? 0 }
+    this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
+    this.#earlierLoss = progress?.loss ?? 0
+    this.score = { loss: this.#earlierLoss, hits: progress?.hits ?? 0, outcomes: this.#metrics }
     // A run without a resumable stream keeps the position of the last run that had one.
     this.#stream = streamKey(stream) ?? progress?.stream
     this.position = progress?.stream === this.#stream ? (progress?.position ?? 0) : 0
     if (spec.features.scale === 'standard') this.moments = RunningMoments.restore(progress?.moments ?? [])
     this.#classifies = classifies
+    this.#minute.note(now, this.sums)
+  }
+
+  /** Figures of this run. @param now a monotonic clock in milliseconds */
+  metrics(now: number): PeerMetrics | undefined {
+    this.#minute.note(now, this.sums)
+    const metrics = this.#metrics?.metrics(this.score.loss - this.#earlierLoss)
+    return metrics && { ...metrics, minute: this.#minute.figures(now, this.sums) }
   }
 
   /** The sums and the position, without the moments. */

@@ -4,7 +4,7 @@
  */
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { Blocks, PredictWith } from '../learner/index.js'
+import type { Blocks, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
 import type { SavedMoments, StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
@@ -36,6 +36,11 @@ export interface StoredPredictor {
   readonly blocks: readonly Uint8Array[]
 }
 
+/** Figures since the start of this run, over windows of inputs, and over the last minute. */
+export interface PeerMetrics extends Metrics {
+  readonly minute: MinuteFigures
+}
+
 /** The initial data of a learner thread. */
 export interface LearnerInit {
   readonly spec: LearningSpec
@@ -63,6 +68,7 @@ export interface LearnerInit {
 
 export interface LearnerStatus {
   readonly progress: ProgressSums
+  readonly metrics: PeerMetrics | undefined
   readonly predictor: PredictorId
   /** Number of predictors adopted from other peers. */
   readonly adopted: number

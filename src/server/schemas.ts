@@ -16,6 +16,40 @@ function object<P extends Record<string, unknown>, O extends keyof P & string = 
   return { type: 'object', properties, required, additionalProperties: false } as const
 }
 
+const share = { ...number, minimum: 0, maximum: 1 } as const
+
+/** Figures over some inputs; those that a model does not have are absent. */
+const figures = {
+  inputs: { ...count, description: 'Number of inputs that the figures are about.' },
+  loss: { ...number, description: 'Mean loss in nats; half the mean squared error for model linear.' },
+  accuracy: share,
+  balancedAccuracy: { ...share, description: 'Mean over the classes of the share that was predicted correctly.' },
+  auc: { ...share, description: 'Two classes: area under the ROC curve.' },
+  logLoss: { ...number, description: 'Mean negative logarithm of the probability of the label, in nats.' },
+  calibrationError: { ...share, description: 'Expected calibration error, over ten bins of the probability.' },
+  confusion: {
+    type: 'array',
+    items: { type: 'array', items: count },
+    description: 'Inputs by class (rows) and predicted class (columns), for at most 20 classes.'
+  },
+  rmse: { ...number, description: 'Root mean squared error, in units of the target.' },
+  mae: { ...number, description: 'Mean absolute error, in units of the target.' },
+  r2: { ...number, description: 'Share of the variance of the target that is predicted.' },
+  perplexity: { ...number, description: 'Exponential of the loss of a model that predicts the next token.' }
+} as const
+const optionalFigures = [
+  'accuracy',
+  'balancedAccuracy',
+  'auc',
+  'logLoss',
+  'calibrationError',
+  'confusion',
+  'rmse',
+  'mae',
+  'r2',
+  'perplexity'
+] as const
+
 /** A reference to one of `components`. */
 export function ref(id: (typeof components)[number]['$id']): { readonly $ref: string } {
   return { $ref: `${id}#` }
@@ -43,6 +77,22 @@ export const components = [
     ...object({ messages: count, bytes: count })
   },
   {
+    $id: 'Metrics',
+    description: 'Progressive figures of this run: each input is scored before it is learned.',
+    ...object({
+      total: object(figures, optionalFigures),
+      recent: {
+        type: 'array',
+        description: 'The last 1,000 and the last 10,000 inputs, or fewer at the start.',
+        items: object({ window: { ...count, description: 'Size of the window.' }, ...figures }, optionalFigures)
+      },
+      minute: {
+        description: 'The last 60 seconds, or fewer at the start. Without inputs, only their number is given.',
+        ...object({ seconds: number, inputs: count, loss: number, accuracy: share }, ['loss', 'accuracy'])
+      }
+    })
+  },
+  {
     $id: 'Status',
     description:
       'The status of the peer. Loss and accuracy are progressive: each input is scored before it is learned.',
@@ -55,6 +105,7 @@ export const components = [
         updates: { ...count, description: 'Updates of the predictor.' },
         averageLoss: { ...number, description: 'Nats per input; half the squared error for model linear.' },
         accuracy: { ...number, minimum: 0, maximum: 1 },
+        metrics: { $ref: 'Metrics#' },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
         predictor: { $ref: 'PredictorId#' },
         adopted: { ...count, description: 'Predictors adopted from other peers.' },
@@ -65,7 +116,7 @@ export const components = [
         sent: { $ref: 'Traffic#' },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['accuracy']
+      ['accuracy', 'metrics']
     )
   },
   {
@@ -115,6 +166,10 @@ export const components = [
         inputsPerSecond: number,
         loss: { ...number, description: 'Progressive, in nats per input.' },
         accuracy: { ...number, minimum: 0, maximum: 1 },
+        recent: {
+          description: 'Figures of its last inputs, at most 1,000.',
+          ...object({ inputs: count, loss: number, accuracy: share, rmse: number }, ['accuracy', 'rmse'])
+        },
         sent: { ...count, description: 'Bytes of frames in this run.' },
         received: { ...count, description: 'Bytes of frames in this run.' },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
@@ -128,7 +183,7 @@ export const components = [
         left: { type: 'boolean', description: 'Whether it announced that it leaves.' },
         group: { ...count, description: 'The same number for peers that follow the same predictor.' }
       },
-      ['name', 'loss', 'accuracy']
+      ['name', 'loss', 'accuracy', 'recent']
     )
   },
   {

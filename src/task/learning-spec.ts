@@ -16,7 +16,8 @@ import {
   isCustomName,
   type Learner,
   type ModelName,
-  type RuleSpec
+  type RuleSpec,
+  type TargetScale
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText } from '../nn/spec/network-spec.js'
 import { type ColumnSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
@@ -30,6 +31,8 @@ export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec
 /** A linear model with a built-in loss. */
 export interface LinearSpec extends CommonSpec {
   readonly model: ModelName
+  /** Regression: by which the target is standardised. @default not standardised */
+  readonly targetScale?: TargetScale
   readonly network?: undefined
 }
 
@@ -109,6 +112,7 @@ function recipeOf({ rule, averaging }: LearningSpec): Recipe {
 export function learningSpecFields(spec: LearningSpec): [field: string, value: string][] {
   const recipe = recipeOf(spec)
   const { features } = spec
+  const scale = targetScaleOf(spec)
   return [
     ['class-names', (features.classNames ?? []).join(',')],
     ['columns', schemaText(features.columns ?? [])],
@@ -122,6 +126,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
     ['l2', String(spec.l2 ?? 0)],
+    ...(scale === undefined ? [] : [['target-scale', `${scale.mean}:${scale.deviation}`] as [string, string]]),
     ...(spec.plugins === undefined ? [] : [['plugins', spec.plugins] as [string, string]])
   ]
 }
@@ -164,10 +169,26 @@ export function schemaOf(spec: LearningSpec): Schema {
   }
 }
 
+function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
+  return 'targetScale' in spec ? spec.targetScale : undefined
+}
+
+/**
+ * The spec with the target scale of the stored one, if they do not differ in anything else: a scale that was inferred from other
+ * rows must not keep a peer from its state.
+ */
+export function resumed(spec: LearningSpec, stored: string | undefined): LearningSpec {
+  if (stored === undefined || spec.model !== 'linear') return spec
+  const before = parseSpec(stored)
+  const candidate = { ...spec, targetScale: targetScaleOf(before) }
+  return specText(candidate) === stored ? candidate : spec
+}
+
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, l2, rule, averaging, batch, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
+  const targetScale = targetScaleOf(spec)
   const { constant, hashBits, columns, label, scale, classNames } = features
   const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
   return JSON.stringify({
@@ -177,6 +198,7 @@ export function specText(spec: LearningSpec): string {
     dimension,
     classes,
     l2: l2 || undefined,
+    targetScale: targetScale && { mean: targetScale.mean, deviation: targetScale.deviation },
     rule: sorted(rule),
     averaging: sorted(averaging),
     batch,

@@ -1,5 +1,5 @@
 /** The options of a learning task: one set for the command line and the library. */
-import type { AveragingSpec, CustomName, ModelName, RuleSpec } from '../learner/index.js'
+import type { AveragingSpec, CustomName, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
@@ -40,6 +40,11 @@ export interface TaskOptions {
   readonly averaging?: AveragingSpec
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
+  /**
+   * The mean and deviation by which the target of the model `linear` is standardised; `none` learns it as it is. All peers
+   * must agree on it. @default inferred from the first 5,000 rows of `data`, rounded; `none` without data that can be read twice
+   */
+  readonly targetScale?: TargetScale | 'none'
   /**
    * `standard`: numeric columns are standardised by the moments of the inputs before them.
    * @default 'standard' for tables whose schema does not scale their numbers, otherwise 'none'

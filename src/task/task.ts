@@ -1,14 +1,27 @@
 /** From task options to what is learned (the learning spec) and what is read (the stream). The one way in for all callers. */
-import { customLoss, defaultAveraging, defaultNetworkRule, OptionError, ruleFor } from '../learner/index.js'
+import {
+  averagingFor,
+  customLoss,
+  defaultAveraging,
+  defaultNetworkRule,
+  type Examples,
+  OptionError,
+  ruleFor,
+  type TargetScale,
+  targetScaleOf
+} from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import { readsText, sampleFor } from '../nn/spec/network-spec.js'
 import {
   type ColumnSchema,
+  collect,
   type ExampleStream,
   type LabelSchema,
   Layout,
   openStream,
+  type Rows,
+  readAhead,
   resolveScale,
   type Schema,
   type StreamOptions
@@ -28,8 +41,18 @@ export const SERIAL_BATCH = 1
 /** b of one learner that trains a network. */
 export const SERIAL_NETWORK_BATCH = 32
 
+const NO_TARGET_SCALE = 'a target scale is for the model linear: leave it out, or give --model linear'
+
+/** Rows from which the target scale of a regression is inferred. */
+const TARGET_ROWS = 5000
+/** The same for standard input, which may be slow. */
+const TARGET_ROWS_STDIN = 100
+
 /** What an opened stream knows before it is read. */
-export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label'>>
+export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label'>> & {
+  /** Inferred from the first labels. */
+  readonly targetScale?: TargetScale
+}
 
 /** A learning spec whose number of features may become known only while the stream is read. */
 export type OpenLearningSpec = LearningSpec extends infer Spec
@@ -124,11 +147,36 @@ export async function factsOf(stream: StreamOptions | undefined): Promise<Stream
   if (stream === undefined || stream.data === '-') return {}
   const opened = await openStream(stream)
   await opened[Symbol.asyncIterator]().return?.()
-  return opened
+  if (!readsNumbers(stream, opened)) return opened
+  // All rows, whatever the shard, so that peers with shards of the same data agree.
+  const { shard: _shard, passes: _passes, shuffleWindow: _window, ...rows } = stream
+  return withScale(opened, await collect(await openStream(rows), TARGET_ROWS))
+}
+
+function readsNumbers({ target }: StreamOptions, { label }: ExampleStream): boolean {
+  return target === 'number' || label?.kind === 'number'
+}
+
+function withScale({ dimension, classes, hashBits, schema, label }: ExampleStream, first: Examples): StreamFacts {
+  return { dimension, classes, hashBits, schema, label, targetScale: targetScaleOf(first) }
+}
+
+/** Reads the first rows of a regression's stream, from which its target scale follows. */
+export async function withTargetScale(
+  stream: ExampleStream,
+  options: StreamOptions
+): Promise<{ readonly facts: StreamFacts; readonly rows: AsyncIterable<Rows> }> {
+  if (!readsNumbers(options, stream)) return { facts: stream, rows: stream }
+  const { first, rows } = await readAhead(stream, options.data === '-' ? TARGET_ROWS_STDIN : TARGET_ROWS)
+  return { facts: withScale(stream, first), rows }
 }
 
 /** Refuses options that the model would ignore. */
-function checkOptions({ batch, l2, constant, target, classes, classNames }: TaskOptions, model: TaskModel | undefined) {
+function checkOptions(options: TaskOptions, model: TaskModel | undefined) {
+  const { batch, l2, constant, target, targetScale, classes, classNames } = options
+  if (targetScale !== undefined && model !== undefined && !(model.kind === 'linear' && model.name === 'linear')) {
+    throw new OptionError(NO_TARGET_SCALE)
+  }
   if (batch !== undefined && !(Number.isSafeInteger(batch) && batch >= 1)) {
     throw new OptionError(`batch must be a whole number of gradients, at least 1, not ${batch}`)
   }
@@ -182,7 +230,19 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
       'model softmax needs the number of classes: give classes (--classes N) or classNames (--class-names A,B,C)'
     )
   }
-  return { model: name, classes: name === 'softmax' ? classes : undefined, l2, rule: ruleFor(name, rule), ...common }
+  if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
+  const scaling = options.targetScale ?? facts.targetScale
+  const targetScale = name !== 'linear' || scaling === 'none' ? undefined : scaling
+  const outputs = name === 'softmax' ? classes : undefined
+  return {
+    model: name,
+    classes: outputs,
+    l2,
+    rule: ruleFor(name, rule),
+    ...(targetScale && { targetScale }),
+    ...common,
+    averaging: averagingFor(name, options.averaging)
+  }
 }
 
 function networkOf(

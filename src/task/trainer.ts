@@ -36,7 +36,10 @@ export async function trainerFor(
   if (spec.model !== 'network') {
     const { model, classes, dimension, l2 } = spec
     if (!isCustomName(model)) {
-      return { trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, predictWith }) }
+      const targetScale = 'targetScale' in spec ? spec.targetScale : undefined
+      return {
+        trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, targetScale, predictWith })
+      }
     }
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
     return { trainer: plainTrainer(linearParts(known).learner, known, predictWith) }

@@ -36,6 +36,16 @@ const schema = z.object({
   loss: positive.optional(),
   /** Progressive, 0 to 1; absent without classes. */
   accuracy: z.number().min(0).max(1).optional(),
+  /** Figures of its last inputs, at most 1,000; absent before the first. */
+  recent: z
+    .object({
+      inputs: count,
+      loss: positive,
+      accuracy: z.number().min(0).max(1).optional(),
+      /** For regression. */
+      rmse: positive.optional()
+    })
+    .optional(),
   /** Bytes of frames on tree edges in this run. */
   sent: count,
   received: count,

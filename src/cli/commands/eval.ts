@@ -1,6 +1,6 @@
 /** `admb eval`: scores a stored predictor on labelled data without learning. */
 import type { Command } from 'commander'
-import type { Score } from '../../learner/index.js'
+import { ProgressiveMetrics, type Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
@@ -8,6 +8,7 @@ import { executionOf, type NetworkFlags, withExecution } from '../options/networ
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
 import { SkippedInputs } from '../output/malformed.js'
+import { figureLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
 
@@ -44,7 +45,8 @@ async function evaluate(flags: Flags): Promise<void> {
   })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
-  const score: Score = { loss: 0, hits: 0 }
+  const outcomes = learner.outcomeKind && new ProgressiveMetrics(learner.outcomeKind)
+  const score: Score = { loss: 0, hits: 0, outcomes }
   let inputs = 0
   const start = performance.now()
   const progress = new ProgressLine()
@@ -61,12 +63,14 @@ async function evaluate(flags: Flags): Promise<void> {
   skipped.requireInputs(data, inputs)
   const loss = score.loss / inputs
   const accuracy = learner.classifies ? score.hits / inputs : undefined
+  const metrics = outcomes?.metrics(score.loss).total
   if (flags.json) {
-    printJson({ command: 'eval', inputs, loss, accuracy, skipped: stream.skipped, predictor: predictor.id })
+    printJson({ command: 'eval', inputs, loss, accuracy, metrics, skipped: stream.skipped, predictor: predictor.id })
   } else {
     print(`inputs      ${formatNumber(inputs)}`)
     print(`loss        ${loss.toFixed(5)}`)
     if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
+    if (metrics) for (const line of figureLines(metrics, 12)) print(line)
     print(`predictor   ${formatNumber(predictor.id.updates)} updates, origin ${predictor.id.origin}`)
   }
   skipped.checkLimit(data, inputs, 0, flags.skipLimit)

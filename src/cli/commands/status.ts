@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
 import type { PeerStatus } from '../../peer/index.js'
 import { withCommon } from '../options/options.js'
+import { windowLines } from '../output/metric-lines.js'
 import { formatNumber, print, printJson } from '../output/output.js'
 
 /** No peer answers at the address. */
@@ -57,6 +58,7 @@ async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
   print(`inputs        ${formatNumber(peer.inputs)}${peer.ended ? ' (the stream has ended)' : ''}`)
   print(`average loss  ${peer.averageLoss.toFixed(5)}`)
   if (peer.accuracy !== undefined) print(`accuracy      ${(100 * peer.accuracy).toFixed(2)} %`)
+  if (peer.metrics !== undefined) for (const line of windowLines(peer.metrics, 14)) print(line)
   print(`predictor     ${formatNumber(peer.predictor.updates)} updates, origin ${peer.predictor.origin || 'none'}`)
   print(`adopted       ${formatNumber(peer.adopted)} predictors of other peers`)
   print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.join(' ')}`)

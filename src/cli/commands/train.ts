@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
-import type { SerialReport } from '../../learner/index.js'
+import type { Metrics, SerialReport } from '../../learner/index.js'
 import { openInThread, RunningMoments, startReader } from '../../streams/index.js'
 import { noData } from '../../task/stream.js'
-import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
+import { closed, createTask, SERIAL_BATCH, withTargetScale } from '../../task/task.js'
 import { trainerFor } from '../../task/trainer.js'
 import { InterruptedError } from '../errors.js'
 import { executionOf } from '../options/networks.js'
@@ -22,9 +22,11 @@ import {
 } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
 import { SkippedInputs } from '../output/malformed.js'
+import { figureLines, windowLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
+import { ProgressTable } from '../output/progress-table.js'
 import { learnStream } from '../training/learn-stream.js'
 
 interface Flags extends DataFlags, LearningFlags {
@@ -66,19 +68,23 @@ async function train(flags: Flags): Promise<void> {
     const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
     // Someone who watches sees at once what was inferred.
     if (stream.summary && process.stderr.isTTY) warn(stream.summary)
-    const spec = specFor(stream)
+    const { facts, rows } = await withTargetScale(stream, source)
+    const spec = specFor(facts)
     const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
+    const table = tableFor(flags, progress, spec.features.classNames)
     const early = await learnStream({
-      stream,
+      stream: rows,
       trainer,
       // A network's step takes a while, so signals are polled after each.
       slice: model?.kind === 'network' ? spec.batch : undefined,
       catchesSignals: store !== undefined,
+      rowsLeft: table && (() => table.left),
       onLearned() {
         log?.note(progressEntry(run, trainer.report()))
+        table?.note({ ...trainer.report(), last: trainer.last })
         progress.show(() => describe(trainer.report(), start, stream.share))
       }
     })
@@ -95,16 +101,21 @@ async function train(flags: Flags): Promise<void> {
     skipped.requireInputs(source.data, inputs, unlabelled)
     const id = await ended()
     const seconds = (performance.now() - start) / 1000
-    show(
-      flags,
-      trainer.report(),
-      { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() },
-      id
-    )
+    const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
+    show(flags, trainer.report(), trainer.metrics(), cost, id)
     skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
   } finally {
     await store?.close()
   }
+}
+
+/** The table on a terminal, unless the output is for a program. */
+function tableFor({ json }: Flags, progress: ProgressLine, classNames: readonly string[] | undefined) {
+  if (json || process.stderr.isTTY !== true) return undefined
+  return new ProgressTable(line => {
+    progress.clear()
+    process.stderr.write(`${line}\n`)
+  }, classNames)
 }
 
 function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number, share: number | undefined): string {
@@ -127,6 +138,7 @@ interface Cost {
 function show(
   { json, dir }: Flags,
   { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
+  metrics: Metrics | undefined,
   { seconds, skipped, data, device, plan, relay }: Cost,
   predictor: object
 ): void {
@@ -140,6 +152,7 @@ function show(
       updates,
       averageLoss,
       accuracy,
+      metrics,
       skipped: skippedAll,
       seconds,
       inputsPerSecond,
@@ -157,6 +170,8 @@ function show(
   print(`updates         ${formatNumber(updates)}`)
   print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
+  if (metrics !== undefined)
+    for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
   print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
   if (device !== undefined) print(`device          ${device}`)
   if (relay !== undefined) {

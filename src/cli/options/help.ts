@@ -9,7 +9,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--text', '--dimension', '--no-constant'],
   ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
-  ...['--average', '--l2', '--carry'],
+  ...['--average', '--l2', '--target-scale', '--carry'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--name', '--relay', '--log-level', '--http-origin', '--http-body', '--http-rate']
 ])

@@ -8,11 +8,12 @@ import {
   defaultRule,
   type RuleSpec,
   ruleNames,
-  rules
+  rules,
+  type TargetScale
 } from '../../learner/index.js'
 import { type Delimiter, type Format, formatNames, type Shard } from '../../streams/index.js'
 import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
-import { amount, choice, delimiter, list, named, once, shard, share, whole } from './values.js'
+import { amount, choice, delimiter, list, named, once, shard, share, targetScale, whole } from './values.js'
 
 export interface DataFlags {
   readonly data?: string
@@ -51,6 +52,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly average?: AveragingSpec
   readonly batch?: number
   readonly l2?: number
+  readonly targetScale?: TargetScale | 'none'
   /** Tokens per row, for models that read text. */
   readonly length?: number
   readonly tokenizer?: string
@@ -127,6 +129,7 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     )
     .option('--batch <b>', `gradients per update (default: ${batch})`, whole(1))
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
+    .option('--target-scale <mean:sd>', 'linear: of the target, or none (default: inferred)', targetScale)
   return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
 }
 

@@ -7,8 +7,36 @@ import type { DataFlags, LearningFlags } from './options.js'
 /** The task that the flags describe. */
 export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
   const { dimension: features, average: averaging, constant } = flags
-  const { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer, schema } = flags
-  const options = { model, hashBits, classes, classNames, target, batch, rule, l2, scale, length, tokenizer, schema }
+  const {
+    model,
+    hashBits,
+    classes,
+    classNames,
+    target,
+    batch,
+    rule,
+    l2,
+    targetScale,
+    scale,
+    length,
+    tokenizer,
+    schema
+  } = flags
+  const options = {
+    model,
+    hashBits,
+    classes,
+    classNames,
+    target,
+    batch,
+    rule,
+    l2,
+    targetScale,
+    scale,
+    length,
+    tokenizer,
+    schema
+  }
   // Without --no-constant, the task's default applies.
   const given = { ...options, features, averaging, ...(constant === false && { constant }) }
   const data =

@@ -1,5 +1,6 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
+import type { TargetScale } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { type Delimiter, delimiters } from '../../streams/index.js'
 import { NAME_PATTERN } from '../../view/name.js'
@@ -67,6 +68,16 @@ export function shard(word: string): { readonly index: number; readonly count: n
   const count = Number(match?.[2])
   if (match && index >= 1 && index <= count) return { index: index - 1, count }
   throw new InvalidArgumentError('It must be I/N with I from 1 to N, such as 2/5.')
+}
+
+/** `MEAN:SD` or `none`. */
+export function targetScale(word: string): TargetScale | 'none' {
+  if (word === 'none') return word
+  const [mean, deviation, ...more] = word.split(':').map(part => (part.trim() === '' ? Number.NaN : Number(part)))
+  if (Number.isFinite(mean) && deviation > 0 && Number.isFinite(deviation) && more.length === 0) {
+    return { mean, deviation }
+  }
+  throw new InvalidArgumentError('It must be MEAN:SD with SD above 0, such as 190:180, or none.')
 }
 
 /** A registry whose entries take options, such as those of update rules and averages. */

@@ -13,6 +13,8 @@ export interface LearningRun {
   readonly slice?: number
   /** Whether SIGINT and SIGTERM end the run like an error instead of ending the process. */
   readonly catchesSignals: boolean
+  /** Rows until `onLearned` must be called, at least 1. @default no limit */
+  readonly rowsLeft?: () => number
   /** Called after some rows were learned. */
   readonly onLearned: () => void
 }
@@ -48,14 +50,14 @@ async function learn(run: LearningRun, signal: AbortSignal): Promise<void> {
 
 async function learnRows(
   rows: AsyncIterator<Examples>,
-  { trainer, slice, onLearned }: LearningRun,
+  { trainer, slice, rowsLeft, onLearned }: LearningRun,
   signal: AbortSignal
 ): Promise<void> {
   let until = performance.now() + SLICE_MS
   for (;;) {
     const { done, value } = await unlessAborted(rows.next(), signal)
     if (done) break
-    for (const part of slices(value, slice)) {
+    for (const part of slices(value, () => Math.min(slice ?? value.size, rowsLeft?.() ?? value.size))) {
       trainer.learn(part)
       onLearned()
       if (performance.now() < until) continue
@@ -76,11 +78,11 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** Views of at most `slice` rows each. */
-function* slices(examples: Examples, rows = examples.size): Generator<Examples> {
+/** Views of consecutive rows. @param most largest size of the next view */
+function* slices(examples: Examples, most: () => number): Generator<Examples> {
   const { indices, values } = examples
-  for (let from = 0; from < examples.size; from += rows) {
-    const size = Math.min(rows, examples.size - from)
+  for (let from = 0, size = 0; from < examples.size; from += size) {
+    size = Math.min(most(), examples.size - from)
     if (size === examples.size) yield examples
     else
       yield { size, labels: examples.labels.subarray(from), offsets: examples.offsets.subarray(from), indices, values }

@@ -2,10 +2,12 @@
 import { openedDevice } from '../../device/index.js'
 import {
   type AveragingSpec,
+  commitSums,
   type Engine,
   type Examples,
   newProgress,
   type PredictWith,
+  type Progress,
   type Rest,
   type RuleSpec,
   type Trained
@@ -13,7 +15,7 @@ import {
 import { eachInitialBlock } from '../../nn/blocks.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { Model } from '../../nn/types.js'
-import { DenseRows, predictsNextToken } from '../dense-rows.js'
+import { DenseRows, outcomeKindOf, predictsNextToken } from '../dense-rows.js'
 import { Executor } from '../executor/executor.js'
 import type { Execution, ExecutorOptions, StepScore } from '../executor/types.js'
 import { INITIAL_SEED } from '../network-learner.js'
@@ -58,7 +60,7 @@ export interface ExecutionReport {
 }
 
 export class L2LEngine implements Engine {
-  readonly progress = newProgress()
+  readonly progress: Progress
   updates = 0
   readonly #options: L2LEngineOptions
   readonly #executor: Executor
@@ -76,6 +78,7 @@ export class L2LEngine implements Engine {
   constructor(options: L2LEngineOptions) {
     const { model, rule, averaging, workers = 1 } = options
     this.#options = options
+    this.progress = newProgress(outcomeKindOf(model))
     this.#executor = new Executor(model, options)
     const threads = options.serverThreads ?? (this.#executor.schedule === 'l2l-p' ? 1 : 0)
     const initial = eachInitialBlock(model, INITIAL_SEED)
@@ -158,6 +161,7 @@ export class L2LEngine implements Engine {
       this.progress.loss += score.loss
       this.progress.hits += score.hits
       this.progress.inputs += rows.size
+      if (this.progress.outcomes) commitSums(this.progress.outcomes, rows.size, score.loss, score.hits)
     }
     this.updates++
     rows.clear()

@@ -48,9 +48,23 @@ export const defaultRule: RuleSpec = { name: 'adagrad' }
 /** The default for networks, whose layers differ in scale. */
 export const defaultNetworkRule: RuleSpec = { name: 'adam' }
 
-/** A linear model's rule. AdaGrad's `maxLossDecrease` defaults to 1 nat for classification, and to no limit for regression. */
+/**
+ * Defaults for regression, whose loss is as steep as its features are long: the usual ones diverge at b = 1 on a few dozen
+ * standardised columns.
+ */
+const regressionDefaults: Readonly<Record<string, object>> = {
+  momentum: { step: 0.001 },
+  'dual-averaging': { L: 64 },
+  'mirror-descent': { L: 64 }
+}
+
+/**
+ * A linear model's rule, with the defaults that depend on the model. AdaGrad's `maxLossDecrease` defaults to 1 nat for
+ * classification, and to no limit for regression.
+ */
 export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpec {
-  return spec.name === 'adagrad' && isClassifier(model) ? { maxLossDecrease: 1, ...spec } : spec
+  if (!isClassifier(model)) return { ...regressionDefaults[spec.name], ...spec }
+  return spec.name === 'adagrad' ? { maxLossDecrease: 1, ...spec } : spec
 }
 
 /**

@@ -90,12 +90,14 @@ function draw(): void {
 
 function drawTotals(): void {
   const totals = totalsOf(state.rows)
-  const figures: readonly [string, string][] = [
+  const figures: readonly (readonly [string, string])[] = [
     ['Inputs', formatCount(totals.inputs)],
     ['Inputs per second', formatRate(totals.inputsPerSecond)],
     ['Updates', formatCount(totals.updates)],
     ['Loss', formatLoss(totals.loss)],
-    ...(totals.accuracy === undefined ? [] : [['Accuracy', formatShare(totals.accuracy)] as [string, string]]),
+    ['Recent loss', formatLoss(totals.recentLoss)],
+    ...shareFigure('Accuracy', totals.accuracy),
+    ...shareFigure('Recent accuracy', totals.recentAccuracy),
     ['Sent', formatBytes(totals.sent)]
   ]
   keyed(
@@ -105,6 +107,11 @@ function drawTotals(): void {
     ([name]) => html('div', {}, html('dt', {}, name), html('dd')),
     (element, [, value]) => setText(element.children[1], value)
   )
+}
+
+/** Nothing for an unknown share. */
+function shareFigure(name: string, share: number | undefined): readonly (readonly [string, string])[] {
+  return share === undefined ? [] : [[name, formatShare(share)]]
 }
 
 function drawMarks(): void {

@@ -37,7 +37,7 @@ export class PeerTable {
   #make(id: string): HTMLTableRowElement {
     const button = html('button', { type: 'button', title: id }, html('span', { class: 'mark' }), html('span'))
     button.addEventListener('click', () => this.#onChoose(id))
-    const cells = Array.from({ length: 9 }, () => html('td'))
+    const cells = Array.from({ length: 11 }, () => html('td'))
     return html('tr', {}, html('th', { scope: 'row' }, button), ...cells)
   }
 }
@@ -63,7 +63,9 @@ function fill(
     row.alive ? (row.ended ? 'ended' : formatRate(row.inputsPerSecond)) : '–',
     formatCount(row.predictor.updates),
     formatLoss(row.loss),
+    formatLoss(row.recent?.loss),
     formatShare(row.accuracy),
+    formatShare(row.recent?.accuracy),
     formatBytes(row.sent),
     formatBytes(row.received),
     formatCount(row.neighbours.length),

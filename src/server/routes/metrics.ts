@@ -1,7 +1,7 @@
 /** `GET /metrics`: metrics of the peer and its process, in the format of Prometheus. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Peer, PeerStatus } from '../../peer/index.js'
+import type { Figures, Peer, PeerStatus } from '../../peer/index.js'
 import type { RouteOptions } from '../options.js'
 import { failures } from '../schemas.js'
 
@@ -30,6 +30,19 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: Pee
   neighbours: ['Neighbours in the tree', ({ neighbours }) => neighbours.length],
   incarnation: ['Number of this run from one state directory', ({ incarnation }) => incarnation],
   stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
+}
+
+/** Figures over windows, named `admb_recent_NAME`, with the label `window`: `1000`, `10000` (inputs) or `minute`. */
+const RECENT: Readonly<Record<string, readonly [key: keyof Figures, help: string]>> = {
+  loss_nats: ['loss', 'Mean progressive loss (half the mean squared error for model linear)'],
+  accuracy: ['accuracy', 'Share of inputs whose class was predicted correctly before they were learned'],
+  balanced_accuracy: ['balancedAccuracy', 'Mean over the classes of the share that was predicted correctly'],
+  auc: ['auc', 'Area under the ROC curve'],
+  calibration_error: ['calibrationError', 'Expected calibration error'],
+  rmse: ['rmse', 'Root mean squared error'],
+  mae: ['mae', 'Mean absolute error'],
+  r2: ['r2', 'Share of the variance of the target that is predicted'],
+  perplexity: ['perplexity', 'Exponential of the loss of a model that predicts the next token']
 }
 
 const REQUESTS = {
@@ -70,6 +83,21 @@ function watch(peer: Peer, register: Registry): void {
       }
     })
   }
+  for (const [name, [key, help]] of Object.entries(RECENT)) {
+    new Gauge({
+      name: `admb_recent_${name}`,
+      help: `${help}, over the last inputs of this run`,
+      labelNames: ['window'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [window, figures] of windowsOf(peer.status())) {
+          const value = figures[key]
+          if (typeof value === 'number') this.set({ window }, value)
+        }
+      }
+    })
+  }
   for (const [name, [help, read]] of Object.entries(GAUGES)) {
     new Gauge({
       name: `admb_${name}`,
@@ -80,4 +108,12 @@ function watch(peer: Peer, register: Registry): void {
       }
     })
   }
+}
+
+/** The windows that hold inputs. */
+function windowsOf({ metrics }: PeerStatus): (readonly [window: string, Partial<Figures>])[] {
+  if (metrics === undefined) return []
+  const { recent, minute } = metrics
+  const windows = recent.map(figures => [String(figures.window), figures] as const)
+  return [...windows, ['minute', minute] as const].filter(([, { inputs }]) => inputs > 0)
 }

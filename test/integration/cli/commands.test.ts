@@ -33,6 +33,7 @@ describe('a command', function () {
     await refuses(['trian'], 2, /unknown command 'trian'.*train/)
     await refuses(['train', '--bach', '3'], 2, /unknown option '--bach'.*--batch/)
     await refuses(['train', 'data.csv'], 2, /too many arguments/)
+    await refuses(['train', '--target-scale', '3'], 2, /MEAN:SD with SD above 0/)
     await refuses(['keygen', 'network'], 2, /required option '--out <file>'/)
   })
 

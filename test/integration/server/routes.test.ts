@@ -173,6 +173,7 @@ describe("a peer's HTTP routes", function () {
     const value = (name: string) => Number(lines.find(line => line.startsWith(`${name} `))?.split(' ')[1])
     const { inputs, updates, averageLoss } = served.peer.status()
     assert.equal(value('admb_inputs_total'), inputs)
+    assert.ok(value('admb_recent_loss_nats{window="1000"}') >= 0)
     assert.equal(value('admb_predictor_updates'), updates)
     assert.ok(Math.abs(value('admb_loss_nats_total') - averageLoss * inputs) < 1e-6)
     assert.ok(value('process_resident_memory_bytes') > 1e6)

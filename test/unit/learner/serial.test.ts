@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AveragingSpec } from '../../../src/learner/averaging.js'
-import { createAveraging } from '../../../src/learner/averaging.js'
+import { averagingFor, createAveraging } from '../../../src/learner/averaging.js'
 import { BatchEngine } from '../../../src/learner/batch-engine.js'
 import { ExampleError, OptionError } from '../../../src/learner/errors.js'
 import { createLearner } from '../../../src/learner/linear.js'
@@ -67,7 +67,7 @@ describe('SerialTrainer', () => {
                 dimension,
                 dimensionLimit: 1000,
                 rule: createRule(),
-                averaging: createAveraging(averaging),
+                averaging: createAveraging(averagingFor(model, averaging)),
                 batch: 1,
                 predictWith
               })

@@ -1,0 +1,39 @@
+/** Figures of a learner as lines: since the start, and over the last inputs. */
+import type { Figures, Metrics } from '../../learner/index.js'
+import { formatNumber } from './output.js'
+
+const share = (value: number) => `${(100 * value).toFixed(2)} %`
+const plain = (value: number) => (Math.abs(value) < 1000 ? value.toFixed(4) : value.toPrecision(6))
+
+/** Figures in the order of their lines, except those that the caller prints itself. */
+const ROWS: readonly (readonly [key: keyof Figures, name: string, format: (value: number) => string])[] = [
+  ['balancedAccuracy', 'balanced', share],
+  ['auc', 'AUC', plain],
+  ['calibrationError', 'calibration', plain],
+  ['rmse', 'RMSE', plain],
+  ['mae', 'MAE', plain],
+  ['r2', 'R²', plain],
+  ['perplexity', 'perplexity', plain]
+]
+
+/** @param width of the names */
+export function figureLines(figures: Figures, width: number): string[] {
+  return ROWS.flatMap(([key, name, format]) => {
+    const value = figures[key]
+    return typeof value === 'number' ? [`${name.padEnd(width)}${format(value)}`] : []
+  })
+}
+
+/** A line for each window that is smaller than the run. @param width of the names */
+export function windowLines({ total, recent }: Metrics, width: number): string[] {
+  const windows = recent.filter(({ window }) => window < total.inputs)
+  return windows.map(figures => `${`last ${formatNumber(figures.window)}`.padEnd(width)}${summary(figures)}`)
+}
+
+/** Such as `loss 0.32451, 84.91 % correct`. */
+function summary({ loss, accuracy, rmse }: Figures): string {
+  const parts = [`loss ${loss.toFixed(5)}`]
+  if (accuracy !== undefined) parts.push(`${share(accuracy)} correct`)
+  if (rmse !== undefined) parts.push(`RMSE ${plain(rmse)}`)
+  return parts.join(', ')
+}

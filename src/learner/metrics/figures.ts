@@ -1,0 +1,110 @@
+/** What is measured over scored inputs, and how the outcomes of single inputs are encoded. */
+
+/** Figures over some inputs, each scored before it was learned. Those that a model does not have are absent. */
+export interface Figures {
+  readonly inputs: number
+  /** Mean loss in nats; half the mean squared error for regression. */
+  readonly loss: number
+  /** Share of correct classes. */
+  readonly accuracy?: number
+  /** Mean over the classes that occur of the share of their inputs that was predicted correctly. */
+  readonly balancedAccuracy?: number
+  /** Two classes: the probability that an input of class 1 scores higher than one of class 0; absent until both occur. */
+  readonly auc?: number
+  /** Mean negative logarithm of the probability of the label, in nats. */
+  readonly logLoss?: number
+  /**
+   * Expected calibration error: the mean difference between the probability of the predicted class and the share of correct
+   * predictions, over ten bins of the probability (Naeini, Cooper and Hauskrecht, AAAI 2015).
+   */
+  readonly calibrationError?: number
+  /** Inputs by class (rows) and predicted class (columns), for at most 20 classes. */
+  readonly confusion?: readonly (readonly number[])[]
+  /** Root mean squared error, in units of the target. */
+  readonly rmse?: number
+  /** Mean absolute error, in units of the target. */
+  readonly mae?: number
+  /** 1 − Σ(y − ŷ)²/Σ(y − ȳ)², the share of the variance that is predicted; absent if all targets are equal. */
+  readonly r2?: number
+  /** Exponential of the loss of a model that predicts the next token. */
+  readonly perplexity?: number
+}
+
+/** Largest number of classes whose counts are kept by predicted class as well. */
+export const MAX_MATRIX = 20
+
+/** The outcome of one input, as far as it is known. */
+export interface Outcome {
+  /** Class number or target. */
+  readonly label: number
+  /** Predicted class number or number. */
+  readonly prediction: number
+}
+
+/** What figures need of the loss of a model with one score. */
+export interface ScoreLoss {
+  readonly classifies: boolean
+  value(score: number, label: number): number
+  /** Probability of class 1, or the predicted number. */
+  predict?(score: number): number
+}
+
+/**
+ * How a model's outcomes are encoded, as a few numbers for each input:
+ * - `two-class`, `number`: label, score (w·x)
+ * - `classes`: label, predicted class, its probability, loss
+ * - `sums`: loss, share of correct predictions. Networks report these as means over a minibatch.
+ */
+export type OutcomeKind =
+  | {
+      readonly kind: 'two-class' | 'number'
+      readonly loss: ScoreLoss
+      /** Whether the loss is the negative logarithm of the label's probability. @default false */
+      readonly isLogLoss?: boolean
+    }
+  | { readonly kind: 'classes'; readonly classes: number }
+  | { readonly kind: 'sums'; readonly predicts: 'class' | 'number' | 'token' }
+
+/** Numbers of one encoded outcome. */
+export function widthOf({ kind }: OutcomeKind): number {
+  return kind === 'classes' ? 4 : 2
+}
+
+/** Inputs whose outcomes `Outcomes.entries` can hold. */
+export const OUTCOME_ROWS = 16
+
+/** Receives outcomes in groups: the sender fills `entries` from the start, then calls `commit`. */
+export interface Outcomes {
+  /** `OUTCOME_ROWS` outcomes, encoded by the model's kind. */
+  readonly entries: Float64Array
+  /** @param rows number of outcomes in `entries`, at most `OUTCOME_ROWS` */
+  commit(rows: number): void
+}
+
+/**
+ * Sends the outcome of softmax for one input.
+ * @param norm log Σ e^s of the scores
+ */
+export function commitClass(
+  outcomes: Outcomes,
+  scores: Float64Array,
+  norm: number,
+  label: number,
+  predicted: number
+): void {
+  const { entries } = outcomes
+  entries[0] = label
+  entries[1] = predicted
+  entries[2] = Math.exp(scores[predicted] - norm)
+  entries[3] = norm - scores[label]
+  outcomes.commit(1)
+}
+
+/** Sends the outcomes of inputs of which only sums are known. */
+export function commitSums(outcomes: Outcomes, inputs: number, loss: number, hits: number): void {
+  for (let row = 0; row < OUTCOME_ROWS; row++) {
+    outcomes.entries[2 * row] = loss / inputs
+    outcomes.entries[2 * row + 1] = hits / inputs
+  }
+  for (let sent = 0; sent < inputs; sent += OUTCOME_ROWS) outcomes.commit(Math.min(OUTCOME_ROWS, inputs - sent))
+}

@@ -1,0 +1,13 @@
+/** Progressive metrics of a learner. */
+export {
+  commitClass,
+  commitSums,
+  type Figures,
+  OUTCOME_ROWS,
+  type Outcome,
+  type OutcomeKind,
+  type Outcomes,
+  type ScoreLoss
+} from './figures.js'
+export { type Metrics, ProgressiveMetrics, WINDOWS, type WindowFigures } from './progressive.js'
+export { type MinuteFigures, TimedSums } from './timed-sums.js'

@@ -1,0 +1,112 @@
+/**
+ * Progressive metrics: figures over all inputs since the start, and over the last ones. An input costs a few nanoseconds; the
+ * figures of a window are computed from its outcomes when they are asked for.
+ */
+import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './figures.js'
+import { createTally, type Tally } from './tallies.js'
+
+/** Sizes of the reported windows, in inputs. */
+export const WINDOWS = [1000, 10_000] as const
+const CAPACITY = WINDOWS[WINDOWS.length - 1]
+
+/** Figures over the last inputs. */
+export interface WindowFigures extends Figures {
+  /** Size of the window. It holds fewer inputs until that many were scored. */
+  readonly window: number
+}
+
+/** The figures of a learner: since its start, and over windows. */
+export interface Metrics {
+  readonly total: Figures
+  readonly recent: readonly WindowFigures[]
+}
+
+export class ProgressiveMetrics implements Outcomes {
+  readonly entries: Float64Array
+  readonly #kind: OutcomeKind
+  readonly #width: number
+  readonly #total: Tally
+  /** The newest outcomes, a ring. */
+  readonly #ring: Float64Array
+  #inputs = 0
+
+  constructor(kind: OutcomeKind) {
+    this.#kind = kind
+    this.#width = widthOf(kind)
+    this.#total = createTally(kind)
+    this.entries = new Float64Array(OUTCOME_ROWS * this.#width)
+    this.#ring = new Float64Array(CAPACITY * this.#width)
+  }
+
+  commit(rows: number): void {
+    const { entries } = this
+    const ring = this.#ring
+    const end = rows * this.#width
+    this.#total.add(entries, 0, end)
+    let at = (this.#inputs % CAPACITY) * this.#width
+    for (let i = 0; i < end; i++) {
+      ring[at] = entries[i]
+      if (++at === ring.length) at = 0
+    }
+    this.#inputs += rows
+  }
+
+  /** Inputs since the start. */
+  get inputs(): number {
+    return this.#inputs
+  }
+
+  /** The newest outcome; undefined before the first, and if only sums are known. */
+  get last(): Outcome | undefined {
+    const kind = this.#kind
+    if (this.#inputs === 0 || kind.kind === 'sums') return undefined
+    const at = ((this.#inputs - 1) % CAPACITY) * this.#width
+    const [label, score] = this.#ring.subarray(at, at + 2)
+    if (kind.kind === 'classes') return { label, prediction: score }
+    if (kind.kind === 'two-class') return { label, prediction: Number(score > 0) }
+    return { label, prediction: kind.loss.predict?.(score) ?? score }
+  }
+
+  /** @param loss summed loss of all inputs since the start */
+  metrics(loss: number): Metrics {
+    const mean = this.#inputs === 0 ? 0 : loss / this.#inputs
+    return {
+      total: figures(this.#kind, this.#inputs, mean, this.#total),
+      recent: WINDOWS.map(window => ({ window, ...this.recent(window) }))
+    }
+  }
+
+  /** Figures of the last `window` inputs, at most 10,000. */
+  recent(window: number): Figures {
+    const inputs = Math.min(window, CAPACITY, this.#inputs)
+    const tally = createTally(this.#kind)
+    let loss = 0
+    for (const [from, end] of this.#stretches(inputs)) {
+      tally.add(this.#ring, from, end)
+      for (let i = from; i < end; i += this.#width) loss += this.#lossOf(i)
+    }
+    return figures(this.#kind, inputs, inputs === 0 ? 0 : loss / inputs, tally)
+  }
+
+  /** The parts of the ring that hold the last inputs, oldest first. */
+  #stretches(inputs: number): (readonly [from: number, end: number])[] {
+    const width = this.#width
+    const end = this.#inputs % CAPACITY
+    if (inputs <= end) return [[(end - inputs) * width, end * width]]
+    return [
+      [(CAPACITY - inputs + end) * width, this.#ring.length],
+      [0, end * width]
+    ]
+  }
+
+  #lossOf(at: number): number {
+    const ring = this.#ring
+    if (this.#kind.kind === 'sums') return ring[at]
+    return this.#kind.kind === 'classes' ? ring[at + 3] : this.#kind.loss.value(ring[at + 1], ring[at])
+  }
+}
+
+function figures(kind: OutcomeKind, inputs: number, loss: number, tally: Tally): Figures {
+  const isLogLoss = kind.kind === 'classes' || (kind.kind === 'two-class' && kind.isLogLoss === true)
+  return { inputs, loss, ...tally.figures(loss), ...(isLogLoss && inputs > 0 ? { logLoss: loss } : {}) }
+}

@@ -1,0 +1,151 @@
+/** Counts from which figures follow, one kind for each encoding of outcomes. They take constant time and memory per input. */
+import { Calibration, Confusion } from './confusion.js'
+import type { Figures, OutcomeKind, ScoreLoss } from './figures.js'
+
+/** Figures without those that need the sum of the losses. */
+type Counted = Omit<Figures, 'inputs' | 'loss' | 'logLoss'>
+
+export interface Tally {
+  /** Adds encoded outcomes. @param end position after the last number */
+  add(entries: Float64Array, from: number, end: number): void
+  /** @param loss mean loss of the inputs */
+  figures(loss: number): Counted
+}
+
+export function createTally(kind: OutcomeKind): Tally {
+  switch (kind.kind) {
+    case 'two-class':
+      return new TwoClassTally(kind.loss)
+    case 'number':
+      return new NumberTally(kind.loss)
+    case 'classes':
+      return new ClassesTally(kind.classes)
+    case 'sums':
+      return new SumsTally(kind.predicts)
+    default:
+      return kind satisfies never
+  }
+}
+
+/** Bins of the score per unit, and the score that all larger ones count as. */
+const RESOLUTION = 128
+const MOST = 16
+const HALF = RESOLUTION * MOST
+const SIZE = 2 * HALF + 1
+
+/**
+ * A histogram of the scores by class. A bin holds the scores in (k − 1, k]/128, so that the sign of each score, which is the
+ * prediction, is exact; the area under the curve and the calibration error take the scores of a bin as equal.
+ */
+class TwoClassTally implements Tally {
+  readonly #counts = new Float64Array(2 * SIZE)
+
+  constructor(private readonly loss: ScoreLoss) {}
+
+  add(entries: Float64Array, from: number, end: number): void {
+    const counts = this.#counts
+    for (let i = from; i < end; i += 2) {
+      const bin = Math.ceil(RESOLUTION * entries[i + 1])
+      counts[entries[i] * SIZE + HALF + (bin > HALF ? HALF : bin < -HALF ? -HALF : bin)]++
+    }
+  }
+
+  figures(): Counted {
+    const negatives = this.#counts.subarray(0, SIZE)
+    const positives = this.#counts.subarray(SIZE)
+    const confusion = new Confusion(2)
+    const calibration = new Calibration()
+    let below = 0
+    let wins = 0
+    for (let bin = 0; bin < SIZE; bin++) {
+      const [no, yes] = [negatives[bin], positives[bin]]
+      if (no + yes === 0) continue
+      const isOne = bin > HALF
+      confusion.add(0, Number(isOne), no)
+      confusion.add(1, Number(isOne), yes)
+      wins += yes * (below + no / 2)
+      below += no
+      const p = this.loss.predict?.((bin - HALF - 0.5) / RESOLUTION)
+      if (p !== undefined) calibration.add(isOne ? p : 1 - p, no + yes, isOne ? yes : no)
+    }
+    const pairs = confusion.inputs(0) * confusion.inputs(1)
+    return {
+      ...confusion.figures,
+      ...(pairs > 0 ? { auc: wins / pairs } : {}),
+      ...(calibration.error === undefined ? {} : { calibrationError: calibration.error })
+    }
+  }
+}
+
+class ClassesTally implements Tally {
+  readonly #confusion: Confusion
+  readonly #calibration = new Calibration()
+
+  constructor(classes: number) {
+    this.#confusion = new Confusion(classes)
+  }
+
+  add(entries: Float64Array, from: number, end: number): void {
+    for (let i = from; i < end; i += 4) {
+      const [label, predicted] = [entries[i], entries[i + 1]]
+      this.#confusion.add(label, predicted)
+      this.#calibration.add(entries[i + 2], 1, Number(label === predicted))
+    }
+  }
+
+  figures(): Counted {
+    const { error } = this.#calibration
+    return { ...this.#confusion.figures, ...(error === undefined ? {} : { calibrationError: error }) }
+  }
+}
+
+/** Errors, and the moments of the targets by the recurrence of Welford (1962). */
+class NumberTally implements Tally {
+  #inputs = 0
+  #squares = 0
+  #absolute = 0
+  #mean = 0
+  #variation = 0
+
+  constructor(private readonly loss: ScoreLoss) {}
+
+  add(entries: Float64Array, from: number, end: number): void {
+    for (let i = from; i < end; i += 2) {
+      const label = entries[i]
+      const error = (this.loss.predict?.(entries[i + 1]) ?? entries[i + 1]) - label
+      this.#squares += error * error
+      this.#absolute += Math.abs(error)
+      const difference = label - this.#mean
+      this.#mean += difference / ++this.#inputs
+      this.#variation += difference * (label - this.#mean)
+    }
+  }
+
+  figures(): Counted {
+    if (this.#inputs === 0) return {}
+    return {
+      rmse: Math.sqrt(this.#squares / this.#inputs),
+      mae: this.#absolute / this.#inputs,
+      ...(this.#variation > 0 ? { r2: 1 - this.#squares / this.#variation } : {})
+    }
+  }
+}
+
+class SumsTally implements Tally {
+  #inputs = 0
+  #hits = 0
+
+  constructor(private readonly predicts: 'class' | 'number' | 'token') {}
+
+  add(entries: Float64Array, from: number, end: number): void {
+    for (let i = from; i < end; i += 2) this.#hits += entries[i + 1]
+    this.#inputs += (end - from) / 2
+  }
+
+  figures(loss: number): Counted {
+    if (this.#inputs === 0) return {}
+    if (this.predicts === 'number') return { rmse: Math.sqrt(2 * loss) }
+    const accuracy = this.#hits / this.#inputs
+    return this.predicts === 'token' ? { accuracy, perplexity: Math.exp(loss) } : { accuracy }
+  }
+}

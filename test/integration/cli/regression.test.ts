@@ -1,0 +1,91 @@
+/** `--model linear` from the command line: one target scale for all shards and runs, and figures in the target's units. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { resumed, specText } from '../../../src/task/learning-spec.js'
+import type { TaskOptions } from '../../../src/task/options.js'
+import { createPeerTask } from '../../../src/task/task.js'
+
+const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+
+/** Prices near 100,000 that follow from two columns. */
+function table(rows: number, level = 100_000): string {
+  const lines = Array.from({ length: rows }, (_, i) => {
+    const [size, age] = [50 + 30 * Math.sin(i), 10 + 5 * Math.cos(3 * i)]
+    return `${size.toFixed(3)},${age.toFixed(3)},${(level + 900 * size - 2000 * age).toFixed(1)}`
+  })
+  return `size,age,price\n${lines.join('\n')}\n`
+}
+
+describe('a regression', function () {
+  this.timeout(60_000)
+  let dir: string
+  const path = (name: string) => join(dir, name)
+  const admb = (args: readonly string[], input?: string) =>
+    JSON.parse(
+      execFileSync(process.execPath, [MAIN, ...args, '--json'], { input })
+        .toString()
+        .trim()
+        .split('\n')
+        .at(-1) as string
+    )
+  const flags = ['--label', 'price', '--model', 'linear', '--scale', 'standard']
+  before(() => {
+    dir = mkdtempSync(join(tmpdir(), 'admb-regression-'))
+    writeFileSync(path('homes.csv'), table(4000))
+    writeFileSync(path('later.csv'), table(4000, 500_000))
+  })
+  after(() => rmSync(dir, { recursive: true, force: true }))
+
+  const task = (more: object): TaskOptions => ({
+    model: 'linear',
+    scale: 'standard',
+    data: { data: path('homes.csv'), label: 'price', ...more }
+  })
+
+  it('predicts far better than the mean with default options, from a file and from standard input', () => {
+    for (const [data, input] of [[path('homes.csv')], ['-', table(4000)]]) {
+      const { metrics } = admb(['train', '--data', data, '--format', 'csv', ...flags], input)
+      assert.ok(metrics.total.r2 > 0.9, `${data}: R² ${metrics.total.r2}`)
+      assert.ok(metrics.recent[0].rmse < metrics.total.rmse)
+    }
+  })
+
+  it('stores the scale: eval and predict give numbers in the units of the target', () => {
+    const model = path('model')
+    admb(['train', '--data', path('homes.csv'), ...flags, '--dir', model])
+    const { metrics } = admb(['eval', '--data', path('homes.csv'), '--label', 'price', '--dir', model])
+    assert.ok(metrics.rmse < 3000 && metrics.r2 > 0.98, JSON.stringify(metrics))
+    writeFileSync(path('new.csv'), 'size,age\n50,10\n')
+    const printed = execFileSync(process.execPath, [
+      MAIN,
+      'predict',
+      '--data',
+      path('new.csv'),
+      '--dir',
+      model
+    ]).toString()
+    assert.ok(Math.abs(Number(printed) - 125_000) < 3000, printed)
+  })
+
+  it('has one spec for all shards of the data, which is another for other data', async () => {
+    const [one, two] = await Promise.all([0, 1].map(index => createPeerTask(task({ shard: { index, count: 2 } }))))
+    assert.equal(specText(one.spec), specText(two.spec))
+    const other = await createPeerTask(task({ data: path('later.csv') }))
+    assert.notEqual(specText(one.spec), specText(other.spec))
+    const given = { ...task({ data: path('later.csv') }), targetScale: { mean: 1, deviation: 2 } }
+    assert.match(specText((await createPeerTask(given)).spec), /"targetScale":\{"mean":1,"deviation":2\}/)
+  })
+
+  it('keeps the stored scale when a peer restarts on other rows, but refuses any other difference', async () => {
+    const stored = specText((await createPeerTask(task({}))).spec)
+    const { spec } = await createPeerTask(task({ data: path('later.csv') }))
+    assert.equal(specText(resumed(spec, stored)), stored)
+    const other = { ...spec, batch: 3 }
+    assert.equal(resumed(other, stored), other)
+    assert.equal(resumed(spec, undefined), spec)
+  })
+})
