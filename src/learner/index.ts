@@ -57,7 +57,7 @@ export {
   rules
 } from './rules/index.js'
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export { type TargetScale, targetScaleOf } from './target-scale.js'
+export type { TargetScale } from './target-scale.js'
 export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'
 export { learnerAfter } from './types.js'

@@ -8,15 +8,13 @@ import {
   OptionError,
   type PredictWith,
   type Rest,
-  type SerialReport,
-  type TargetScale,
-  targetScaleOf
+  type SerialReport
 } from '../learner/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
 import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
 import type { TaskOptions } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'
-import { closed, createTask, factsOf } from '../task/task.js'
+import { closed, createTask, factsOf, factsOfLabels } from '../task/task.js'
 import { trainerFor } from '../task/trainer.js'
 import type { Answer } from './create-peer.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
@@ -57,7 +55,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   }
   const task = { features: featuresOf(inputs, options), ...options }
   const { stream, specFor } = await createTask(task, 'serial')
-  const spec = specFor(inputs === undefined ? await factsOf(stream) : { targetScale: scaleOf(labels ?? []) })
+  const spec = specFor(inputs === undefined ? await factsOf(stream) : factsOfLabels(task, labels ?? []))
   const scaling = { moments: new RunningMoments(), frozen: false }
   const { trainer } = await trainerFor(spec, execution, predictWith)
   const opened = stream && (await openStream({ ...stream, scaling }))
@@ -133,12 +131,6 @@ export class TrainedModel {
       return { label: name ?? label, scores }
     })
   }
-}
-
-/** Of the first labels, if they are numbers. */
-function scaleOf(labels: readonly Label[]): TargetScale | undefined {
-  const first = Float32Array.from(labels.slice(0, 5000), Number)
-  return targetScaleOf({ labels: first, size: first.length })
 }
 
 /** The number of features of the first input. */

@@ -8,7 +8,7 @@ import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
-import { resumed, schemaOf, specText } from '../task/learning-spec.js'
+import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'
@@ -73,17 +73,16 @@ export class Peer extends EventEmitter {
    * await peer.stop()
    * @throws OptionError for an invalid name; errors of the store, the network and the stream
    */
-  static async start(given: PeerOptions): Promise<Peer> {
+  static async start(options: PeerOptions): Promise<Peer> {
     // Other peers would refuse every status with this name.
-    if (given.name !== undefined && !NAME_PATTERN.test(given.name)) {
+    if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
       throw new OptionError('the name must have 1 to 40 printable characters')
     }
-    await loadPlugins(given.plugins ?? [])
-    const store = given.dir === undefined ? undefined : await Store.open(given.dir)
+    await loadPlugins(options.plugins ?? [])
+    const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
     let learner: LearnerHandle | undefined
     try {
-      const options = { ...given, spec: resumed(given.spec, await store?.model()) }
       const key = await identityOf(store, options.identity)
       // Listen before the run starts, so that a port in use does not consume an incarnation.
       network = await openNetwork(options, key)

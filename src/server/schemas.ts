@@ -208,9 +208,11 @@ export const components = [
             name: { ...text, description: 'Column or key of the label.' },
             kind: { enum: ['class', 'number'] },
             names: { ...texts, description: 'Class names in the order of their class numbers.' },
-            classes: { ...count, description: 'Number of classes.' }
+            classes: { ...count, description: 'Number of classes.' },
+            mean: { ...number, description: 'Numbers are centred by it.' },
+            deviation: { ...number, description: 'Numbers are divided by it.' }
           },
-          ['name', 'names', 'classes']
+          ['name', 'names', 'classes', 'mean', 'deviation']
         ),
         columns: {
           type: 'array',

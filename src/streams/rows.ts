@@ -83,35 +83,3 @@ export async function collect(stream: AsyncIterable<Examples>, limit: number): P
   }
   return out.view()
 }
-
-/**
- * Reads the first `limit` rows of a stream, or all if there are fewer. An error of the stream is thrown only after these rows.
- * @returns them, and all rows from the start
- */
-export async function readAhead(
-  stream: AsyncIterable<Rows>,
-  limit: number
-): Promise<{ readonly first: Rows; readonly rows: AsyncIterable<Rows> }> {
-  const buffer = new RowBuffer()
-  const source = stream[Symbol.asyncIterator]()
-  let next: () => Promise<IteratorResult<Rows>> = () => source.next()
-  try {
-    while (buffer.size < limit) {
-      const { done, value } = await source.next()
-      if (done) break
-      for (let row = 0; row < value.size; row++) buffer.append(value, row, value.numeric[row])
-    }
-  } catch (error) {
-    next = () => Promise.reject(error)
-  }
-  const first = buffer.view()
-  async function* rows(): AsyncGenerator<Rows> {
-    try {
-      if (first.size > 0) yield first
-      for (let result = await next(); !result.done; result = await next()) yield result.value
-    } finally {
-      await source.return?.()
-    }
-  }
-  return { first, rows: rows() }
-}

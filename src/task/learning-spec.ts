@@ -162,7 +162,7 @@ export function schemaOf(spec: LearningSpec): Schema {
   return {
     label: {
       ...(name !== undefined && { name }),
-      ...(isNumber ? { kind: 'number' } : { kind: 'class', names, classes })
+      ...(isNumber ? { kind: 'number', ...targetScaleOf(spec) } : { kind: 'class', names, classes })
     },
     ...(columns && { columns }),
     ...(hashBits !== undefined && { hashBits })
@@ -171,17 +171,6 @@ export function schemaOf(spec: LearningSpec): Schema {
 
 function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
   return 'targetScale' in spec ? spec.targetScale : undefined
-}
-
-/**
- * The spec with the target scale of the stored one, if they do not differ in anything else: a scale that was inferred from other
- * rows must not keep a peer from its state.
- */
-export function resumed(spec: LearningSpec, stored: string | undefined): LearningSpec {
-  if (stored === undefined || spec.model !== 'linear') return spec
-  const before = parseSpec(stored)
-  const candidate = { ...spec, targetScale: targetScaleOf(before) }
-  return specText(candidate) === stored ? candidate : spec
 }
 
 /** The spec as canonical text for the state directory: equal for equal specs. */

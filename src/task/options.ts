@@ -42,7 +42,7 @@ export interface TaskOptions {
   readonly l2?: number
   /**
    * The mean and deviation by which the target of the model `linear` is standardised; `none` learns it as it is. All peers
-   * must agree on it. @default inferred from the first 5,000 rows of `data`, rounded; `none` without data that can be read twice
+   * must agree on it. @default inferred from the first rows of text, rounded; otherwise `none`
    */
   readonly targetScale?: TargetScale | 'none'
   /**

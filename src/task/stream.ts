@@ -33,25 +33,38 @@ export function taskStream(
   const isText = isTextKind(kind) && tokens === undefined
   const label = isText ? described : undefined
   const { features, scale, hashBits = schema.hashBits } = options
-  const isNumber = predictsNumber(options, model) || label?.kind === 'number'
-  const isClass = model !== undefined || label !== undefined || options.target === 'class'
   const classNames = options.classNames ?? label?.names
-  const classes = options.classes ?? label?.classes ?? (isText && isBinary(model) ? 2 : undefined)
+  const hints = labelHints({ ...options, classNames, target: options.target ?? label?.kind }, model)
+  const isNumber = hints.target === 'number'
+  const classes = hints.classes ?? label?.classes
   return withoutUndefined<StreamOptions>({
     dimension: features,
     hashBits,
     classNames: isNumber ? undefined : classNames,
     constant: hasConstant(options, model),
-    target: isNumber ? 'number' : isText && isClass ? 'class' : undefined,
-    classes: isNumber ? undefined : (classNames?.length ?? classes),
+    target: isNumber || isText ? hints.target : undefined,
+    classes: isNumber ? undefined : isText ? classes : options.classes,
     label: label?.name,
     schema: isText ? columns : undefined,
     scale: scale ?? (isText ? 'auto' : undefined),
-    inferLabel: isText ? true : undefined,
+    inferLabel: isText && label === undefined ? true : undefined,
     maxRows: kind === 'synthetic' ? SYNTHETIC_ROWS : undefined,
     ...withoutUndefined(given),
     tokens
   })
+}
+
+/** What options and model say of the label. */
+export function labelHints(
+  options: TaskOptions,
+  model: TaskModel | undefined
+): { readonly target: 'class' | 'number' | undefined; readonly classes: number | undefined } {
+  if (predictsNumber(options, model)) return { target: 'number', classes: undefined }
+  const classes = options.classNames?.length ?? options.classes ?? (isBinary(model) ? 2 : undefined)
+  return {
+    target: model !== undefined || classes !== undefined || options.target === 'class' ? 'class' : undefined,
+    classes
+  }
 }
 
 function isBinary(model: TaskModel | undefined): boolean {

@@ -4,24 +4,20 @@ import {
   customLoss,
   defaultAveraging,
   defaultNetworkRule,
-  type Examples,
   OptionError,
   ruleFor,
-  type TargetScale,
-  targetScaleOf
+  type TargetScale
 } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import { readsText, sampleFor } from '../nn/spec/network-spec.js'
 import {
   type ColumnSchema,
-  collect,
   type ExampleStream,
+  inferLabel,
   type LabelSchema,
   Layout,
   openStream,
-  type Rows,
-  readAhead,
   resolveScale,
   type Schema,
   type StreamOptions
@@ -31,7 +27,7 @@ import { hasConstant, modelOf, predictsNumber, type TaskModel } from './model.js
 import type { TaskOptions } from './options.js'
 import { loadPlugins } from './plugins.js'
 import { schemaFrom } from './schema.js'
-import { taskStream, withoutUndefined } from './stream.js'
+import { labelHints, taskStream, withoutUndefined } from './stream.js'
 import { type TextTask, textTask } from './text.js'
 
 /** b of peers. A smaller batch than a frame takes to cross the network gains nothing. */
@@ -43,16 +39,8 @@ export const SERIAL_NETWORK_BATCH = 32
 
 const NO_TARGET_SCALE = 'a target scale is for the model linear: leave it out, or give --model linear'
 
-/** Rows from which the target scale of a regression is inferred. */
-const TARGET_ROWS = 5000
-/** The same for standard input, which may be slow. */
-const TARGET_ROWS_STDIN = 100
-
 /** What an opened stream knows before it is read. */
-export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label'>> & {
-  /** Inferred from the first labels. */
-  readonly targetScale?: TargetScale
-}
+export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label'>>
 
 /** A learning spec whose number of features may become known only while the stream is read. */
 export type OpenLearningSpec = LearningSpec extends infer Spec
@@ -147,28 +135,14 @@ export async function factsOf(stream: StreamOptions | undefined): Promise<Stream
   if (stream === undefined || stream.data === '-') return {}
   const opened = await openStream(stream)
   await opened[Symbol.asyncIterator]().return?.()
-  if (!readsNumbers(stream, opened)) return opened
-  // All rows, whatever the shard, so that peers with shards of the same data agree.
-  const { shard: _shard, passes: _passes, shuffleWindow: _window, ...rows } = stream
-  return withScale(opened, await collect(await openStream(rows), TARGET_ROWS))
+  return opened
 }
 
-function readsNumbers({ target }: StreamOptions, { label }: ExampleStream): boolean {
-  return target === 'number' || label?.kind === 'number'
-}
-
-function withScale({ dimension, classes, hashBits, schema, label }: ExampleStream, first: Examples): StreamFacts {
-  return { dimension, classes, hashBits, schema, label, targetScale: targetScaleOf(first) }
-}
-
-/** Reads the first rows of a regression's stream, from which its target scale follows. */
-export async function withTargetScale(
-  stream: ExampleStream,
-  options: StreamOptions
-): Promise<{ readonly facts: StreamFacts; readonly rows: AsyncIterable<Rows> }> {
-  if (!readsNumbers(options, stream)) return { facts: stream, rows: stream }
-  const { first, rows } = await readAhead(stream, options.data === '-' ? TARGET_ROWS_STDIN : TARGET_ROWS)
-  return { facts: withScale(stream, first), rows }
+/** What labels in memory determine. @throws SchemaError if they do not fit the model */
+export function factsOfLabels(options: TaskOptions, labels: readonly (string | number)[]): StreamFacts {
+  if (options.classNames !== undefined) return {}
+  const label = inferLabel(labels.map(String), labelHints(options, modelOf(options)), 'the labels')
+  return label === undefined ? {} : { label, classes: label.classes }
 }
 
 /** Refuses options that the model would ignore. */
@@ -208,6 +182,7 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
   const columns = facts.schema ?? schema.columns
   const label = facts.label ?? schema.label
   const isNumber = predictsNumber(options, model) || (model?.kind !== 'linear' && label?.kind === 'number')
+  checkLabel(label, isNumber, model)
   const dimension = facts.dimension ?? givenDimension(options, columns, hashBits, constant)
   const classNames = isNumber ? undefined : (text?.network.text?.classNames ?? options.classNames ?? label?.names)
   const classes = isNumber ? undefined : (options.classes ?? classNames?.length ?? facts.classes ?? label?.classes)
@@ -231,7 +206,7 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
     )
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
-  const scaling = options.targetScale ?? facts.targetScale
+  const scaling = options.targetScale ?? scaleOf(label)
   const targetScale = name !== 'linear' || scaling === 'none' ? undefined : scaling
   const outputs = name === 'softmax' ? classes : undefined
   return {
@@ -264,6 +239,16 @@ function networkOf(
   return { layers, sample, target: { kind: 'class', classes } }
 }
 
+/** @throws OptionError if the model does not learn such labels */
+function checkLabel(label: LabelSchema | undefined, isNumber: boolean, model: TaskModel | undefined): void {
+  if (label?.kind === 'number' && !isNumber) {
+    throw new OptionError('the label of the schema is a number: give the model linear, or no model')
+  }
+  if (label?.names !== undefined && isNumber && model !== undefined) {
+    throw new OptionError('the label of the schema has classes: give a model for classes, or no model')
+  }
+}
+
 /** The number of features, if the options determine it without data. */
 function givenDimension(
   { features }: TaskOptions,
@@ -273,6 +258,10 @@ function givenDimension(
 ): number | undefined {
   const given = columns ? new Layout(columns, hashBits).dimension : hashBits === undefined ? features : 2 ** hashBits
   return given === undefined ? undefined : given + Number(constant)
+}
+
+function scaleOf({ mean, deviation }: Partial<LabelSchema> = {}): TargetScale | undefined {
+  return mean === undefined || deviation === undefined ? undefined : { mean, deviation }
 }
 
 /** The column of the label, if it is not called `label`. */

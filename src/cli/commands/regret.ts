@@ -43,7 +43,7 @@ learned from, with the same number of passes.`
 
 async function regret(flags: Flags): Promise<void> {
   const logged = flags.log && fromLogs(flags.log)
-  const { rows: stream, options } = await openLearning(flags)
+  const { stream, options } = await openLearning(flags)
   const recorder = new Recorder(flags.data as string)
   const trainer = new SerialTrainer(options)
   const progress = new ProgressLine()

@@ -7,7 +7,7 @@ import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import type { Metrics, SerialReport } from '../../learner/index.js'
 import { openInThread, RunningMoments, startReader } from '../../streams/index.js'
 import { noData } from '../../task/stream.js'
-import { closed, createTask, SERIAL_BATCH, withTargetScale } from '../../task/task.js'
+import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
 import { trainerFor } from '../../task/trainer.js'
 import { InterruptedError } from '../errors.js'
 import { executionOf } from '../options/networks.js'
@@ -68,15 +68,14 @@ async function train(flags: Flags): Promise<void> {
     const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
     // Someone who watches sees at once what was inferred.
     if (stream.summary && process.stderr.isTTY) warn(stream.summary)
-    const { facts, rows } = await withTargetScale(stream, source)
-    const spec = specFor(facts)
+    const spec = specFor(stream)
     const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
     const table = tableFor(flags, progress, spec.features.classNames)
     const early = await learnStream({
-      stream: rows,
+      stream,
       trainer,
       // A network's step takes a while, so signals are polled after each.
       slice: model?.kind === 'network' ? spec.batch : undefined,

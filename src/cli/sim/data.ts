@@ -28,9 +28,9 @@ export async function readData(scenario: Scenario): Promise<RecordedStream | und
     constant: true,
     limit: inputs
   }
-  const { stream, rows: batches, options } = await openLearning(flags)
+  const { stream, options } = await openLearning(flags)
   const recorder = new Recorder(data)
-  for await (const rows of batches) recorder.append(rows)
+  for await (const rows of stream) recorder.append(rows)
   const { examples } = recorder
   if (examples.size === 0) throw new UsageError(`data: ${data} has no inputs`)
   return {

@@ -1,9 +1,9 @@
 /** Test-then-train of linear models in this process, for `admb regret` and the simulator's file streams. */
 import { modelNames, type SerialOptions } from '../../learner/index.js'
-import { type ExampleStream, openStream, type Rows, RunningMoments } from '../../streams/index.js'
+import { type ExampleStream, openStream, RunningMoments } from '../../streams/index.js'
 import type { LinearSpec } from '../../task/learning-spec.js'
 import { noData } from '../../task/stream.js'
-import { createTask, withTargetScale } from '../../task/task.js'
+import { createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import type { DataFlags, LearningFlags } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
@@ -15,8 +15,6 @@ export interface SerialFlags extends DataFlags, LearningFlags {
 
 export interface Learning {
   readonly stream: ExampleStream
-  /** All rows of the stream, of which some may have been read from it already. */
-  readonly rows: AsyncIterable<Rows>
   /** For a `SerialTrainer`. */
   readonly options: SerialOptions & { readonly batch: number }
   /** The running moments of `--scale standard`. */
@@ -36,7 +34,6 @@ export async function openLearning(flags: SerialFlags): Promise<Learning> {
     scaling: { moments, frozen: false },
     onMalformed: new SkippedInputs().add
   })
-  const { facts, rows } = await withTargetScale(stream, source)
-  const spec = specFor(facts) as Omit<LinearSpec, 'dimension'> & { readonly dimension: number | undefined }
-  return { stream, rows, options: { ...spec, predictWith: flags.predictWith }, moments }
+  const spec = specFor(stream) as Omit<LinearSpec, 'dimension'> & { readonly dimension: number | undefined }
+  return { stream, options: { ...spec, predictWith: flags.predictWith }, moments }
 }

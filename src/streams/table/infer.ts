@@ -1,4 +1,5 @@
 /** Infers a schema from the first rows of an input. */
+import { roundedScale } from '../../base/rounded-scale.js'
 import { isFiniteFloat32 } from '../decimals.js'
 import { SchemaError } from '../errors.js'
 import { shortened } from '../labels.js'
@@ -125,11 +126,12 @@ export function inferLabel(
   { target, classes }: LabelHints,
   what: string
 ): Omit<LabelSchema, 'name'> | undefined {
-  if (labels.length === 0) return target === undefined ? undefined : { kind: target, classes }
+  if (labels.length === 0)
+    return target === undefined ? undefined : { kind: target, ...(classes !== undefined && { classes }) }
   const numbers = labels.map(label => numberOf(label))
   const text = labels.find((_, i) => numbers[i] === undefined)
   if (target === 'number') {
-    if (text === undefined) return { kind: 'number' }
+    if (text === undefined) return { kind: 'number', ...roundedScale(numbers as number[]) }
     throw new SchemaError(
       `${what} has the value "${shortened(text)}", and the model predicts numbers: choose a model for classes, or another label`
     )
@@ -137,7 +139,7 @@ export function inferLabel(
   const names = text === undefined ? [...new Set(numbers.map(String))] : [...new Set(labels)]
   if (text === undefined) {
     if (target === undefined && classes === undefined && isQuantity(numbers as number[], names.length)) {
-      return { kind: 'number' }
+      return { kind: 'number', ...roundedScale(numbers as number[]) }
     }
     names.sort((a, b) => Number(a) - Number(b))
   } else names.sort()

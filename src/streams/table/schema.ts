@@ -140,12 +140,16 @@ function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnS
 
 function checkedLabel(value: unknown, fail: (reason: string) => never): LabelSchema {
   if (!isRecord(value)) return fail('label must have a kind')
-  const { name, kind, names, classes, ...rest } = value
+  const { name, kind, names, classes, mean, deviation, ...rest } = value
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) fail(`label has the unknown key "${unknown}"`)
   if (name !== undefined && typeof name !== 'string') fail('label: name must be a text')
   if (kind !== 'class' && kind !== 'number') fail('label: kind must be class or number')
   if (kind === 'number' && (names ?? classes) !== undefined) fail('label: a number has no classes')
+  const isScaled = Number.isFinite(mean) && Number.isFinite(deviation) && (deviation as number) > 0
+  if ((mean ?? deviation) !== undefined && (kind === 'class' || !isScaled)) {
+    fail('label: mean must be a number, and deviation above 0, for a label that is a number')
+  }
   if (names !== undefined && !Array.isArray(names)) fail('label: names must be a list')
   // YAML reads `no` as text, but 1 as a number.
   const texts = (names as unknown[] | undefined)?.map(String)
@@ -157,7 +161,8 @@ function checkedLabel(value: unknown, fail: (reason: string) => never): LabelSch
     ...(name !== undefined && { name: name as string }),
     kind: kind as 'class' | 'number',
     ...(texts && { names: texts }),
-    ...(classes !== undefined && { classes: classes as number })
+    ...(classes !== undefined && { classes: classes as number }),
+    ...(isScaled && { mean: mean as number, deviation: deviation as number })
   }
 }
 

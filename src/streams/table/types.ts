@@ -28,6 +28,9 @@ export interface LabelSchema {
   readonly names?: readonly string[]
   /** Number of classes. @default the number of names */
   readonly classes?: number
+  /** Numbers: `linear` learns (y − mean)/deviation. @default not scaled */
+  readonly mean?: number
+  readonly deviation?: number
 }
 
 /** A whole schema, as `admb schema` prints it and `--schema` reads it. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { resumed, specText } from '../../../src/task/learning-spec.js'
+import { specText } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
 import { createPeerTask } from '../../../src/task/task.js'
 
@@ -78,14 +78,5 @@ describe('a regression', function () {
     assert.notEqual(specText(one.spec), specText(other.spec))
     const given = { ...task({ data: path('later.csv') }), targetScale: { mean: 1, deviation: 2 } }
     assert.match(specText((await createPeerTask(given)).spec), /"targetScale":\{"mean":1,"deviation":2\}/)
-  })
-
-  it('keeps the stored scale when a peer restarts on other rows, but refuses any other difference', async () => {
-    const stored = specText((await createPeerTask(task({}))).spec)
-    const { spec } = await createPeerTask(task({ data: path('later.csv') }))
-    assert.equal(specText(resumed(spec, stored)), stored)
-    const other = { ...spec, batch: 3 }
-    assert.equal(resumed(other, stored), other)
-    assert.equal(resumed(spec, undefined), spec)
   })
 })

@@ -1,7 +1,8 @@
 /** Regression with a standardised target: independent of the target's unit, in its units, and stable with every rule. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { createLearner, type Examples, SerialTrainer, targetScaleOf } from '../../../src/learner/index.js'
+import { roundedScale } from '../../../src/base/rounded-scale.js'
+import { createLearner, type Examples, SerialTrainer } from '../../../src/learner/index.js'
 import { standardised } from '../../../src/learner/losses.js'
 import type { RuleName } from '../../../src/learner/rules/index.js'
 import { randomFrom } from '../../support/learner/rows.js'
@@ -35,7 +36,7 @@ function rows(seed: number, count: number, mean: number, unit: number): Examples
 }
 
 function trained(examples: Examples, options: object = {}) {
-  const trainer = new SerialTrainer({ model: 'linear', targetScale: targetScaleOf(examples), ...options })
+  const trainer = new SerialTrainer({ model: 'linear', targetScale: roundedScale(examples.labels), ...options })
   trainer.learn(examples)
   const total = trainer.metrics()?.total
   assert.ok(total?.r2 !== undefined && total.rmse !== undefined)
@@ -111,7 +112,7 @@ describe('a standardised target', () => {
   })
 
   it('has a scale that estimates from other rows of the stream agree on, and that equal labels do not break', () => {
-    const scaleOf = (...labels: number[]) => targetScaleOf({ labels: Float32Array.from(labels), size: labels.length })
+    const scaleOf = (...labels: number[]) => roundedScale(labels)
     assert.deepEqual(scaleOf(90, 110, 105, 96), { mean: 100, deviation: 8 })
     assert.deepEqual(scaleOf(92, 108, 104, 95), { mean: 100, deviation: 8 })
     assert.deepEqual(scaleOf(7, 7), { mean: 7, deviation: 1 })

@@ -32,10 +32,10 @@ describe('the label', () => {
   })
 
   it('is a number to predict if there are fractions, or too many values', () => {
-    assert.deepEqual(label([1.5, 2, 3]), { kind: 'number' })
-    assert.deepEqual(label(times(200, i => i)), { kind: 'number' })
+    assert.deepEqual(label([1.5, 2, 3]), { kind: 'number', mean: 2.25, deviation: 0.5 })
+    assert.deepEqual(label(times(200, i => i)), { kind: 'number', mean: 96, deviation: 64 })
     assert.deepEqual(label(times(2000, i => i % 26)), { kind: 'class', classes: 26 })
-    assert.deepEqual(label([1, 2], { target: 'number' }), { kind: 'number' })
+    assert.deepEqual(label([1, 2], { target: 'number' }), { kind: 'number', mean: 1.5, deviation: 0.5 })
     assert.deepEqual(
       label(
         times(26, i => i),
