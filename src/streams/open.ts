@@ -22,6 +22,7 @@ import type { Rows } from './rows.js'
 import { RunningMoments, resolveScale, type Scaling, standardise } from './scale.js'
 import { checkSource, sourceName } from './source.js'
 import { inputFiles } from './sources/segments.js'
+import { isUrl } from './sources/url.js'
 import { located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
 import { openText } from './text.js'
 import { openTokens, type TokenRows } from './tokens.js'
@@ -114,8 +115,8 @@ async function openReader(options: StreamOptions): Promise<Reader> {
     refuseOtherOptions(data, definition.options, options)
     return definition.open(options)
   }
-  const files = data === '-' ? [data] : await inputFiles(data)
-  await checkSource(files[0])
+  const files = data === '-' || isUrl(data) ? [data] : await inputFiles(data)
+  if (!isUrl(data)) await checkSource(files[0])
   const format = options.format ?? guessFormat(files[0])
   const other = options.format === undefined ? files.find(file => guessFormat(file) !== format) : undefined
   if (other !== undefined) {
@@ -125,8 +126,8 @@ async function openReader(options: StreamOptions): Promise<Reader> {
     throw new StreamOptionsError(`unknown format '${format}'; expected one of ${formatNames.join(', ')}`)
   }
   refuseOtherOptions(format, formats[format].options, options)
-  if (!isText(format) && (files.length > 1 || files[0] !== data)) {
-    throw new StreamOptionsError(`${data} is several files, which ${format} cannot be: give one file`)
+  if (!isText(format) && (isUrl(data) || files.length > 1 || files[0] !== data)) {
+    throw new StreamOptionsError(`${data} cannot be read as ${format}: give one file`)
   }
   return isText(format) ? openText(data, format, options) : formats[format].open(data, options)
 }

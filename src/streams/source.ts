@@ -2,6 +2,7 @@
 import { constants, type Stats } from 'node:fs'
 import { access, type FileHandle, open, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { CorruptGzipError, MissingInputError, UnreadableInputError } from './errors.js'
 
@@ -24,6 +25,14 @@ export interface SourceOptions {
   readonly onRead?: (share: number) => void
   /** Called with one line for the log, such as that a file was rotated. @default none */
   readonly onNotice?: (line: string) => void
+}
+
+/** Waits, or throws the signal's reason. */
+export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(milliseconds, undefined, { signal }).catch(error => {
+    signal?.throwIfAborted()
+    throw error
+  })
 }
 
 /** The name of an input in messages. */

@@ -5,9 +5,9 @@ import { createParser, type Parser } from './parser.js'
 import type { Verified } from './position.js'
 import type { Rows } from './rows.js'
 import { sourceName } from './source.js'
-import { type ByteSource, openByteSource } from './sources/byte-source.js'
+import { openByteSource } from './sources/byte-source.js'
 import { bytesAt, type FilePosition, isFilePosition, PositionTracker } from './sources/file-position.js'
-import type { Piece } from './sources/segments.js'
+import type { ByteSource, Piece } from './sources/segments.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
 
 export interface TextOptions extends InputOptions {

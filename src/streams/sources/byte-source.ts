@@ -2,27 +2,10 @@
 import { stat } from 'node:fs/promises'
 import { StreamOptionsError } from '../errors.js'
 import { checkSource, isGzip, readSource, type SourceOptions } from '../source.js'
-import { bytesAt, type FilePosition } from './file-position.js'
+import { bytesAt } from './file-position.js'
 import { followed } from './follow.js'
-import { type ByteSourceOptions, filePiece, inputFiles, type Piece, type Plan, planFrom } from './segments.js'
-
-export interface ByteSource {
-  /** Whether rows can be read again. */
-  readonly isReplayable: boolean
-  /**
-   * The pieces from a position on.
-   * @param once whether to end at the present end of a source that grows
-   */
-  pieces(from: FilePosition | undefined, once?: boolean): AsyncIterable<Piece>
-  /** Checks that a position still exists. */
-  resume(from: FilePosition): Promise<Omit<Plan, 'segments'>>
-  /**
-   * The position of the first row that begins at or after an offset, or at the end.
-   * @param first the position after the first rows, which have the header
-   * @throws StreamOptionsError if the source has no offsets
-   */
-  locate(from: 'now' | number, first: FilePosition | undefined): Promise<FilePosition | undefined>
-}
+import { type ByteSource, type ByteSourceOptions, filePiece, inputFiles, type Plan, planFrom } from './segments.js'
+import { isUrl, openUrl } from './url.js'
 
 /** @throws MissingInputError, UnreadableInputError, StreamOptionsError */
 export async function openByteSource(data: string, options: ByteSourceOptions): Promise<ByteSource> {
@@ -30,6 +13,7 @@ export async function openByteSource(data: string, options: ByteSourceOptions): 
     if (options.follow) throw new StreamOptionsError('standard input has no end to wait at: leave follow out')
     return onceSource('-', '<stdin>', options)
   }
+  if (isUrl(data)) return openUrl(data, options)
   const files = await inputFiles(data)
   const kinds: boolean[] = []
   for (const file of files) kinds.push(await checkSource(file))

@@ -3,7 +3,7 @@
  * that was truncated is read from its start, after the rows that only its copy still has.
  */
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from '../source.js'
 import { rotatedFiles } from './files.js'
 import {
   type ByteSourceOptions,
@@ -120,7 +120,7 @@ class GrowingFile {
         return await open(this.#segment.file, 'r')
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-        await sleep(POLL_MS, undefined, { signal: this.#signal })
+        await pause(POLL_MS, this.#signal)
       }
     }
   }
@@ -139,7 +139,7 @@ class GrowingFile {
         else if (named !== undefined && (await this.#hasNext())) this.ending = 'followed by another'
       }
       if (this.ending !== undefined || own.size > offset) return true
-      await sleep(POLL_MS, undefined, { signal: this.#signal })
+      await pause(POLL_MS, this.#signal)
     }
   }
 

@@ -43,6 +43,24 @@ export interface Plan {
   readonly notice?: string
 }
 
+export interface ByteSource {
+  /** Whether rows can be read again. */
+  readonly isReplayable: boolean
+  /**
+   * The pieces from a position on.
+   * @param once whether to end at the present end of a source that grows
+   */
+  pieces(from: FilePosition | undefined, once?: boolean): AsyncIterable<Piece>
+  /** Checks that a position still exists. */
+  resume(from: FilePosition): Promise<Omit<Plan, 'segments'>>
+  /**
+   * The position of the first row that begins at or after an offset, or at the end.
+   * @param first the position after the first rows, which have the header
+   * @throws StreamOptionsError if the source has no offsets
+   */
+  locate(from: 'now' | number, first: FilePosition | undefined): Promise<FilePosition | undefined>
+}
+
 /** The files of an input, in order. @throws MissingInputError */
 export async function inputFiles(data: string): Promise<string[]> {
   return (await isFileSet(data)) ? filesOf(data) : [data]
