@@ -93,11 +93,13 @@ export {
   type Delimiter,
   type ExampleStream,
   type Format,
+  type From,
   type LabelSchema,
   type Malformed,
   openStream,
   type Parser,
   type ParserOptions,
+  type ReadContext,
   type Rows,
   type RunningMoments,
   type SavedMoments,
@@ -105,6 +107,7 @@ export {
   type Schema,
   type Shard,
   type StreamOptions,
+  type StreamPosition,
   type TextFormat,
   type TokenRows
 } from './streams/index.js'

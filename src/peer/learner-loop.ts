@@ -4,16 +4,18 @@
  * the newest state.
  */
 import { AdmbNode, type Effect, FrameError, type PredictorId, startingPredictor } from '../admb/index.js'
-import type { ExampleStream, Rows } from '../streams/index.js'
+import { isCustomName, OptionError } from '../learner/index.js'
+import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import type { LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
 import { EdgeWriters } from './edge-writers.js'
+import { LateLabels } from './late-labels.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
 import { StreamProgress } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
 import { TestThenTrain } from './test-then-train.js'
-import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, ToLearner } from './thread-messages.js'
+import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, Prediction, ToLearner } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
 
 /** Rows that are scored and learned between two checks of the clock. */
@@ -70,7 +72,12 @@ export class LearnerLoop {
     this.#progress = new StreamProgress(init, learner, now())
     this.#gossip = new PredictorGossip(self)
     this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
+    const { labelDelay } = init
+    if (labelDelay !== undefined && !learner.classifies && isCustomName(init.spec.model)) {
+      throw new OptionError('a label delay needs a built-in loss, which the prediction determines: leave it out')
+    }
     this.#training = new TestThenTrain({
+      lateLabels: labelDelay === undefined ? undefined : new LateLabels(labelDelay, incarnation, now),
       init,
       learner,
       node: this.#node,
@@ -81,19 +88,28 @@ export class LearnerLoop {
     })
   }
 
+  /** Where the stream continues; undefined for its start. */
+  get resume(): StreamPosition | number | undefined {
+    return this.#progress.resume
+  }
+
   /**
-   * Learns from the stream until it ends or `stop` is called, from the first row that no earlier run has learned.
+   * Learns from the stream until it ends or `stop` is called.
    * @param stream unscaled rows. They are scaled here row by row, so that the moments are those of the learned rows
    * @param pause yields to the event loop for some milliseconds
    */
   async run(stream: ExampleStream, pause: (ms: number) => Promise<void>): Promise<void> {
     this.#stream = stream
+    this.#progress.begin(stream.isReplayable)
+    if (!stream.isReplayable) {
+      const name = this.#init.stream?.data === '-' ? 'standard input' : (this.#init.stream?.data ?? 'the stream')
+      const before = `${this.#progress.inputs} inputs were learned before this run`
+      this.notice(`${name} cannot be replayed: it is read from its first line (${before})`)
+    }
     const pace = new Pace(this.#init.rate ?? Number.POSITIVE_INFINITY, this.#now())
     let until = this.#now() + SLICE_MS
-    let passed = 0
     for await (const rows of stream) {
-      let row = Math.min(rows.size, Math.max(0, this.#progress.position - passed))
-      passed += rows.size
+      let row = 0
       for (;;) {
         if (this.#isStopping) return
         const due = row < rows.size ? pace.due(this.#now()) : 0
@@ -101,7 +117,7 @@ export class LearnerLoop {
         if (to > row) {
           this.#training.learn(rows, row, to)
           pace.take(to - row)
-          this.#progress.position += to - row
+          this.#progress.read(rows, row, to)
           row = to
         } else if (row < rows.size) {
           await pause(pace.wait)
@@ -187,6 +203,18 @@ export class LearnerLoop {
     const predictions = this.#training.answer(rows, learn)
     this.#flushEffects()
     return { predictions, predictor: this.#node.predictor.id }
+  }
+
+  /** Learns an input that was predicted before. @throws LateLabelError, ExampleError */
+  learnLate(id: string, label: number): Prediction {
+    const answer = this.#training.learnLate(id, label)
+    this.#flushEffects()
+    return answer
+  }
+
+  /** Logs what happened to the stream's source. */
+  notice(line: string): void {
+    this.#post({ kind: 'notice', line })
   }
 
   /** Logs a warning, within the limit of their rate. */

@@ -2,18 +2,21 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { DeviceError } from '../device/types.js'
+import { ExampleError } from '../learner/index.js'
 import {
   createParser,
   InputError,
   type Malformed,
   MalformedInputError,
   openStream,
+  type Rows,
   type StreamOptions
 } from '../streams/index.js'
 import { learningParts } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { optionsOf } from '../task/stream.js'
 import { requestedText } from '../task/text.js'
+import { LateLabelError, rowCopy } from './late-labels.js'
 import { LearnerLoop } from './learner-loop.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, ToLearner } from './thread-messages.js'
 
@@ -31,6 +34,7 @@ function fail(error: unknown): void {
 }
 
 async function serve(loop: LearnerLoop): Promise<void> {
+  const stopped = new AbortController()
   const timer = setInterval(() => guarded(() => loop.tick()), init.period)
   const guarded = (action: () => void) => {
     try {
@@ -46,6 +50,7 @@ async function serve(loop: LearnerLoop): Promise<void> {
       else if (message.kind === 'stop') {
         clearInterval(timer)
         loop.stop()
+        stopped.abort()
         if (init.durable) loop.checkpoint()
         post({ kind: 'status', status: loop.status(), recent: [] })
         post({ kind: 'stopped' })
@@ -53,18 +58,19 @@ async function serve(loop: LearnerLoop): Promise<void> {
       } else loop.receive(message)
     })
   })
-  const stream =
-    init.stream &&
-    (await openStream({
-      ...unscaled(init.stream),
-      onMalformed: malformed(loop),
-      onNotice: notice => loop.warn(notice)
-    }))
+  const options = {
+    resume: loop.resume,
+    onMalformed: malformed(loop),
+    onNotice: (line: string) => loop.notice(line),
+    signal: stopped.signal
+  }
+  const stream = init.stream && (await openStream({ ...unscaled(init.stream), ...options }))
   post({ kind: 'status', status: loop.status(), recent: [] })
   if (stream === undefined) return
   try {
     await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldToEventLoop()))
   } catch (error) {
+    if (stopped.signal.aborted) return
     // The input or the device failed, so the learned state is valid.
     const isExternal = error instanceof InputError || (error as { readonly code?: unknown }).code === DeviceError.code
     if (isExternal && init.durable) loop.checkpoint()
@@ -84,23 +90,12 @@ function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
 async function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): Promise<void> {
   try {
     const learns = action === 'learn'
-    const text = init.spec.network?.text
-    if (text !== undefined) {
-      if (format !== 'jsonl' || text.classNames === undefined) {
-        throw new Error('the model reads texts: a classifier takes JSON objects with the columns of its data')
-      }
-      post({ kind: 'answer', id, answer: loop.answer(await requestedText(text, body, learns), learns) })
+    if (learns && format === 'jsonl' && init.labelDelay !== undefined) {
+      post({ kind: 'answer', id, answer: await learnWithIds(loop, body) })
       return
     }
     const malformed: Malformed[] = []
-    const parser = createParser(format, {
-      ...optionsOf(init.spec, format),
-      source: 'request',
-      strict: learns,
-      unlabelled: !learns,
-      onMalformed: one => malformed.push(one)
-    })
-    const rows = parser.push(terminated(body))
+    const rows = await rowsOf(format, body, learns, malformed)
     // If nothing can be scored, the request is wrong.
     if (rows.size === 0 && malformed.length > 0) throw new MalformedInputError(malformed[0])
     const { predictions, ...answer } = loop.answer(rows, learns)
@@ -108,6 +103,30 @@ async function request(loop: LearnerLoop, id: number, { action, format, body }: 
   } catch (error) {
     post({ kind: 'failed-request', id, reason: (error as Error).message })
   }
+}
+
+/** @param malformed receives inputs that cannot be scored; those to learn throw */
+async function rowsOf(
+  format: InputRequest['format'],
+  body: Uint8Array,
+  learns: boolean,
+  malformed: Malformed[]
+): Promise<Rows> {
+  const text = init.spec.network?.text
+  if (text !== undefined) {
+    if (format !== 'jsonl' || text.classNames === undefined) {
+      throw new Error('the model reads texts: a classifier takes JSON objects with the columns of its data')
+    }
+    return requestedText(text, body, learns)
+  }
+  const parser = createParser(format, {
+    ...optionsOf(init.spec, format),
+    source: 'request',
+    strict: learns,
+    unlabelled: !learns,
+    onMalformed: one => malformed.push(one)
+  })
+  return parser.push(terminated(body))
 }
 
 /** The answers to all inputs in their order, those that cannot be scored included. */
@@ -124,6 +143,53 @@ function withFailures(
     ...predictions.flatMap((prediction, index) => [...failures(index), prediction]),
     ...failures(predictions.length)
   ]
+}
+
+/** Learns lines of inputs, and of labels for inputs that were predicted before: `{"id": …, "label": …}`. */
+async function learnWithIds(loop: LearnerLoop, body: Uint8Array): Promise<InputAnswer> {
+  const lines = Buffer.from(body)
+    .toString('utf8')
+    .split('\n')
+    .filter(line => line.trim() !== '')
+  const late = lines.map(lateLabel)
+  const inputs = lines.filter((_, index) => late[index] === undefined)
+  // Nothing is learned if an input or a label is malformed.
+  const rows = inputs.length === 0 ? undefined : await rowsOf('jsonl', Buffer.from(inputs.join('\n')), true, [])
+  const predictions: InputAnswer['predictions'][number][] = []
+  let row = 0
+  for (const one of late) {
+    if (one !== undefined) predictions.push(learnLate(loop, one))
+    else predictions.push(...loop.answer(rowCopy(rows as Rows, row++), true).predictions)
+  }
+  return { predictions, predictor: loop.status().predictor }
+}
+
+interface LateLabel {
+  readonly id: string
+  /** Class number, or the number to predict. */
+  readonly label: number
+}
+
+/** The label of a line that has no input. @throws Error for a label that the model does not know */
+function lateLabel(line: string): LateLabel | undefined {
+  if (!line.includes('"id"')) return undefined
+  const { id, label, ...others } = JSON.parse(line) as Record<string, unknown>
+  if (typeof id !== 'string' || label === undefined || Object.keys(others).length > 0) return undefined
+  const names = init.spec.features.classNames ?? init.spec.network?.text?.classNames
+  if (names === undefined) return { id, label: label === -1 ? 0 : Number(label) }
+  const number = names.indexOf(String(label))
+  if (number >= 0) return { id, label: number }
+  throw new Error(`label ${JSON.stringify(label)} is not among the class names ${names.join(', ')}`)
+}
+
+function learnLate(loop: LearnerLoop, { id, label }: LateLabel): InputAnswer['predictions'][number] {
+  try {
+    return loop.learnLate(id, label)
+  } catch (error) {
+    if (error instanceof LateLabelError) return { id, error: error.message, code: error.code }
+    if (error instanceof ExampleError) return { id, error: error.message, code: 'ERR_REQUEST' }
+    throw error
+  }
 }
 
 /** Appends the newline that completes the last row. */

@@ -15,6 +15,11 @@ export interface PeerOptions {
   readonly stream?: StreamOptions
   /** Limit of inputs per second. @default no limit */
   readonly rate?: number
+  /**
+   * Time for which predictions of requests wait for their labels, in milliseconds. Predictions then have an id, with which the
+   * label may be learned. @default labels come with the inputs
+   */
+  readonly labelDelay?: number
   /** Period T in milliseconds. @default 100 */
   readonly period?: number
   /** Periods S for which unused gradients are carried over. @default DEFAULT_CARRY, 0 for models above CARRY_PARAMETERS */

@@ -282,6 +282,9 @@ export class Peer extends EventEmitter {
       case 'warning':
         this.#options.log('warn', message.reason, {})
         break
+      case 'notice':
+        this.#options.log('info', message.line, {})
+        break
       case 'saved':
       case 'serving':
       case 'answer':

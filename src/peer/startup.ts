@@ -82,6 +82,7 @@ export async function learnerInit(
     carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
     predictWith,
     stream,
+    labelDelay: options.labelDelay,
     rate,
     saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
     progress: run?.checkpoint?.progress as SavedProgress | undefined,

@@ -1,30 +1,42 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
 import { type Learner, ProgressiveMetrics, type Score, TimedSums } from '../learner/index.js'
-import { RunningMoments, type StreamOptions } from '../streams/index.js'
+import { type Rows, RunningMoments, type StreamOptions, type StreamPosition } from '../streams/index.js'
 import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
+
+/** A stream, and how far it has been read. */
+interface StreamState {
+  /** Identifies the stream. */
+  readonly stream: string | undefined
+  /** Rows of the stream that have been read, in this run and earlier ones. */
+  readonly position: number
+  /** Where they are in the source; undefined if an earlier version stored only their number. */
+  readonly place: StreamPosition | undefined
+}
 
 export class StreamProgress {
   inputs: number
-  /** Rows of the stream that have been read, in this run and earlier ones. */
-  position: number
   readonly score: Score
   /** Moments by which numeric columns are scaled; undefined without scaling. */
   readonly moments: RunningMoments | undefined
+  /** Of the last run whose stream can be resumed. */
+  readonly #stored: StreamState
   readonly #stream: string | undefined
   readonly #classifies: boolean
   readonly #metrics: ProgressiveMetrics | undefined
   readonly #minute = new TimedSums()
   /** Summed loss of earlier runs, whose outcomes are not stored. */
   readonly #earlierLoss: number
+  #isResumable = false
+  #position = 0
+  #place: (() => StreamPosition) | undefined
 
   constructor({ progress, stream, spec }: LearnerInit, { classifies, outcomeKind }: Learner, now: number) {
     this.inputs = progress?.inputs ?? 0
     this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
     this.#earlierLoss = progress?.loss ?? 0
     this.score = { loss: this.#earlierLoss, hits: progress?.hits ?? 0, outcomes: this.#metrics }
-    // A run without a resumable stream keeps the position of the last run that had one.
-    this.#stream = streamKey(stream) ?? progress?.stream
-    this.position = progress?.stream === this.#stream ? (progress?.position ?? 0) : 0
+    this.#stored = { stream: progress?.stream, position: progress?.position ?? 0, place: progress?.place }
+    this.#stream = stream && streamKey(stream)
     if (spec.features.scale === 'standard') this.moments = RunningMoments.restore(progress?.moments ?? [])
     this.#classifies = classifies
     this.#minute.note(now, this.sums)
@@ -37,11 +49,35 @@ export class StreamProgress {
     return metrics && { ...metrics, minute: this.#minute.figures(now, this.sums) }
   }
 
+  /** The position at which the stream continues: a place, or the number of rows to skip. */
+  get resume(): StreamPosition | number | undefined {
+    const { stream, position, place } = this.#stored
+    if (stream === undefined || this.#stream === undefined || keyOf(stream) !== this.#stream) return undefined
+    return place ?? position
+  }
+
+  /** Starts to read the stream. @param isResumable whether a later run can continue it */
+  begin(isResumable: boolean): void {
+    this.#isResumable = isResumable
+    const { resume } = this
+    this.#position = !isResumable || resume === undefined ? 0 : typeof resume === 'number' ? resume : resume.rows
+    this.#place = resume === undefined || typeof resume === 'number' ? undefined : () => resume
+  }
+
+  /** Notes that rows [from, to) of a batch have been read. */
+  read({ positionAfter }: Rows, from: number, to: number): void {
+    this.#position += to - from
+    this.#place = positionAfter && (() => positionAfter(to))
+  }
+
   /** The sums and the position, without the moments. */
   get sums(): ProgressSums {
     const { loss, hits } = this.score
     const scored = { inputs: this.inputs, loss, hits: this.#classifies ? hits : undefined }
-    return { ...scored, stream: this.#stream, position: this.position }
+    // A run without a resumable stream keeps the position of the last run that had one.
+    if (!this.#isResumable) return { ...scored, ...this.#stored }
+    const place = this.#place?.()
+    return { ...scored, stream: this.#stream, position: place?.rows ?? this.#position, place }
   }
 
   /** Plain data from which a run can resume. */
@@ -50,9 +86,12 @@ export class StreamProgress {
   }
 }
 
-/** Identifies a stream, so that a restarted peer resumes only the stream that it was reading. */
-function streamKey(stream: StreamOptions | undefined): string | undefined {
-  if (stream === undefined || stream.data === '-') return undefined
-  const { strict: _strict, passes: _passes, maxRows: _maxRows, ...rows } = stream
-  return JSON.stringify(rows)
+/** The options that determine which rows a stream has, in which order. */
+function streamKey({ data, format, shard, shuffleWindow, seed }: StreamOptions): string {
+  return JSON.stringify({ data, format, shard, shuffleWindow, seed })
+}
+
+/** The key of a stored stream, of which earlier versions stored all options. */
+function keyOf(stored: string): string {
+  return streamKey(JSON.parse(stored) as StreamOptions)
 }

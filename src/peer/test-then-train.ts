@@ -1,11 +1,19 @@
 /** Test-then-train: scores each input with the serving predictor, then adds its gradient at the current one to the node's sum. */
 import type { AdmbNode } from '../admb/index.js'
-import { type Blocks, ExampleError, type Examples, type Learner, learnerAfter } from '../learner/index.js'
+import {
+  type Blocks,
+  ExampleError,
+  type Examples,
+  type Learner,
+  learnerAfter,
+  type Prediction
+} from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
+import { type LateLabels, rowCopy, scoreOf } from './late-labels.js'
 import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
-import type { LearnerInit, PeerPredictWith, Prediction } from './thread-messages.js'
+import type { LearnerInit, Prediction as NamedPrediction, PeerPredictWith } from './thread-messages.js'
 
 export interface TestThenTrainOptions {
   readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
@@ -15,6 +23,8 @@ export interface TestThenTrainOptions {
   readonly streamingSums: StreamingSums
   /** Called after gradients were added, and possibly an update was made: the node may have effects. */
   readonly onLearned: () => void
+  /** Keeps predictions until their labels arrive; undefined if labels come with the inputs. */
+  readonly lateLabels?: LateLabels
   /** Called for an input that does not fit the model, and was skipped. */
   readonly onMisfit: (reason: string) => void
 }
@@ -28,18 +38,21 @@ export class TestThenTrain {
   readonly #node: AdmbNode
   readonly #progress: StreamProgress
   readonly #streamingSums: StreamingSums
+  readonly #lateLabels: LateLabels | undefined
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
   readonly #slice = new RowBuffer()
   #serving: Blocks
 
-  constructor({ init, learner, node, progress, streamingSums, onLearned, onMisfit: onUnfit }: TestThenTrainOptions) {
+  constructor(options: TestThenTrainOptions) {
+    const { init, learner, node, progress, streamingSums, lateLabels, onLearned, onMisfit: onUnfit } = options
     this.#spec = init.spec
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
     this.#progress = progress
     this.#streamingSums = streamingSums
+    this.#lateLabels = lateLabels
     this.#onLearned = onLearned
     this.#onUnfit = onUnfit
     this.#serving = this.#selectServing()
@@ -63,22 +76,65 @@ export class TestThenTrain {
   }
 
   /** Predicts the rows of a request, or predicts and then learns them one by one. */
-  answer(given: Rows, learn: boolean): readonly Prediction[] {
+  answer(given: Rows, learn: boolean): readonly NamedPrediction[] {
     const { moments } = this.#progress
     const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
-    if (!learn) return this.#predict(rows, 0, rows.size)
-    const predictions: Prediction[] = []
+    const answers: NamedPrediction[] = []
+    if (!learn) {
+      for (const [row, prediction] of this.#predict(rows, 0, rows.size).entries()) {
+        const id = this.#lateLabels?.keep({
+          rows: rowCopy(given, row),
+          prediction,
+          losses: this.#lossesOf(rows, row, prediction)
+        })
+        answers.push({ ...this.#named(prediction), ...(id !== undefined && { id }) })
+      }
+      return answers
+    }
     for (let row = 0; row < rows.size; row++) {
-      predictions.push(...this.#predict(rows, row, row + 1))
+      answers.push(...this.#predict(rows, row, row + 1).map(prediction => this.#named(prediction)))
       this.#step(rows, row, row + 1)
     }
-    return predictions
+    return answers
+  }
+
+  /**
+   * Learns an input whose label has arrived, and scores the prediction that was given.
+   * @throws LateLabelError if no such prediction waits, ExampleError if the label does not fit the model
+   */
+  learnLate(id: string, label: number): NamedPrediction {
+    const given = (this.#lateLabels as LateLabels).take(id)
+    const rows = { ...given.rows, labels: Float32Array.of(label) }
+    const { moments, score } = this.#progress
+    const examples = moments ? scaled(rows, { moments, frozen: false }, this.#slice) : rows
+    this.#addGradients(examples, 0, 1, error => {
+      throw error
+    })
+    const { loss, hits } = scoreOf(given, label, this.#learner.classifies)
+    score.loss += loss
+    score.hits += hits
+    this.#added(1)
+    return { ...this.#named(given.prediction), id }
   }
 
   #predict(rows: Examples, from: number, to: number): Prediction[] {
-    return this.#currentLearner.predict(this.#serving, rows, from, to).map(({ label, scores }) => {
-      const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
-      return { label: name ?? label, scores }
+    return this.#currentLearner.predict(this.#serving, rows, from, to)
+  }
+
+  #named({ label, scores }: Prediction): NamedPrediction {
+    const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
+    return { label: name ?? label, scores }
+  }
+
+  /** The loss for each of two classes. More classes have the log loss, which the probabilities determine. */
+  #lossesOf(rows: Examples, row: number, { scores }: Prediction): number[] | undefined {
+    if (!this.#learner.classifies || scores.length !== 2) return undefined
+    return [0, 1].map(label => {
+      const { indices, values, offsets } = rows
+      const labelled = { size: 1, labels: Float32Array.of(label), offsets: offsets.subarray(row), indices, values }
+      const score = { loss: 0, hits: 0 }
+      this.#currentLearner.score(this.#serving, labelled, 0, 1, score)
+      return score.loss
     })
   }
 
@@ -89,16 +145,25 @@ export class TestThenTrain {
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
         this.#currentLearner.score(this.#serving, examples, row, learned, this.#progress.score)
-        this.#progress.inputs += learned - row
-        this.#node.added(learned - row)
-        this.#onLearned()
+        this.#added(learned - row)
       }
       row = learned < end ? learned + 1 : end
     }
   }
 
+  #added(count: number): void {
+    this.#progress.inputs += count
+    this.#node.added(count)
+    this.#onLearned()
+  }
+
+  readonly #misfit = (error: ExampleError): void => {
+    this.misfits++
+    this.#onUnfit(error.message)
+  }
+
   /** @returns the first row that does not fit, of which nothing was added, or `to` */
-  #addGradients(examples: Examples, from: number, to: number): number {
+  #addGradients(examples: Examples, from: number, to: number, onMisfit = this.#misfit): number {
     const { predictor, accumulator } = this.#node
     this.#streamingSums.begin(to - from)
     try {
@@ -106,8 +171,7 @@ export class TestThenTrain {
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
-      this.misfits++
-      this.#onUnfit(error.message)
+      onMisfit(error)
       return error.row
     } finally {
       this.#streamingSums.end()

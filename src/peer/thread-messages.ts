@@ -5,7 +5,7 @@
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
-import type { SavedMoments, StreamOptions } from '../streams/index.js'
+import type { SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 
@@ -18,10 +18,12 @@ export interface ProgressSums {
   readonly loss: number
   /** Number of correctly classified inputs; undefined for regression. */
   readonly hits?: number
-  /** Identifies the stream; undefined for standard input and without a stream. */
+  /** Identifies the last stream that can be resumed. */
   readonly stream?: string
   /** Number of its rows that have been read. */
   readonly position?: number
+  /** Where they are in its source. */
+  readonly place?: StreamPosition
 }
 
 /** The state from which a run resumes, besides the predictor. */
@@ -57,6 +59,8 @@ export interface LearnerInit {
   readonly predictWith: PeerPredictWith
   /** Undefined for a peer that learns only from requests. */
   readonly stream: StreamOptions | undefined
+  /** Time for which predictions of requests wait for their labels, in milliseconds; undefined if they do not. */
+  readonly labelDelay: number | undefined
   /** Limit of inputs per second; undefined for no limit. */
   readonly rate: number | undefined
   /** State saved by an earlier run. */
@@ -93,12 +97,22 @@ export interface Prediction {
   readonly label: number | string
   /** The probability of each class, or the predicted number. */
   readonly scores: readonly number[]
+  /** With which the label may come later. */
+  readonly id?: string
+}
+
+/** Why an input cannot be scored, or a label that came later not learned. */
+export interface FailedInput {
+  readonly error: string
+  /** Of the label, with a code for programs. */
+  readonly id?: string
+  readonly code?: string
 }
 
 /** Answers to a request of inputs. */
 export interface InputAnswer {
   /** One for each input, in order: its prediction, or why it cannot be scored. */
-  readonly predictions: readonly (Prediction | { readonly error: string })[]
+  readonly predictions: readonly (Prediction | FailedInput)[]
   readonly predictor: PredictorId
 }
 
@@ -144,6 +158,8 @@ export type FromLearner =
   | ({ readonly kind: 'checkpoint'; readonly progress: SavedProgress } & StoredPredictor)
   /** A warning for the log, at a limited rate. */
   | { readonly kind: 'warning'; readonly reason: string }
+  /** What happened to the stream's source, for the log. */
+  | { readonly kind: 'notice'; readonly line: string }
   /** The stream or the model failed, and the thread ends. */
   | { readonly kind: 'failed'; readonly name: string; readonly code: string | undefined; readonly reason: string }
   /** Answer to `stop`, the last message. */

@@ -128,24 +128,36 @@ export const components = [
   },
   {
     $id: 'Predictions',
-    description: 'A prediction for each input, in order, by the serving predictor at the time of the request.',
+    description:
+      'A prediction for each input, in order, by the serving predictor at the time of the request. For a label that arrived later, the prediction that was given, or an error in its place.',
     ...object({
       predictions: {
         type: 'array',
         items: {
           anyOf: [
-            object({
-              label: {
-                type: ['number', 'string'],
-                description: 'Class number or name; the predicted number for regression.'
+            object(
+              {
+                label: {
+                  type: ['number', 'string'],
+                  description: 'Class number or name; the predicted number for regression.'
+                },
+                scores: {
+                  type: 'array',
+                  items: number,
+                  description: 'The probability of each class, or the predicted number.'
+                },
+                id: { ...text, description: 'With --label-delay: for POST /learn with {"id": …, "label": …}.' }
               },
-              scores: {
-                type: 'array',
-                items: number,
-                description: 'The probability of each class, or the predicted number.'
-              }
-            }),
-            object({ error: { ...text, description: 'Why the input cannot be scored.' } })
+              ['id']
+            ),
+            object(
+              {
+                error: { ...text, description: 'Why the input cannot be scored, or the label not be learned.' },
+                id: text,
+                code: text
+              },
+              ['id', 'code']
+            )
           ]
         }
       },

@@ -60,7 +60,7 @@ class CsvParser implements RowParser {
   #encoder: RowEncoder | undefined
   #fields: readonly Field[] = []
   /** Line of the next record, from 0. */
-  #line = 0
+  line = 0
   #fault = ''
 
   constructor(options: ParserOptions, reporter: Reporter) {
@@ -89,7 +89,7 @@ class CsvParser implements RowParser {
 
   restart(): void {
     this.#headerRead = false
-    this.#line = 0
+    this.line = 0
     this.#locator.restart()
   }
 
@@ -103,8 +103,8 @@ class CsvParser implements RowParser {
     const record = this.#record
     for (let start = from; start < to; ) {
       const end = record.split(bytes, start)
-      const line = this.#line + 1
-      this.#line += record.lines
+      const line = this.line + 1
+      this.line += record.lines
       const isBlank = record.count === 1 && record.from[0] === record.to[0] && bytes[start] !== 0x22
       if (record.fault !== '') this.#reporter.report(line, record.at - start + 1, record.fault)
       else if (!isBlank && (this.#headerRead || this.#isRow())) {

@@ -1,6 +1,7 @@
 /** Custom readers from plug-ins: named formats for files or any other source that yields inputs one by one. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StreamOptionsError } from './errors.js'
-import type { InputOption, Reader } from './format.js'
+import type { InputOption, InputOptions, Reader } from './format.js'
 import { RowBuffer, type Rows } from './rows.js'
 
 /** Name of a reader of a plug-in. */
@@ -12,6 +13,20 @@ export interface CustomInput {
   readonly label?: number
   /** Values of the features 0, 1, …, or values by feature number. */
   readonly features: ArrayLike<number> | ReadonlyMap<number, number>
+  /**
+   * Where `read` continues after this input, as JSON: it is stored with a peer's state. Inputs without one are skipped after the
+   * position before, so they must come in the same order again.
+   * @default none
+   */
+  readonly position?: unknown
+}
+
+/** What a reader may use while it reads. */
+export interface ReadContext {
+  /** Aborts when the stream is stopped: close connections and end. */
+  readonly signal: AbortSignal | undefined
+  /** Writes a line to the log, such as that inputs are missing. */
+  notice(line: string): void
 }
 
 /** Inputs from a source that only the plug-in can read. */
@@ -20,10 +35,17 @@ export interface CustomReader {
   readonly dimension?: number
   /** Number of classes, if known. */
   readonly classes?: number
-  /** Whether the input can be read again. @default true */
+  /** Whether the input can be read again from its start. @default true */
   readonly repeatable?: boolean
-  /** The inputs from the start, in an order that the reader chooses. */
-  read(): AsyncIterable<CustomInput> | Iterable<CustomInput>
+  /** Whether inputs have a position, from which another run can continue. @default false */
+  readonly hasPositions?: boolean
+  /** The position after the last input that exists, for `from: 'now'`. @default `now` is refused */
+  now?(): unknown
+  /**
+   * The inputs, in an order that the reader chooses.
+   * @param from the position to continue after; undefined for the start
+   */
+  read(from?: unknown, context?: ReadContext): AsyncIterable<CustomInput> | Iterable<CustomInput>
 }
 
 /**
@@ -47,39 +69,99 @@ export function addReader(format: CustomFormat, factory: CustomReaderFactory): v
 }
 
 /** @throws StreamOptionsError if no plug-in provides the format */
-export async function openCustom(format: CustomFormat, data: string, constant: boolean): Promise<Reader> {
+export async function openCustom(
+  format: CustomFormat,
+  data: string,
+  { constant = false, signal, onNotice }: InputOptions
+): Promise<Reader> {
   const factory = formats.get(format)
   if (factory === undefined) {
     const names = [...formats.keys()].join(', ') || 'none'
     throw new StreamOptionsError(`unknown reader '${format}' (known: ${names}): load the plug-in that provides it`)
   }
   const reader = await factory(data)
-  const { dimension, classes, repeatable = true } = reader
+  const { dimension, classes, repeatable = true, hasPositions = false } = reader
   const shift = constant ? 1 : 0
+  const context: ReadContext = { signal, notice: line => onNotice?.(line) }
   return {
     dimension: dimension === undefined ? undefined : dimension + shift,
     classes,
     skipped: 0,
     repeatable,
-    pass: () => batches(reader.read(), `${data} (${format})`, shift)
+    replayable: repeatable || hasPositions,
+    async locate(from) {
+      if (from === 'now' && reader.now !== undefined) return reader.now()
+      throw new StreamOptionsError(`${format} has no position ${from}: leave from out`)
+    },
+    pass: from => batches(reader.read(from, context), `${data} (${format})`, { shift, from, signal })
   }
 }
 
+interface BatchOptions {
+  readonly shift: number
+  /** The position that the inputs follow. */
+  readonly from: unknown
+  readonly signal: AbortSignal | undefined
+}
+
+/** Yields inputs as they arrive, in batches of at most `BATCH_ROWS`. */
 async function* batches(
   inputs: AsyncIterable<CustomInput> | Iterable<CustomInput>,
   source: string,
-  shift: number
+  { shift, from, signal }: BatchOptions
 ): AsyncGenerator<Rows> {
+  const isLive = Symbol.asyncIterator in inputs
+  const iterator = isLive ? inputs[Symbol.asyncIterator]() : inputs[Symbol.iterator]()
   const out = new RowBuffer()
+  let at = { source: from, skip: 0 }
+  let places = [at]
   let before = 0
-  for await (const input of inputs) {
-    append(out, input, shift, () => `${source}: input ${before + out.size + 1}`)
-    if (out.size < BATCH_ROWS) continue
+  const batch = () => {
+    const marks = places
+    return { ...out.view(), mark: (count: number) => marks[count] }
+  }
+  const clear = () => {
     before += out.size
-    yield out.view()
+    places = [at]
     out.clear()
   }
-  if (out.size > 0) yield out.view()
+  let pending: Promise<IteratorResult<CustomInput>> | undefined
+  try {
+    for (;;) {
+      pending ??= unlessAborted(iterator.next(), signal)
+      // Rows must not wait for others that may come much later.
+      if (isLive && out.size > 0 && (await Promise.race([pending, nextTurn()])) === undefined) {
+        yield batch()
+        clear()
+      }
+      const { done, value } = await pending
+      pending = undefined
+      if (done) break
+      append(out, value, shift, () => `${source}: input ${before + out.size + 1}`)
+      at = value.position === undefined ? { ...at, skip: at.skip + 1 } : { source: value.position, skip: 0 }
+      places.push(at)
+      if (out.size < BATCH_ROWS) continue
+      yield batch()
+      clear()
+    }
+    if (out.size > 0) yield batch()
+  } finally {
+    const closed = iterator.return?.()
+    // An iterator that waits for an input cannot be closed.
+    if (pending === undefined) await closed
+  }
+}
+
+function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return Promise.resolve(work)
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', abort))
+  })
 }
 
 function append(

@@ -2,6 +2,7 @@
 import type { LabelReader } from './labels.js'
 import type { RowFormat } from './lines.js'
 import type { ParserOptions } from './options.js'
+import type { Verified } from './position.js'
 import type { Reporter } from './reporter.js'
 import type { Rows } from './rows.js'
 import type { SourceOptions } from './source.js'
@@ -24,6 +25,11 @@ export interface InputOptions extends ParserOptions, SourceOptions {
    * tables whose schema does not scale their numbers. @default 'none'
    */
   readonly scale?: 'none' | 'standard' | 'auto'
+  /**
+   * Waits for more rows at the end of a file, as `tail -F` does, also when the file is rotated or truncated. Of a directory or
+   * pattern, the last file is followed, and files with later names. @default false
+   */
+  readonly follow?: boolean
 }
 
 /** Options that only some inputs take. An input that does not take an option refuses it. */
@@ -59,8 +65,14 @@ export interface Reader {
   readonly skipped: number
   /** Whether `pass` may be called more than once. */
   readonly repeatable: boolean
-  /** Reads the input once from its start. */
-  pass(): AsyncGenerator<Rows>
+  /** Whether another reader of the same input yields the same rows again. @default repeatable */
+  readonly replayable?: boolean
+  /** Checks the `source` of a stored position. @default every position is valid */
+  verify?(source: unknown): Promise<Verified>
+  /** The `source` of the end, or of an offset. @throws StreamOptionsError @default none has a meaning */
+  locate?(from: 'now' | number): Promise<unknown>
+  /** Reads the input once, from its start or from the `source` of a position. */
+  pass(source?: unknown): AsyncGenerator<Rows>
 }
 
 interface InputDefinition {

@@ -48,7 +48,8 @@ export function isText(kind: InputKind): kind is TextFormat {
 
 /** The format of a file, by its name. @throws UnknownFormatError listing the known formats */
 export function guessFormat(path: string): Format {
-  const name = basename(path).toLowerCase().replace(/\.gz$/, '')
+  const file = /^https?:/.test(path) && URL.canParse(path) ? new URL(path).pathname : path
+  const name = basename(file).toLowerCase().replace(/\.gz$/, '')
   const format = formatNames.find(candidate => formats[candidate].fileName.test(name))
   if (format !== undefined) return format
   const what =

@@ -5,7 +5,8 @@ export {
   type CustomInput,
   type CustomReader,
   type CustomReaderFactory,
-  isCustomFormat
+  isCustomFormat,
+  type ReadContext
 } from './custom.js'
 export {
   CorruptGzipError,
@@ -33,6 +34,7 @@ export {
 export { openStream, type StreamOptions } from './open.js'
 export type { ParserOptions } from './options.js'
 export { createParser, type Parser } from './parser.js'
+export type { From, StreamPosition } from './position.js'
 export { Random } from './random.js'
 export { RecordReader } from './records.js'
 export { collect, RowBuffer, type Rows } from './rows.js'

@@ -54,7 +54,7 @@ class JsonlParser implements RowParser {
   /** If keys are columns. */
   readonly #table: Table | undefined
   #out = new RowBuffer()
-  #line = 0
+  line = 0
   /** The shape of all rows, from an option or the first row. */
   #shape: 'unknown' | 'named' | 'array' = 'unknown'
   #length: number | undefined
@@ -111,7 +111,7 @@ class JsonlParser implements RowParser {
   }
 
   restart(): void {
-    this.#line = 0
+    this.line = 0
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
@@ -119,10 +119,10 @@ class JsonlParser implements RowParser {
     this.#out = out
     for (let start = from; start < to; ) {
       const end = bytes.indexOf(0x0a, start)
-      this.#line++
+      this.line++
       const first = scanner.space(bytes, start)
       if (first !== end && this.#row(bytes, first, end) < 0) {
-        this.#reporter.report(this.#line, scanner.at - start + 1, scanner.fault)
+        this.#reporter.report(this.line, scanner.at - start + 1, scanner.fault)
       }
       start = end + 1
     }

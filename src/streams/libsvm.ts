@@ -31,7 +31,7 @@ class LibsvmParser implements RowParser {
   readonly #limit: number
   readonly #mask: number
   readonly #scanner = new DecimalScanner()
-  #line = 0
+  line = 0
   #end = 0
 
   constructor(options: ParserOptions, reporter: Reporter) {
@@ -46,7 +46,7 @@ class LibsvmParser implements RowParser {
   }
 
   restart(): void {
-    this.#line = 0
+    this.line = 0
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
@@ -59,7 +59,7 @@ class LibsvmParser implements RowParser {
     let rows = out.size
     let entry = out.entries
     let position = from
-    let line = this.#line
+    let line = this.line
     while (position < to) {
       const start = position
       line++
@@ -148,7 +148,7 @@ class LibsvmParser implements RowParser {
         indices[entry++] = ((index - 1) & mask) + constant
       }
     }
-    this.#line = line
+    this.line = line
     out.size = rows
     out.entries = entry
   }

@@ -9,6 +9,8 @@ const NEWLINE = 0x0a
 
 /** The parser of a format's rows, which also locates where rows end. */
 export interface RowFormat {
+  /** Number of lines that have been parsed. */
+  line: number
   /** Appends the rows in `bytes[from, to)`, which ends with a row's newline, to `out`, which has enough capacity. */
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void
   /** Finds the positions after the first and the last complete row (0 for none) in the next chunk. */
@@ -35,6 +37,11 @@ export class LineFramer {
     this.#format = format
     this.#source = source
     this.#limit = limit
+  }
+
+  /** Bytes of an incomplete last row. */
+  get held(): number {
+    return this.#held
   }
 
   /** @throws LineTooLongError */

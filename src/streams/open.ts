@@ -3,7 +3,7 @@
  * options ask for it.
  */
 import { type CustomFormat, customInputOptions, isCustomFormat, openCustom } from './custom.js'
-import { StreamOptionsError } from './errors.js'
+import { StreamOptionsError, UnknownFormatError } from './errors.js'
 import type { InputOptions, Reader } from './format.js'
 import {
   builtInStreams,
@@ -16,11 +16,14 @@ import {
   refuseOtherOptions
 } from './formats.js'
 import { checkInteger } from './options.js'
+import type { From, PassPosition, StreamPosition } from './position.js'
 import { Random } from './random.js'
 import type { Rows } from './rows.js'
 import { RunningMoments, resolveScale, type Scaling, standardise } from './scale.js'
 import { checkSource, sourceName } from './source.js'
-import { type Shard, shuffle, takeRows, takeShard } from './stages.js'
+import { inputFiles } from './sources/segments.js'
+import { isUrl } from './sources/url.js'
+import { located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
 import { openText } from './text.js'
 import { openTokens, type TokenRows } from './tokens.js'
 import type { ExampleStream } from './types.js'
@@ -41,7 +44,11 @@ export interface StreamOptions extends InputOptions {
   readonly scaling?: Scaling
   /** Rows are not scaled, because a later stage does it. @default false */
   readonly scaleLater?: boolean
-  /** Number of rows after which the stream ends. @default at the end of the input */
+  /** Where the stream begins. @default 'stored' */
+  readonly from?: From
+  /** The stored position: of an earlier stream of these rows, or the number of its rows. @default the start */
+  readonly resume?: StreamPosition | number
+  /** Number of rows after which the stream ends, including those before `resume`. @default at the end of the input */
   readonly maxRows?: number
   /** Infers from the first rows of text whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
@@ -67,8 +74,10 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
   if ((options.passes ?? 1) !== 1 && !reader.repeatable) {
     throw new StreamOptionsError(`${sourceName(options.data)} can be read only once: leave passes at 1`)
   }
+  const { replayable: isReplayable = reader.repeatable } = reader
   let isIterated = false
   return {
+    isReplayable,
     get dimension() {
       return reader.dimension
     },
@@ -96,11 +105,11 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
 }
 
 async function openReader(options: StreamOptions): Promise<Reader> {
-  const { data, constant = false, tokens, onRead } = options
+  const { data, tokens, onRead } = options
   if (tokens !== undefined) return openTokens(tokens, onRead)
   if (isCustomFormat(options.format)) {
     refuseOtherOptions(options.format, customInputOptions, options)
-    return openCustom(options.format, data, constant)
+    return openCustom(options.format, data, options)
   }
   if (isBuiltIn(data)) {
     if (options.format !== undefined) throw new StreamOptionsError(`format has no meaning for ${data}: leave it out`)
@@ -108,12 +117,20 @@ async function openReader(options: StreamOptions): Promise<Reader> {
     refuseOtherOptions(data, definition.options, options)
     return definition.open(options)
   }
-  await checkSource(data)
-  const format = options.format ?? guessFormat(data)
+  const files = data === '-' || isUrl(data) ? [data] : await inputFiles(data)
+  if (!isUrl(data)) await checkSource(files[0])
+  const format = options.format ?? guessFormat(files[0])
+  const other = options.format === undefined ? files.find(file => guessFormat(file) !== format) : undefined
+  if (other !== undefined) {
+    throw new UnknownFormatError(`${files[0]} and ${other} have different formats: give format, or other files`)
+  }
   if (!Object.hasOwn(formats, format)) {
     throw new StreamOptionsError(`unknown format '${format}'; expected one of ${formatNames.join(', ')}`)
   }
   refuseOtherOptions(format, formats[format].options, options)
+  if (!isText(format) && (isUrl(data) || files.length > 1 || files[0] !== data)) {
+    throw new StreamOptionsError(`${data} cannot be read as ${format}: give one file`)
+  }
   return isText(format) ? openText(data, format, options) : formats[format].open(data, options)
 }
 
@@ -127,40 +144,126 @@ function checkStreamOptions(options: StreamOptions): void {
   checkInteger('shuffleWindow', options.shuffleWindow, 1, 1_000_000)
   checkInteger('seed', options.seed, Number.MIN_SAFE_INTEGER + 1, Number.MAX_SAFE_INTEGER)
   checkInteger('maxRows', options.maxRows, 0, Number.MAX_SAFE_INTEGER)
+  if (typeof options.from === 'number') checkInteger('from', options.from, 0, Number.MAX_SAFE_INTEGER)
+  if (options.follow && ((passes ?? 1) !== 1 || options.shuffleWindow !== undefined)) {
+    throw new StreamOptionsError('follow reads one pass without an end: leave passes and shuffleWindow out')
+  }
+  if (options.follow && (isBuiltIn(options.data) || isCustomFormat(options.format))) {
+    throw new StreamOptionsError(`${options.data} is not a file: leave follow out`)
+  }
   if (noise !== undefined && !(noise >= 0 && noise < 1e6)) {
     throw new StreamOptionsError(`noise is ${noise}: give a number of at least 0`)
   }
 }
 
+const START: StreamPosition = { rows: 0, pass: 0, row: 0, skip: 0 }
+
 async function* compose(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
-  let rows = readPasses(reader, options, progress)
+  const start = await startOf(reader, options)
+  let rows =
+    typeof start === 'number' ? rowsAfter(start, reader, options, progress) : rowsFrom(start, reader, options, progress)
   if (!options.scaleLater && resolveScale(options.scale ?? 'none', reader.schema) === 'standard') {
     rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
   }
-  if (options.maxRows !== undefined) rows = takeRows(rows, options.maxRows)
+  if (options.maxRows !== undefined) {
+    const before = typeof start === 'number' ? start : start.rows
+    rows = takeRows(rows, Math.max(0, options.maxRows - before))
+  }
+  const { replayable = reader.repeatable } = reader
   for await (const batch of rows) {
     options.signal?.throwIfAborted()
     progress.rows += batch.size
-    yield batch
+    yield replayable ? batch : { ...batch, positionAfter: undefined }
   }
 }
 
-async function* readPasses(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
+async function startOf(reader: Reader, options: StreamOptions): Promise<StreamPosition | number> {
+  const { from = 'stored', resume, data } = options
+  if (from === 'now' || typeof from === 'number') {
+    if (reader.locate === undefined) throw new StreamOptionsError(`${data} has no position ${from}: leave from out`)
+    return { ...START, source: await reader.locate(from) }
+  }
+  const { replayable = reader.repeatable } = reader
+  if (from === 'start' || resume === undefined || !replayable) return START
+  if (typeof resume === 'number' || resume.source === undefined) return resume
+  const verified = await reader.verify?.(resume.source)
+  if (verified?.notice !== undefined) options.onNotice?.(verified.notice)
+  if (verified === undefined || verified.isSame) return resume
+  return { ...START, source: verified.source }
+}
+
+/** The rows after the first `count`, of a stream whose positions are not known. */
+async function* rowsAfter(
+  count: number,
+  reader: Reader,
+  options: StreamOptions,
+  progress: ReadProgress
+): AsyncGenerator<Rows> {
+  const missing = yield* skipRows(rowsFrom(START, reader, options, progress), count)
+  if (missing === 0 || count === missing) return
+  const name = sourceName(options.data)
+  options.onNotice?.(
+    `${name} has ${count - missing} rows, but ${count} were read before: it was replaced, and is read from its beginning`
+  )
+  yield* rowsFrom(START, reader, options, progress)
+}
+
+async function* rowsFrom(
+  start: StreamPosition,
+  reader: Reader,
+  options: StreamOptions,
+  progress: ReadProgress
+): AsyncGenerator<Rows> {
   const { shard, passes = 1, shuffleWindow, seed = 0 } = options
-  const random = new Random(seed)
-  for (let pass = 0; pass < passes; pass++) {
+  const random = start.shuffled ? Random.restore(start.shuffled.random) : new Random(seed)
+  let yielded = start.rows
+  for (let pass = start.pass; pass < passes; pass++) {
     progress.passes = pass
     if (progress.share !== undefined) progress.share = 0
-    let rows = reader.pass()
-    if (shard !== undefined) rows = takeShard(rows, shard)
-    if (shuffleWindow !== undefined) rows = shuffle(rows, shuffleWindow, random)
+    const from: PassPosition = pass === start.pass ? start : START
+    let rows = located(reader.pass(from.source), from, position => ({ ...position, pass, rows: yielded }))
+    if (shard !== undefined) rows = takeShard(rows, shard, from.row + from.skip)
+    if (shuffleWindow !== undefined) {
+      rows = shuffled(rows, shuffleWindow, random, pass === start.pass ? (start.shuffled?.rows ?? 0) : 0)
+    }
     let isEmpty = true
     for await (const batch of rows) {
       isEmpty = false
-      yield batch
+      const { positionAfter } = batch
+      const before = yielded
+      yield { ...batch, positionAfter: positionAfter && (count => ({ ...positionAfter(count), rows: before + count })) }
+      yielded = before + batch.size
     }
     // Infinitely many passes over an empty input would never return.
-    if (isEmpty) return
+    if (isEmpty && from.row + from.skip === 0 && from.source === undefined) return
+  }
+}
+
+/**
+ * Shuffles a pass. Its positions name the start of the pass, from which the shuffle is repeated.
+ * @param skip rows of the shuffled pass to skip
+ */
+async function* shuffled(
+  input: AsyncIterable<Rows>,
+  window: number,
+  random: Random,
+  skip: number
+): AsyncGenerator<Rows> {
+  const state = random.save()
+  let first: StreamPosition | undefined
+  async function* noting(): AsyncGenerator<Rows> {
+    for await (const rows of input) {
+      first ??= rows.positionAfter?.(0)
+      yield rows
+    }
+  }
+  let before = skip
+  for await (const rows of skipRows(shuffle(noting(), window, random), skip)) {
+    const start = before
+    const position = { ...START, ...first }
+    const positionAfter = (count: number) => ({ ...position, shuffled: { random: state, rows: start + count } })
+    before += rows.size
+    yield { ...rows, positionAfter }
   }
 }
 

@@ -16,6 +16,12 @@ export interface Parser {
   /** As in `ExampleStream`. */
   readonly schema: readonly ColumnSchema[] | undefined
   readonly skipped: number
+  /** Name of the input in messages. */
+  source: string
+  /** Number of lines that have been parsed. */
+  readonly line: number
+  /** Bytes of an incomplete last row. */
+  readonly held: number
   /**
    * Parses the rows that `bytes` completes. An incomplete last row is completed by the next call. The parser allocates up to 20
    * bytes per byte of input, so divide large inputs into chunks (such as 64 KiB).
@@ -27,6 +33,12 @@ export interface Parser {
   end(): Rows
   /** Discards an incomplete row and expects the first byte of a file (its CSV header) again. Class names stay known. */
   restart(): void
+  /**
+   * Continues in the middle of a file.
+   * @param head complete rows at the file's beginning, from which only the header and the kinds of columns are taken
+   * @param line number of lines before the next byte
+   */
+  resume(head: Uint8Array, line: number): void
 }
 
 /**
@@ -65,6 +77,18 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
     get skipped() {
       return reporter.skipped
     },
+    get source() {
+      return reporter.source
+    },
+    set source(name) {
+      reporter.source = name
+    },
+    get line() {
+      return rowParser.line
+    },
+    get held() {
+      return framer.held
+    },
     push(bytes) {
       clear()
       framer.push(bytes, out)
@@ -79,6 +103,16 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
       out.clear()
       before = 0
       framer.restart()
+    },
+    resume(head, line) {
+      out.clear()
+      framer.restart()
+      reporter.isMuted = true
+      framer.push(head, out)
+      reporter.isMuted = false
+      out.clear()
+      before = 0
+      rowParser.line = line
     }
   }
 }

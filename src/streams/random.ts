@@ -23,6 +23,18 @@ export class Random {
     this.#state[3] |= 1
   }
 
+  /** The state, without the spare normal number. */
+  save(): number[] {
+    return [...this.#state]
+  }
+
+  /** Continues from a state that `save` returned. */
+  static restore(state: readonly number[]): Random {
+    const random = new Random(0)
+    random.#state.set(state)
+    return random
+  }
+
   /** @returns 32 uniform bits, unsigned */
   bits(): number {
     const s = this.#state

@@ -16,12 +16,14 @@ export class Reporter {
   skipped = 0
   /** Number of well-formed inputs so far in this pass. */
   index: () => number = () => 0
+  /** Whether rows are read again that have been reported before. */
+  isMuted = false
   readonly #strict: boolean
   readonly #onMalformed: ((malformed: Malformed) => void) | undefined
 
   /** @param source name of the input in messages: a path, or `<stdin>` */
   constructor(
-    readonly source: string,
+    public source: string,
     options: ReporterOptions
   ) {
     this.#strict = options.strict ?? false
@@ -34,6 +36,7 @@ export class Reporter {
    * @throws MalformedInputError under `strict`
    */
   report(line: number, column: number, reason: string): void {
+    if (this.isMuted) return
     const malformed = { source: this.source, line, column, reason, index: this.index() }
     if (this.#strict) throw new MalformedInputError(malformed)
     this.skipped++

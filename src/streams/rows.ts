@@ -3,10 +3,15 @@
  * scale) copy rows from one buffer to another.
  */
 import type { Examples } from '../learner/types.js'
+import type { Mark, StreamPosition } from './position.js'
 
 /** A batch of a stream. The first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
 export interface Rows extends Examples {
   readonly numeric: Int32Array
+  /** Where the rows are in their source; undefined if the source is read only from its start. */
+  readonly mark?: Mark
+  /** The position after the first `count` rows of the batch; undefined if the input cannot be replayed. */
+  readonly positionAfter?: (count: number) => StreamPosition
 }
 
 export class RowBuffer {

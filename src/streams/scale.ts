@@ -31,7 +31,7 @@ export function resolveScale(
 
 export async function* standardise(input: AsyncIterable<Rows>, scaling: Scaling): AsyncGenerator<Rows> {
   const out = new RowBuffer()
-  for await (const rows of input) yield scaled(rows, scaling, out)
+  for await (const rows of input) yield { ...scaled(rows, scaling, out), positionAfter: rows.positionAfter }
 }
 
 /** Copies rows [from, to) into `out`, which is cleared first, and scales their numeric entries. */

@@ -2,6 +2,7 @@
 import { constants, type Stats } from 'node:fs'
 import { access, type FileHandle, open, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { CorruptGzipError, MissingInputError, UnreadableInputError } from './errors.js'
 
@@ -22,6 +23,16 @@ export interface SourceOptions {
    * @default none
    */
   readonly onRead?: (share: number) => void
+  /** Called with one line for the log, such as that a file was rotated. @default none */
+  readonly onNotice?: (line: string) => void
+}
+
+/** Waits, or throws the signal's reason. */
+export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(milliseconds, undefined, { signal }).catch(error => {
+    signal?.throwIfAborted()
+    throw error
+  })
 }
 
 /** The name of an input in messages. */
@@ -50,21 +61,52 @@ export async function checkSource(path: string): Promise<boolean> {
 /**
  * Reads an input once. A chunk is valid until the next one is requested. Leaving the iteration closes the file.
  * @param path a file, or `-` for standard input
+ * @param offset number of bytes to skip, after decompression
  * @throws MissingInputError, UnreadableInputError, CorruptGzipError while reading
  */
-export function readSource(path: string, options: SourceOptions = {}): AsyncGenerator<Uint8Array> {
+export function readSource(path: string, options: SourceOptions = {}, offset = 0): AsyncGenerator<Uint8Array> {
+  if (offset > 0) return slices(fileFrom(path, options, offset))
   const blocks = path === '-' ? stdinBlocks(options) : fileBlocks(path, options)
   return slices(maybeGunzip(blocks, path))
 }
 
-function openFailure(path: string, cause: unknown): Error {
+/** A compressed file can only be decompressed from its start. */
+async function* fileFrom(path: string, options: SourceOptions, offset: number): AsyncGenerator<Uint8Array> {
+  if (await isGzip(path)) yield* withoutFirst(maybeGunzip(fileBlocks(path, options), path), offset)
+  else yield* fileBlocks(path, options, offset)
+}
+
+/** @throws MissingInputError, UnreadableInputError */
+export async function isGzip(path: string): Promise<boolean> {
+  const file = await open(path, 'r').catch(cause => {
+    throw openFailure(path, cause)
+  })
+  try {
+    const { buffer } = await file.read(new Uint8Array(2), 0, 2, 0)
+    return buffer[0] === 0x1f && buffer[1] === 0x8b
+  } finally {
+    await file.close()
+  }
+}
+
+/** Drops the first `count` bytes. */
+export async function* withoutFirst(blocks: AsyncGenerator<Uint8Array>, count: number): AsyncGenerator<Uint8Array> {
+  let left = count
+  for await (const block of blocks) {
+    if (left < block.length) yield left > 0 ? block.subarray(left) : block
+    left = Math.max(0, left - block.length)
+  }
+}
+
+/** The error for a file that cannot be opened. */
+export function openFailure(path: string, cause: unknown): Error {
   const code = (cause as NodeJS.ErrnoException).code
   if (code === 'ENOENT') return new MissingInputError(`${path}: no such file: check the path`, { cause })
   return new UnreadableInputError(`${path}: cannot be opened (${code}): check its permissions`, { cause })
 }
 
 /** Reads one block ahead, so that reading and parsing overlap. */
-async function* fileBlocks(path: string, { signal, onRead }: SourceOptions): AsyncGenerator<Uint8Array> {
+async function* fileBlocks(path: string, { signal, onRead }: SourceOptions, offset = 0): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted()
   let file: FileHandle
   try {
@@ -74,15 +116,16 @@ async function* fileBlocks(path: string, { signal, onRead }: SourceOptions): Asy
   }
   let current = new Uint8Array(BLOCK_BYTES)
   let next = new Uint8Array(BLOCK_BYTES)
-  let pending = file.read(current, 0, BLOCK_BYTES)
+  // A pipe has no positions.
+  let pending = file.read(current, 0, BLOCK_BYTES, offset === 0 ? null : offset)
   try {
     const { size } = await file.stat()
-    let bytesDone = 0
+    let bytesDone = offset
     for (;;) {
       const { bytesRead } = await pending
       signal?.throwIfAborted()
       if (bytesRead === 0) return
-      pending = file.read(next, 0, BLOCK_BYTES)
+      pending = file.read(next, 0, BLOCK_BYTES, offset === 0 ? null : bytesDone + bytesRead)
       yield current.subarray(0, bytesRead)
       bytesDone += bytesRead
       if (size > 0) onRead?.(Math.min(1, bytesDone / size))
@@ -112,7 +155,8 @@ async function* stdinBlocks({ stdin = process.stdin, signal }: SourceOptions): A
   }
 }
 
-async function* maybeGunzip(blocks: AsyncGenerator<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
+/** Decompresses gzip, which the first two bytes tell. */
+export async function* maybeGunzip(blocks: AsyncGenerator<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
   const input = await peeked(blocks)
   if (!input.gzip) {
     yield* input.blocks
@@ -164,7 +208,8 @@ async function* copies(blocks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8
   for await (const block of blocks) yield block.slice()
 }
 
-async function* slices(blocks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Divides blocks into chunks, of which the first are small. */
+export async function* slices(blocks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   let length = FIRST_CHUNK_BYTES
   for await (const block of blocks) {
     for (let from = 0; from < block.length; ) {

@@ -1,7 +1,8 @@
 /**
- * The stages between a reader and the consumer of its batches: shard, shuffle and limit. Each stage yields rows in its own
- * arrays, which it reuses for the next batch.
+ * The stages between a reader and the consumer of its batches: position, shard, shuffle and limit. Stages that change the order or
+ * number of rows yield them in their own arrays, which they reuse for the next batch.
  */
+import type { PassPosition, StreamPosition } from './position.js'
 import type { Random } from './random.js'
 import { RowBuffer, type Rows } from './rows.js'
 
@@ -15,15 +16,21 @@ export interface Shard {
   readonly count: number
 }
 
-/** Distributes the well-formed rows round robin: the shards of one input partition it. */
-export async function* takeShard(input: AsyncIterable<Rows>, { index, count }: Shard): AsyncGenerator<Rows> {
+/**
+ * Distributes the well-formed rows round robin: the shards of one input partition it.
+ * @param first number within the pass of the input's first row
+ */
+export async function* takeShard(input: AsyncIterable<Rows>, { index, count }: Shard, first = 0): AsyncGenerator<Rows> {
   const out = new RowBuffer()
-  let row = index
+  let row = (index - (first % count) + count) % count
   for await (const rows of input) {
     out.clear()
+    const start = row
     for (; row < rows.size; row += count) out.append(rows, row, rows.numeric[row])
     row -= rows.size
-    if (out.size > 0) yield out.view()
+    const { positionAfter } = rows
+    const after = positionAfter && ((taken: number) => positionAfter(taken === 0 ? 0 : start + (taken - 1) * count + 1))
+    if (out.size > 0) yield { ...out.view(), positionAfter: after }
   }
 }
 
@@ -76,4 +83,53 @@ function moveToEnd(kept: RowBuffer[], index: number, out: RowBuffer): void {
   out.append(chosen, 0, chosen.numeric[0])
   kept[index] = kept[kept.length - 1]
   kept[kept.length - 1] = chosen
+}
+
+/** Skips the rows before `from`, and adds to each batch its position in the pass. */
+export async function* located(
+  input: AsyncIterable<Rows>,
+  from: PassPosition,
+  toStream: (position: PassPosition) => StreamPosition
+): AsyncGenerator<Rows> {
+  let { skip } = from
+  // Rows of the pass before the current batch.
+  let before = from.row
+  for await (const rows of input) {
+    const start = before
+    const mark = rows.mark ?? ((count: number) => ({ source: from.source, skip: start - from.row + count }))
+    const positionAfter = (count: number) => {
+      const at = mark(count)
+      return toStream({ ...at, row: start + count - at.skip })
+    }
+    before += rows.size
+    const skipped = Math.min(skip, rows.size)
+    skip -= skipped
+    if (skipped < rows.size) yield withoutFirst({ ...rows, positionAfter }, skipped)
+  }
+}
+
+/** Skips the first `count` rows of a stream. @returns the number that it lacked */
+export async function* skipRows(input: AsyncIterable<Rows>, count: number): AsyncGenerator<Rows, number> {
+  let left = count
+  for await (const rows of input) {
+    const skipped = Math.min(left, rows.size)
+    left -= skipped
+    if (skipped < rows.size) yield withoutFirst(rows, skipped)
+  }
+  return left
+}
+
+/** A view of the batch without its first rows. */
+function withoutFirst(rows: Rows, count: number): Rows {
+  if (count === 0) return rows
+  const { positionAfter } = rows
+  return {
+    size: rows.size - count,
+    labels: rows.labels.subarray(count),
+    numeric: rows.numeric.subarray(count),
+    offsets: rows.offsets.subarray(count),
+    indices: rows.indices,
+    values: rows.values,
+    positionAfter: positionAfter && (more => positionAfter(count + more))
+  }
 }

@@ -60,6 +60,7 @@ function openSynthetic(options: SyntheticOptions): Reader {
     classes: target === 'class' ? 2 : undefined,
     skipped: 0,
     repeatable: false,
+    replayable: true,
     pass: () => generate(trueWeights(dimension, seed), noiseOf(options), target, new Random(seed), constant)
   }
 }

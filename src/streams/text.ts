@@ -1,13 +1,16 @@
-/** Text files and standard input as readers. */
-import type { Reader } from './format.js'
+/** Text from files, standard input or a URL as readers of rows, with the position of each row. */
+import type { InputOptions, Reader } from './format.js'
 import { formats, type TextFormat } from './formats.js'
-import type { ParserOptions } from './options.js'
 import { createParser, type Parser } from './parser.js'
+import type { Verified } from './position.js'
 import type { Rows } from './rows.js'
-import { checkSource, readSource, type SourceOptions, sourceName } from './source.js'
+import { sourceName } from './source.js'
+import { openByteSource } from './sources/byte-source.js'
+import { bytesAt, type FilePosition, isFilePosition, PositionTracker } from './sources/file-position.js'
+import type { ByteSource, Piece } from './sources/segments.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
 
-export interface TextOptions extends ParserOptions, SourceOptions {
+export interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
 }
@@ -15,31 +18,37 @@ export interface TextOptions extends ParserOptions, SourceOptions {
 /**
  * Opens a text input. The first rows determine what the options leave open: the separator and the columns of CSV, and the
  * label if asked.
- * @param path a file, or `-`
+ * @param data a file, a directory, a pattern of files, a URL, or `-`
  * @throws MissingInputError, UnreadableInputError, HeaderError, SchemaError, StreamOptionsError
  */
-export async function openText(path: string, format: TextFormat, options: TextOptions): Promise<Reader> {
+export async function openText(data: string, format: TextFormat, options: TextOptions): Promise<Reader> {
   const { inferLabel = false, ...given } = options
-  const named = { ...given, source: options.source ?? sourceName(path) }
-  const repeatable = await checkSource(path)
+  const named = { ...given, source: options.source ?? sourceName(data) }
+  const source = await openByteSource(data, options)
+  const { isReplayable } = source
   // Reports options that contradict each other, before anything is read.
-  const probe = createParser(format, { ...named, strict: false, onMalformed: undefined, onLabel: () => undefined })
+  const quiet = { strict: false, onMalformed: undefined, onLabel: () => undefined }
+  const probe = createParser(format, { ...named, ...quiet })
   const isOpen = probe.dimension === undefined && formats[format].isSizedByFirstRow
-  const head =
-    format === 'csv' || inferLabel || isOpen ? await readHead(readSource(path, options), !repeatable) : undefined
-  if (repeatable) await head?.chunks.return(undefined)
-  const { label, schema, summary, ...dialect } = head
-    ? inferFrom(format, head.bytes, named, inferLabel)
-    : ({} as Inferred)
-  const parser = createParser(format, {
+  let started: Piece | undefined
+  let inferred: Inferred = {}
+  if (format === 'csv' || inferLabel || isOpen) {
+    const piece = await firstPiece(source)
+    const head = await readHead(piece.read(), !isReplayable)
+    if (isReplayable) await head.chunks.return(undefined)
+    else started = { ...piece, read: () => head.chunks }
+    inferred = inferFrom(format, head.bytes, named, inferLabel)
+    // JSON lines have the features of their first row.
+    if (isOpen && format !== 'csv') probe.push(head.bytes)
+  }
+  const { label, schema, summary, ...dialect } = inferred
+  const parserOptions = {
     ...named,
     ...dialect,
     ...(schema && { schema }),
     ...(label && { target: label.kind, classes: label.names ? undefined : label.classes, classNames: label.names })
-  })
-  // JSON lines have the features of their first row.
-  if (isOpen && head && format !== 'csv') probe.push(head.bytes)
-  let started = repeatable ? undefined : head?.chunks
+  }
+  const parser = createParser(format, parserOptions)
   return {
     get dimension() {
       return parser.dimension ?? probe.dimension
@@ -56,21 +65,73 @@ export async function openText(path: string, format: TextFormat, options: TextOp
     get skipped() {
       return parser.skipped
     },
-    repeatable,
-    pass() {
-      const chunks = started ?? readSource(path, options)
+    repeatable: isReplayable && !options.follow,
+    replayable: isReplayable,
+    verify: position => verify(source, position),
+    async locate(from) {
+      return source.locate(from, await afterFirstRows(source, createParser(format, { ...parserOptions, ...quiet })))
+    },
+    pass(from) {
+      const pieces = started === undefined ? source.pieces(from as FilePosition | undefined) : [started]
       started = undefined
-      return parse(chunks, parser)
+      return parse(pieces, parser, isReplayable)
     }
   }
 }
 
-async function* parse(chunks: AsyncGenerator<Uint8Array>, parser: Parser): AsyncGenerator<Rows> {
-  parser.restart()
-  for await (const chunk of chunks) {
-    const rows = parser.push(chunk)
-    if (rows.size > 0) yield rows
+async function firstPiece(source: ByteSource): Promise<Piece> {
+  for await (const piece of source.pieces(undefined, true)) return piece
+  throw new Error('a source has at least one piece')
+}
+
+async function verify(source: ByteSource, position: unknown): Promise<Verified> {
+  // Positions of other versions are not understood.
+  if (!isFilePosition(position)) return { source: undefined, isSame: false }
+  const { isSame, notice } = await source.resume(position)
+  return { source: isSame ? position : { path: position.path, offset: 0, line: 0 }, isSame, notice }
+}
+
+/** Reads the first rows. @returns the position after them, from which the header is known */
+async function afterFirstRows(source: ByteSource, parser: Parser): Promise<FilePosition> {
+  const piece = await firstPiece(source)
+  const tracker = new PositionTracker(parser, piece.start)
+  for await (const chunk of piece.read()) {
+    const { size } = parser.push(chunk)
+    tracker.pushed(chunk, size)
+    if (size > 0) return tracker.position
   }
+  parser.end()
+  tracker.ended()
+  return tracker.position
+}
+
+async function* parse(
+  pieces: AsyncIterable<Piece> | Iterable<Piece>,
+  parser: Parser,
+  isReplayable: boolean
+): AsyncGenerator<Rows> {
+  for await (const piece of pieces) {
+    for await (const rows of parsePiece(piece, parser)) yield isReplayable ? rows : { ...rows, mark: undefined }
+  }
+}
+
+async function* parsePiece(piece: Piece, parser: Parser): AsyncGenerator<Rows> {
+  const { start } = piece
+  parser.source = piece.name
+  if (start.offset > 0 && start.head !== undefined) {
+    parser.resume(await bytesAt(piece.readAt, 0, start.head.length), start.line)
+  } else parser.restart()
+  const tracker = new PositionTracker(parser, start)
+  piece.position = () => tracker.position
+  for await (const chunk of piece.read()) {
+    const { mark } = tracker
+    const rows = parser.push(chunk)
+    tracker.pushed(chunk, rows.size)
+    if (rows.size > 0) yield { ...rows, mark }
+  }
+  if (piece.isCut) return
+  const { mark } = tracker
+  tracker.ended()
   const rows = parser.end()
-  if (rows.size > 0) yield rows
+  if (rows.size > 0) yield { ...rows, mark }
 }

@@ -34,6 +34,8 @@ export interface ExampleStream extends AsyncIterable<Rows> {
   readonly label: LabelSchema | undefined
   /** What was inferred of label and columns, in one line. */
   readonly summary: string | undefined
+  /** Whether the rows can be read again, so that a position has a meaning. */
+  readonly isReplayable: boolean
   /** Number of inputs skipped as malformed so far. */
   readonly skipped: number
   /** The share of all passes, from 0 to 1, that has been read; undefined if the end is not known. */

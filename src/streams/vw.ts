@@ -39,7 +39,7 @@ class VwParser implements RowParser {
   readonly #constant: number
   readonly #mask: number
   readonly #scanner = new DecimalScanner()
-  #line = 0
+  line = 0
   /** End of the name, and value, of the feature or namespace read last. */
   #nameEnd = 0
   #value = 1
@@ -58,15 +58,15 @@ class VwParser implements RowParser {
   }
 
   restart(): void {
-    this.#line = 0
+    this.line = 0
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
     for (let start = from; start < to; ) {
       const end = bytes.indexOf(NEWLINE, start)
-      this.#line++
+      this.line++
       if (!isBlank(bytes, start, end) && !this.#row(bytes, start, out)) {
-        this.#reporter.report(this.#line, this.#at - start + 1, this.#fault)
+        this.#reporter.report(this.line, this.#at - start + 1, this.#fault)
       }
       start = end + 1
     }

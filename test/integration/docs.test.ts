@@ -72,10 +72,28 @@ describe('the documents', function () {
   it('HTTP: the commands work as written', async function () {
     if (!hasCurl()) this.skip()
     run(blocks('http token', 'docs/http.md')[0])
-    const port = httpPort(await place.start(`${blocks('http peer', 'docs/http.md')[0]} --http 0`))
+    const port = httpPort(await place.start(`${blocks('http peer', 'docs/http.md')[0]} --http 0 --label-delay 2h`))
     const answer = run(blocks('http run', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
     assert.match(answer, /"label":"yes"/)
     assert.match(answer, /admb_inputs_total \d/)
+    const late = run(blocks('http late', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
+    assert.match(late, /"label":"yes","scores":\[\S+\],"id":"1-1"/)
     assert.ok(readdirSync(place.folder).some(name => /^admb-logistic-\d+-.*\.safetensors$/.test(name)))
+  })
+
+  it('have commands that work as written: data', async () => {
+    const [prepare, first] = blocks('data from', 'docs/data.md')[0].split('\n')
+    run(prepare)
+    const inputs = async (command: string, count: number) => {
+      const port = httpPort(await place.start(`${command} --http 0`))
+      while (!new RegExp(`inputs +${count}\\b`).test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+    }
+    await inputs(first, 3)
+    await place.interrupt()
+    await inputs(blocks('data follow', 'docs/data.md')[0], 3)
+    run("printf '4,yes\\n5,no\\n' >> shop.csv")
+    await place.interrupt()
+    await inputs(first, 5)
+    await place.interrupt()
   })
 })

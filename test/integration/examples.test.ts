@@ -18,6 +18,7 @@ const CHECKS: Readonly<Record<string, (text: string) => void>> = {
     assert.ok(Math.abs(Number(/f\(0, 1\) = (\S+),/.exec(text)?.[1]) + 1) < 1, text)
     assert.ok(Number(/network: (\S+)/.exec(text)?.[1]) < 1, text)
   },
+  mqtt: text => assert.ok(Number(/accuracy: (\d+) %/.exec(text)?.[1]) > 80, text),
   'compare-algorithms': text => {
     const regrets = [...text.matchAll(/regret +(\d+)/g)].map(match => Number(match[1]))
     assert.ok(regrets[0] < regrets[1] && regrets[1] < regrets[2], regrets.join())

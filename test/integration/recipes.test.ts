@@ -41,7 +41,7 @@ describe('the recipes', function () {
     for (const path of COPIED) {
       cpSync(path, join(root, path), { recursive: true, filter: source => !SKIPPED.test(source) })
     }
-    for (const folder of ['node_modules', 'scripts/reference/node_modules'])
+    for (const folder of ['node_modules', 'scripts/reference/node_modules', 'data'])
       symlinkSync(resolve(folder), join(root, folder))
     const bin = join(root, 'bin')
     mkdirSync(bin)

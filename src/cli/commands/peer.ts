@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
+import type { From } from '../../streams/index.js'
 import { createPeerTask, PEER_BATCH } from '../../task/task.js'
 import { executionOf } from '../options/networks.js'
 import {
@@ -14,7 +15,7 @@ import {
   withPredictWith
 } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
-import { amount, collect, peerName, whole } from '../options/values.js'
+import { amount, collect, duration, peerName, startAt, whole } from '../options/values.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { attend, peerObject } from '../peer/attend.js'
@@ -24,6 +25,9 @@ import { DEFAULT_PORT, startListening } from '../peer/listening.js'
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly predictWith?: PeerPredictWith
+  readonly from?: From
+  readonly follow?: boolean
+  readonly labelDelay?: number
   readonly rate?: number
   readonly period?: number
   readonly carry?: number
@@ -44,6 +48,10 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
 export function peerCommand(program: Command): Command {
   const command = program.command('peer')
   withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
+    .optionsGroup('Inputs:')
+    .option('--from <where>', 'start, now, stored, or an offset in bytes (default: stored)', startAt)
+    .option('--follow', 'wait for more at the end of a file, also across log rotation')
+    .option('--label-delay <time>', 'labels of POST /predict may come later, up to this time, such as 2h', duration)
     .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))
     .option('--period <ms>', 'T: minimum time between sums (default: 100)', whole(1))
@@ -85,8 +93,11 @@ async function run(flags: Flags): Promise<void> {
   const log = createLog(flags.logLevel)
   const http = await planHttp(flags, log)
   const given = taskOptions(flags)
-  const { spec, stream } = await createPeerTask({ ...given, schema: given.schema ?? (await storedSchema(flags.dir)) })
-  const { rate, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
+  const source = { from: flags.from, follow: flags.follow }
+  const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
+  const schema = given.schema ?? (await storedSchema(flags.dir))
+  const { spec, stream } = await createPeerTask({ ...given, data, schema })
+  const { rate, labelDelay, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -95,6 +106,7 @@ async function run(flags: Flags): Promise<void> {
     execution: executionOf(flags),
     stream,
     rate,
+    labelDelay,
     period,
     carry,
     degree,

@@ -70,7 +70,11 @@ export function withCommon(command: Command): Command {
 export function withData(command: Command): Command {
   return command
     .optionsGroup('Inputs:')
-    .option('--data <file>', 'inputs: a file, - for standard input, digits, digits:test or synthetic', once)
+    .option(
+      '--data <file>',
+      'inputs: a file, directory, pattern or URL, - for stdin, digits, digits:test or synthetic',
+      once
+    )
     .option('--format <name>', `${formatNames.join(', ')} (default: from the file name)`, choice(formatNames))
     .option('--label <column>', 'CSV column or JSON key of the label')
     .option('--labels <file>', 'IDX: the file of labels (default: beside the images)')

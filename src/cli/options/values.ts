@@ -2,7 +2,7 @@
 import { CommanderError, InvalidArgumentError } from 'commander'
 import type { TargetScale } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
-import { type Delimiter, delimiters } from '../../streams/index.js'
+import { type Delimiter, delimiters, type From } from '../../streams/index.js'
 import { NAME_PATTERN } from '../../view/name.js'
 
 /** A whole number in a range. */
@@ -40,6 +40,21 @@ export function once(value: string, previous: string | undefined): string {
 /** A repeatable option. */
 export function collect(word: string, previous: readonly string[] | undefined): string[] {
   return [...(previous ?? []), word]
+}
+
+/** A time such as `90s`, `15m`, `2h` or `1d`; a number is in seconds. @returns milliseconds */
+export function duration(word: string): number {
+  const match = /^(\d+(?:\.\d+)?)([smhd]?)$/.exec(word)
+  const seconds = Number(match?.[1]) * ({ s: 1, m: 60, h: 3600, d: 86_400 }[match?.[2] || 's'] ?? 1)
+  if (match && seconds > 0) return 1000 * seconds
+  throw new InvalidArgumentError('It must be a time above 0, such as 90s, 15m, 2h or 1d.')
+}
+
+/** Where a stream begins. */
+export function startAt(word: string): From {
+  if (word === 'start' || word === 'now' || word === 'stored') return word
+  if (/^\d+$/.test(word) && Number.isSafeInteger(Number(word))) return Number(word)
+  throw new InvalidArgumentError('It must be start, now, stored, or an offset in bytes.')
 }
 
 /** A peer's name on the page. */

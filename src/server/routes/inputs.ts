@@ -1,6 +1,7 @@
 /** `POST /predict` and `POST /learn`: inputs from other programs, in the text formats of streams. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { InputRequest } from '../../peer/index.js'
+import type { InputAnswer, InputRequest } from '../../peer/index.js'
+import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas.js'
 
@@ -15,7 +16,8 @@ const LINES: Readonly<Record<string, InputRequest['format']>> = {
 
 const SUMMARIES = {
   predict: 'Predicts inputs, whose labels may be missing',
-  learn: 'Predicts inputs, then learns them; if one of them is malformed, none is learned'
+  learn:
+    'Predicts inputs, then learns them; if one of them is malformed, none is learned. With --label-delay also {"id": …, "label": …} for inputs that were predicted before'
 } as const
 
 export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
@@ -27,10 +29,19 @@ export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions):
   const content = { 'application/json': { schema: json }, ...Object.fromEntries(Object.keys(LINES).map(lines)) }
   const response = { 200: { description: 'The predictions', ...ref('Predictions') }, ...failures }
   for (const action of ['predict', 'learn'] as const) {
-    app.post(`/${action}`, { schema: { summary: SUMMARIES[action], body: { content }, response } }, request =>
-      peer.request({ action, ...inputsOf(request) })
-    )
+    app.post(`/${action}`, { schema: { summary: SUMMARIES[action], body: { content }, response } }, async request => {
+      const answer = await peer.request({ action, ...inputsOf(request) })
+      refuseLateLabels(answer)
+      return answer
+    })
   }
+}
+
+/** If nothing could be learned, the request has failed. */
+function refuseLateLabels({ predictions }: InputAnswer): void {
+  const [first] = predictions
+  if (!('error' in first) || first.code === undefined || !predictions.every(answer => 'error' in answer)) return
+  throw new RefusedError(first.code === 'ERR_LABEL_LATE' ? 410 : 400, first.code, first.error)
 }
 
 function inputsOf({ body, headers }: FastifyRequest): Pick<InputRequest, 'format' | 'body'> {

@@ -56,6 +56,7 @@ class Node {
       carry: 0,
       predictWith: 'average',
       stream: undefined,
+      labelDelay: undefined,
       rate: undefined,
       saved: undefined,
       progress: undefined,

@@ -1,10 +1,12 @@
 /** The learner loop alone: its messages are collected in a list, and the test sets the clock. */
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { isFragment } from '../../../src/admb/index.js'
 import { type Learner, zeros } from '../../../src/learner/index.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '../../../src/peer/thread-messages.js'
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
+import { skipRows } from '../../../src/streams/stages.js'
 import { type LearningParts, type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const
@@ -29,6 +31,7 @@ function init(options: Partial<LearnerInit> = {}): LearnerInit {
     carry: 0,
     predictWith: 'average',
     stream: CSV,
+    labelDelay: undefined,
     rate: undefined,
     saved: undefined,
     progress: undefined,
@@ -44,7 +47,7 @@ function rows(from: number, to: number): Rows {
   return createParser('jsonl', { dimension: 2 }).push(Buffer.from(text))
 }
 
-function streamOf(batches: readonly Rows[]): ExampleStream {
+function streamOf(batches: readonly Rows[], skip = 0): ExampleStream {
   return {
     dimension: 2,
     classes: 2,
@@ -52,10 +55,11 @@ function streamOf(batches: readonly Rows[]): ExampleStream {
     schema: undefined,
     label: undefined,
     summary: undefined,
+    isReplayable: true,
     skipped: 0,
     share: undefined,
     async *[Symbol.asyncIterator]() {
-      yield* batches
+      yield* skipRows(Readable.from(batches), skip)
     }
   }
 }
@@ -75,8 +79,10 @@ class Harness {
     )
   }
 
+  /** Learns the rows after the stored position. */
   run(...batches: Rows[]): Promise<void> {
-    return this.loop.run(streamOf(batches), async ms => {
+    const { resume = 0 } = this.loop
+    return this.loop.run(streamOf(batches, typeof resume === 'number' ? resume : resume.rows), async ms => {
       this.pauses++
       this.now += Math.max(ms, 0.1)
     })

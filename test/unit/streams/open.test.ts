@@ -135,7 +135,13 @@ describe('openStream', () => {
       const plain = await write('a.libsvm', lines(3))
       const cases: [StreamOptions, string, RegExp][] = [
         [{ data: `${directory}/none.csv` }, 'MissingInputError', /none\.csv: no such file: check the path$/],
-        [{ data: directory }, 'UnreadableInputError', /is a directory: give a file$/],
+        [{ data: `${directory}/*.c?x` }, 'MissingInputError', /no file matches: check the pattern$/],
+        [{ data: `${directory}/a.*` }, 'UnknownFormatError', /name does not determine the format: give format/],
+        [
+          { data: `${directory}/*.{csv,libsvm}` },
+          'UnknownFormatError',
+          /have different formats: give format, or other/
+        ],
         [
           { data: await write('a.dat', '') },
           'UnknownFormatError',

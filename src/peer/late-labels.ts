@@ -1,0 +1,108 @@
+/**
+ * Predictions that wait for their label. A label may arrive long after its input was predicted: the input is then learned, and the
+ * progressive loss counts the prediction that was given, not one of the present predictor.
+ */
+import { CodedError } from '../base/errors.js'
+import type { Prediction, Score } from '../learner/index.js'
+import { RowBuffer, type Rows } from '../streams/index.js'
+
+/** Limits of what is kept, beyond which the oldest predictions are dropped. */
+const MAX_PREDICTIONS = 200_000
+const MAX_ENTRIES = 2 ** 24
+
+/** A label that came too late, or for an id that nobody waits for. */
+export class LateLabelError extends CodedError {
+  static override readonly code = 'ERR_LABEL_LATE'
+}
+
+/** A prediction that was given, with the input as it was before scaling. */
+export interface GivenPrediction {
+  readonly rows: Rows
+  readonly prediction: Prediction
+  /** The loss of each class, for models whose loss is not determined by the probabilities. */
+  readonly losses?: readonly number[]
+}
+
+export class LateLabels {
+  readonly #delay: number
+  readonly #run: number
+  readonly #now: () => number
+  readonly #waiting = new Map<number, GivenPrediction & { readonly since: number }>()
+  #next = 1
+  #entries = 0
+
+  /**
+   * @param delay time for which predictions are kept, in milliseconds
+   * @param run number of this run, so that ids of earlier runs are recognised
+   */
+  constructor(delay: number, run: number, now: () => number) {
+    this.#delay = delay
+    this.#run = run
+    this.#now = now
+  }
+
+  /** Number of predictions that wait. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** @returns the id for the label */
+  keep(given: GivenPrediction): string {
+    this.#waiting.set(this.#next, { ...given, since: this.#now() })
+    this.#entries += given.rows.offsets[1]
+    this.#drop()
+    return `${this.#run}-${this.#next++}`
+  }
+
+  /** Removes the prediction with that id. @throws LateLabelError if it does not wait any more */
+  take(id: string): GivenPrediction {
+    this.#drop()
+    const [, run, number] = /^(\d+)-(\d+)$/.exec(id) ?? []
+    if (run === undefined || Number(run) > this.#run || (Number(run) === this.#run && Number(number) >= this.#next)) {
+      throw new LateLabelError(`no prediction has the id ${id.slice(0, 40)}: send the id that POST /predict returned`)
+    }
+    if (Number(run) < this.#run) {
+      throw new LateLabelError(
+        `the prediction ${id} was given before this peer restarted: send the whole input with its label`
+      )
+    }
+    const given = this.#waiting.get(Number(number))
+    if (given === undefined) {
+      throw new LateLabelError(
+        `the prediction ${id} has its label, or its time is over: send the whole input, or increase --label-delay`
+      )
+    }
+    this.#remove(Number(number), given)
+    return given
+  }
+
+  /** Drops predictions whose time is over, and the oldest ones above the limits. */
+  #drop(): void {
+    const oldest = this.#now() - this.#delay
+    for (const [number, given] of this.#waiting) {
+      const isFull = this.#waiting.size > MAX_PREDICTIONS || this.#entries > MAX_ENTRIES
+      if (given.since >= oldest && !isFull) return
+      this.#remove(number, given)
+    }
+  }
+
+  #remove(number: number, { rows }: GivenPrediction): void {
+    this.#waiting.delete(number)
+    this.#entries -= rows.offsets[1]
+  }
+}
+
+/** A copy of one row. */
+export function rowCopy(rows: Rows, row: number): Rows {
+  const copy = new RowBuffer()
+  copy.append(rows, row, rows.numeric[row])
+  return copy.view()
+}
+
+/** Loss, and whether the class was right, of a prediction that was given. */
+export function scoreOf({ prediction, losses }: GivenPrediction, label: number, classifies: boolean): Score {
+  if (!classifies) return { loss: 0.5 * (prediction.label - label) ** 2, hits: 0 }
+  // The least positive float32 number bounds the loss of a probability that was rounded to 0.
+  const loss = losses?.[label] ?? -Math.log(Math.max(prediction.scores[label] ?? 0, 2 ** -149))
+  return { loss, hits: prediction.label === label ? 1 : 0 }
+}

@@ -1,0 +1,95 @@
+/** A source of text: standard input, files, or a URL, as pieces that are read one after another. */
+import { stat } from 'node:fs/promises'
+import { StreamOptionsError } from '../errors.js'
+import { checkSource, isGzip, readSource, type SourceOptions } from '../source.js'
+import { bytesAt } from './file-position.js'
+import { followed } from './follow.js'
+import { type ByteSource, type ByteSourceOptions, filePiece, inputFiles, type Plan, planFrom } from './segments.js'
+import { isUrl, openUrl } from './url.js'
+
+/** @throws MissingInputError, UnreadableInputError, StreamOptionsError */
+export async function openByteSource(data: string, options: ByteSourceOptions): Promise<ByteSource> {
+  if (data === '-') {
+    if (options.follow) throw new StreamOptionsError('standard input has no end to wait at: leave follow out')
+    return onceSource('-', '<stdin>', options)
+  }
+  if (isUrl(data)) return openUrl(data, options)
+  const files = await inputFiles(data)
+  const kinds: boolean[] = []
+  for (const file of files) kinds.push(await checkSource(file))
+  if (!options.follow) return kinds.every(Boolean) ? fileSource(data, options) : onceSource(data, data, options)
+  const last = files[files.length - 1]
+  if (!kinds[kinds.length - 1]) throw new StreamOptionsError(`${last} is not a regular file: leave follow out`)
+  if (await isGzip(last)) throw new StreamOptionsError(`${last} is compressed and cannot grow: leave follow out`)
+  return fileSource(data, options)
+}
+
+/** Standard input and pipes. */
+function onceSource(path: string, name: string, options: SourceOptions): ByteSource {
+  const start = { path, offset: 0, line: 0 }
+  const read = () => readSource(path, options)
+  return {
+    isReplayable: false,
+    async *pieces() {
+      yield { name, start, read, readAt: read, isCut: false }
+    },
+    resume: async () => ({ isSame: false }),
+    async locate(from) {
+      if (from === 'now') return undefined
+      throw new StreamOptionsError(`${name} has no offsets: leave from out`)
+    }
+  }
+}
+
+function fileSource(data: string, options: ByteSourceOptions): ByteSource {
+  // The plan that `resume` has checked.
+  let checked: Plan | undefined
+  return {
+    isReplayable: true,
+    async *pieces(from, once = false) {
+      const plan = checked ?? (await planFrom(data, from))
+      checked = undefined
+      if (options.follow && !once) yield* followed(data, plan.segments, options)
+      else for (const segment of plan.segments) yield filePiece(segment, options)
+    },
+    async resume(from) {
+      checked = await planFrom(data, from)
+      return checked
+    },
+    async locate(from, first) {
+      const files = await inputFiles(data)
+      const path = files[files.length - 1]
+      if (typeof from === 'number' && files.length > 1) {
+        throw new StreamOptionsError(`${data} is several files, so an offset is ambiguous: give one file`)
+      }
+      if (await isGzip(path)) throw new StreamOptionsError(`${path} is compressed and has no offsets: leave from out`)
+      const offset = await rowStart(path, from)
+      return offset === 0 ? undefined : { path, offset, line: 0, head: first?.head }
+    }
+  }
+}
+
+/** The start of the first row at or after an offset; with `now`, the start of an incomplete last row, or the end. */
+async function rowStart(path: string, from: 'now' | number): Promise<number> {
+  const { size } = await stat(path)
+  if (from === 'now') return lastRowStart(path, size)
+  if (from > size) throw new StreamOptionsError(`${path} has ${size} bytes, fewer than the offset ${from}`)
+  if (from === 0) return 0
+  let offset = from - 1
+  for await (const chunk of readSource(path, {}, offset)) {
+    const newline = chunk.indexOf(0x0a)
+    if (newline >= 0) return offset + newline + 1
+    offset += chunk.length
+  }
+  return size
+}
+
+async function lastRowStart(path: string, size: number): Promise<number> {
+  const window = 65_536
+  for (let end = size; end > 0; end -= window) {
+    const from = Math.max(0, end - window)
+    const newline = (await bytesAt(offset => readSource(path, {}, offset), from, end - from)).lastIndexOf(0x0a)
+    if (newline >= 0) return from + newline + 1
+  }
+  return 0
+}

@@ -1,0 +1,157 @@
+/**
+ * Follows files that grow, as `tail -F` does. A file that was renamed is read to its end, then the new one of that name. A file
+ * that was truncated is read from its start, after the rows that only its copy still has.
+ */
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { pause } from '../source.js'
+import { rotatedFiles } from './files.js'
+import {
+  type ByteSourceOptions,
+  filePiece,
+  inputFiles,
+  type Piece,
+  planRotated,
+  type Segment,
+  wholeFile
+} from './segments.js'
+
+/** Between two looks at a file that does not grow, in milliseconds. */
+const POLL_MS = 200
+const READ_BYTES = 128 * 1024
+/** Bytes before the end that must stay as they are while a file grows. */
+const TAIL_BYTES = 64
+
+/** How a file ended: another has its name, it was cut, or a later file of the set exists. */
+type Ending = 'renamed' | 'truncated' | 'followed by another'
+
+/** Yields the segments, then what is appended to the last one, and to the files after it, without end. */
+export async function* followed(
+  data: string,
+  segments: readonly Segment[],
+  options: ByteSourceOptions
+): AsyncGenerator<Piece> {
+  const say = options.onNotice ?? (() => undefined)
+  for (const segment of segments.slice(0, -1)) yield filePiece(segment, options)
+  let current = segments[segments.length - 1]
+  for (;;) {
+    const path = current.start.path
+    const growing = new GrowingFile(data, current, options.signal)
+    const piece: Piece = {
+      ...filePiece(current, options),
+      read: () => growing.read(),
+      get isCut() {
+        return growing.ending === 'truncated'
+      }
+    }
+    yield piece
+    switch (growing.ending) {
+      case 'renamed': {
+        say(`${path} was rotated: the new file is read from its beginning`)
+        const newer = (await rotatedFiles(path)).filter(
+          file => file.modified > growing.modified && file.inode !== growing.inode
+        )
+        for (const file of newer) yield filePiece(wholeFile(file.path, path), options)
+        current = wholeFile(path)
+        break
+      }
+      case 'truncated': {
+        const rest = piece.position === undefined ? undefined : await planRotated(piece.position())
+        const from = rest === undefined ? '' : `, after the rest of ${rest[0].file}`
+        say(`${path} was truncated: it is read from its beginning${from}`)
+        for (const segment of rest?.slice(0, 1) ?? []) yield filePiece(segment, options)
+        current = wholeFile(path)
+        break
+      }
+      case 'followed by another':
+        current = wholeFile((await inputFiles(data)).find(file => file > path) as string)
+        break
+      default:
+        return
+    }
+  }
+}
+
+class GrowingFile {
+  ending: Ending | undefined
+  inode = 0
+  modified = 0
+  readonly #data: string
+  readonly #path: string
+  readonly #segment: Segment
+  readonly #signal: AbortSignal | undefined
+
+  constructor(data: string, segment: Segment, signal: AbortSignal | undefined) {
+    this.#data = data
+    this.#path = segment.start.path
+    this.#segment = segment
+    this.#signal = signal
+  }
+
+  /** Reads until the file ends for good, which `ending` then tells. */
+  async *read(): AsyncGenerator<Uint8Array> {
+    const file = await this.#opened()
+    const buffer = new Uint8Array(READ_BYTES)
+    let { offset } = this.#segment.start
+    try {
+      for (let isFinal = false; ; ) {
+        this.#signal?.throwIfAborted()
+        const { bytesRead } = await file.read(buffer, 0, READ_BYTES, offset)
+        if (bytesRead > 0) {
+          offset += bytesRead
+          yield buffer.subarray(0, bytesRead)
+          continue
+        }
+        // What was written before the ending was noticed has now been read.
+        if (isFinal) return
+        const tail = await tailOf(file, offset)
+        if (!(await this.#grew(file, offset, tail))) continue
+        isFinal = this.ending !== undefined
+        if (this.ending === 'truncated') return
+      }
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** A log that is being rotated may be missing for a moment. */
+  async #opened(): Promise<FileHandle> {
+    for (;;) {
+      try {
+        return await open(this.#segment.file, 'r')
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+        await pause(POLL_MS, this.#signal)
+      }
+    }
+  }
+
+  /** Looks at the file until it has grown or ended. Sets `ending`. @returns true */
+  async #grew(file: FileHandle, offset: number, tail: Uint8Array): Promise<boolean> {
+    for (;;) {
+      const own = await file.stat()
+      this.inode = own.ino
+      this.modified = own.mtimeMs
+      const isTruncated = own.size < offset || Buffer.compare(await tailOf(file, offset), tail) !== 0
+      if (isTruncated) this.ending = 'truncated'
+      else {
+        const named = await stat(this.#path).catch(() => undefined)
+        if (named !== undefined && named.ino !== own.ino) this.ending = 'renamed'
+        else if (named !== undefined && (await this.#hasNext())) this.ending = 'followed by another'
+      }
+      if (this.ending !== undefined || own.size > offset) return true
+      await pause(POLL_MS, this.#signal)
+    }
+  }
+
+  /** Whether the set has a later file. */
+  async #hasNext(): Promise<boolean> {
+    if (this.#data === this.#path) return false
+    return (await inputFiles(this.#data)).some(file => file > this.#path)
+  }
+}
+
+async function tailOf(file: FileHandle, offset: number): Promise<Uint8Array> {
+  const length = Math.min(TAIL_BYTES, offset)
+  const { buffer, bytesRead } = await file.read(new Uint8Array(length), 0, length, offset - length)
+  return buffer.subarray(0, bytesRead)
+}

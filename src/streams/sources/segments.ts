@@ -1,0 +1,123 @@
+/**
+ * The files that a stream reads one after another, and where it continues in them. A log that was rotated while nobody read it is
+ * finished first, by its content, then the files that rotation made after it, then the new file.
+ */
+import { existsSync } from 'node:fs'
+import { readSource, type SourceOptions } from '../source.js'
+import { type FilePosition, holds, type ReadAt } from './file-position.js'
+import { filesOf, isFileSet, rotatedFiles } from './files.js'
+
+/** A file, or the rest of one. */
+export interface Segment {
+  /** The file that is read. */
+  readonly file: string
+  /** Its first byte. `path` is the name under which the stream knows it, also after it was renamed. */
+  readonly start: FilePosition
+}
+
+/** A segment that is read once. */
+export interface Piece {
+  /** Name in messages. */
+  readonly name: string
+  /** The first byte, under the name by which positions know the file. */
+  readonly start: FilePosition
+  readonly readAt: ReadAt
+  read(): AsyncGenerator<Uint8Array>
+  /** Whether an incomplete last row is not a row, because the file was cut. */
+  readonly isCut: boolean
+  /** Set by the reader: the position of the next row. */
+  position?: () => FilePosition
+}
+
+export interface ByteSourceOptions extends SourceOptions {
+  /** Whether to wait for more at the end. @default false */
+  readonly follow?: boolean
+}
+
+/** The files from a position on. */
+export interface Plan {
+  readonly segments: readonly Segment[]
+  /** Whether the first one continues where the position was taken. */
+  readonly isSame: boolean
+  /** One line for the log. */
+  readonly notice?: string
+}
+
+export interface ByteSource {
+  /** Whether rows can be read again. */
+  readonly isReplayable: boolean
+  /**
+   * The pieces from a position on.
+   * @param once whether to end at the present end of a source that grows
+   */
+  pieces(from: FilePosition | undefined, once?: boolean): AsyncIterable<Piece>
+  /** Checks that a position still exists. */
+  resume(from: FilePosition): Promise<Omit<Plan, 'segments'>>
+  /**
+   * The position of the first row that begins at or after an offset, or at the end.
+   * @param first the position after the first rows, which have the header
+   * @throws StreamOptionsError if the source has no offsets
+   */
+  locate(from: 'now' | number, first: FilePosition | undefined): Promise<FilePosition | undefined>
+}
+
+/** The files of an input, in order. @throws MissingInputError */
+export async function inputFiles(data: string): Promise<string[]> {
+  return (await isFileSet(data)) ? filesOf(data) : [data]
+}
+
+/** A file from its start. */
+export function wholeFile(path: string, name = path): Segment {
+  return { file: path, start: { path: name, offset: 0, line: 0 } }
+}
+
+/** @throws MissingInputError, UnreadableInputError */
+export async function planFrom(data: string, from: FilePosition | undefined): Promise<Plan> {
+  const files = await inputFiles(data)
+  if (from === undefined) return { segments: files.map(file => wholeFile(file)), isSame: true }
+  const { path } = from
+  if (!files.includes(path)) {
+    const later = files.filter(file => file > path)
+    const next = later.length === 0 ? '' : `: continuing with ${later[0]}`
+    return { segments: later.map(file => wholeFile(file)), isSame: true, notice: `${path} is gone${next}` }
+  }
+  const rest = files.slice(files.indexOf(path) + 1).map(file => wholeFile(file))
+  if (await holds(readerOf(path), from)) return { segments: [{ file: path, start: from }, ...rest], isSame: true }
+  const rotated = await planRotated(from)
+  if (rotated !== undefined) {
+    const notice = `${path} was rotated: continuing in ${rotated[0].file}`
+    return { segments: [...rotated, wholeFile(path), ...rest], isSame: true, notice }
+  }
+  const notice = `${path} is not the file that was read before (its content differs): it is read from its beginning, and what was not read of the earlier file is lost`
+  return { segments: [wholeFile(path), ...rest], isSame: false, notice }
+}
+
+/** The rotated file that has the position, and those after it. @returns undefined if there is none */
+export async function planRotated(from: FilePosition): Promise<Segment[] | undefined> {
+  const rotated = await rotatedFiles(from.path)
+  for (const [index, { path, inode }] of rotated.entries()) {
+    if (!(await holds(readerOf(path), from))) continue
+    const newer = rotated.slice(index + 1).filter(file => file.inode !== inode)
+    return [{ file: path, start: from }, ...newer.map(file => wholeFile(file.path, from.path))]
+  }
+  return undefined
+}
+
+/** Reads a file from an offset; a file that has disappeared is empty. */
+function readerOf(path: string): (offset: number) => AsyncGenerator<Uint8Array> {
+  return offset => (existsSync(path) ? readSource(path, {}, offset) : nothing())
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** The rest of a segment's file. */
+export function filePiece(segment: Segment, options: SourceOptions): Piece {
+  const { file, start } = segment
+  return {
+    name: file,
+    start,
+    isCut: false,
+    read: () => readSource(file, options, start.offset),
+    readAt: offset => readSource(file, {}, offset)
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * Text from a URL over HTTP. A server with byte ranges is read from any offset; from another one, the bytes before are read and
+ * dropped. A resource that grows is polled with a range and, while it has not changed, answered by 304.
+ */
+import { StreamOptionsError, UnreadableInputError } from '../errors.js'
+import { maybeGunzip, pause, slices, withoutFirst } from '../source.js'
+import { type FilePosition, holds } from './file-position.js'
+import type { ByteSource, ByteSourceOptions, Piece } from './segments.js'
+
+/** Between two looks at a resource that does not grow, in milliseconds. */
+const POLL_MS = 5000
+/** Bytes before the end that must stay as they are while a resource grows. */
+const TAIL_BYTES = 64
+
+export function isUrl(data: string): boolean {
+  return /^https?:\/\//.test(data)
+}
+
+/** What a first answer says of a resource. */
+interface Resource {
+  /** Whether the same bytes can be requested again. */
+  readonly isReplayable: boolean
+  readonly hasRanges: boolean
+}
+
+/**
+ * @param pollMs between two looks at a resource that does not grow
+ * @throws UnreadableInputError, StreamOptionsError
+ */
+export async function openUrl(url: string, options: ByteSourceOptions, pollMs = POLL_MS): Promise<ByteSource> {
+  const { isReplayable, hasRanges } = await probe(url, options.signal)
+  const { follow = false, signal } = options
+  if (follow && !isReplayable) {
+    throw new StreamOptionsError(`${url} has no validator or length, so it cannot be followed: leave follow out`)
+  }
+  const say = options.onNotice ?? (() => undefined)
+  const readAt = (offset: number) => slices(bytesFrom(url, offset, hasRanges, signal))
+  const whole: FilePosition = { path: url, offset: 0, line: 0 }
+  const piece = (start: FilePosition): Piece => ({
+    name: url,
+    start,
+    readAt,
+    isCut: false,
+    read: () => readAt(start.offset)
+  })
+  return {
+    isReplayable,
+    async *pieces(from = whole, once = false) {
+      if (!follow || once) {
+        yield piece(from)
+        return
+      }
+      for (let start = from; ; start = whole) {
+        const growing = new GrowingResource(url, start.offset, hasRanges, pollMs, signal)
+        yield { ...piece(start), read: () => growing.read(), isCut: true }
+        say(`${url} was replaced: it is read from its beginning`)
+      }
+    },
+    async resume(from) {
+      if (await holds(readAt, from)) return { isSame: true }
+      const notice = `${url} is not what was read before (its content differs): it is read from its beginning, and what was not read before is lost`
+      return { isSame: false, notice }
+    },
+    async locate(from) {
+      throw new StreamOptionsError(`${url} has no position ${from}: leave from out`)
+    }
+  }
+}
+
+async function probe(url: string, signal: AbortSignal | undefined): Promise<Resource> {
+  const answer = await request(url, { range: 'bytes=0-0' }, signal)
+  await answer.body?.cancel()
+  const { headers } = answer
+  const hasRanges = answer.status === 206 || answer.status === 416
+  const isStored = ['etag', 'last-modified', 'content-length'].some(name => headers.has(name))
+  return { hasRanges, isReplayable: hasRanges || isStored }
+}
+
+/** Bytes from an offset on, decompressed. */
+async function* bytesFrom(
+  url: string,
+  offset: number,
+  hasRanges: boolean,
+  signal: AbortSignal | undefined
+): AsyncGenerator<Uint8Array> {
+  if (offset > 0 && hasRanges && !(await isCompressed(url, signal))) {
+    yield* body(await request(url, { range: `bytes=${offset}-` }, signal), url)
+    return
+  }
+  yield* withoutFirst(maybeGunzip(body(await request(url, {}, signal), url), url), offset)
+}
+
+async function isCompressed(url: string, signal: AbortSignal | undefined): Promise<boolean> {
+  const head: number[] = []
+  for await (const bytes of body(await request(url, { range: 'bytes=0-1' }, signal), url)) head.push(...bytes)
+  return head[0] === 0x1f && head[1] === 0x8b
+}
+
+async function* body(answer: Response, url: string): AsyncGenerator<Uint8Array> {
+  if (answer.status === 416 || answer.body === null) return
+  try {
+    for await (const chunk of answer.body) yield chunk as Uint8Array
+  } catch (cause) {
+    if ((cause as Error).name === 'AbortError') throw cause
+    throw new UnreadableInputError(`${url}: the connection ended early: try again`, { cause })
+  }
+}
+
+/** @throws UnreadableInputError unless the answer is a success, 304, or 416 for a range behind the end */
+async function request(
+  url: string,
+  headers: Record<string, string>,
+  signal: AbortSignal | undefined
+): Promise<Response> {
+  let answer: Response
+  try {
+    // Offsets are those of the resource, not of a compressed transfer.
+    answer = await fetch(url, { headers: { 'accept-encoding': 'identity', ...headers }, signal })
+  } catch (cause) {
+    signal?.throwIfAborted()
+    const reason = ((cause as Error).cause as { code?: string } | undefined)?.code ?? (cause as Error).message
+    throw new UnreadableInputError(`${url}: cannot be reached (${reason}): check the address`, { cause })
+  }
+  if (answer.ok || answer.status === 304 || answer.status === 416) return answer
+  await answer.body?.cancel()
+  throw new UnreadableInputError(`${url}: the server answers ${answer.status} ${answer.statusText}: check the address`)
+}
+
+class GrowingResource {
+  readonly #url: string
+  readonly #hasRanges: boolean
+  readonly #pollMs: number
+  readonly #signal: AbortSignal | undefined
+  /** The bytes before `#offset`. */
+  #tail = Buffer.alloc(0)
+  #offset: number
+  #validators: Record<string, string> = {}
+
+  constructor(url: string, offset: number, hasRanges: boolean, pollMs: number, signal: AbortSignal | undefined) {
+    this.#url = url
+    this.#offset = offset
+    this.#hasRanges = hasRanges
+    this.#pollMs = pollMs
+    this.#signal = signal
+  }
+
+  /** Reads until the resource is replaced. */
+  async *read(): AsyncGenerator<Uint8Array> {
+    for (let isFirst = true; ; isFirst = false) {
+      if (!isFirst) await pause(this.#pollMs, this.#signal)
+      const from = this.#offset - this.#tail.length
+      const range: Record<string, string> = this.#hasRanges && from > 0 ? { range: `bytes=${from}-` } : {}
+      let answer: Response
+      try {
+        answer = await request(this.#url, { ...range, ...this.#validators }, this.#signal)
+      } catch (error) {
+        // A server that is away for a while is asked again.
+        if (isFirst || this.#signal?.aborted) throw error
+        continue
+      }
+      if (answer.status === 304) continue
+      const isPart = answer.status === 206
+      if (answer.status === 416) {
+        await answer.body?.cancel()
+        return
+      }
+      const before = isPart ? this.#tail.length : this.#offset
+      try {
+        if (!(yield* this.#rest(body(answer, this.#url), before))) return
+      } catch (error) {
+        // The rest is requested again.
+        if (!(error instanceof UnreadableInputError)) throw error
+        continue
+      }
+      this.#remember(answer.headers)
+    }
+  }
+
+  /** Yields the bytes after the first `before`, which must end as before. @returns whether they do */
+  async *#rest(bytes: AsyncGenerator<Uint8Array>, before: number): AsyncGenerator<Uint8Array, boolean> {
+    let known = Buffer.alloc(0)
+    let left = before
+    let isChecked = false
+    for await (const chunk of bytes) {
+      const old = chunk.subarray(0, left)
+      known = Buffer.from(Buffer.concat([known, old]).subarray(-TAIL_BYTES))
+      left -= old.length
+      if (left > 0) continue
+      if (
+        !isChecked &&
+        !known.subarray(-this.#tail.length || known.length).equals(this.#tail) &&
+        this.#tail.length > 0
+      ) {
+        return false
+      }
+      isChecked = true
+      const fresh = chunk.subarray(old.length)
+      if (fresh.length === 0) continue
+      this.#offset += fresh.length
+      this.#tail = Buffer.from(Buffer.concat([this.#tail, fresh]).subarray(-TAIL_BYTES))
+      yield fresh
+    }
+    // Fewer bytes than before are not the same resource.
+    return left === 0
+  }
+
+  #remember(headers: Headers): void {
+    const etag = headers.get('etag')
+    const modified = headers.get('last-modified')
+    this.#validators = {}
+    if (etag !== null) this.#validators['if-none-match'] = etag
+    else if (modified !== null) this.#validators['if-modified-since'] = modified
+  }
+}
