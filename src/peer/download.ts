@@ -1,11 +1,12 @@
 /**
- * The serving predictor as a safetensors file, for other programs. Its metadata contain the spec, the predictor's id, and the
- * moments by which numeric columns are scaled.
+ * The serving predictor as a safetensors file, for other programs. Its metadata contain the predictor's id and all that a program
+ * needs to predict a row.
  */
 
 import type { Blocks } from '../learner/index.js'
 import { encodeSafetensors, type NamedTensor } from '../nn/weights/safetensors.js'
-import { type LearningSpec, specText } from '../task/learning-spec.js'
+import type { LearningSpec } from '../task/learning-spec.js'
+import { predictorMetadata } from '../task/predictor-metadata.js'
 import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'
 
@@ -26,8 +27,7 @@ export async function downloadOf(
   const metadata = {
     predictor: JSON.stringify(id),
     serving: predictWith,
-    spec: specText(spec),
-    ...(moments && { scaling: JSON.stringify(moments) })
+    ...predictorMetadata(spec, moments)
   }
   const model = spec.network ? spec.network.layers.model : spec.model
   return {

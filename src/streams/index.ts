@@ -31,6 +31,7 @@ export {
   isText,
   type TextFormat
 } from './formats.js'
+export { murmur3 } from './hash.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { ParserOptions } from './options.js'
 export { createParser, type Parser } from './parser.js'

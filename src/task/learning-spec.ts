@@ -169,7 +169,7 @@ export function schemaOf(spec: LearningSpec): Schema {
   }
 }
 
-function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
+export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
   return 'targetScale' in spec ? spec.targetScale : undefined
 }
 

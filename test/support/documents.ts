@@ -18,8 +18,8 @@ export function read(page: string): string {
 }
 
 /** Commands of a page's blocks with that mark, in order. */
-export function blocks(mark: string, page = 'README.md'): string[] {
-  const pattern = new RegExp(`<!-- ${mark} -->\\n+\`\`\`sh\\n(.*?)\`\`\``, 'gs')
+export function blocks(mark: string, page = 'README.md', language = 'sh'): string[] {
+  const pattern = new RegExp(`<!-- ${mark} -->\\n+\`\`\`${language}\\n(.*?)\`\`\``, 'gs')
   const found = [...read(page).matchAll(pattern)].map(match => match[1].trim())
   assert.notEqual(found.length, 0, `${page} has no block marked ${mark}`)
   return found

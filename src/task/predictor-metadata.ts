@@ -1,0 +1,79 @@
+/**
+ * What a program needs besides the weights to predict a row: columns with their features and scaling, classes, and the scale of
+ * a predicted number. All values are text, as the metadata of a safetensors file must be; those of several parts are JSON.
+ */
+import { Layout, murmur3, type SavedMoments } from '../streams/index.js'
+import { type LearningSpec, predictsNumbers, specText, targetScaleOf } from './learning-spec.js'
+
+const NOTHING = new Uint8Array(0)
+
+/** A column of the table, with the weights that it meets. */
+interface ColumnEntry {
+  readonly name: string
+  readonly kind: string
+  /** Number or time: index of its (first) weight. */
+  readonly feature?: number
+  /** Index of the weight that is added if the value is missing. */
+  readonly indicator?: number
+  /** The value is centred by the mean and divided by the deviation, within ±10 deviations. */
+  readonly mean?: number
+  readonly deviation?: number
+  /** Category or text: the seed of the 32-bit MurmurHash3 of a value. */
+  readonly seed?: number
+}
+
+/** @param moments the running moments of the features, if the spec scales by them */
+export function predictorMetadata(spec: LearningSpec, moments?: SavedMoments): Record<string, string> {
+  const { constant, classNames, columns, hashBits } = spec.features
+  const scale = targetScaleOf(spec)
+  const classes = classNames ?? Array.from({ length: spec.classes ?? 2 }, (_, number) => String(number))
+  const table = columns && new Layout(columns, hashBits)
+  return {
+    spec: specText(spec),
+    ...(!predictsNumbers(spec) && { classes: JSON.stringify(classes) }),
+    ...(constant && { constant: '0' }),
+    ...(table && { columns: JSON.stringify(columnsOf(table, constant ? 1 : 0, moments)) }),
+    ...(table && table.hashed > 0 && hashedOf(table, constant ? 1 : 0)),
+    ...(scale && { target: JSON.stringify(scale) }),
+    ...(moments && { scaling: JSON.stringify(moments) })
+  }
+}
+
+function columnsOf(table: Layout, first: number, moments: SavedMoments = []): ColumnEntry[] {
+  const running = new Map(moments.map(([feature, ...moment]) => [feature, moment]))
+  return table.columns
+    .filter(({ kind }) => kind !== 'ignored')
+    .map(({ name, kind, feature, indicator, seed, mean, deviation }) => {
+      const isHashed = kind === 'category' || kind === 'text'
+      const moment = kind === 'number' ? running.get(feature + first) : undefined
+      return {
+        name,
+        kind,
+        ...(isHashed ? { seed } : { feature: feature + first }),
+        ...(indicator >= 0 && { indicator: indicator + first }),
+        // A missing value is a category of its own.
+        ...(kind === 'category' && {
+          indicator: first + table.hashedFrom + (murmur3(NOTHING, 0, 0, seed) & (table.hashed - 1))
+        }),
+        ...(moment ? scalingOf(moment, mean, deviation) : mean !== undefined && { mean, deviation })
+      }
+    })
+}
+
+/**
+ * Running moments, of values that the schema has scaled by `first` and `unit` before. A value that has never varied is scaled
+ * to 0.
+ */
+function scalingOf(
+  [count, mean, squares]: readonly [number, number, number],
+  first = 0,
+  unit = 1
+): Pick<ColumnEntry, 'mean' | 'deviation'> {
+  const deviation = Math.sqrt(squares / count)
+  return { mean: first + unit * mean, deviation: deviation > 0 ? unit * deviation : Number.MAX_VALUE }
+}
+
+/** The weights that hashed values share: `from`, plus the hash modulo `size`. */
+function hashedOf(table: Layout, first: number): Record<string, string> {
+  return { hashed: JSON.stringify({ from: table.hashedFrom + first, size: table.hashed }) }
+}
