@@ -85,6 +85,10 @@ export abstract class SparseEngine implements Engine {
   protected abstract learnRows(examples: Examples): void
 
   finish(): Trained {
+    return this.snapshot()
+  }
+
+  snapshot(): Trained {
     const dimension = Math.max(1, this.#dimension)
     const length = dimension * this.outputs
     const { cells, retention } = this

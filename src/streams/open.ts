@@ -20,7 +20,7 @@ import { Random } from './random.js'
 import type { Rows } from './rows.js'
 import { RunningMoments, resolveScale, type Scaling, standardise } from './scale.js'
 import { checkSource, sourceName } from './source.js'
-import { type Shard, shuffle, takeRows, takeShard } from './stages.js'
+import { leaveOut, type Shard, shuffle, takeRows, takeShard } from './stages.js'
 import { openText } from './text.js'
 import { openTokens, type TokenRows } from './tokens.js'
 import type { ExampleStream } from './types.js'
@@ -33,6 +33,8 @@ export interface StreamOptions extends InputOptions {
   readonly format?: Format | CustomFormat
   /** The share of the rows of each pass, with an index from 0. @default all rows */
   readonly shard?: Shard
+  /** Rows for validation, of those of the shard: `learn` leaves every n-th out, `validate` yields only these. @default all rows */
+  readonly holdout?: { readonly every: number; readonly part: 'learn' | 'validate' }
   /** How many times the input is read; may be `Infinity`. @default 1 */
   readonly passes?: number
   /** Rows in the shuffle's window, up to 1,000,000. @default no shuffle */
@@ -124,6 +126,7 @@ function checkStreamOptions(options: StreamOptions): void {
     checkInteger('shard index', shard.index, 0, shard.count - 1)
   }
   if (passes !== Number.POSITIVE_INFINITY) checkInteger('passes', passes, 1, Number.MAX_SAFE_INTEGER)
+  checkInteger('holdout', options.holdout?.every, 2, 1_000_000)
   checkInteger('shuffleWindow', options.shuffleWindow, 1, 1_000_000)
   checkInteger('seed', options.seed, Number.MIN_SAFE_INTEGER + 1, Number.MAX_SAFE_INTEGER)
   checkInteger('maxRows', options.maxRows, 0, Number.MAX_SAFE_INTEGER)
@@ -146,13 +149,17 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
 }
 
 async function* readPasses(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
-  const { shard, passes = 1, shuffleWindow, seed = 0 } = options
+  const { shard, holdout, passes = 1, shuffleWindow, seed = 0 } = options
   const random = new Random(seed)
   for (let pass = 0; pass < passes; pass++) {
     progress.passes = pass
     if (progress.share !== undefined) progress.share = 0
     let rows = reader.pass()
     if (shard !== undefined) rows = takeShard(rows, shard)
+    if (holdout !== undefined) {
+      const held = { index: holdout.every - 1, count: holdout.every }
+      rows = holdout.part === 'learn' ? leaveOut(rows, held) : takeShard(rows, held)
+    }
     if (shuffleWindow !== undefined) rows = shuffle(rows, shuffleWindow, random)
     let isEmpty = true
     for await (const batch of rows) {
