@@ -87,6 +87,10 @@ export class BatchEngine implements Engine {
   /** By default, an incomplete last batch makes a last update. */
   finish(rest: Rest = 'learn'): Trained {
     if (this.#count > 0 && rest === 'learn') this.#update()
+    return this.snapshot()
+  }
+
+  snapshot(): Trained {
     const layout = this.#options.learnerFor(Math.max(1, this.#dimension)).layout
     const stateLayout = this.#options.rule.stateLayout(layout)
     return {

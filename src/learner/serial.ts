@@ -99,6 +99,11 @@ export class SerialTrainer {
     return this.#engine.finish(rest)
   }
 
+  /** A copy of the current predictor, without the inputs of an incomplete batch. */
+  snapshot(): Trained {
+    return this.#engine.snapshot()
+  }
+
   /** Figures since the start and over the last inputs; undefined for an engine that sends no outcomes. */
   metrics(): Metrics | undefined {
     const { outcomes, loss } = this.#engine.progress

@@ -85,6 +85,10 @@ export abstract class SparseEngine implements Engine {
   protected abstract learnRows(examples: Examples): void
 
   finish(): Trained {
+    return this.snapshot()
+  }
+
+  snapshot(): Trained {
     const dimension = Math.max(1, this.#dimension)
     const length = dimension * this.outputs
     const { cells, retention } = this
@@ -133,14 +137,14 @@ export abstract class SparseEngine implements Engine {
   /** The AdaGrad step with the gathered gradients, which are then reset, so that a duplicate feature makes one step. */
   protected stepGathered({ indices, offsets }: Examples, row: number): void {
     const { outputs, cells } = this
-    const { step, growth, initial } = this.adagrad
+    const { step, growth, initial, forget = 0 } = this.adagrad
     const inverse = 1 / this.retention
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
       const first = indices[p] * outputs * CELL
       for (let i = first; i < first + outputs * CELL; i += CELL) {
         const h = cells[i + GRADIENT]
         cells[i + GRADIENT] = 0
-        const squares = cells[i + SQUARES] + h * h
+        const squares = (h === 0 ? 1 : 1 - forget) * cells[i + SQUARES] + h * h
         const before = cells[i]
         const after = adagradWeight(before, h, squares, step, growth, initial)
         cells[i] = after

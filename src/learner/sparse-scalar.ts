@@ -46,7 +46,8 @@ export class SparseScalarEngine extends SparseEngine {
    */
   #learnFrom(examples: Examples, start: number, end: number): number {
     const { labels, offsets, indices, values } = examples
-    const { step, growth, initial } = this.adagrad
+    const { step, growth, initial, forget = 0 } = this.adagrad
+    const keep = 1 - forget
     const { progress, servesAverage, averaging, cells, capacity } = this
     const most = capacity - 1
     const regression = this.#classes === 0
@@ -126,7 +127,7 @@ export class SparseScalarEngine extends SparseEngine {
         for (let p = from; p < to; p++) {
           const i = CELL * indices[p]
           const h = slope * values[p]
-          const squares = cells[i + SQUARES] + h * h
+          const squares = (h === 0 ? 1 : keep) * cells[i + SQUARES] + h * h
           const weight = cells[i]
           const after = adagradWeight(weight, h, squares, step, growth, initial)
           cells[i] = after

@@ -36,6 +36,8 @@ export interface Engine {
   readonly progress: Progress
   readonly updates: number
   learn(examples: Examples): void
+  /** A copy of the current state, without an incomplete batch. */
+  snapshot(): Trained
   /** @param rest default `learn`; `drop` after an error */
   finish(rest?: Rest): Trained
 }

@@ -23,7 +23,7 @@ import { RunningMoments, resolveScale, type Scaling, standardise } from './scale
 import { checkSource, sourceName } from './source.js'
 import { inputFiles } from './sources/segments.js'
 import { isUrl } from './sources/url.js'
-import { located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
+import { leaveOut, located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
 import { openText } from './text.js'
 import { openTokens, type TokenRows } from './tokens.js'
 import type { ExampleStream } from './types.js'
@@ -36,6 +36,8 @@ export interface StreamOptions extends InputOptions {
   readonly format?: Format | CustomFormat
   /** The share of the rows of each pass, with an index from 0. @default all rows */
   readonly shard?: Shard
+  /** Rows for validation, of those of the shard: `learn` leaves every n-th out, `validate` yields only these. @default all rows */
+  readonly holdout?: { readonly every: number; readonly part: 'learn' | 'validate' }
   /** How many times the input is read; may be `Infinity`. @default 1 */
   readonly passes?: number
   /** Rows in the shuffle's window, up to 1,000,000. @default no shuffle */
@@ -141,6 +143,7 @@ function checkStreamOptions(options: StreamOptions): void {
     checkInteger('shard index', shard.index, 0, shard.count - 1)
   }
   if (passes !== Number.POSITIVE_INFINITY) checkInteger('passes', passes, 1, Number.MAX_SAFE_INTEGER)
+  checkInteger('holdout', options.holdout?.every, 2, 1_000_000)
   checkInteger('shuffleWindow', options.shuffleWindow, 1, 1_000_000)
   checkInteger('seed', options.seed, Number.MIN_SAFE_INTEGER + 1, Number.MAX_SAFE_INTEGER)
   checkInteger('maxRows', options.maxRows, 0, Number.MAX_SAFE_INTEGER)
@@ -214,7 +217,7 @@ async function* rowsFrom(
   options: StreamOptions,
   progress: ReadProgress
 ): AsyncGenerator<Rows> {
-  const { shard, passes = 1, shuffleWindow, seed = 0 } = options
+  const { shard, holdout, passes = 1, shuffleWindow, seed = 0 } = options
   const random = start.shuffled ? Random.restore(start.shuffled.random) : new Random(seed)
   let yielded = start.rows
   for (let pass = start.pass; pass < passes; pass++) {
@@ -223,6 +226,10 @@ async function* rowsFrom(
     const from: PassPosition = pass === start.pass ? start : START
     let rows = located(reader.pass(from.source), from, position => ({ ...position, pass, rows: yielded }))
     if (shard !== undefined) rows = takeShard(rows, shard, from.row + from.skip)
+    if (holdout !== undefined) {
+      const held = { index: holdout.every - 1, count: holdout.every }
+      rows = holdout.part === 'learn' ? leaveOut(rows, held) : takeShard(rows, held)
+    }
     if (shuffleWindow !== undefined) {
       rows = shuffled(rows, shuffleWindow, random, pass === start.pass ? (start.shuffled?.rows ?? 0) : 0)
     }

@@ -34,6 +34,20 @@ export async function* takeShard(input: AsyncIterable<Rows>, { index, count }: S
   }
 }
 
+/** Leaves out the rows that `takeShard` takes. */
+export async function* leaveOut(input: AsyncIterable<Rows>, { index, count }: Shard): AsyncGenerator<Rows> {
+  const out = new RowBuffer()
+  let left = index
+  for await (const rows of input) {
+    out.clear()
+    for (let row = 0; row < rows.size; row++) {
+      if (left-- === 0) left = count - 1
+      else out.append(rows, row, rows.numeric[row])
+    }
+    if (out.size > 0) yield out.view()
+  }
+}
+
 /** Ends after `limit` rows. */
 export async function* takeRows(input: AsyncIterable<Rows>, limit: number): AsyncGenerator<Rows> {
   let left = limit

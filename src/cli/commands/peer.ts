@@ -50,7 +50,7 @@ export function peerCommand(program: Command): Command {
   withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
     .optionsGroup('Inputs:')
     .option('--from <where>', 'start, now, stored, or an offset in bytes (default: stored)', startAt)
-    .option('--follow', 'wait for more at the end of a file, also across log rotation')
+    .option('--follow', 'read on as a file grows, also when it is rotated')
     .option('--label-delay <time>', 'labels of POST /predict may come later, up to this time, such as 2h', duration)
     .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))

@@ -5,11 +5,13 @@ import type { Command } from 'commander'
 import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import type { Metrics, SerialReport } from '../../learner/index.js'
-import { openInThread, RunningMoments, startReader } from '../../streams/index.js'
-import { noData } from '../../task/stream.js'
+import { openInThread, openStream, RunningMoments, type StreamOptions, startReader } from '../../streams/index.js'
+import type { LearningSpec } from '../../task/learning-spec.js'
+import { noData, streamFor } from '../../task/stream.js'
 import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
+import { moreText } from '../../task/text.js'
 import { trainerFor } from '../../task/trainer.js'
-import { InterruptedError } from '../errors.js'
+import { InterruptedError, UsageError } from '../errors.js'
 import { executionOf } from '../options/networks.js'
 import {
   type DataFlags,
@@ -20,19 +22,25 @@ import {
   withLearning,
   withPredictWith
 } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
+import { readOptions, taskOptions } from '../options/task-options.js'
+import { heldOut, once, whole } from '../options/values.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { figureLines, windowLines } from '../output/metric-lines.js'
+import { figureLines, summary, windowLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { ProgressTable } from '../output/progress-table.js'
 import { learnStream } from '../training/learn-stream.js'
+import { Validation, type ValidationReport } from '../training/validation.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
   readonly dir?: string
   readonly log?: string
+  /** Every n-th row. */
+  readonly holdout?: number
+  readonly validation?: string
+  readonly patience?: number
   readonly json?: boolean
 }
 
@@ -40,6 +48,9 @@ export function trainCommand(program: Command): Command {
   const command = program.command('train')
   withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
     .option('--dir <dir>', 'directory to store the predictor in')
+    .option('--holdout <share>', 'score this share of the rows after each pass instead of learning it', heldOut)
+    .option('--validation <file>', 'the same with the rows of this file', once)
+    .option('--patience <passes>', 'end after passes without improvement (default: 3)', whole(1))
     .option('--log <file>', 'append losses to this file, for admb regret')
     .addHelpText(
       'after',
@@ -48,6 +59,7 @@ Examples:
   admb train --data digits
   admb train --data digits --model mlp --schedule l2l-p --microbatch 16
   admb train --data ads.svm.gz --model logistic --dir model
+  admb train --data ads.csv --label sold --passes 50 --holdout 0.1
   zcat clicks.vw.gz | admb train --data - --format vw --hash-bits 20 --json`
     )
   return withCommon(command).action(train)
@@ -61,8 +73,9 @@ async function train(flags: Flags): Promise<void> {
   const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
   try {
     const start = performance.now()
-    const { model, stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
-    if (source === undefined) throw noData()
+    const { model, stream: given, specFor } = await createTask(taskOptions(flags), 'serial')
+    if (given === undefined) throw noData()
+    const source = learned(given, flags)
     const scaling = { moments: new RunningMoments(), frozen: false }
     const skipped = new SkippedInputs()
     const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
@@ -74,8 +87,21 @@ async function train(flags: Flags): Promise<void> {
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
     const table = tableFor(flags, progress, spec.features.classNames)
+    const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
+    const known = (dimension: number) => closed(spec, dimension, stream)
+    async function* passes() {
+      for (let pass = 1; ; pass++) {
+        yield* pass === 1 ? stream : await openStream({ ...source, scaling })
+        if (validation === undefined) return
+        const trained = trainer.snapshot()
+        const { metrics, continues } = await validation.add(trained, known(trained.dimension))
+        progress.clear()
+        if (!flags.json) print(`pass ${pass}`.padEnd(16) + summary(metrics))
+        if (!continues || pass >= (flags.passes ?? 1)) return
+      }
+    }
     const early = await learnStream({
-      stream,
+      stream: passes(),
       trainer,
       // A network's step takes a while, so signals are polled after each.
       slice: model?.kind === 'network' ? spec.batch : undefined,
@@ -89,10 +115,11 @@ async function train(flags: Flags): Promise<void> {
     })
     progress.clear()
     const ended = async () => {
-      const trained = trainer.finish(early && !(early instanceof InterruptedError) ? 'drop' : 'learn')
+      const last = trainer.finish(early && !(early instanceof InterruptedError) ? 'drop' : 'learn')
+      const trained = validation?.trained ?? last
       log?.end(progressEntry(run, trainer.report()))
       const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
-      return keep(store, closed(spec, trained.dimension, stream), trained, trainer.report(), moments)
+      return keep(store, known(trained.dimension), trained, trainer.report(), moments)
     }
     if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
     if (early) throw early
@@ -101,11 +128,45 @@ async function train(flags: Flags): Promise<void> {
     const id = await ended()
     const seconds = (performance.now() - start) / 1000
     const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
-    show(flags, trainer.report(), trainer.metrics(), cost, id)
+    show(flags, trainer.report(), trainer.metrics(), { ...cost, validation: validation?.report }, id)
     skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
   } finally {
     await store?.close()
   }
+}
+
+/** The rows that are learned. With validation, passes are read one by one. */
+function learned(given: StreamOptions, { holdout, validation }: Flags): StreamOptions {
+  if (holdout === undefined) return validation === undefined ? given : { ...given, passes: 1 }
+  return { ...given, passes: 1, holdout: { every: holdout, part: 'learn' } }
+}
+
+/** @throws UsageError if the flags do not go together */
+function validationFor(
+  flags: Flags,
+  given: StreamOptions,
+  isOpen: boolean,
+  moments: RunningMoments
+): Validation | undefined {
+  const { holdout, validation: file, patience = 3, predictWith = 'average' } = flags
+  if (holdout === undefined && file === undefined) {
+    if (flags.patience === undefined) return undefined
+    throw new UsageError('--patience is for validation: give --holdout SHARE or --validation FILE as well')
+  }
+  if (holdout !== undefined && file !== undefined) throw new UsageError('give either --holdout or --validation')
+  if (given.data === '-' && (holdout !== undefined || (flags.passes ?? 1) > 1)) {
+    throw new UsageError('standard input can be read only once: give --validation FILE and one pass')
+  }
+  const { shuffleWindow: _window, ...rows } = given
+  const streamOf = async (spec: LearningSpec): Promise<StreamOptions> => {
+    if (holdout !== undefined) return { ...rows, passes: 1, holdout: { every: holdout, part: 'validate' } }
+    const { data, format, labels, label, strict } = readOptions({ ...flags, data: file })
+    const { dimension, ...stream } = streamFor(spec, { data, format, labels, label, strict })
+    const tokens = spec.network && (await moreText(spec.network, { ...readOptions(flags), data: file }, true))
+    // A model that grows with its data may meet features that it has not seen.
+    return { ...stream, ...(isOpen ? {} : { dimension }), ...(tokens && { tokens }) }
+  }
+  return new Validation({ streamFor: streamOf, execution: executionOf(flags), predictWith, patience, moments })
 }
 
 /** The table on a terminal, unless the output is for a program. */
@@ -129,6 +190,7 @@ interface Cost {
   readonly skipped: number
   /** What was inferred of the data. */
   readonly data: string | undefined
+  readonly validation?: ValidationReport
   readonly device?: string
   readonly plan?: Plan
   readonly relay?: ExecutionReport
@@ -138,7 +200,7 @@ function show(
   { json, dir }: Flags,
   { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
   metrics: Metrics | undefined,
-  { seconds, skipped, data, device, plan, relay }: Cost,
+  { seconds, skipped, data, validation, device, plan, relay }: Cost,
   predictor: object
 ): void {
   const inputsPerSecond = inputs / seconds
@@ -152,6 +214,7 @@ function show(
       averageLoss,
       accuracy,
       metrics,
+      validation,
       skipped: skippedAll,
       seconds,
       inputsPerSecond,
@@ -171,6 +234,10 @@ function show(
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   if (metrics !== undefined)
     for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
+  if (validation !== undefined) {
+    const { best, passes, metrics } = validation
+    print(`validation      ${summary(metrics)}, best after pass ${best} of ${passes}`)
+  }
   print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
   if (device !== undefined) print(`device          ${device}`)
   if (relay !== undefined) {

@@ -101,7 +101,7 @@ export function withFeatures(command: Command): Command {
   return command
     .option('--dimension <n>', 'number of features (default: inferred)', whole(1))
     .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
-    .option('--schema <file>', 'columns and label: a file (admb schema) or the URL of a peer (…/schema)')
+    .option('--schema <file>', 'what columns mean: a file (admb schema), or URL/schema')
     .option('--columns <list>', 'CSV: the numeric columns; with --no-header, the names of all', list)
     .option(
       '--text <how>',

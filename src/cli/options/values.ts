@@ -31,6 +31,13 @@ export function share(word: string): number {
   throw new InvalidArgumentError('It must be a share from 0 to 1, such as 0.05.')
 }
 
+/** A share of rows that are held out, as n: every n-th row. */
+export function heldOut(word: string): number {
+  const value = share(word)
+  if (value > 0 && value <= 0.5) return Math.round(1 / value)
+  throw new InvalidArgumentError('It must be a share above 0 and up to 0.5, such as 0.1.')
+}
+
 /** An option that must not be repeated, because only the last value would count. */
 export function once(value: string, previous: string | undefined): string {
   if (previous === undefined) return value

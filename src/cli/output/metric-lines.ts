@@ -31,7 +31,7 @@ export function windowLines({ total, recent }: Metrics, width: number): string[]
 }
 
 /** Such as `loss 0.32451, 84.91 % correct`. */
-function summary({ loss, accuracy, rmse }: Figures): string {
+export function summary({ loss, accuracy, rmse }: Figures): string {
   const parts = [`loss ${loss.toFixed(5)}`]
   if (accuracy !== undefined) parts.push(`${share(accuracy)} correct`)
   if (rmse !== undefined) parts.push(`RMSE ${plain(rmse)}`)

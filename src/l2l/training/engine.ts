@@ -2,6 +2,7 @@
 import { openedDevice } from '../../device/index.js'
 import {
   type AveragingSpec,
+  type Blocks,
   commitSums,
   type Engine,
   type Examples,
@@ -122,6 +123,19 @@ export class L2LEngine implements Engine {
     this.#workerCount = this.#pool?.size ?? 1
     this.#pool?.close()
     return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
+  }
+
+  snapshot(): Trained {
+    const copy = (blocks: Blocks) => blocks.map(block => block.slice())
+    const { parameters, average, state } = this.#server.collect()
+    const { width } = this.#rows
+    return {
+      dimension: width,
+      parameters: copy(parameters),
+      average: copy(average),
+      state: copy(state),
+      updates: this.updates
+    }
   }
 
   report(): ExecutionReport {

@@ -22,6 +22,11 @@ export interface AdagradOptions {
    * features at once. It does not apply to batches of one. @default no limit; `ruleFor` sets 1 nat for classification
    */
   readonly maxLossDecrease?: number
+  /**
+   * Share of a weight's accumulator that each of its gradients removes, so that steps stay long enough to follow a stream that
+   * drifts: about the last 1/forget gradients count. @default none, as for a stream that does not change
+   */
+  readonly forget?: number
   /** Radius of the Euclidean ball that parameters are projected onto. @default none */
   readonly radius?: number
 }
@@ -35,6 +40,13 @@ const options = {
     min: 0,
     isMinExcluded: true,
     help: 'limit of the predicted decrease of the mean loss (1 for classification)'
+  },
+  forget: {
+    default: undefined,
+    min: 0,
+    isMinExcluded: true,
+    below: 1,
+    help: 'share of the accumulator that each gradient removes, for streams that drift'
   },
   ...radiusOption
 } as const
@@ -66,7 +78,7 @@ export function adagradWeight(
 }
 
 /**
- * With h = sum/√n: a ← a + h², w ← w − max(step, growth·|w|)·h/√(initial + a), shortened to `maxLossDecrease`, then Π_W. State:
+ * With h = sum/√n: a ← (1 − forget)ⁿ·a + h² where h ≠ 0, w ← w − max(step, growth·|w|)·h/√(initial + a), shortened to `maxLossDecrease`, then Π_W. State:
  * a, shaped like the parameters. Since h² estimates the sum of n squared gradients' noise, `initial` has the same effect at
  * every batch size.
  */
@@ -76,7 +88,7 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
   isBlockwise: ({ radius, maxLossDecrease }) => radius === undefined && maxLossDecrease === undefined,
   create(given): UpdateRule {
     const values = adagradValues(given)
-    const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY } = values
+    const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY, forget = 0 } = values
     return {
       name: 'adagrad',
       description: describe('adagrad', values),
@@ -85,6 +97,7 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       }),
       step: (previous, sum, count) => {
         const scale = Math.sqrt(count)
+        const keep = power(1 - forget, count)
         const state = previous.state.map(block => block.slice())
         const parameters = previous.parameters.map((block, k) => {
           const next = block.slice()
@@ -93,7 +106,7 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
           for (let i = 0; i < next.length; i++) {
             const h = gradient[i] / scale
             if (h === 0) continue
-            squares[i] += h * h
+            squares[i] = keep * squares[i] + h * h
             next[i] = adagradWeight(next[i], h, squares[i], step, growth, initial)
           }
           return next
@@ -107,6 +120,15 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       }
     }
   }
+}
+
+/** base^exponent by multiplication alone, so that every machine has the same bits. @param exponent whole, ≥ 0 */
+function power(base: number, exponent: number): number {
+  let result = 1
+  for (let square = base, left = exponent; left > 0; left = Math.floor(left / 2), square *= square) {
+    if (left % 2 === 1) result *= square
+  }
+  return result
 }
 
 /** −Δw·(Σg): the first-order decrease of the batch's summed loss. */

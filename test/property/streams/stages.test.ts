@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Random } from '../../../src/streams/random.js'
 import { RowBuffer, type Rows } from '../../../src/streams/rows.js'
 import { RunningMoments, standardise } from '../../../src/streams/scale.js'
-import { shuffle, takeRows, takeShard } from '../../../src/streams/stages.js'
+import { leaveOut, shuffle, takeRows, takeShard } from '../../../src/streams/stages.js'
 import { type PlainRow, plainStream } from '../../support/streams.js'
 
 /** Row i has label i and i % 4 features. Batches of the given sizes reuse one buffer. */
@@ -54,6 +54,23 @@ describe('stages', () => {
       fc.asyncProperty(sizes, fc.nat(200), async (cut, limit) => {
         const whole = await plainStream(batches(cut))
         assert.deepEqual(await plainStream(takeRows(batches(cut), limit)), whole.slice(0, limit))
+      })
+    )
+  })
+
+  it('holds rows out for any division into batches: what is learned and what is held out are all rows', async () => {
+    await fc.assert(
+      fc.asyncProperty(sizes, fc.integer({ min: 2, max: 20 }), async (cut, count) => {
+        const held = { index: count - 1, count }
+        const learned = await plainStream(leaveOut(batches(cut), held))
+        const validated = await plainStream(takeShard(batches(cut), held))
+        const whole = await plainStream(batches(cut))
+        assert.deepEqual(byLabel([...learned, ...validated]), whole)
+        assert.deepEqual(
+          validated,
+          whole.filter((_, row) => row % count === count - 1)
+        )
+        assert.deepEqual(byLabel(learned), learned)
       })
     )
   })
