@@ -4,7 +4,7 @@
  */
 import type { Stream } from '@libp2p/interface'
 import { ChunkWriter } from './chunk-writer.js'
-import { ChunkDecoder, ChunkKind, type ChunkSink, encodeChunk, type FrameKind } from './chunks.js'
+import { ChunkDecoder, ChunkKind, type ChunkSink, decodeCount, encodeChunk, type FrameKind } from './chunks.js'
 import { ProtocolViolationError } from './errors.js'
 import { printable } from './hello.js'
 import { maxReasonBytes } from './limits.js'
@@ -19,20 +19,29 @@ export class ChunkChannel {
   readonly released: Promise<void>
   readonly #stream: Stream
   readonly #closeTimeoutMs: number
+  readonly #now: () => number
   readonly #decoder = new ChunkDecoder()
   readonly #writer: ChunkWriter
   #handler: ChannelHandler | undefined
   #held: Uint8Array[] = []
   #paused = false
+  /** Bytes of data chunks received. */
+  #dataReceived = 0
+  #lastReceivedAt: number
   #end: { reason: string; violation: boolean } | undefined
+  #silenceTimer: NodeJS.Timeout | undefined
   #closeTimer: NodeJS.Timeout | undefined
 
-  constructor(stream: Stream, closeTimeoutMs: number) {
+  /** @param now monotonic clock in ms */
+  constructor(stream: Stream, closeTimeoutMs: number, now: () => number = () => performance.now()) {
+    this.#now = now
+    this.#lastReceivedAt = now()
     this.#stream = stream
     this.#closeTimeoutMs = closeTimeoutMs
-    this.#writer = new ChunkWriter(stream, error => this.#finish(error.message, false))
+    this.#writer = new ChunkWriter(stream, error => this.#finish(error.message, false), now)
     stream.addEventListener('message', event => {
       const { data } = event
+      this.#lastReceivedAt = now()
       if (data instanceof Uint8Array) this.#decode(data)
       else for (const bytes of data) this.#decode(bytes)
     })
@@ -44,6 +53,16 @@ export class ChunkChannel {
         resolve()
       })
     })
+  }
+
+  /** Closes the channel when nothing arrives for `ms`; bytes of any kind and size are progress. */
+  limitSilence(ms: number): void {
+    const check = () => {
+      const silent = this.#now() - this.#lastReceivedAt
+      if (silent >= ms) this.close(`nothing arrived for ${ms / 1000} s`)
+      else this.#silenceTimer = setTimeout(check, ms - silent)
+    }
+    this.#silenceTimer = setTimeout(check, ms)
   }
 
   /** Dispatches incoming chunks to `handler`, starting with those that were paused. */
@@ -69,6 +88,16 @@ export class ChunkChannel {
 
   get sendingFrame(): boolean {
     return this.#writer.sendingFrame
+  }
+
+  /** When bytes of any kind last arrived, on the clock of `now`. */
+  get lastReceivedAt(): number {
+    return this.#lastReceivedAt
+  }
+
+  /** Round trip of the last acknowledged data, in ms; 0 before. */
+  get roundTripMs(): number {
+    return this.#writer.roundTripMs
   }
 
   send(kind: ChunkKind, payload: Uint8Array): void {
@@ -104,10 +133,15 @@ export class ChunkChannel {
 
   readonly #sink: ChunkSink = {
     chunk: (kind, payload) => {
-      if (kind !== ChunkKind.close) this.#handler?.chunk(kind, payload)
+      if (kind === ChunkKind.received) this.#writer.acknowledged(decodeCount(payload))
+      else if (kind !== ChunkKind.close) this.#handler?.chunk(kind, payload)
       else this.#finish(`closed by the other end: ${printable(new TextDecoder().decode(payload))}`, false)
     },
-    data: bytes => this.#handler?.data(bytes)
+    data: (bytes, isLast) => {
+      this.#dataReceived += bytes.length
+      this.#handler?.data(bytes, isLast)
+      if (isLast) this.#writer.acknowledge(this.#dataReceived)
+    }
   }
 
   #resume(): void {
@@ -123,6 +157,7 @@ export class ChunkChannel {
   #finish(reason: string, violation: boolean, closeReason?: string): void {
     if (this.#end !== undefined) return
     this.#end = { reason, violation }
+    clearTimeout(this.#silenceTimer)
     this.#writer.stop()
     this.#held = []
     if (this.#stream.status === 'open') this.#release(closeReason)

@@ -1,12 +1,13 @@
 /**
  * The writing half of a stream. Small chunks have priority and keep their order; frames and fragments are sent between them in
- * data chunks, each handed over only when the transport can accept it. A control message therefore waits for at most one data
- * chunk, and an unread frame stays in the sender's memory.
+ * data chunks, each handed over only when the transport can accept it and few bytes are unacknowledged. A control message
+ * therefore waits for about half a second at most, on a slow line too, and an unread frame stays in the sender's memory.
  */
 import type { Stream } from '@libp2p/interface'
 import { Uint8ArrayList } from 'uint8arraylist'
-import { ChunkKind, encodeChunk, encodeFrameStart, type FrameKind, writeHeader } from './chunks.js'
-import { dataBytes, headerBytes, maxQueuedControlBytes } from './limits.js'
+import { ChunkKind, encodeChunk, encodeCount, type FrameKind, writeHeader } from './chunks.js'
+import { headerBytes, maxQueuedControlBytes } from './limits.js'
+import { SendWindow } from './send-window.js'
 
 interface QueuedFrame {
   readonly kind: FrameKind
@@ -25,10 +26,17 @@ export class ChunkWriter {
   readonly #queue: Uint8Array[] = []
   #queuedBytes = 0
   readonly #frames: QueuedFrame[] = []
+  readonly #window: SendWindow
+  /** Received data bytes to acknowledge. */
+  #toAcknowledge: number | undefined
   #stopped = false
 
-  /** @param onError called once if the stream is no longer writable or the queue exceeds its limit */
-  constructor(stream: Stream, onError: (error: Error) => void) {
+  /**
+   * @param onError called once if the stream is no longer writable or the queue exceeds its limit
+   * @param now monotonic clock in ms
+   */
+  constructor(stream: Stream, onError: (error: Error) => void, now: () => number) {
+    this.#window = new SendWindow(now)
     this.#stream = stream
     this.#onError = onError
     // Deferred: libp2p's own listener, which only schedules its pending data, must run before the stream is used.
@@ -65,6 +73,23 @@ export class ChunkWriter {
     this.#pump()
   }
 
+  /** Acknowledges `total` bytes of received data, which replaces an acknowledgement that was not handed over. */
+  acknowledge(total: number): void {
+    this.#toAcknowledge = total
+    this.#pump()
+  }
+
+  /** The other end has received `total` bytes of data. @throws ProtocolViolationError if that cannot be */
+  acknowledged(total: number): void {
+    this.#window.receive(total)
+    this.#pump()
+  }
+
+  /** Round trip of the last acknowledged chunk, in ms; 0 before. */
+  get roundTripMs(): number {
+    return this.#window.roundTripMs
+  }
+
   /** Drops everything that was not handed over. */
   stop(): void {
     this.#stopped = true
@@ -82,9 +107,7 @@ export class ChunkWriter {
   #pump(): void {
     try {
       while (!this.#stopped && !this.#stream.writableNeedsDrain) {
-        const queued = this.#queue.shift()
-        if (queued !== undefined) this.#queuedBytes -= queued.length
-        const chunk = queued ?? this.#nextFrameChunk()
+        const chunk = this.#nextAcknowledgement() ?? this.#nextQueued() ?? this.#nextFrameChunk()
         if (chunk === undefined) return
         this.#stream.send(chunk)
       }
@@ -93,17 +116,35 @@ export class ChunkWriter {
     }
   }
 
-  /** The announcement of a frame or its next data chunk. Slices are not copied; encryption copies them. */
+  #nextAcknowledgement(): Uint8Array | undefined {
+    const total = this.#toAcknowledge
+    this.#toAcknowledge = undefined
+    return total === undefined ? undefined : encodeCount(ChunkKind.received, total)
+  }
+
+  #nextQueued(): Uint8Array | undefined {
+    const queued = this.#queue.shift()
+    if (queued !== undefined) this.#queuedBytes -= queued.length
+    return queued
+  }
+
+  /**
+   * The announcement of a frame or its next data chunk, undefined if there is none or the window is full. Slices are not copied;
+   * encryption copies them.
+   */
   #nextFrameChunk(): Uint8Array | Uint8ArrayList | undefined {
     const frame = this.#frames[0]
     if (frame === undefined) return undefined
     if (!frame.isAnnounced) {
       frame.isAnnounced = true
-      const start = encodeFrameStart(frame.kind, frame.remaining)
+      const start = encodeCount(frame.kind, frame.remaining)
       if (frame.remaining === 0) this.#finishFrame()
       return start
     }
-    const length = Math.min(dataBytes, frame.remaining)
+    const { room } = this.#window
+    if (room === 0) return undefined
+    const length = Math.min(room, frame.remaining)
+    this.#window.sent(length)
     const header = new Uint8Array(headerBytes)
     writeHeader(header, 0, ChunkKind.data, length)
     const chunk = new Uint8ArrayList(header)

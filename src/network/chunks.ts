@@ -6,7 +6,16 @@ import { ProtocolViolationError } from './errors.js'
 import { headerBytes, maxControlBytes, maxDataBytes, maxHelloBytes, maxReasonBytes } from './limits.js'
 
 /** Chunk kinds, as encoded. */
-export const ChunkKind = { hello: 1, control: 2, frame: 3, data: 4, consumed: 5, close: 6, fragment: 7 } as const
+export const ChunkKind = {
+  hello: 1,
+  control: 2,
+  frame: 3,
+  data: 4,
+  consumed: 5,
+  close: 6,
+  fragment: 7,
+  received: 8
+} as const
 export type ChunkKind = (typeof ChunkKind)[keyof typeof ChunkKind]
 export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.fragment
 
@@ -18,7 +27,8 @@ const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
   [ChunkKind.data]: [1, maxDataBytes],
   [ChunkKind.consumed]: [0, 0],
   [ChunkKind.close]: [0, maxReasonBytes],
-  [ChunkKind.fragment]: [8, 8]
+  [ChunkKind.fragment]: [8, 8],
+  [ChunkKind.received]: [8, 8]
 }
 
 /** Writes a chunk header to `into` at `offset`: kind (u8), three zero bytes, payload length (u32, little-endian). */
@@ -43,15 +53,15 @@ export function encodeChunk(kind: ChunkKind, payload: Uint8Array): Uint8Array {
   return chunk
 }
 
-/** Announces a frame or fragment: its length in bytes as u64, little-endian. */
-export function encodeFrameStart(kind: FrameKind, length: number): Uint8Array {
+/** A chunk whose payload is a number of bytes as u64, little-endian: the length of a frame or fragment, or an acknowledgement. */
+export function encodeCount(kind: FrameKind | typeof ChunkKind.received, count: number): Uint8Array {
   const payload = new Uint8Array(8)
-  new DataView(payload.buffer).setBigUint64(0, BigInt(length), true)
+  new DataView(payload.buffer).setBigUint64(0, BigInt(count), true)
   return encodeChunk(kind, payload)
 }
 
-/** The announced length in bytes. Above 2^53 it is rounded, but remains above every limit. */
-export function decodeFrameStart(payload: Uint8Array): number {
+/** The number of bytes. Above 2^53 it is rounded, but remains above every limit. */
+export function decodeCount(payload: Uint8Array): number {
   return Number(new DataView(payload.buffer, payload.byteOffset, 8).getBigUint64(0, true))
 }
 
@@ -59,8 +69,8 @@ export function decodeFrameStart(payload: Uint8Array): number {
 export interface ChunkSink {
   /** A chunk of any kind but data. `payload` is a copy. */
   chunk(kind: ChunkKind, payload: Uint8Array): void
-  /** Part of the payload of a data chunk, valid during the call only. */
-  data(bytes: Uint8Array): void
+  /** Part of the payload of a data chunk, valid during the call only. `isLast`: it ends the chunk. */
+  data(bytes: Uint8Array, isLast: boolean): void
 }
 
 /** Splits a byte stream into chunks. Buffers at most one header and one small payload. */
@@ -90,7 +100,7 @@ export class ChunkDecoder {
       const take = Math.min(this.#remaining, bytes.length - at)
       const part = bytes.subarray(at, at + take)
       at += take
-      if (this.#payload === undefined) sink.data(part)
+      if (this.#payload === undefined) sink.data(part, take === this.#remaining)
       else this.#payload.set(part, this.#payload.length - this.#remaining)
       this.#remaining -= take
       if (this.#remaining === 0) this.#end(sink)

@@ -4,7 +4,7 @@
  */
 import type { Stream } from '@libp2p/interface'
 import { ChunkChannel } from './chunk-channel.js'
-import { ChunkKind, decodeFrameStart } from './chunks.js'
+import { ChunkKind, decodeCount } from './chunks.js'
 import { FetchError, ProtocolViolationError } from './errors.js'
 import { FrameAssembler } from './frame-assembler.js'
 import type { Limits } from './limits.js'
@@ -18,7 +18,7 @@ export type FetchHandler = (
 /**
  * Sends a request on a new stream.
  * @returns the response; it owns its whole ArrayBuffer
- * @throws FetchError if the peer has no answer, violates the protocol, or disconnects
+ * @throws FetchError if the peer has no answer, violates the protocol, disconnects, or sends nothing for `limits.fetchSilenceMs`
  */
 export function sendRequest(
   stream: Stream,
@@ -42,7 +42,7 @@ export function sendRequest(
       chunk: (kind, payload) => {
         if (kind !== ChunkKind.frame)
           throw new ProtocolViolationError(`expected a response, not a chunk of kind ${kind}`)
-        finish(assembler.begin(decodeFrameStart(payload)))
+        finish(assembler.begin(decodeCount(payload)))
       },
       data: bytes => finish(assembler.append(bytes)),
       closed: reason => {
@@ -50,6 +50,7 @@ export function sendRequest(
         reject(signal.aborted ? signal.reason : new FetchError(peer, reason))
       }
     })
+    channel.limitSilence(limits.fetchSilenceMs)
     channel.send(ChunkKind.control, request)
     if (signal.aborted) aborted()
   })
@@ -65,6 +66,8 @@ export function serveRequest(
   onViolation: (reason: string) => void
 ): void {
   const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
+  // The other end acknowledges what it receives.
+  channel.limitSilence(limits.fetchSilenceMs)
   let requested = false
   const reply = async (request: Uint8Array) => {
     const found = await handler(request, peer)

@@ -37,6 +37,8 @@ export interface Limits {
   readonly dialTimeoutMs: number
   /** Timeout of the hello, in ms. @default 5000 */
   readonly helloTimeoutMs: number
+  /** Time without any byte from the other end after which a fetch is given up, in ms. @default 30000 */
+  readonly fetchSilenceMs: number
   /** Timeout of closing a stream, in ms. @default 1000 */
   readonly closeTimeoutMs: number
 }
@@ -50,5 +52,6 @@ export const defaultLimits: Limits = {
   relayedPeers: 64,
   dialTimeoutMs: 5000,
   helloTimeoutMs: 5000,
+  fetchSilenceMs: 30_000,
   closeTimeoutMs: 1000
 }

@@ -4,7 +4,7 @@
  * Fragments may be sent before a frame under the same grant; together they must not exceed the maximum frame size.
  */
 import type { ChannelHandler, ChunkChannel } from './chunk-channel.js'
-import { ChunkKind, decodeFrameStart, type FrameKind } from './chunks.js'
+import { ChunkKind, decodeCount, type FrameKind } from './chunks.js'
 import { ProtocolViolationError, SessionClosedError } from './errors.js'
 import { FrameAssembler } from './frame-assembler.js'
 import { maxControlBytes } from './limits.js'
@@ -76,6 +76,16 @@ export class Session {
   /** Why the session ended, or undefined while it is open. */
   get ended(): string | undefined {
     return this.#ended
+  }
+
+  /** When bytes of any kind last arrived, in ms of `performance.now()`. */
+  get lastReceivedAt(): number {
+    return this.#channel.lastReceivedAt
+  }
+
+  /** Round trip of the last acknowledged data, waiting in queues included, in ms; 0 before. */
+  get roundTripMs(): number {
+    return this.#channel.roundTripMs
   }
 
   /** Sends up to 64 KiB, ahead of the rest of a frame. No effect after the end of the session. @throws RangeError */
@@ -182,7 +192,7 @@ export class Session {
             return
           case ChunkKind.frame:
           case ChunkKind.fragment:
-            begin(kind, decodeFrameStart(payload))
+            begin(kind, decodeCount(payload))
             return
           case ChunkKind.consumed:
             this.#consumed()
@@ -190,6 +200,7 @@ export class Session {
           case ChunkKind.hello:
           case ChunkKind.data:
           case ChunkKind.close:
+          case ChunkKind.received:
             throw new ProtocolViolationError(`unexpected chunk of kind ${kind}`)
           default:
             kind satisfies never

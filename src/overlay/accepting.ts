@@ -47,7 +47,8 @@ function accept(state: State, now: number, session: SessionId, peer: PeerKey, ad
     state.closeWithBye(state.attempt.session, 'unneeded')
     state.attempt = undefined
   }
-  state.children.add({ session, peer, addresses, since: now, lastReceived: now, summary: undefined, redirected: 0 })
+  const times = { since: now, lastReceived: now, roundTrip: 0 }
+  state.children.add({ session, peer, addresses, ...times, summary: undefined, redirected: 0 })
   state.send(session, { kind: 'accept', label: state.label, path: ownPath(state) })
   state.push({ kind: 'edge-up', session, peer })
   state.summaryChanged(now)

@@ -14,6 +14,8 @@ export interface Child {
   /** When the edge was created, and when the last message arrived. */
   readonly since: number
   lastReceived: number
+  /** Last measured round trip, in ms. */
+  roundTrip: number
   /** Undefined until the first UP. */
   summary: Summary | undefined
   /** Number of peers redirected to it since the last UP. */

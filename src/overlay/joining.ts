@@ -34,7 +34,7 @@ function maySeek(state: State): boolean {
 
 function dial(state: State, now: number, to: Contact, origin: PeerKey, hops: number): void {
   const session = state.newSession()
-  state.attempt = { session, peer: to.peer, origin, hops, until: now + state.settings.timers.join }
+  state.attempt = { session, peer: to.peer, origin, hops, until: now + state.joinTimeout }
   const addresses = to.addresses.length > 0 ? to.addresses : state.book.contact(to.peer).addresses
   state.push({ kind: 'open', session, peer: to.peer, addresses })
 }
@@ -64,7 +64,8 @@ export function onAccept(state: State, now: number, attempt: Attempt, message: A
   }
   state.attempt = undefined
   state.hints = []
-  state.parent = { session: attempt.session, peer: attempt.peer, since: now, accepted: label, lastReceived: now }
+  const { session, peer } = attempt
+  state.parent = { session, peer, since: now, accepted: label, lastReceived: now, roundTrip: 0 }
   state.path = path
   relabel(state, now, label, 'label')
   state.push({ kind: 'edge-up', session: attempt.session, peer: attempt.peer })

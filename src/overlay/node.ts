@@ -79,7 +79,7 @@ export class OverlayNode {
     const isRefused = hasLeft || peer === settings.self || book.isBanned(now, peer)
     if (isRefused || inbound.size >= settings.limits.inbound) return undefined
     const session = this.#state.newSession()
-    inbound.set(session, { peer, until: now + settings.timers.join })
+    inbound.set(session, { peer, until: now + this.#state.joinTimeout })
     return session
   }
 
@@ -102,13 +102,30 @@ export class OverlayNode {
     this.#advance(now)
   }
 
+  /**
+   * Bytes arrived on a session, even if no message is complete yet.
+   * @param roundTrip measured round trip in ms; timers allow for it
+   */
+  heard(now: number, session: SessionId, roundTrip: number): void {
+    const { parent, children } = this.#state
+    const neighbour = children.get(session) ?? (parent?.session === session ? parent : undefined)
+    if (neighbour === undefined) return
+    neighbour.lastReceived = Math.max(neighbour.lastReceived, now)
+    neighbour.roundTrip = roundTrip
+  }
+
+  /** This node did not run for `ms` milliseconds, so the silence of others during that time means nothing. */
+  stalled(ms: number): void {
+    this.#state.postpone(ms)
+  }
+
   /** Bans a peer for a violation that only the driver detects (invalid frames), for longer each time. */
   ban(now: number, peer: PeerKey): void {
     if (!this.#state.hasLeft) banPeer(this.#state, now, peer, 'banned')
     this.#advance(now)
   }
 
-  /** Leaves the overlay with a BYE to every neighbour. The node ignores all later events. */
+  /** Leaves the overlay with a BYE to every neighbour. The node ignores all later events, unless it returns. */
   leave(now: number): void {
     const state = this.#state
     if (state.hasLeft) return
@@ -126,16 +143,23 @@ export class OverlayNode {
     state.hasLeft = true
   }
 
+  /** Returns after `leave`, as a root without children. */
+  rejoin(now: number): void {
+    if (!this.#state.hasLeft) return
+    this.#state.begin(now)
+    this.#advance(now)
+  }
+
   /** Performs due actions. Call it at `nextDeadline`, or at least every 250 ms. */
   tick(now: number): void {
     const state = this.#state
     if (state.hasLeft) return
     const { timers, random } = state.settings
     for (const child of [...state.children]) {
-      if (now - child.lastReceived >= timers.dead) endSession(state, now, child.session, 'silent')
+      if (now >= state.deadAt(child)) endSession(state, now, child.session, 'silent')
       else if (now - child.since >= STABLE_AFTER * timers.dead) state.book.edgeLasted(child.peer)
     }
-    if (state.parent !== undefined && now - state.parent.lastReceived >= timers.dead) {
+    if (state.parent !== undefined && now >= state.deadAt(state.parent)) {
       endSession(state, now, state.parent.session, 'silent')
     }
     if (state.attempt !== undefined && now >= state.attempt.until)
@@ -161,11 +185,10 @@ export class OverlayNode {
   nextDeadline(now: number): number {
     const state = this.#state
     if (state.hasLeft) return Number.POSITIVE_INFINITY
-    const { dead } = state.settings.timers
     let next = Math.min(state.heartbeatAt, state.summaryAt, state.beaconAt, nextSeek(state, now))
-    for (const child of state.children) next = Math.min(next, child.lastReceived + dead)
+    for (const child of state.children) next = Math.min(next, state.deadAt(child))
     for (const { until } of state.inbound.values()) next = Math.min(next, until)
-    if (state.parent !== undefined) next = Math.min(next, state.parent.lastReceived + dead)
+    if (state.parent !== undefined) next = Math.min(next, state.deadAt(state.parent))
     if (state.attempt !== undefined) next = Math.min(next, state.attempt.until)
     if (state.freeze !== undefined) next = Math.min(next, state.freeze.until)
     return next

@@ -16,7 +16,12 @@ export interface Parent {
   /** The label of its ACCEPT. */
   readonly accepted: Label
   lastReceived: number
+  /** Last measured round trip, in ms. */
+  roundTrip: number
 }
+
+/** Longest round trip that timers wait for, in ms: a peer cannot be silent for as long as it likes. */
+const MAX_ROUND_TRIP = 2000
 
 /** The current step (dial, JOIN, answer) of a join. */
 export interface Attempt {
@@ -25,13 +30,13 @@ export interface Attempt {
   /** First peer of a chain of redirects; the backoff applies to it as well. */
   readonly origin: PeerKey
   readonly hops: number
-  readonly until: number
+  until: number
 }
 
 /** Children that have not answered FROZEN yet. */
 export interface FreezeWait {
   readonly waiting: Set<SessionId>
-  readonly until: number
+  until: number
 }
 
 export class State {
@@ -39,9 +44,9 @@ export class State {
   readonly children: ChildTable
   readonly book: PeerBook
   /** Inbound sessions without a JOIN. */
-  readonly inbound = new Map<SessionId, { readonly peer: PeerKey; readonly until: number }>()
+  readonly inbound = new Map<SessionId, { readonly peer: PeerKey; until: number }>()
   self: Contact
-  label: Label
+  label!: Label
   /** From the root down to the parent; empty at a root. */
   path: readonly Contact[] = []
   parent: Parent | undefined
@@ -51,10 +56,10 @@ export class State {
   hints: Contact[] = []
   hasLeft = false
   /** When actions are due. */
-  heartbeatAt: number
+  heartbeatAt = 0
   summaryAt = Number.POSITIVE_INFINITY
-  beaconAt: number
-  offerAt: number
+  beaconAt = 0
+  offerAt = 0
   /** When actions were last performed. */
   summarySentAt = Number.NEGATIVE_INFINITY
   beaconSentAt = Number.NEGATIVE_INFINITY
@@ -68,14 +73,42 @@ export class State {
     this.children = new ChildTable(degree - 1)
     this.book = new PeerBook(timers, limits.knownPeers, random)
     this.self = { peer: self, addresses: encodableAddresses(options.addresses ?? []) }
-    this.label = { createdAt: Math.floor(options.now), root: self }
-    this.heartbeatAt = options.now + this.jitter(timers.heartbeat, 0.1)
-    this.beaconAt = options.now
-    this.offerAt = options.now + 2 * timers.heartbeat
+    this.begin(options.now)
+  }
+
+  /** Makes the node a root without children. */
+  begin(now: number): void {
+    const { self, timers } = this.settings
+    this.label = { createdAt: Math.max(Math.floor(now), (this.label?.createdAt ?? 0) + 1), root: self }
+    this.heartbeatAt = now + this.jitter(timers.heartbeat, 0.1)
+    this.beaconAt = now
+    this.offerAt = now + 2 * timers.heartbeat
+    this.hasLeft = false
+  }
+
+  /** Postpones all that depends on the silence of others. */
+  postpone(ms: number): void {
+    for (const child of this.children) child.lastReceived += ms
+    for (const waiting of this.inbound.values()) waiting.until += ms
+    if (this.parent) this.parent.lastReceived += ms
+    if (this.attempt) this.attempt.until += ms
+    if (this.freeze) this.freeze.until += ms
   }
 
   get isRoot(): boolean {
     return this.parent === undefined
+  }
+
+  /** When a neighbour that stays silent is considered dead. On a line with losses, retransmissions take several round trips. */
+  deadAt({ lastReceived, roundTrip }: { readonly lastReceived: number; readonly roundTrip: number }): number {
+    return lastReceived + this.settings.timers.dead + 4 * Math.min(roundTrip, MAX_ROUND_TRIP)
+  }
+
+  /** Timeout of one step of a join, in ms. Opening a session takes six round trips. */
+  get joinTimeout(): number {
+    let roundTrip = this.parent?.roundTrip ?? 0
+    for (const child of this.children) roundTrip = Math.max(roundTrip, child.roundTrip)
+    return this.settings.timers.join + 8 * Math.min(roundTrip, MAX_ROUND_TRIP)
   }
 
   newSession(): SessionId {

@@ -12,6 +12,7 @@ import {
   OverlayNode,
   type OverlayView
 } from '../overlay/index.js'
+import { OverlayClock } from './overlay-clock.js'
 
 export interface EdgeHandlers {
   up(edge: number, peer: string): void
@@ -32,22 +33,19 @@ export interface EdgesOptions {
   readonly log: Log
 }
 
-interface OpenSession {
-  readonly session: Session
-  up: boolean
-}
-
 /** Maximum time between two ticks, in milliseconds. */
 const MAX_SLEEP_MS = 1000
 
 export class Edges {
   readonly #options: EdgesOptions
   readonly #overlay: OverlayNode
-  readonly #sessions = new Map<number, OpenSession>()
+  readonly #sessions = new Map<number, Session>()
+  /** The sessions that are tree edges. */
+  readonly #up = new Set<number>()
   readonly #dials = new Map<number, AbortController>()
   /** The last error of each peer, so that the same error is logged once. */
   readonly #lastErrors = new Map<string, string>()
-  readonly #epoch = Date.now() - performance.now()
+  readonly #clock = new OverlayClock()
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
@@ -55,7 +53,7 @@ export class Edges {
     this.#options = options
     const { network, degree } = options
     const addresses = network.addresses
-    this.#overlay = new OverlayNode({ self: network.id, addresses, degree, random: Math.random, now: this.#now() })
+    this.#overlay = new OverlayNode({ self: network.id, addresses, degree, random: Math.random, now: this.#clock.now })
     network.onSession(session => this.#inbound(session))
     this.#flushEffects()
   }
@@ -66,7 +64,7 @@ export class Edges {
 
   /** Ids of the tree neighbours. */
   get neighbours(): string[] {
-    return [...this.#sessions.values()].filter(({ up }) => up).map(({ session }) => session.peer)
+    return [...this.#up].flatMap(edge => this.#sessions.get(edge)?.peer ?? [])
   }
 
   /** Adds a peer that this one may join. */
@@ -87,21 +85,20 @@ export class Edges {
 
   /** Sends a frame over an edge. Rejects when the session ends first. */
   send(edge: number, bytes: Uint8Array): Promise<void> {
-    const open = this.#sessions.get(edge)
-    return open ? open.session.sendFrame(bytes) : Promise.reject(new Error('the edge is closed'))
+    const session = this.#sessions.get(edge)
+    return session ? session.sendFrame(bytes) : Promise.reject(new Error('the edge is closed'))
   }
 
   /** Sends a fragment of the next frame. Rejects when the session ends before the transport has accepted it. */
   sendFragment(edge: number, bytes: Uint8Array): Promise<void> {
-    const open = this.#sessions.get(edge)
-    return open ? open.session.sendFragment(bytes) : Promise.reject(new Error('the edge is closed'))
+    const session = this.#sessions.get(edge)
+    return session ? session.sendFragment(bytes) : Promise.reject(new Error('the edge is closed'))
   }
 
   /** Closes the session of a peer that sent invalid data, and bans the peer for a while. */
   ban(edge: number, reason: string): void {
-    const open = this.#sessions.get(edge)
-    if (open === undefined) return
-    const { peer } = open.session
+    const peer = this.#sessions.get(edge)?.peer
+    if (peer === undefined) return
     this.#options.network.ban(peer, reason)
     this.#overlay.ban(this.#now(), peer)
     this.#flushEffects()
@@ -116,8 +113,20 @@ export class Edges {
     for (const dial of this.#dials.values()) dial.abort()
   }
 
+  /** The time of an event. Before it, the overlay learns how long this process did not run, and who sent bytes. */
   #now(): number {
-    return this.#epoch + performance.now()
+    const stall = this.#clock.takeStall()
+    if (stall > 0) {
+      this.#overlay.stalled(stall)
+      this.#options.log('debug', `this process did not run for ${Math.round(stall)} ms`, { ms: stall })
+    }
+    const { now } = this.#clock
+    for (const edge of this.#up) {
+      const session = this.#sessions.get(edge)
+      if (session === undefined) continue
+      this.#overlay.heard(now - (performance.now() - session.lastReceivedAt), edge, session.roundTripMs)
+    }
+    return now
   }
 
   #inbound(session: Session): void {
@@ -128,26 +137,25 @@ export class Edges {
   }
 
   #attach(number: number, session: Session): void {
-    const open: OpenSession = { session, up: false }
-    this.#sessions.set(number, open)
+    this.#sessions.set(number, session)
     session.start({
       control: bytes => {
         this.#overlay.receive(this.#now(), number, decodeMessage(bytes))
         this.#flushEffects()
       },
       fragment: bytes => {
-        if (open.up) this.#options.handlers.fragment(number, bytes)
+        if (this.#up.has(number)) this.#options.handlers.fragment(number, bytes)
       },
       // A frame may still arrive after this end has closed the edge.
       frame: async bytes => {
-        if (open.up) await this.#options.handlers.frame(number, bytes)
+        if (this.#up.has(number)) await this.#options.handlers.frame(number, bytes)
       },
       close: reason => {
         if (!this.#sessions.delete(number)) return
         this.#options.log('debug', `session with ${session.peer} ended: ${reason}`, { peer: session.peer })
         this.#overlay.closed(this.#now(), number)
-        if (open.up) this.#options.handlers.down(number, session.peer, reason)
-        open.up = false
+        // Before the effects, whose reason says only that the session has closed.
+        this.#down(number, session.peer, reason)
         this.#flushEffects()
       }
     })
@@ -181,13 +189,18 @@ export class Edges {
     if (!(error instanceof UnreachablePeerError)) this.#options.handlers.refused(peer, reason)
   }
 
+  #down(edge: number, peer: string, reason: string): void {
+    if (this.#up.delete(edge)) this.#options.handlers.down(edge, peer, reason)
+  }
+
   /** Executes the effects of the state machine, and schedules its next tick. */
   #flushEffects(): void {
     if (this.#stopped) return
     for (const effect of this.#overlay.takeEffects()) this.#execute(effect)
     clearTimeout(this.#timer)
-    const now = this.#now()
+    const { now } = this.#clock
     const wait = Math.min(MAX_SLEEP_MS, Math.max(0, this.#overlay.nextDeadline(now) - now))
+    this.#clock.expect(now + wait)
     this.#timer = setTimeout(() => {
       this.#overlay.tick(this.#now())
       this.#flushEffects()
@@ -200,33 +213,28 @@ export class Edges {
         void this.#dial(effect.session, { id: effect.peer, addresses: effect.addresses })
         break
       case 'send':
-        this.#sessions.get(effect.session)?.session.sendControl(encodeMessage(effect.message))
+        this.#sessions.get(effect.session)?.sendControl(encodeMessage(effect.message))
         break
       case 'close': {
         this.#dials.get(effect.session)?.abort()
-        const open = this.#sessions.get(effect.session)
+        const session = this.#sessions.get(effect.session)
         this.#sessions.delete(effect.session)
-        open?.session.close(effect.reason)
+        session?.close(effect.reason)
         break
       }
       case 'beacon':
         this.#options.network.publish('beacon', encodeBeacon(effect.beacon))
         break
-      case 'edge-up': {
-        const open = this.#sessions.get(effect.session)
-        if (open === undefined) break
-        open.up = true
+      case 'edge-up':
+        if (!this.#sessions.has(effect.session)) break
+        this.#up.add(effect.session)
         this.#options.handlers.up(effect.session, effect.peer)
         break
-      }
-      case 'edge-down': {
-        const open = this.#sessions.get(effect.session)
-        if (open) open.up = false
+      case 'edge-down':
         // A silent peer's connection may be dead without libp2p noticing; the next dial would then reuse it.
         if (effect.reason === 'silent') this.#options.network.disconnect(effect.peer, 'no messages were received')
-        this.#options.handlers.down(effect.session, effect.peer, effect.reason)
+        this.#down(effect.session, effect.peer, effect.reason)
         break
-      }
       default:
         effect satisfies never
     }

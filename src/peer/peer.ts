@@ -29,9 +29,6 @@ import type {
   StoredPredictor
 } from './thread-messages.js'
 
-/** Timeout for fetching a predictor from a peer, in milliseconds. */
-const FETCH_TIMEOUT_MS = 30_000
-
 /** Age of the learner's last status, in milliseconds, above which it counts as stalled. A status is due four times a second. */
 const MAX_STATUS_AGE_MS = 15_000
 
@@ -53,6 +50,7 @@ export class Peer extends EventEmitter {
   /** Time of the learner thread's last status. */
   #lastStatusAt = performance.now()
   #storing: Promise<void> = Promise.resolve()
+  readonly #fetching = new AbortController()
   #stopping: Promise<void> | undefined
 
   /**
@@ -240,6 +238,7 @@ export class Peer extends EventEmitter {
 
   async #shutDown(): Promise<void> {
     this.#bootstrap.stop()
+    this.#fetching.abort(new Error('this peer stops'))
     await this.#learner.stop()
     this.#publisher.stop()
     this.#edges.stop()
@@ -328,8 +327,7 @@ export class Peer extends EventEmitter {
   async #fetch(id: PredictorId, from: string): Promise<void> {
     try {
       const target = this.#network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
-      const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS)
-      const bytes = await this.#network.fetch(target, new TextEncoder().encode('predictor'), signal)
+      const bytes = await this.#network.fetch(target, new TextEncoder().encode('predictor'), this.#fetching.signal)
       this.#learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
     } catch (error) {
       const reason = `fetching the predictor with ${id.updates} updates failed: ${(error as Error).message}`

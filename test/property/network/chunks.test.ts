@@ -4,9 +4,9 @@ import {
   ChunkDecoder,
   ChunkKind,
   type ChunkSink,
-  decodeFrameStart,
+  decodeCount,
   encodeChunk,
-  encodeFrameStart
+  encodeCount
 } from '../../../src/network/chunks.js'
 import { ProtocolViolationError } from '../../../src/network/errors.js'
 import { maxControlBytes, maxDataBytes } from '../../../src/network/limits.js'
@@ -70,11 +70,8 @@ describe('chunk framing', () => {
 
   it('has the documented layout', () => {
     assert.deepEqual([...encodeChunk(ChunkKind.control, Uint8Array.of(7, 8))], [2, 0, 0, 0, 2, 0, 0, 0, 7, 8])
-    assert.deepEqual(
-      [...encodeFrameStart(ChunkKind.frame, 0x1_0203_0405)],
-      [3, 0, 0, 0, 8, 0, 0, 0, 5, 4, 3, 2, 1, 0, 0, 0]
-    )
-    assert.equal(decodeFrameStart(Uint8Array.of(5, 4, 3, 2, 1, 0, 0, 0)), 0x1_0203_0405)
+    assert.deepEqual([...encodeCount(ChunkKind.frame, 0x1_0203_0405)], [3, 0, 0, 0, 8, 0, 0, 0, 5, 4, 3, 2, 1, 0, 0, 0])
+    assert.equal(decodeCount(Uint8Array.of(5, 4, 3, 2, 1, 0, 0, 0)), 0x1_0203_0405)
   })
 
   it('rejects lengths above the limit before reading the payload, at both ends', () => {
@@ -88,7 +85,7 @@ describe('chunk framing', () => {
     assert.throws(() => decode([header(ChunkKind.data, maxDataBytes + 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.consumed, 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.control | 0x100, 0)]), /unknown chunk header 0201/)
-    assert.throws(() => decode([header(8, 0)]), /unknown chunk header/)
+    assert.throws(() => decode([header(9, 0)]), /unknown chunk header/)
     assert.throws(() => encodeChunk(ChunkKind.control, new Uint8Array(maxControlBytes + 1)), RangeError)
   })
 

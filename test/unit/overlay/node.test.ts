@@ -359,3 +359,66 @@ describe('overlay node: moving, leaving, options', () => {
     wrong({ limits: { hops: 0 } }, /limits.hops must be/)
   })
 })
+
+describe('overlay node: silence', () => {
+  const isAlone = (node: OverlayNode) => node.view().parent === undefined && node.view().children.length === 0
+
+  it('counts from the last bytes of any kind', () => {
+    const node = make()
+    const parent = attach(node, T0)
+    const { session: child } = join(node, T0, 'kid')
+    node.heard(T0 + 3900, parent, 0)
+    node.heard(T0 + 3900, child, 0)
+    node.tick(T0 + 7800)
+    assert.equal(node.view().parent?.peer, 'dad')
+    assert.equal(node.view().children.length, 1)
+    node.tick(T0 + 7900)
+    assert.ok(isAlone(node))
+  })
+
+  it('lasts four round trips longer on a slow line, of 2 s at most', () => {
+    for (const [roundTrip, extra] of [
+      [500, 2000],
+      [1e9, 8000]
+    ]) {
+      const node = make()
+      const parent = attach(node, T0)
+      node.heard(T0, parent, roundTrip)
+      node.tick(T0 + 3999 + extra)
+      assert.equal(node.view().parent?.peer, 'dad')
+      node.tick(T0 + 4000 + extra)
+      assert.ok(isAlone(node))
+    }
+  })
+
+  it('does not count while this node is stalled', () => {
+    const node = make()
+    attach(node, T0)
+    join(node, T0, 'kid')
+    node.stalled(60_000)
+    node.tick(T0 + 63_999)
+    assert.equal(node.view().parent?.peer, 'dad')
+    assert.equal(node.view().children.length, 1)
+    node.tick(T0 + 64_000)
+    assert.ok(isAlone(node))
+  })
+})
+
+describe('overlay node: leaving and returning', () => {
+  it('returns as a root with a younger label, and joins again', () => {
+    const node = make()
+    const before = attach(node, T0)
+    node.leave(T0 + 100)
+    node.takeEffects()
+    node.candidate(T0 + 150, 'mum', ['/mum'])
+    node.tick(T0 + 10_000)
+    assert.deepEqual(node.takeEffects(), [])
+    node.rejoin(T0 + 20_000)
+    assert.deepEqual(node.view().label, label(T0 + 20_000, 'me'))
+    const [open] = node.takeEffects()
+    assert.ok(open.kind === 'open' && open.session > before)
+    node.opened(T0 + 20_000, open.session)
+    node.receive(T0 + 20_000, open.session, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
+    assert.equal(node.view().parent?.peer, 'dad')
+  })
+})

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { PredictorId } from '../../../src/admb/index.js'
 import type { Network } from '../../../src/network/index.js'
 import { Bootstrap } from '../../../src/peer/bootstrap.js'
+import { OverlayClock } from '../../../src/peer/overlay-clock.js'
 import { Pace } from '../../../src/peer/pace.js'
 import { PredictorGossip } from '../../../src/peer/predictor-gossip.js'
 import { WarningLimiter } from '../../../src/peer/warning-limiter.js'
@@ -36,6 +37,45 @@ describe('Pace', () => {
     const pace = new Pace(Number.POSITIVE_INFINITY, 0)
     pace.take(1e9)
     assert.equal(pace.due(0), Number.POSITIVE_INFINITY)
+  })
+})
+
+describe('OverlayClock', () => {
+  let wall = 1e12
+  let monotonic = 500
+  const pass = (ms: number, suspended = 0) => {
+    wall += ms + suspended
+    monotonic += ms
+  }
+  const create = () =>
+    new OverlayClock(
+      () => wall,
+      () => monotonic
+    )
+
+  it('follows the wall clock after a suspension, and never goes back', () => {
+    const clock = create()
+    const start = clock.now
+    pass(100, 8 * 3_600_000)
+    assert.equal(clock.now - start, 8 * 3_600_000 + 100)
+    wall -= 9 * 3_600_000
+    pass(100)
+    assert.equal(clock.now - start, 8 * 3_600_000 + 200)
+  })
+
+  it('reports the time for which the process did not run, once', () => {
+    const clock = create()
+    assert.equal(clock.takeStall(), 0)
+    clock.expect(clock.now + 1000)
+    pass(1200)
+    assert.equal(clock.takeStall(), 0)
+    clock.expect(clock.now + 1000)
+    pass(6000)
+    assert.equal(clock.takeStall(), 5000)
+    assert.equal(clock.takeStall(), 0)
+    clock.expect(clock.now + 1000)
+    pass(500, 60_000)
+    assert.equal(clock.takeStall(), 59_500)
   })
 })
 
