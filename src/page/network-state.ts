@@ -30,7 +30,8 @@ export class NetworkState {
     for (const row of peers) {
       const isNew = this.peers.get(row.id)?.lastSeen !== row.lastSeen
       this.peers.set(row.id, row)
-      if (isNew && row.loss !== undefined) this.#curve(row.id)?.add(row.inputs, row.lastSeen, row.loss)
+      const { id, inputs, lastSeen, loss, recent, ended } = row
+      if (isNew && loss !== undefined) this.#curve(id)?.add(inputs, lastSeen, loss, recent?.loss, ended)
     }
     for (const id of gone) {
       this.peers.delete(id)

@@ -24,6 +24,16 @@ export function aligned(lines: readonly Line[]): PlotData {
   return { x, ys }
 }
 
+/** The loss over the last inputs. @param start time of x = 0 in ms; undefined against inputs */
+export function recentLine(points: readonly CurvePoint[], start: number | undefined): Line {
+  return {
+    points: points.flatMap(([inputs, at, , recent]) => {
+      const x = start === undefined ? inputs : Math.round((at - start) / 100) / 10
+      return recent === undefined ? [] : [[x, recent] as const]
+    })
+  }
+}
+
 export function againstInputs(points: readonly CurvePoint[]): Line {
   return { points: points.map(([inputs, , loss]) => [inputs, loss] as const) }
 }

@@ -54,6 +54,33 @@ export function describeNetwork(peers: readonly PeerRow[]): string {
   return `${formatCount(alive.length)} peers follow ${formatCount(groups)} predictors${more}`
 }
 
+/** What `GET /schema` says of the inputs. */
+export interface LearnedSchema {
+  readonly label?: {
+    readonly name?: string
+    readonly kind: 'class' | 'number'
+    readonly names?: readonly string[]
+    readonly classes?: number
+  }
+  readonly columns?: readonly { readonly name: string; readonly kind: string }[]
+}
+
+/** What is learned, in one sentence. @param data name of the data */
+export function describeSchema({ label, columns }: LearnedSchema, data: string | undefined): string {
+  const name = label?.name === undefined ? 'the label' : `“${label.name}”`
+  const classes = label?.names ? shortList(label.names) : `${label?.classes ?? 2} classes`
+  const target = label?.kind === 'number' ? `${name}, a number` : `${name} (${classes})`
+  const features = columns?.filter(({ kind }) => kind !== 'ignored').map(column => column.name)
+  const from = features === undefined ? '' : ` from ${shortList(features)}`
+  return `This peer learns to predict ${target}${from}${data === undefined ? '' : `, in the data ${data === '-' ? 'of standard input' : data}`}.`
+}
+
+/** The first names, and how many follow. */
+function shortList(names: readonly string[]): string {
+  const most = 8
+  return listOf(names.slice(0, most), names.length)
+}
+
 /** Describes a node of the tree for screen readers. */
 export function describePeer(row: PeerRow, peers: Peers, self: string | undefined): string {
   const { id, group, inputs, predictor, loss, accuracy, recent } = row

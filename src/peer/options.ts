@@ -97,6 +97,8 @@ export interface PeerStatus {
   readonly skipped: number
   /** Whether the stream has ended. */
   readonly ended: boolean
+  /** Name of the data that it learns, without its folder; absent without a stream. */
+  readonly data?: string
   readonly received: Traffic
   readonly sent: Traffic
 }

@@ -3,6 +3,7 @@
  * thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
+import { basename } from 'node:path'
 import { decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
@@ -141,7 +142,8 @@ export class Peer extends EventEmitter {
       onPublished: (published: NetworkStatus) => this.emit('published', published)
     })
     network.onPeer(event => {
-      if (event.kind !== 'lost') this.#edges.candidate(event)
+      if (event.kind === 'lost') this.#publisher.lost(event.id)
+      else this.#edges.candidate(event)
     })
     network.onGossip((topic, from, bytes) => this.#onGossip(topic, from, bytes))
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
@@ -187,6 +189,7 @@ export class Peer extends EventEmitter {
       discarded,
       skipped,
       ended,
+      ...(this.#options.stream && { data: basename(this.#options.stream.data) }),
       received: { ...this.#frames.received },
       sent: { ...this.#frames.sent }
     }

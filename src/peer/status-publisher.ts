@@ -58,6 +58,11 @@ export class StatusPublisher {
     this.view.receive(from, decodeStatus(bytes), this.#now())
   }
 
+  /** The connection to a peer ended. */
+  lost(peer: string): void {
+    this.view.suspect(peer, this.#now())
+  }
+
   refused(peer: string, reason: string): void {
     this.view.refused(peer, reason, this.#now())
   }
@@ -104,6 +109,7 @@ export class StatusPublisher {
       trail: this.#recentDigests.publish(predictor),
       adopted: rest.adopted,
       discarded: rest.discarded,
+      ...(rest.skipped > 0 && { skipped: rest.skipped }),
       ended: rest.ended,
       ...(leaving ? { leaving } : {})
     }

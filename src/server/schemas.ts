@@ -112,11 +112,12 @@ export const components = [
         discarded: { ...count, description: 'Local gradients that no batch will use.' },
         skipped: { ...count, description: 'Inputs that were malformed or did not fit the model.' },
         ended: { type: 'boolean', description: 'Whether the stream has ended.' },
+        data: { ...text, description: 'Name of the data that it learns, without its folder.' },
         received: { $ref: 'Traffic#' },
         sent: { $ref: 'Traffic#' },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['accuracy', 'metrics']
+      ['accuracy', 'metrics', 'data']
     )
   },
   {
@@ -188,6 +189,7 @@ export const components = [
         predictor: object({ updates: count, origin: text, incarnation: count }),
         adopted: count,
         discarded: count,
+        skipped: { ...count, description: 'Inputs that were malformed or did not fit the model; absent for none.' },
         ended: { type: 'boolean', description: 'Whether its stream has ended.' },
         firstSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
         lastSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
@@ -195,7 +197,7 @@ export const components = [
         left: { type: 'boolean', description: 'Whether it announced that it leaves.' },
         group: { ...count, description: 'The same number for peers that follow the same predictor.' }
       },
-      ['name', 'loss', 'accuracy', 'recent']
+      ['name', 'loss', 'accuracy', 'recent', 'skipped']
     )
   },
   {

@@ -14,13 +14,18 @@ export class Curve {
     return this.#points
   }
 
-  /** If the inputs decrease (after a crash, or a restart without state), later points are dropped. */
-  add(inputs: number, at: number, loss: number): void {
+  /**
+   * If the inputs decrease (after a crash, or a restart without state), later points are dropped.
+   * @param recent loss over the last inputs
+   * @param ended whether the stream has ended: then time passes without points
+   */
+  add(inputs: number, at: number, loss: number, recent?: number, ended = false): void {
     const last = this.#points.at(-1)
+    if (ended && last && inputs === last[0]) return
     if (last && inputs < last[0]) this.#points = this.#points.filter(point => point[0] < inputs)
     // Without new inputs, only the time of the last point changes.
     if (last && inputs === last[0] && this.#points.at(-2)?.[0] === inputs) this.#points.pop()
-    if (inputs > 0) this.#points.push([inputs, at, loss])
+    if (inputs > 0) this.#points.push(recent === undefined ? [inputs, at, loss] : [inputs, at, loss, recent])
     if (this.#points.length > MAX_POINTS) this.#points.splice(leastSignificant(this.#points), 1)
   }
 }
@@ -28,7 +33,7 @@ export class Curve {
 /** A curve that continues from existing points. */
 export function restoredCurve(points: readonly CurvePoint[]): Curve {
   const curve = new Curve()
-  for (const [inputs, at, loss] of points) curve.add(inputs, at, loss)
+  for (const [inputs, at, loss, recent] of points) curve.add(inputs, at, loss, recent)
   return curve
 }
 

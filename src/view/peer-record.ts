@@ -17,6 +17,8 @@ export class PeerRecord {
   readonly curve = new Curve()
   status: NetworkStatus
   lastSeen: number
+  /** Whether the connection to it ended after its last status. */
+  isSuspected = false
   /** Result of the last liveness check. */
   alive = true
   /** Whether it has ever had an edge that both ends reported. */
@@ -35,7 +37,8 @@ export class PeerRecord {
   receive(status: NetworkStatus, now: number): void {
     this.status = status
     this.lastSeen = now
-    if (status.loss !== undefined) this.curve.add(status.inputs, now, status.loss)
+    this.isSuspected = false
+    if (status.loss !== undefined) this.curve.add(status.inputs, now, status.loss, status.recent?.loss, status.ended)
     for (const digest of status.trail) this.#held.set(digest, now)
     const limit = now - HELD_INTERVALS * status.interval
     for (const [digest, at] of this.#held) if (at < limit) this.#held.delete(digest)
@@ -55,7 +58,9 @@ export class PeerRecord {
   }
 
   isAlive(now: number): boolean {
-    return !this.left && now - this.lastSeen <= ALIVE_INTERVALS * this.status.interval + ALIVE_SLACK_MS
+    return (
+      !this.left && !this.isSuspected && now - this.lastSeen <= ALIVE_INTERVALS * this.status.interval + ALIVE_SLACK_MS
+    )
   }
 
   row(group: number): PeerRow {

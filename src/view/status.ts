@@ -59,6 +59,8 @@ const schema = z.object({
     .max(MAX_TRAIL),
   adopted: count,
   discarded: count,
+  /** Inputs that were malformed or did not fit the model; absent for none. */
+  skipped: count.optional(),
   /** Whether its stream has ended. */
   ended: z.boolean(),
   /** True in the last status of a peer that stops. */

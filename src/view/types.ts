@@ -15,8 +15,8 @@ export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 't
   readonly group: number
 }
 
-/** Progressive loss (nats) after `inputs` inputs, at time `at`. */
-export type CurvePoint = readonly [inputs: number, at: number, loss: number]
+/** Progressive loss (nats) after `inputs` inputs, at time `at`, and the loss over the last inputs. */
+export type CurvePoint = readonly [inputs: number, at: number, loss: number, recent?: number]
 
 /** Loss of training on the same data without a network, for comparison. */
 export interface Reference {

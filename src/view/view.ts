@@ -66,6 +66,14 @@ export class NetworkView {
     this.#changed.add(id)
   }
 
+  /** The connection to a peer ended without a last status. It counts as silent until its next status. */
+  suspect(id: string, now: number): void {
+    const record = this.#records.get(id)
+    if (record === undefined || record.left) return
+    record.isSuspected = true
+    this.tick(now)
+  }
+
   /** Logs that a peer was refused. */
   refused(id: string, reason: string, now: number): void {
     this.#at = Math.max(this.#at, now)

@@ -84,6 +84,13 @@ describe('the page', function () {
       await shown('the headline', async () => (await headline(page)) === '3 peers follow one predictor')
     }
     await shown('the page’s peer is marked', async () => (await own.page.locator('.node.own').count()) === 1)
+    const learned = own.page.locator('#learned')
+    await shown('what is learned', async () =>
+      /learns to predict the label \(10 classes\), in the data digits/.test((await learned.textContent()) ?? '')
+    )
+    assert.equal(await own.page.locator('#links a').count(), 4)
+    assert.equal(await all.page.locator('#links').isHidden(), true)
+    assert.equal(await own.page.locator('#reference-note').isHidden(), true)
     await shot(own.page, 'whole')
 
     const [a, b, c] = peers.map(peer => peer.latest.id)

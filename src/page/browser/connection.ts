@@ -56,6 +56,16 @@ export class Connection {
     }
   }
 
+  /** A resource of the peer as JSON; undefined if it cannot be read. */
+  async get(path: string): Promise<unknown> {
+    try {
+      const response = await fetch(path, { headers: { ...this.#headers(), accept: 'application/json' } })
+      return response.ok ? await response.json() : undefined
+    } catch {
+      return undefined
+    }
+  }
+
   #headers(): Record<string, string> {
     return {
       accept: 'text/event-stream',

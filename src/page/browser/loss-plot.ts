@@ -3,7 +3,7 @@ import uPlot from 'uplot'
 import type { PeerRow } from '../../view/types.js'
 import { formatCount, formatDuration, formatLoss, markColour, peerName } from '../format.js'
 import type { NetworkState } from '../network-state.js'
-import { againstInputs, againstTime, aligned, type Line, level, logLabels, logTicks } from '../plot-data.js'
+import { againstInputs, againstTime, aligned, type Line, level, logLabels, logTicks, recentLine } from '../plot-data.js'
 import { html, setAttribute, setText } from './dom.js'
 
 export type Against = 'inputs' | 'time'
@@ -22,6 +22,8 @@ export class LossPlot {
   #rows: readonly PeerRow[] = []
   #state: NetworkState | undefined
   #chosen: string | undefined
+  /** Whether a range was selected, which new data then keeps. */
+  #isZoomed = false
 
   constructor(host: HTMLElement, against: Against) {
     this.#host = host
@@ -49,21 +51,32 @@ export class LossPlot {
       this.#drawn = appearance
       this.#plot?.destroy()
       this.#plot = new uPlot(this.#options(state, chosen), data, this.#canvas)
+      this.#isZoomed = false
+      this.#plot.over.addEventListener('dblclick', () => {
+        this.#isZoomed = false
+      })
       this.#drawLegend(state)
-    } else this.#plot?.setData(data)
+    } else this.#plot?.setData(data, !this.#isZoomed)
     this.#describe(state)
     this.#read(undefined)
   }
 
   #lines(state: NetworkState): Line[] {
     const curves = this.#rows.map(({ id }) => state.curves.get(id)?.points ?? [])
+    const shown = state.curves.get(this.#shown ?? '')?.points ?? []
     if (this.#against === 'inputs') {
-      return [...curves.map(againstInputs), ...state.references.map(({ points }) => ({ points }))]
+      const references = state.references.map(({ points }) => ({ points }))
+      return [...curves.map(againstInputs), ...references, recentLine(shown, undefined)]
     }
     const start = Math.min(...curves.flatMap(points => points.slice(0, 1).map(([, at]) => at)))
     const lines = curves.map(points => againstTime(points, start))
     const last = Math.max(1, ...lines.map(({ points }) => points.at(-1)?.[0] ?? 0))
-    return [...lines, ...state.references.map(reference => level(reference, 0, last))]
+    return [...lines, ...state.references.map(reference => level(reference, 0, last)), recentLine(shown, start)]
+  }
+
+  /** The peer whose recent loss is drawn. */
+  get #shown(): string | undefined {
+    return this.#chosen ?? this.#state?.self ?? this.#rows[0]?.id
   }
 
   #options(state: NetworkState, chosen: string | undefined): uPlot.Options {
@@ -81,6 +94,14 @@ export class LossPlot {
       spanGaps: true,
       points: { show: false }
     }))
+    const shown = state.peers.get(this.#shown ?? '')
+    const recent = {
+      stroke: shown === undefined || shown.id === chosen ? ink : resolved(markColour(shown.group)),
+      width: 1.25,
+      dash: [1, 3],
+      spanGaps: true,
+      points: { show: false }
+    }
     const axis = {
       stroke: colourOf('--muted'),
       font: '12px system-ui, sans-serif',
@@ -95,13 +116,13 @@ export class LossPlot {
       width: Math.max(240, this.#host.clientWidth),
       height: HEIGHT,
       legend: { show: false },
-      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: {
         x:
           this.#against === 'inputs'
             ? { time: false, distr: 3, range: (_plot, min, max) => [Math.max(1, min || 1), Math.max(10, max || 10)] }
             : { time: false },
-        y: { range: (_plot, _min, max) => [0, Math.max(0.1, (max || 1) * 1.05)] }
+        y: { range: (_plot, min, max) => fitted(min, max) }
       },
       axes: [
         {
@@ -117,8 +138,15 @@ export class LossPlot {
         },
         { ...axis, values: (_plot, splits) => splits.map(value => String(Number(value.toFixed(3)))), size: 44 }
       ],
-      series: [{}, ...series, ...references],
-      hooks: { setCursor: [plot => this.#read(plot.cursor.idx ?? undefined)] }
+      series: [{}, ...series, ...references, recent],
+      hooks: {
+        setSelect: [
+          plot => {
+            if (plot.select.width > 0) this.#isZoomed = true
+          }
+        ],
+        setCursor: [plot => this.#read(plot.cursor.idx ?? undefined)]
+      }
     }
   }
 
@@ -138,9 +166,12 @@ export class LossPlot {
     const one = this.#chosen ?? state.self
     const own = values[this.#rows.findIndex(({ id }) => id === one)]
     const [low, high] = [Math.min(...known), Math.max(...known)].map(formatLoss)
+    const recent = own === undefined ? undefined : near(data.at(-1) as (number | null)[], index)
     const parts = [
       index === undefined ? 'Now' : `At ${where}`,
-      own === undefined || one === undefined ? '' : `${peerName(one, state.peers)} ${formatLoss(own)}`,
+      own === undefined || one === undefined
+        ? ''
+        : `${peerName(one, state.peers)} ${formatLoss(own)}${recent === undefined ? '' : ` (recent ${formatLoss(recent)})`}`,
       known.length === 1 ? (own === undefined ? low : '') : `${formatCount(known.length)} peers ${low} to ${high}`
     ]
     setText(this.#readout, parts.filter(Boolean).join(' · '))
@@ -159,12 +190,20 @@ export class LossPlot {
     const items = [
       ...(self === undefined ? [] : [['own', 'this peer']]),
       ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'other peers, in their predictor’s colour'],
+      ['recent', 'over the last 1,000 inputs'],
       ...references.map(({ name }) => [name, name === 'serial' ? 'one learner with all inputs' : 'each peer alone'])
     ]
     this.#legend.replaceChildren(
       ...items.map(([kind, text]) => html('li', {}, html('span', { class: `stroke ${kind}` }), text))
     )
   }
+}
+
+/** A range that contains the values with a margin, and is never empty. */
+function fitted(min: number | null, max: number | null): [number, number] {
+  const [low, high] = [min ?? 0, max ?? 1]
+  const margin = Math.max(0.05 * (high - low), 1e-3 * Math.abs(high), 1e-6)
+  return [Math.max(0, low - margin), high + margin]
 }
 
 /** The value at an index, or the last one before it. */

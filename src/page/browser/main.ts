@@ -11,7 +11,7 @@ import {
   peerName
 } from '../format.js'
 import { NetworkState, totalsOf } from '../network-state.js'
-import { describeNetwork } from '../sentences.js'
+import { describeNetwork, describeSchema, type LearnedSchema } from '../sentences.js'
 import { Connection, type ConnectionState } from './connection.js'
 import { byId, html, keyed, setText } from './dom.js'
 import { EventList } from './event-list.js'
@@ -38,13 +38,27 @@ const plots = [new LossPlot(byId('plot-inputs'), 'inputs'), new LossPlot(byId('p
 const connection = new Connection(tokenFromHash(), {
   state: showConnection,
   event: ({ event, data }) => {
-    if (event === 'snapshot') state.reset(JSON.parse(data) as NetworkSnapshot)
-    else if (event === 'update') state.apply(JSON.parse(data) as NetworkUpdate)
+    if (event === 'snapshot') {
+      state.reset(JSON.parse(data) as NetworkSnapshot)
+      void showLearned()
+    } else if (event === 'update') state.apply(JSON.parse(data) as NetworkUpdate)
     else return
     clockOffset = state.at - Date.now()
     redraw()
   }
 })
+
+/** Shows what is learned, which only a peer knows. */
+async function showLearned(): Promise<void> {
+  const isPeer = state.self !== undefined
+  const [schema, status] = isPeer ? await Promise.all([connection.get('schema'), connection.get('status')]) : []
+  const element = byId('learned')
+  // Links cannot carry the token.
+  byId('links').hidden = schema === undefined || connection.token !== undefined
+  element.hidden = schema === undefined
+  if (schema === undefined) return
+  setText(element, describeSchema(schema as LearnedSchema, (status as { readonly data?: string } | undefined)?.data))
+}
 
 /** Reads the token from `#token=…` and removes it from the address. Browsers do not send this part of an address. */
 function tokenFromHash(): string | undefined {
@@ -81,6 +95,7 @@ function draw(): void {
   )
   drawTotals()
   drawMarks()
+  byId('reference-note').hidden = state.references.length === 0
   document.body.classList.toggle('many', state.peers.size > LARGE_NETWORK)
   tree.draw(state, chosen)
   events.draw(state)
@@ -137,7 +152,10 @@ function drawMarks(): void {
 function showConnection(now: ConnectionState): void {
   const status = byId('connection')
   status.dataset.state = now.kind
-  byId('token-form').hidden = now.kind !== 'token-required'
+  const needsToken = now.kind === 'token-required'
+  byId('token-form').hidden = !needsToken
+  // Before there is data, nothing but the form is useful.
+  for (const id of ['main', 'headline']) byId(id).hidden = needsToken && state.at === 0
   switch (now.kind) {
     case 'live':
       setText(status, 'Live')

@@ -37,7 +37,7 @@ export class PeerTable {
   #make(id: string): HTMLTableRowElement {
     const button = html('button', { type: 'button', title: id }, html('span', { class: 'mark' }), html('span'))
     button.addEventListener('click', () => this.#onChoose(id))
-    const cells = Array.from({ length: 11 }, () => html('td'))
+    const cells = Array.from({ length: 12 }, () => html('td'))
     return html('tr', {}, html('th', { scope: 'row' }, button), ...cells)
   }
 }
@@ -66,6 +66,7 @@ function fill(
     formatLoss(row.recent?.loss),
     formatShare(row.accuracy),
     formatShare(row.recent?.accuracy),
+    formatCount(row.skipped ?? 0),
     formatBytes(row.sent),
     formatBytes(row.received),
     formatCount(row.neighbours.length),

@@ -5,7 +5,7 @@ import { EventParser } from '../../../src/page/event-parser.js'
 import { formatAge, formatBytes, formatDuration, formatRate, listOf, markLetter } from '../../../src/page/format.js'
 import { NetworkState, totalsOf } from '../../../src/page/network-state.js'
 import { aligned, level, logLabels, logTicks } from '../../../src/page/plot-data.js'
-import { describeEvent, describeNetwork, describePeer } from '../../../src/page/sentences.js'
+import { describeEvent, describeNetwork, describePeer, describeSchema } from '../../../src/page/sentences.js'
 import { layOut } from '../../../src/page/tree-layout.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
 import { A, B, C, status } from '../../support/statuses.js'
@@ -79,6 +79,22 @@ describe('the page formats', () => {
     ])
     assert.deepEqual([totals.inputs, totals.loss, totals.inputsPerSecond], [40, 1.5, 20])
     assert.equal(totalsOf([]).loss, undefined)
+  })
+
+  it('what is learned', () => {
+    const columns = ['age', 'city', 'income', 'region', 'size'].map(name => ({ name, kind: 'number' }))
+    assert.equal(
+      describeSchema({ label: { name: 'bought', kind: 'class', names: ['no', 'yes'] }, columns }, 'a.csv'),
+      'This peer learns to predict “bought” (no and yes) from age, city, income and 2 more, in the data a.csv.'
+    )
+    assert.equal(
+      describeSchema({ label: { name: 'price', kind: 'number' } }, undefined),
+      'This peer learns to predict “price”, a number.'
+    )
+    assert.match(
+      describeSchema({ label: { kind: 'class', classes: 10 } }, '-'),
+      /the label \(10 classes\), in the data of standard input\.$/
+    )
   })
 
   it('a letter for each predictor', () => {

@@ -109,6 +109,26 @@ describe('a network view', () => {
     assert.equal(chain.alive, 'yyyyy')
   })
 
+  it('counts a peer as silent as soon as its connection ends, until its next status', () => {
+    const chain = new Chain().pass(4, [[A, B, C]])
+    chain.view.suspect(C, chain.now)
+    assert.equal(chain.alive, 'yyn')
+    // The connection alone had ended.
+    chain.pass(1, [[A, B, C]])
+    assert.equal(chain.alive, 'yyy')
+    assert.deepEqual(chain.changes, [])
+    chain.view.suspect(C, chain.now)
+    chain.pass(3, [[A, B]])
+    assert.deepEqual(chain.changes, ['lost C'])
+  })
+
+  it('ends curves when streams have ended', () => {
+    const chain = new Chain().pass(3, [[A]])
+    chain.pass(5, [[A]], { inputs: 30, ended: true, recent: { inputs: 10, loss: 0.5 } })
+    const points = chain.view.snapshot().curves[A]
+    assert.equal(points.at(-1)?.[1], 1_002_000)
+  })
+
   it('reports a partition of which it receives both sides, and its end', () => {
     const chain = new Chain().pass(4, [[A, B, C, D, E]])
     assert.deepEqual(chain.groups, [0, 0, 0, 0, 0])
