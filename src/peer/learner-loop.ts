@@ -123,7 +123,11 @@ export class LearnerLoop {
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const now = this.#now()
     const { id } = this.#node.predictor
-    const announced = this.#gossip.takeDue(now, predictor => this.#wants(predictor))
+    const announced = this.#gossip.takeDue(
+      now,
+      predictor => this.#wants(predictor),
+      predictor => this.#node.isExpected(predictor)
+    )
     if (announced) this.#post({ kind: 'fetch', ...announced })
     if (this.#gossip.shouldAnnounce(id, now)) this.#post({ kind: 'announce', predictor: id })
     if (now - this.#lastStatus >= STATUS_MS) {

@@ -17,6 +17,9 @@ export interface AnnouncedPredictor {
   readonly from: string
 }
 
+/** Time for which a neighbour that holds the predictor may keep it to itself, in milliseconds. */
+const EXPECTED_MS = 10_000
+
 interface Received extends AnnouncedPredictor {
   readonly dueAt: number
 }
@@ -59,12 +62,18 @@ export class PredictorGossip {
    * The best announced predictor, if the tree has not delivered an earlier announced one in time. The fetch counts as running
    * until `fetchEnded`.
    * @param isBetter whether a predictor is better than the current one
+   * @param isExpected whether a tree neighbour holds it or a better one
    */
-  takeDue(now: number, isBetter: (id: PredictorId) => boolean): AnnouncedPredictor | undefined {
+  takeDue(
+    now: number,
+    isBetter: (id: PredictorId) => boolean,
+    isExpected: (id: PredictorId) => boolean
+  ): AnnouncedPredictor | undefined {
     // A tree that delivers late still delivers: each predictor that it brings moves the wait to a later one.
     if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best
     if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best = undefined
     if (this.#isFetching || this.#awaited === undefined || now < this.#awaited.dueAt) return undefined
+    if (now < this.#awaited.dueAt + EXPECTED_MS && isExpected(this.#awaited.predictor)) return undefined
     const due = this.#best
     this.#awaited = this.#best = undefined
     this.#isFetching = due !== undefined
