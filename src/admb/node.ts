@@ -22,7 +22,7 @@ import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
 import type { Batch, Header, Predictor } from './predictor.js'
-import { type PredictorId, sameId } from './predictor-id.js'
+import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 import {
   decodeSaved,
   encodeSaved,
@@ -281,6 +281,11 @@ export class AdmbNode {
   /** Whether the predictor with this id is better than the current one. @throws FrameError on equivocation */
   isBetter(id: PredictorId): boolean {
     return this.#current.compare(id) > 0
+  }
+
+  /** Whether a neighbour holds this predictor or a better one, so that the tree will deliver it. */
+  isExpected(id: PredictorId): boolean {
+    return [...this.#edges.values()].some(({ peerPredictor }) => peerPredictor && compareIds(peerPredictor, id) >= 0)
   }
 
   /** The predictor and its lineage as self-contained bytes, for storage and for `offer`. */

@@ -14,6 +14,8 @@ const maxRoundTripMs = 1000
 /** Bounds of the window, in bytes. It starts at the lower one; above the upper one, yamux's window counts. */
 const leastBytes = 16 * 1024
 const mostBytes = 4 * 1024 * 1024
+/** Minimum time between two increases of the window, each of which doubles it at most, in ms. */
+const growthMs = 20
 /** Weight of a new sample that is lower than the estimate. A higher one replaces it. */
 const gain = 0.25
 
@@ -37,6 +39,7 @@ export class SendWindow {
   #rate = 0
   #leastRoundTrip = Number.POSITIVE_INFINITY
   #roundTrip = 0
+  #grownAt = Number.NEGATIVE_INFINITY
 
   /** @param now monotonic clock in ms */
   constructor(now: () => number) {
@@ -90,10 +93,20 @@ export class SendWindow {
     const elapsed = Math.max(0.1, this.#now() - at)
     this.#roundTrip = elapsed
     this.#leastRoundTrip = Math.min(this.#leastRoundTrip, elapsed)
-    const rate = (this.#acknowledged - acknowledged) / elapsed
+    const delivered = this.#acknowledged - acknowledged
+    const rate = delivered / elapsed
     if (rate > this.#rate) this.#rate = rate
     else if (limited) this.#rate += gain * (rate - this.#rate)
     const duration = queueMs + Math.min(this.#leastRoundTrip, maxRoundTripMs)
-    this.#bytes = Math.round(Math.min(mostBytes, Math.max(leastBytes, this.#rate * duration)))
+    const wanted = Math.min(mostBytes, Math.max(leastBytes, Math.round(this.#rate * duration)))
+    if (wanted <= this.#bytes) {
+      this.#bytes = wanted
+      return
+    }
+    // A few bytes may be much faster than the line, because of token buckets and buffers.
+    const now = this.#now()
+    if (2 * delivered <= this.#bytes || now - this.#grownAt < growthMs) return
+    this.#bytes = Math.min(wanted, 2 * delivered)
+    this.#grownAt = now
   }
 }

@@ -48,6 +48,8 @@ export class Session {
   #handlers: SessionHandlers | undefined
   #sending: { resolve: () => void; reject: (error: Error) => void } | undefined
   #ended: string | undefined
+  /** Called when the frame that is arriving has been consumed; undefined if none is. */
+  #arriving: (() => void)[] | undefined
 
   /** @param channel channel after the hellos, paused until `start` */
   constructor(channel: ChunkChannel, options: SessionOptions) {
@@ -128,6 +130,14 @@ export class Session {
     })
   }
 
+  /** Resolves when the frame that is arriving has been consumed, or the session has ended; at once if none is. */
+  arrived(): Promise<void> {
+    return new Promise(resolve => {
+      if (this.#arriving === undefined) resolve()
+      else this.#arriving.push(resolve)
+    })
+  }
+
   /** Ends the session; the close handlers of both ends receive the reason. */
   close(reason: string): void {
     this.#channel.close(reason)
@@ -141,6 +151,7 @@ export class Session {
     for (const reject of this.#pendingFragments) reject(closed)
     this.#sending?.reject(closed)
     this.#sending = undefined
+    this.#finishArriving()
     this.#options.onClosed(reason)
     this.#handlers?.close(reason)
   }
@@ -159,6 +170,7 @@ export class Session {
         )
       }
       arriving = kind
+      this.#arriving ??= []
       take(assembler.begin(length))
     }
     const take = (complete: Uint8Array | undefined) => {
@@ -176,6 +188,7 @@ export class Session {
       void (async () => handlers.frame(frame))().then(
         () => {
           consuming = false
+          this.#finishArriving()
           if (this.#ended === undefined) this.#channel.send(ChunkKind.consumed, new Uint8Array(0))
         },
         error => this.#channel.fail(new ProtocolViolationError(`invalid frame: ${(error as Error).message}`))
@@ -212,6 +225,12 @@ export class Session {
         this.#end(reason)
       }
     }
+  }
+
+  #finishArriving(): void {
+    const arriving = this.#arriving ?? []
+    this.#arriving = undefined
+    for (const resolve of arriving) resolve()
   }
 
   #control(handlers: SessionHandlers, message: Uint8Array): void {

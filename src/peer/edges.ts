@@ -95,6 +95,11 @@ export class Edges {
     return session ? session.sendFragment(bytes) : Promise.reject(new Error('the edge is closed'))
   }
 
+  /** Resolves when the frames that are arriving from tree neighbours have been consumed, or their sessions have ended. */
+  async arrived(): Promise<void> {
+    await Promise.all([...this.#up].map(edge => this.#sessions.get(edge)?.arrived()))
+  }
+
   /** Closes the session of a peer that sent invalid data, and bans the peer for a while. */
   ban(edge: number, reason: string): void {
     const peer = this.#sessions.get(edge)?.peer

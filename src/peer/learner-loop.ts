@@ -70,7 +70,7 @@ export class LearnerLoop {
     )
     if (init.saved) this.#node.restoreBlocks(init.saved)
     this.#progress = new StreamProgress(init, learner, now())
-    this.#gossip = new PredictorGossip(self)
+    this.#gossip = new PredictorGossip(self, Math.random)
     this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
     const { labelDelay } = init
     if (labelDelay !== undefined && !learner.classifies && isCustomName(init.spec.model)) {
@@ -139,8 +139,12 @@ export class LearnerLoop {
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const now = this.#now()
     const { id } = this.#node.predictor
-    const announced = this.#gossip.takeDue(now)
-    if (announced && this.#wants(announced.predictor)) this.#post({ kind: 'fetch', ...announced })
+    const announced = this.#gossip.takeDue(
+      now,
+      predictor => this.#wants(predictor),
+      predictor => this.#node.isExpected(predictor)
+    )
+    if (announced) this.#post({ kind: 'fetch', ...announced })
     if (this.#gossip.shouldAnnounce(id, now)) this.#post({ kind: 'announce', predictor: id })
     if (now - this.#lastStatus >= STATUS_MS) {
       this.#lastStatus = now
@@ -176,6 +180,9 @@ export class LearnerLoop {
         break
       case 'fetched':
         this.#offer(message.bytes, message.from)
+        break
+      case 'fetch-ended':
+        this.#gossip.fetchEnded()
         break
       case 'save':
         this.#sendSaved(message.id)

@@ -2,9 +2,9 @@
  * One peer: identity and state from the store, libp2p and the overlay on this thread, and the learner on its own thread. This
  * thread is never blocked, and the learner never waits for it.
  */
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { basename } from 'node:path'
-import { decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
+import { compareIds, decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
@@ -147,7 +147,7 @@ export class Peer extends EventEmitter {
     })
     network.onGossip((topic, from, bytes) => this.#onGossip(topic, from, bytes))
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
-    network.onFetch(() => learner.save())
+    network.onFetch(request => this.#answerFetch(request))
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
     learner.listen(
       message => this.#onLearnerMessage(message),
@@ -327,14 +327,41 @@ export class Peer extends EventEmitter {
     this.#learner.post({ kind: 'announced', predictor: id, from })
   }
 
-  async #fetch(id: PredictorId, from: string): Promise<void> {
+  /** Fetches a predictor, or a better one, from a tree neighbour if one holds it, otherwise from `maker`. */
+  async #fetch(id: PredictorId, maker: string): Promise<void> {
+    const { signal } = this.#fetching
     try {
-      const target = this.#network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
-      const bytes = await this.#network.fetch(target, new TextEncoder().encode('predictor'), this.#fetching.signal)
-      this.#learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
+      // A frame that is arriving may bring it. The status after it says so.
+      await this.#edges.arrived()
+      await once(this, 'status', { signal })
+      for (const from of new Set([...this.#edges.neighbours, maker])) {
+        if (compareIds(id, this.#status.predictor) <= 0) break
+        if (await this.#fetchFrom(from, id)) break
+      }
     } catch (error) {
-      const reason = `fetching the predictor with ${id.updates} updates failed: ${(error as Error).message}`
-      this.#options.log('debug', reason, { peer: from })
+      if (!signal.aborted) throw error
     }
+    this.#learner.post({ kind: 'fetch-ended' })
+  }
+
+  async #fetchFrom(from: string, { updates }: PredictorId): Promise<boolean> {
+    const target = this.#network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
+    try {
+      const request = new TextEncoder().encode(`predictor ${updates}`)
+      const bytes = await this.#network.fetch(target, request, this.#fetching.signal)
+      this.#options.log('debug', `fetched the predictor with ${updates} updates or a better one`, { peer: from })
+      this.#learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
+      return true
+    } catch (error) {
+      const reason = `fetching the predictor with ${updates} updates failed: ${(error as Error).message}`
+      this.#options.log('debug', reason, { peer: from })
+      return false
+    }
+  }
+
+  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
+  async #answerFetch(request: Uint8Array): Promise<Uint8Array | undefined> {
+    const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
+    return what === 'predictor' && this.#status.predictor.updates >= Number(least) ? this.#learner.save() : undefined
   }
 }

@@ -8,6 +8,8 @@ import { compareIds, type PredictorId, sameId } from '../admb/index.js'
 const ANNOUNCE_MS = 1000
 /** Time for the tree to deliver an announced predictor before it is fetched, in milliseconds. */
 const FETCH_AFTER_MS = 1000
+/** Maximum of the random addition to that time, so that not all peers fetch at once. */
+const FETCH_JITTER_MS = 1000
 
 export interface AnnouncedPredictor {
   readonly predictor: PredictorId
@@ -15,14 +17,28 @@ export interface AnnouncedPredictor {
   readonly from: string
 }
 
+/** Time for which a neighbour that holds the predictor may keep it to itself, in milliseconds. */
+const EXPECTED_MS = 10_000
+
+interface Received extends AnnouncedPredictor {
+  readonly dueAt: number
+}
+
 export class PredictorGossip {
   readonly #self: string
+  readonly #random: () => number
   #announced: PredictorId | undefined
   #announcedAt = Number.NEGATIVE_INFINITY
-  #received: (AnnouncedPredictor & { readonly at: number }) | undefined
+  /** The announced predictor that the tree may still deliver. */
+  #awaited: Received | undefined
+  /** The best announced predictor. */
+  #best: Received | undefined
+  #isFetching = false
 
-  constructor(self: string) {
+  /** @param random uniform in [0, 1) */
+  constructor(self: string, random: () => number) {
     this.#self = self
+    this.#random = random
   }
 
   /** Whether to announce the current predictor now. If so, it counts as announced. */
@@ -37,15 +53,35 @@ export class PredictorGossip {
 
   /** Handles the announcement of a predictor that is better than the current one. */
   receive({ predictor, from }: AnnouncedPredictor, now: number): void {
-    if (this.#received && compareIds(predictor, this.#received.predictor) <= 0) return
-    this.#received = { predictor, from, at: this.#received?.at ?? now }
+    if (this.#best && compareIds(predictor, this.#best.predictor) <= 0) return
+    this.#best = { predictor, from, dueAt: now + FETCH_AFTER_MS + FETCH_JITTER_MS * this.#random() }
+    this.#awaited ??= this.#best
   }
 
-  /** The predictor to fetch now, if it is still better than the current one. Returned once. */
-  takeDue(now: number): AnnouncedPredictor | undefined {
-    if (this.#received === undefined || now - this.#received.at < FETCH_AFTER_MS) return undefined
-    const { predictor, from } = this.#received
-    this.#received = undefined
-    return { predictor, from }
+  /**
+   * The best announced predictor, if the tree has not delivered an earlier announced one in time. The fetch counts as running
+   * until `fetchEnded`.
+   * @param isBetter whether a predictor is better than the current one
+   * @param isExpected whether a tree neighbour holds it or a better one
+   */
+  takeDue(
+    now: number,
+    isBetter: (id: PredictorId) => boolean,
+    isExpected: (id: PredictorId) => boolean
+  ): AnnouncedPredictor | undefined {
+    // A tree that delivers late still delivers: each predictor that it brings moves the wait to a later one.
+    if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best
+    if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best = undefined
+    if (this.#isFetching || this.#awaited === undefined || now < this.#awaited.dueAt) return undefined
+    if (now < this.#awaited.dueAt + EXPECTED_MS && isExpected(this.#awaited.predictor)) return undefined
+    const due = this.#best
+    this.#awaited = this.#best = undefined
+    this.#isFetching = due !== undefined
+    return due && { predictor: due.predictor, from: due.from }
+  }
+
+  /** A fetch succeeded or failed, so that the next one may start. */
+  fetchEnded(): void {
+    this.#isFetching = false
   }
 }

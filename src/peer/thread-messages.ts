@@ -136,6 +136,8 @@ export type ToLearner =
   | { readonly kind: 'announced'; readonly predictor: PredictorId; readonly from: string }
   /** The predictor requested with `fetch`. */
   | { readonly kind: 'fetched'; readonly bytes: Uint8Array; readonly from: string }
+  /** The fetch has succeeded or failed. */
+  | { readonly kind: 'fetch-ended' }
   | { readonly kind: 'save'; readonly id: number }
   | { readonly kind: 'get-serving'; readonly id: number }
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)

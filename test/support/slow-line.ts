@@ -10,6 +10,8 @@ import { EventQueue } from './virtual-time.js'
 export interface LineOptions {
   /** Bytes per second, in each direction. */
   readonly rate: number
+  /** Bytes that an idle line passes at once. @default 0 */
+  readonly burst?: number
   /** One-way delay in ms. @default 0 */
   readonly delay?: number
   /** Bytes that a sender can be ahead of the line. @default 2 MiB, the largest window of yamux */
@@ -30,7 +32,7 @@ class LineEnd extends AbstractStream {
   readonly #line: SlowLine
   other!: LineEnd
   buffered = 0
-  freeAt = 0
+  freeAt = Number.NEGATIVE_INFINITY
 
   constructor(line: SlowLine, direction: 'inbound' | 'outbound') {
     super({ log, id: direction, protocol: '/test', direction })
@@ -42,8 +44,8 @@ class LineEnd extends AbstractStream {
     for (let at = 0; at < bytes.length; at += packetBytes) {
       const packet = bytes.subarray(at, at + packetBytes)
       this.buffered += packet.length
-      this.freeAt = Math.max(this.freeAt, this.#line.now) + (1000 * packet.length) / this.#line.options.rate
-      this.#line.queue.push(this.freeAt, () => {
+      this.freeAt = this.#afterPacket(packet.length)
+      this.#line.queue.push(Math.max(this.freeAt, this.#line.now), () => {
         this.buffered -= packet.length
         if (this.writableNeedsDrain && this.buffered < this.#line.buffer) this.onMuxerDrain()
       })
@@ -67,6 +69,12 @@ class LineEnd extends AbstractStream {
   override sendPause(): void {}
 
   override sendResume(): void {}
+
+  /** When the line is free after a packet. A token bucket: it may be in the past by the time that `burst` takes. */
+  #afterPacket(bytes: number): number {
+    const { rate, burst = 0 } = this.#line.options
+    return Math.max(this.freeAt, this.#line.now - (1000 * burst) / rate) + (1000 * bytes) / rate
+  }
 
   #deliver(event: () => void): void {
     const { now, options, queue } = this.#line

@@ -49,7 +49,7 @@ describe('a session between two peers', () => {
   it('delays frames for a slow reader, but not control messages', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()
-    let done = () => {}
+    let done: (() => void) | undefined
     atB.frame = () => new Promise<void>(resolve => (done = resolve))
     a.start(new Recorder())
     b.start(atB)
@@ -59,13 +59,35 @@ describe('a session between two peers', () => {
     })
     await assert.rejects(a.sendFrame(new Uint8Array(1)), /the last frame has not been consumed/)
     a.sendControl(Uint8Array.of(1))
-    await until(() => atB.controls.length === 1)
+    await until(() => atB.controls.length === 1 && done !== undefined)
     await new Promise(resolve => setTimeout(resolve, 100))
     assert.equal(consumed, false)
     assert.equal(a.writable, false)
-    done()
+    done?.()
     await sent
     assert.equal(a.writable, true)
+  })
+
+  it('tells when the frame that is arriving has been consumed, fragments included', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    const atB = new Recorder()
+    a.start(new Recorder())
+    b.start(atB)
+    await b.arrived()
+    await a.sendFragment(pattern(1_000_000, 1))
+    await until(() => atB.fragments.length === 1)
+    let arrived = false
+    const waiting = b.arrived().then(() => (arrived = true))
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(arrived, false)
+    await a.sendFrame(Uint8Array.of(1))
+    await waiting
+    await b.arrived()
+    await a.sendFragment(pattern(1000, 1))
+    await until(() => atB.fragments.length === 2)
+    const ended = b.arrived()
+    a.close('enough')
+    await ended
   })
 
   it('delivers fragments before their frame, in order, under the grant of that frame', async () => {

@@ -50,6 +50,23 @@ describe('a fetched predictor', () => {
   })
 })
 
+describe('a predictor that a neighbour holds', () => {
+  it('is expected through the tree until the edge ends', () => {
+    const [ahead, behind] = [node('a'), node('b')]
+    learn(ahead, 0, 9)
+    const { id } = ahead.predictor
+    assert.equal(behind.isExpected(id), false)
+    ahead.connect(1, 1, 'b')
+    behind.connect(1, 1, 'a')
+    // Without content, because the first frame says only what the sender holds.
+    behind.receive(1, ahead.frame(1) as Uint8Array)
+    assert.equal(behind.isExpected(id), true)
+    assert.equal(behind.isExpected({ ...id, updates: id.updates + 1 }), false)
+    behind.disconnect(1)
+    assert.equal(behind.isExpected(id), false)
+  })
+})
+
 describe('look-ahead', () => {
   it('is the average that an update with all available gradients would yield', () => {
     const [one, other] = [node('a', 100), node('b', 100)]

@@ -102,7 +102,7 @@ describe('WarningLimiter', () => {
 
 describe('PredictorGossip', () => {
   it('announces predictors of its own origin once, at most one a second', () => {
-    const gossip = new PredictorGossip('a')
+    const gossip = new PredictorGossip('a', () => 0)
     assert.equal(gossip.shouldAnnounce(id(1, 'b'), 0), false)
     assert.equal(gossip.shouldAnnounce(id(1, 'a'), 0), true)
     assert.equal(gossip.shouldAnnounce(id(2, 'a'), 999), false)
@@ -111,14 +111,54 @@ describe('PredictorGossip', () => {
   })
 
   it('returns the best announced predictor to fetch, after the tree had time to deliver it', () => {
-    const gossip = new PredictorGossip('a')
+    const gossip = new PredictorGossip('a', () => 0.5)
+    const isBetter = ({ updates }: PredictorId) => updates > 4
+    const isExpected = () => false
     gossip.receive({ predictor: id(5, 'b'), from: 'b' }, 0)
     gossip.receive({ predictor: id(7, 'c'), from: 'c' }, 500)
     gossip.receive({ predictor: id(6, 'd'), from: 'd' }, 600)
-    assert.equal(gossip.takeDue(999), undefined)
-    assert.deepEqual(gossip.takeDue(1000), { predictor: id(7, 'c'), from: 'c' })
-    assert.equal(gossip.takeDue(5000), undefined)
+    assert.equal(gossip.takeDue(1499, isBetter, isExpected), undefined)
+    assert.deepEqual(gossip.takeDue(1500, isBetter, isExpected), { predictor: id(7, 'c'), from: 'c' })
+    assert.equal(gossip.takeDue(5000, isBetter, isExpected), undefined)
   })
+
+  const [always, never] = [() => true, () => false]
+
+  it('waits up to ten seconds more for a neighbour that holds the predictor', () => {
+    const gossip = new PredictorGossip('a', () => 0)
+    gossip.receive({ predictor: id(5, 'b'), from: 'b' }, 0)
+    assert.equal(gossip.takeDue(10_999, always, always), undefined)
+    assert.ok(gossip.takeDue(11_000, always, always))
+  })
+
+  it('returns one predictor at a time', () => {
+    const gossip = new PredictorGossip('a', () => 0)
+    gossip.receive({ predictor: id(5, 'b'), from: 'b' }, 0)
+    assert.ok(gossip.takeDue(1000, always, never))
+    gossip.receive({ predictor: id(6, 'b'), from: 'b' }, 1000)
+    assert.equal(gossip.takeDue(9000, always, never), undefined)
+    gossip.fetchEnded()
+    assert.ok(gossip.takeDue(9000, always, never))
+  })
+
+  for (const [delay, interval] of [
+    [150, 200],
+    [300, 1000],
+    [900, 50]
+  ]) {
+    it(`fetches nothing if the tree delivers in ${delay} ms a new predictor every ${interval} ms`, () => {
+      const gossip = new PredictorGossip('a', () => 0)
+      let held = 0
+      for (let now = 0; now < 60_000; now += 50) {
+        if (now % interval === 0) gossip.receive({ predictor: id(now / interval + 1, 'b'), from: 'b' }, now)
+        held = Math.floor((now - delay) / interval) + 1
+        assert.equal(
+          gossip.takeDue(now, ({ updates }) => updates > held, never),
+          undefined
+        )
+      }
+    })
+  }
 })
 
 describe('Bootstrap', () => {
