@@ -84,6 +84,13 @@ export class BatchEngine implements Engine {
     checkProgress(this.progress)
   }
 
+  resume({ parameters, average, state, updates }: Trained): void {
+    this.#parameters = parameters
+    this.#average = average
+    this.#state = state
+    this.updates = updates
+  }
+
   /** By default, an incomplete last batch makes a last update. */
   finish(rest: Rest = 'learn'): Trained {
     if (this.#count > 0 && rest === 'learn') this.#update()

@@ -83,6 +83,11 @@ export class SerialTrainer {
     }
   }
 
+  /** Continues from the result of an earlier run of the same model, with the same dimension. Call it before `learn`. */
+  resume(from: Trained): void {
+    this.#engine.resume(from)
+  }
+
   /**
    * Scores and learns all rows in order. Does not keep `examples`.
    * @throws ExampleError for a label or feature that does not fit the model, DivergenceError if numbers overflow

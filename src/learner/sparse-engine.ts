@@ -84,6 +84,18 @@ export abstract class SparseEngine implements Engine {
 
   protected abstract learnRows(examples: Examples): void
 
+  /** Numbers were rounded to float32 when the earlier run ended. */
+  resume({ parameters: [weights], average: [average], state: [squares], updates, dimension }: Trained): void {
+    const { cells } = this
+    for (let i = 0; i < weights.length; i++) {
+      cells[CELL * i] = weights[i]
+      cells[CELL * i + LAG] = this.#averages ? weights[i] - average[i] : 0
+      cells[CELL * i + SQUARES] = squares[i]
+    }
+    this.updates = updates
+    this.saw(dimension - 1)
+  }
+
   finish(): Trained {
     return this.snapshot()
   }

@@ -35,6 +35,8 @@ export type Rest = 'learn' | 'drop'
 export interface Engine {
   readonly progress: Progress
   readonly updates: number
+  /** Continues from an earlier result of the same model. Call it before `learn`. */
+  resume(from: Trained): void
   learn(examples: Examples): void
   /** A copy of the current state, without an incomplete batch. */
   snapshot(): Trained

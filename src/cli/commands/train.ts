@@ -7,7 +7,7 @@ import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import type { Metrics, SerialReport } from '../../learner/index.js'
 import { openInThread, openStream, RunningMoments, type StreamOptions, startReader } from '../../streams/index.js'
 import type { LearningSpec } from '../../task/learning-spec.js'
-import { noData, streamFor } from '../../task/stream.js'
+import { checkFits, noData, streamFor } from '../../task/stream.js'
 import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
 import { moreText } from '../../task/text.js'
 import { trainerFor } from '../../task/trainer.js'
@@ -47,7 +47,7 @@ interface Flags extends DataFlags, LearningFlags {
 export function trainCommand(program: Command): Command {
   const command = program.command('train')
   withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
-    .option('--dir <dir>', 'directory to store the predictor in')
+    .option('--dir <dir>', 'directory of the predictor: to store it in, and to continue from')
     .option('--holdout <share>', 'score this share of the rows after each pass instead of learning it', heldOut)
     .option('--validation <file>', 'the same with the rows of this file', once)
     .option('--patience <passes>', 'end after passes without improvement (default: 3)', whole(1))
@@ -69,26 +69,33 @@ async function train(flags: Flags): Promise<void> {
   // Its start overlaps with loading the database.
   const reader = await startReader({ data: flags.data ?? '', format: flags.format, passes: flags.passes })
   // It brings the database and libp2p's keys along, which the help does not need.
-  const { emptyStore, endedEarly, keep } = await import('../training/trained-store.js')
-  const store = flags.dir === undefined ? undefined : await emptyStore(flags.dir)
+  const { checkContinues, endedEarly, keep, openForTraining } = await import('../training/trained-store.js')
+  const { store, earlier } = flags.dir === undefined ? {} : await openForTraining(flags.dir)
   try {
     const start = performance.now()
-    const { model, stream: given, specFor } = await createTask(taskOptions(flags), 'serial')
-    if (given === undefined) throw noData()
+    const { stream: first, specFor } = await createTask(taskOptions(flags), 'serial')
+    if (first === undefined) throw noData()
+    const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
     const source = learned(given, flags)
-    const scaling = { moments: new RunningMoments(), frozen: false }
+    const scaling = { moments: RunningMoments.restore(earlier?.progress.moments ?? []), frozen: false }
     const skipped = new SkippedInputs()
     const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
     // Someone who watches sees at once what was inferred.
     if (stream.summary && process.stderr.isTTY) warn(stream.summary)
-    const spec = specFor(stream)
+    const spec = earlier?.spec ?? specFor(stream)
+    if (earlier !== undefined) {
+      const given = closed(specFor(stream), earlier.spec.dimension, stream)
+      checkContinues(flags.dir as string, earlier, given, givenFields(flags))
+      checkFits(earlier.spec, stream)
+    }
     const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
+    if (earlier !== undefined) trainer.resume(earlier.trained)
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
     const table = tableFor(flags, progress, spec.features.classNames)
     const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
-    const known = (dimension: number) => closed(spec, dimension, stream)
+    const known = (dimension: number) => earlier?.spec ?? closed(spec, dimension, stream)
     async function* passes() {
       for (let pass = 1; ; pass++) {
         yield* pass === 1 ? stream : await openStream({ ...source, scaling })
@@ -104,7 +111,7 @@ async function train(flags: Flags): Promise<void> {
       stream: passes(),
       trainer,
       // A network's step takes a while, so signals are polled after each.
-      slice: model?.kind === 'network' ? spec.batch : undefined,
+      slice: spec.model === 'network' ? spec.batch : undefined,
       catchesSignals: store !== undefined,
       rowsLeft: table && (() => table.left),
       onLearned() {
@@ -119,7 +126,7 @@ async function train(flags: Flags): Promise<void> {
       const trained = validation?.trained ?? last
       log?.end(progressEntry(run, trainer.report()))
       const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
-      return keep(store, known(trained.dimension), trained, trainer.report(), moments)
+      return keep(store, known(trained.dimension), trained, trainer.report(), moments, earlier?.progress)
     }
     if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
     if (early) throw early
@@ -167,6 +174,19 @@ function validationFor(
     return { ...stream, ...(isOpen ? {} : { dimension }), ...(tokens && { tokens }) }
   }
   return new Validation({ streamFor: streamOf, execution: executionOf(flags), predictWith, patience, moments })
+}
+
+/** Further inputs for the model of an earlier run. */
+async function sourceOf(spec: LearningSpec, flags: Flags): Promise<StreamOptions> {
+  const options = readOptions(flags)
+  const tokens = spec.network && (await moreText(spec.network, options, true))
+  return { ...streamFor(spec, options), passes: flags.passes, tokens }
+}
+
+/** Parts of the spec that options were given for; the others are those of the earlier run. */
+function givenFields({ model, rule, average, batch, l2 }: Flags): (keyof LearningSpec)[] {
+  const given = { model, network: model, rule, averaging: average, batch, l2 }
+  return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)
 }
 
 /** The table on a terminal, unless the output is for a program. */

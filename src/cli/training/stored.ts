@@ -3,7 +3,7 @@ import { type Predictor, PredictorAssembler } from '../../admb/index.js'
 import type { Execution } from '../../l2l/index.js'
 import { digest, type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
-import { DamagedStateError, Store } from '../../storage/index.js'
+import { type Checkpoint, DamagedStateError, Store } from '../../storage/index.js'
 import { RunningMoments, type Scaling } from '../../streams/index.js'
 import { type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
@@ -15,6 +15,28 @@ export interface Stored {
   readonly predictor: Predictor
   /** The scaling of its inputs, if any. */
   readonly scaling: Scaling | undefined
+}
+
+/**
+ * @param execution how a network is executed; without it, the learner is good for its layout only
+ * @throws DamagedStateError
+ */
+export async function readPredictor(
+  store: Store,
+  dir: string,
+  spec: LearningSpec,
+  { head, blocks }: Checkpoint,
+  execution?: Execution
+): Promise<{ readonly learner: Learner; readonly predictor: Predictor }> {
+  const { learner, recipe } = await learningParts(spec, execution)
+  const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+  try {
+    const assembler = new PredictorAssembler(head, blocks, shapes)
+    for (let index = 0; index < blocks; index++) assembler.add(await store.block(index))
+    return { learner, predictor: assembler.finish(digest).predictor }
+  } catch (error) {
+    throw new DamagedStateError(dir, (error as Error).message)
+  }
 }
 
 /**
@@ -31,19 +53,11 @@ export async function loadStored(dir: string | undefined, execution: Execution):
       throw new UsageError(`${dir} holds no predictor yet: train one with admb train --dir ${dir} --data FILE`)
     }
     const spec = parseSpec(text)
-    const { learner, recipe } = await learningParts(spec, execution)
-    const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
     const { moments = [] } = checkpoint.progress as SavedProgress
     const scaling =
       spec.features.scale === 'standard' ? { moments: RunningMoments.restore(moments), frozen: true } : undefined
-    try {
-      const assembler = new PredictorAssembler(checkpoint.head, checkpoint.blocks, shapes)
-      for (let index = 0; index < checkpoint.blocks; index++) assembler.add(await store.block(index))
-      const { predictor } = assembler.finish(digest)
-      return { spec, learner: learnerAfter(learner, predictor.id.updates), predictor, scaling }
-    } catch (error) {
-      throw new DamagedStateError(dir, (error as Error).message)
-    }
+    const { learner, predictor } = await readPredictor(store, dir, spec, checkpoint, execution)
+    return { spec, learner: learnerAfter(learner, predictor.id.updates), predictor, scaling }
   } finally {
     await store.close()
   }

@@ -6,20 +6,53 @@ import { isFinite32 } from '../../admb/vectors.js'
 import { DivergenceError, digest, type SerialReport, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
-import { Store } from '../../storage/index.js'
+import { ModelMismatchError, Store } from '../../storage/index.js'
 import type { SavedMoments } from '../../streams/index.js'
-import { type LearningSpec, specText } from '../../task/learning-spec.js'
-import { InterruptedError, isBug, UsageError } from '../errors.js'
+import { type LearningSpec, parseSpec, specText } from '../../task/learning-spec.js'
+import { InterruptedError, isBug } from '../errors.js'
 import { formatNumber } from '../output/output.js'
+import { readPredictor } from './stored.js'
 
-/** @throws UsageError if the directory already holds a predictor */
-export async function emptyStore(dir: string): Promise<Store> {
+/** An earlier run, from which training continues. */
+export interface EarlierRun {
+  readonly spec: LearningSpec
+  readonly trained: Trained
+  readonly progress: SavedProgress
+}
+
+/** Opens a directory for training. @returns the run that it holds, if any. @throws errors of the store */
+export async function openForTraining(
+  dir: string
+): Promise<{ readonly store: Store; readonly earlier: EarlierRun | undefined }> {
   const store = await Store.open(dir)
-  if ((await store.checkpoint()) === undefined) return store
-  await store.close()
-  throw new UsageError(
-    `${dir} already holds a predictor: give another --dir, or continue from it with admb peer --dir ${dir}`
-  )
+  try {
+    const text = await store.model()
+    const checkpoint = await store.checkpoint()
+    if (text === undefined || checkpoint === undefined) return { store, earlier: undefined }
+    const spec = parseSpec(text)
+    const { parameters, average, state, id } = (await readPredictor(store, dir, spec, checkpoint)).predictor
+    const trained = { parameters, average, state, updates: id.updates, dimension: spec.dimension }
+    return { store, earlier: { spec, trained, progress: checkpoint.progress as SavedProgress } }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/**
+ * Checks that options that were given describe the model of the directory.
+ * @param given the spec that all options describe
+ * @param fields of the spec that an option was given for
+ * @throws ModelMismatchError
+ */
+export function checkContinues(
+  dir: string,
+  { spec }: EarlierRun,
+  given: LearningSpec,
+  fields: readonly (keyof LearningSpec)[]
+): void {
+  const wanted = { ...spec, ...Object.fromEntries(fields.map(field => [field, given[field]])) } as LearningSpec
+  if (specText(wanted) !== specText(spec)) throw new ModelMismatchError(dir, specText(spec), specText(wanted))
 }
 
 /**
@@ -31,7 +64,8 @@ export async function keep(
   spec: LearningSpec,
   { parameters, average, state, updates }: Trained,
   { inputs, averageLoss, accuracy }: SerialReport,
-  moments: SavedMoments | undefined
+  moments: SavedMoments | undefined,
+  earlier?: SavedProgress
 ) {
   if (![parameters, average, state].every(isFinite32)) {
     throw new DivergenceError(
@@ -46,8 +80,9 @@ export async function keep(
   const name = { updates, origin: peerIdOf(key), incarnation: updates === 0 ? 0 : incarnation, digest: content }
   const predictor = { id: name, parameters, average, state }
   const parts = encodeSavedBlocks({ predictor, lineage: [] }, new ContributorTable())
-  const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
-  const progress: SavedProgress = { inputs, loss: (averageLoss ?? 0) * inputs, hits, moments }
+  const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs) + (earlier?.hits ?? 0)
+  const loss = (averageLoss ?? 0) * inputs + (earlier?.loss ?? 0)
+  const progress: SavedProgress = { inputs: inputs + (earlier?.inputs ?? 0), loss, hits, moments }
   await store.save({ ...parts, progress })
   return name
 }

@@ -115,6 +115,11 @@ export class L2LEngine implements Engine {
     }
   }
 
+  resume(from: Trained): void {
+    this.#server.restore(from)
+    this.updates = from.updates
+  }
+
   finish(rest: Rest = 'learn'): Trained {
     if (this.#rows.size > 0 && rest === 'learn') this.#step()
     const { parameters, average, state } = this.#server.collect()

@@ -13,6 +13,7 @@ import {
   type Layout,
   type RuleSpec,
   stateBlockIndices,
+  type Trained,
   type UpdateRule,
   type WeightedAveraging
 } from '../../learner/index.js'
@@ -152,6 +153,15 @@ export class ParamServer implements ParameterStore {
     const updates = this.#updates
     if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
     else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#signals.countDropped()
+  }
+
+  /** Replaces the contents of all blocks, before the first minibatch. */
+  restore({ parameters, average, state }: Pick<Trained, 'parameters' | 'average' | 'state'>): void {
+    for (const [k, block] of this.#blocks.entries()) {
+      block.parameters.set(parameters[k])
+      if (block.average !== block.parameters) block.average.set(average[k])
+      for (const [i, position] of this.#statePositions[k].entries()) block.state[i].set(state[position])
+    }
   }
 
   /** All parameters, averages and state after the last update. The arrays are the server's memory. */

@@ -7,6 +7,12 @@ import { commandNames } from '../../../src/cli/commands/index.js'
 import { RARER } from '../../../src/cli/options/help.js'
 import { admb, MAIN } from '../../support/admb-command.js'
 
+const SCHEMA = `label: { name: label, kind: class, names: [no, yes] }
+columns:
+  - { name: x, kind: number }
+  - { name: y, kind: number }
+`
+
 describe('a command', function () {
   this.timeout(60_000)
   let dir: string
@@ -174,7 +180,12 @@ describe('a command', function () {
       '| a\n'
     )
     await refuses(['eval', '--dir', model, '--data', 'digits:test'], 2, /has 785 features, the model 3/)
-    await refuses(['train', '--data', 'digits', '--dir', model], 2, /already holds a predictor/)
+    await refuses(['train', '--data', 'digits', '--dir', model], 2, /has 785 features, the model 3/)
+    await refuses(
+      ['train', '--data', await file('again.svm', rows), '--dir', model, '--rule', 'adam'],
+      1,
+      /contains a predictor of another model \(rule .*adagrad.* stored, .*adam.* given\)/
+    )
     for (const [name, text] of [
       ['named.vw', '1 | red big\n0 | blue small\n'],
       ['named.jsonl', '{"label": 1, "colour": "red"}\n{"label": 0, "colour": "blue"}\n']
@@ -331,6 +342,25 @@ describe('a command', function () {
     )
     assert.match(stdout, /dropout +dropout rate \(from 0 to below 1; default: 0\)/)
     assert.match(stdout, /norm +position of the layer norms.* \(before or after; default: before\)/)
+  })
+
+  it('continues training in a directory as if both runs were one', async () => {
+    const rows = Array.from({ length: 96 }, (_, i) => `${(i * 7) % 13},${(i * 5) % 11},${i % 3 ? 'no' : 'yes'}\n`)
+    const head = 'x,y,label\n'
+    const whole = await file('whole.csv', head + rows.join(''))
+    const first = await file('first.csv', head + rows.slice(0, 40).join(''))
+    const second = await file('second.csv', head + rows.slice(40).join(''))
+    const shared = ['--schema', await file('xy.yaml', SCHEMA), '--batch', '8', '--json']
+    const train = async (data: string, name: string) => {
+      const { code, stdout, stderr } = await admb(['train', '--data', data, '--dir', join(dir, name), ...shared])
+      assert.equal(code, 0, stderr)
+      return JSON.parse(stdout) as { readonly updates: number; readonly predictor: { readonly digest: string } }
+    }
+    const one = await train(whole, 'one')
+    await train(first, 'two')
+    const two = await train(second, 'two')
+    assert.equal(two.updates, one.updates)
+    assert.equal(two.predictor.digest, one.predictor.digest)
   })
 
   it('completes commands, options and files in shells', async () => {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadStored } from '../../../src/cli/training/stored.js'
-import { emptyStore, endedEarly, keep } from '../../../src/cli/training/trained-store.js'
+import { endedEarly, keep, openForTraining } from '../../../src/cli/training/trained-store.js'
 import { networkModel, parseModel } from '../../../src/l2l/index.js'
 import type { SerialReport } from '../../../src/learner/index.js'
 import type { LearningSpec } from '../../../src/peer/index.js'
@@ -35,7 +35,7 @@ describe('a state directory', () => {
   let store: Store
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'admb-kept-'))
-    store = await emptyStore(join(dir, 'state'))
+    store = (await openForTraining(join(dir, 'state'))).store
   })
   afterEach(async () => {
     await store.close()
