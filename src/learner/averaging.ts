@@ -55,7 +55,7 @@ interface TailOptions {
   readonly decay?: number
 }
 const tailOptions = {
-  decay: { default: 15, min: 0, help: 'about the last 1/(1+decay) of all updates counts' }
+  decay: { default: 15, min: 0, help: 'about the last 1/(1+decay) of all updates counts (127 for regression)' }
 } as const
 /** Polynomial decay (Shamir and Zhang, ICML 2013, section 4). */
 const tail: AveragingDefinition<TailOptions> = {

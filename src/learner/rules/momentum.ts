@@ -13,7 +13,7 @@ export interface MomentumOptions {
 }
 
 const options = {
-  step: { default: 0.03, min: 0, isMinExcluded: true, help: 'step size for the mean gradient' },
+  step: { default: 0.03, min: 0, isMinExcluded: true, help: 'step size for the mean gradient (0.001 for regression)' },
   momentum: { default: 0.9, min: 0, below: 1, help: 'share of the velocity kept at each update' },
   ...radiusOption
 } as const

@@ -19,7 +19,7 @@ export interface ScheduleOptions {
 
 /** The options of the rules that use the schedule. */
 export const scheduleOptions = {
-  L: { default: 1, min: 0, isMinExcluded: true, help: 'smoothness of the loss' },
+  L: { default: 1, min: 0, isMinExcluded: true, help: 'smoothness of the loss (64 for regression)' },
   sigma: { default: 1, min: 0, help: "standard deviation of one input's gradient" },
   D: { default: 3, min: 0, isMinExcluded: true, help: 'size of the set that holds the optimum' },
   ...radiusOption
