@@ -35,6 +35,7 @@ export {
   type Figures,
   type Metrics,
   type MinuteFigures,
+  OUTCOME_ROWS,
   type Outcome,
   type OutcomeKind,
   type Outcomes,

@@ -3,7 +3,14 @@
  * progressive loss counts the prediction that was given, not one of the present predictor.
  */
 import { CodedError } from '../base/errors.js'
-import type { Prediction, Score } from '../learner/index.js'
+import {
+  type Blocks,
+  type Examples,
+  type Learner,
+  OUTCOME_ROWS,
+  type Prediction,
+  type Score
+} from '../learner/index.js'
 import { RowBuffer, type Rows } from '../streams/index.js'
 
 /** Limits of what is kept, beyond which the oldest predictions are dropped. */
@@ -19,8 +26,8 @@ export class LateLabelError extends CodedError {
 export interface GivenPrediction {
   readonly rows: Rows
   readonly prediction: Prediction
-  /** The loss of each class, for models whose loss is not determined by the probabilities. */
-  readonly losses?: readonly number[]
+  /** w·x of a model with one score. */
+  readonly score?: number
 }
 
 export class LateLabels {
@@ -99,10 +106,34 @@ export function rowCopy(rows: Rows, row: number): Rows {
   return copy.view()
 }
 
-/** Loss, and whether the class was right, of a prediction that was given. */
-export function scoreOf({ prediction, losses }: GivenPrediction, label: number, classifies: boolean): Score {
-  if (!classifies) return { loss: 0.5 * (prediction.label - label) ** 2, hits: 0 }
-  // The least positive float32 number bounds the loss of a probability that was rounded to 0.
-  const loss = losses?.[label] ?? -Math.log(Math.max(prediction.scores[label] ?? 0, 2 ** -149))
-  return { loss, hits: prediction.label === label ? 1 : 0 }
+/** w·x of a row, for models with one score. */
+export function oneScore(learner: Learner, parameters: Blocks, rows: Examples, row: number): number | undefined {
+  if (learner.outcomeKind === undefined || !('loss' in learner.outcomeKind)) return undefined
+  const { indices, values, offsets } = rows
+  const outcomes = { entries: new Float64Array(2 * OUTCOME_ROWS), commit: () => undefined }
+  const one = { size: 1, labels: new Float32Array(1), offsets: offsets.subarray(row), indices, values }
+  learner.score(parameters, one, 0, 1, { loss: 0, hits: 0, outcomes })
+  return outcomes.entries[1]
+}
+
+/** Adds the loss of a prediction that was given, and its outcome. */
+export function scoreGiven({ prediction, score }: GivenPrediction, label: number, learner: Learner, into: Score): void {
+  const { outcomeKind: kind, classifies } = learner
+  const { entries } = into.outcomes ?? { entries: new Float64Array(4 * OUTCOME_ROWS) }
+  const isHit = classifies && prediction.label === label
+  let loss: number
+  if (kind !== undefined && 'loss' in kind && score !== undefined) {
+    loss = kind.loss.value(score, label)
+    entries[0] = label
+    entries[1] = score
+  } else {
+    // The least positive float32 number bounds the loss of a probability that was rounded to 0.
+    const { scores } = prediction
+    loss = classifies ? -Math.log(Math.max(scores[label], 2 ** -149)) : 0.5 * (prediction.label - label) ** 2
+    if (kind?.kind === 'classes') entries.set([label, prediction.label, scores[prediction.label], loss])
+    else entries.set([loss, isHit ? 1 : 0])
+  }
+  into.loss += loss
+  if (isHit) into.hits++
+  into.outcomes?.commit(1)
 }

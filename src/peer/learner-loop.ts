@@ -4,7 +4,6 @@
  * the newest state.
  */
 import { AdmbNode, type Effect, FrameError, type PredictorId, startingPredictor } from '../admb/index.js'
-import { isCustomName, OptionError } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import type { LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
@@ -73,9 +72,6 @@ export class LearnerLoop {
     this.#gossip = new PredictorGossip(self, Math.random)
     this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
     const { labelDelay } = init
-    if (labelDelay !== undefined && !learner.classifies && isCustomName(init.spec.model)) {
-      throw new OptionError('a label delay needs a built-in loss, which the prediction determines: leave it out')
-    }
     this.#training = new TestThenTrain({
       lateLabels: labelDelay === undefined ? undefined : new LateLabels(labelDelay, incarnation, now),
       init,

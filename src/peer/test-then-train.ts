@@ -10,7 +10,7 @@ import {
 } from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
-import { type LateLabels, rowCopy, scoreOf } from './late-labels.js'
+import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
 import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
 import type { LearnerInit, Prediction as NamedPrediction, PeerPredictWith } from './thread-messages.js'
@@ -85,7 +85,7 @@ export class TestThenTrain {
         const id = this.#lateLabels?.keep({
           rows: rowCopy(given, row),
           prediction,
-          losses: this.#lossesOf(rows, row, prediction)
+          score: oneScore(this.#currentLearner, this.#serving, rows, row)
         })
         answers.push({ ...this.#named(prediction), ...(id !== undefined && { id }) })
       }
@@ -110,9 +110,7 @@ export class TestThenTrain {
     this.#addGradients(examples, 0, 1, error => {
       throw error
     })
-    const { loss, hits } = scoreOf(given, label, this.#learner.classifies)
-    score.loss += loss
-    score.hits += hits
+    scoreGiven(given, label, this.#learner, score)
     this.#added(1)
     return { ...this.#named(given.prediction), id }
   }
@@ -124,18 +122,6 @@ export class TestThenTrain {
   #named({ label, scores }: Prediction): NamedPrediction {
     const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
     return { label: name ?? label, scores }
-  }
-
-  /** The loss for each of two classes. More classes have the log loss, which the probabilities determine. */
-  #lossesOf(rows: Examples, row: number, { scores }: Prediction): number[] | undefined {
-    if (!this.#learner.classifies || scores.length !== 2) return undefined
-    return [0, 1].map(label => {
-      const { indices, values, offsets } = rows
-      const labelled = { size: 1, labels: Float32Array.of(label), offsets: offsets.subarray(row), indices, values }
-      const score = { loss: 0, hits: 0 }
-      this.#currentLearner.score(this.#serving, labelled, 0, 1, score)
-      return score.loss
-    })
   }
 
   /** Scores and learns rows [from, to), divided at the updates. Skips rows that do not fit the model. */

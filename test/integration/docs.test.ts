@@ -81,7 +81,7 @@ describe('the documents', function () {
     assert.ok(readdirSync(place.folder).some(name => /^admb-logistic-\d+-.*\.safetensors$/.test(name)))
   })
 
-  it('have commands that work as written: data', async () => {
+  it('data: a peer continues in its source', async () => {
     const [prepare, first] = blocks('data from', 'docs/data.md')[0].split('\n')
     run(prepare)
     const inputs = async (command: string, count: number) => {

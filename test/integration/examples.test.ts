@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { read } from '../support/documents.js'
+import { KafkaBroker } from '../support/kafka-broker.js'
 
 const FOLDER = 'examples'
 const examples = readdirSync(FOLDER, { withFileTypes: true })
@@ -18,6 +19,7 @@ const CHECKS: Readonly<Record<string, (text: string) => void>> = {
     assert.ok(Math.abs(Number(/f\(0, 1\) = (\S+),/.exec(text)?.[1]) + 1) < 1, text)
     assert.ok(Number(/network: (\S+)/.exec(text)?.[1]) < 1, text)
   },
+  kafka: text => assert.ok(Number(/accuracy: (\d+) %/.exec(text)?.[1]) > 80, text),
   mqtt: text => assert.ok(Number(/accuracy: (\d+) %/.exec(text)?.[1]) > 80, text),
   'compare-algorithms': text => {
     const regrets = [...text.matchAll(/regret +(\d+)/g)].map(match => Number(match[1]))
@@ -35,6 +37,11 @@ function form(text: string): string[] {
 
 describe('the examples', function () {
   this.timeout(120_000)
+  let kafka: KafkaBroker
+  before(async () => {
+    kafka = await KafkaBroker.start()
+  })
+  after(() => kafka.stop())
 
   for (const name of examples) {
     it(`${name} prints what its README shows`, async () => {
@@ -42,7 +49,10 @@ describe('the examples', function () {
       const [, file] = /```sh\nnode (\S+)\n```/.exec(readme) ?? []
       const [, shown] = /```text\n(.*?)```/s.exec(readme) ?? []
       assert.ok(file !== undefined && shown !== undefined)
-      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 100_000 })
+      const { stdout } = await promisify(execFile)(process.execPath, [file], {
+        timeout: 100_000,
+        env: { ...process.env, KAFKA: `127.0.0.1:${kafka.port}` }
+      })
       assert.deepEqual(form(stdout), form(shown))
       CHECKS[name](stdout)
     })

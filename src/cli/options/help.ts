@@ -10,7 +10,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--from', '--label-delay', '--classes'],
   ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
-  ...['--average', '--l2', '--target-scale', '--carry'],
+  ...['--average', '--l2', '--target-scale', '--carry', '--label-delay'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--name', '--relay', '--log-level', '--http-origin', '--http-body', '--http-rate']
 ])
