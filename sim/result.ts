@@ -37,6 +37,11 @@ export interface RegretAccounts {
   readonly bound?: number
   /** Whether the regret of this run is within the bound. */
   readonly boundHolds?: boolean
+  /**
+   * Whether the bound is at least log 2 for each input that it covers. It then says nothing: the predictor 0, whose loss is
+   * log 2 for each input, is within it as well.
+   */
+  readonly boundIsVacuous?: boolean
   /** Inputs served in good periods: all running nodes are linked and the last fault is long past (`regret/periods.ts`). */
   readonly goodInputs: number
   /** Regret of these inputs. */

@@ -109,6 +109,7 @@ export class RegretMeter {
       comparatorLoss: this.#bestLoss / count,
       ...comparator,
       bound: bound?.regret,
+      boundIsVacuous: bound && bound.regret >= Math.LN2 * (bound.goodPeriodsOnly ? this.#good.inputs : count),
       boundHolds: bound && (bound.goodPeriodsOnly ? this.#good.regret : regret) <= bound.regret,
       goodInputs: this.#good.inputs,
       goodRegret: this.#good.regret,

@@ -100,10 +100,15 @@ function scenarioTable(entries: readonly ScenarioEntry[]): string {
       : '',
     entries.some(entry => kind(entry) === 'changed') ? '<strong>Bold: not the default.</strong>' : ''
   ]
-  return `<dl>
-${entries.map(entry => `<div class="${kind(entry)}"><dt>${entry.key}</dt><dd>${entry.values.map(showValue).join(', ')}</dd></div>`).join('\n')}
-</dl>
-<p class="note">${legend.join(' ')}</p>`
+  const list = (shown: readonly ScenarioEntry[]) => `<dl>
+${shown.map(entry => `<div class="${kind(entry)}"><dt>${entry.key}</dt><dd>${entry.values.map(showValue).join(', ')}</dd></div>`).join('\n')}
+</dl>`
+  const defaults = entries.filter(entry => kind(entry) === '')
+  return `${list(entries.filter(entry => kind(entry) !== ''))}
+<p class="note">${legend.join(' ')}</p>
+<details><summary>${defaults.length} parameters with their defaults</summary>
+${list(defaults)}
+</details>`
 }
 
 function showValue(value: Cell): string {

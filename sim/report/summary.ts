@@ -35,7 +35,8 @@ export function summarise(groups: readonly Group[]): Summary {
 export function findings(groups: readonly Group[]): string {
   const runs = groups.flatMap(group => group.runs)
   const bounded = runs.filter(({ result }) => result.bound !== undefined)
-  const broken = bounded.filter(({ result }) => result.boundHolds === false).length
+  const telling = bounded.filter(({ result }) => !result.boundIsVacuous)
+  const broken = telling.filter(({ result }) => result.boundHolds === false).length
   const violations = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
   // Regret grows with the inputs, so runs with different numbers of inputs are compared by regret per input.
   const sameInputs = new Set(runs.map(({ result }) => result.inputs)).size === 1
@@ -50,13 +51,24 @@ export function findings(groups: readonly Group[]): string {
     groups.length === 1
       ? `Regret ${show(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
       : `Regret${sameInputs ? '' : ' per input'} is lowest for ${least.label} (${show(least.regret)}) and highest for ${most.label} (${show(most.regret)}).`,
-    bounded.length === 0
-      ? 'No theorem bounds these runs.'
-      : broken === 0
-        ? `The theorems’ bounds hold in ${bounded.length === 1 ? 'the run that has one' : `all ${bounded.length} runs that have one`}.`
-        : `The theorems’ bounds are exceeded in ${broken} of ${bounded.length} runs that have one.`,
+    boundsText(bounded.length, telling.length, broken),
+    ...(least.label === 'isolated' && means.length > 1 ? [ISOLATED] : []),
     violations === 0 ? 'No property was violated.' : `Violations of properties: ${violations} (see the table).`
   ].join(' ')
+}
+
+/** Why the baseline without communication can be ahead. */
+const ISOLATED =
+  'Isolated nodes are ahead because there are few inputs for each node: the inputs that pass while a batch is collected and spread cost more than sharing gains. The regret of k isolated nodes grows with √(k × inputs), that of a network with √inputs plus a constant, so more inputs reverse the order.'
+
+/** @param telling number of bounds that are not vacuous */
+function boundsText(bounded: number, telling: number, broken: number): string {
+  if (bounded === 0) return 'No theorem bounds these runs.'
+  if (telling === 0)
+    return 'The theorems’ bounds are vacuous here: they exceed log 2 per input, the loss of a predictor that never learns.'
+  const vacuous = bounded === telling ? '' : ` ${bounded - telling} further bounds are vacuous, above log 2 per input.`
+  if (broken > 0) return `The theorems’ bounds are exceeded in ${broken} of ${telling} runs that have one.${vacuous}`
+  return `The theorems’ bounds hold in ${telling === 1 ? 'the run that has one' : `all ${telling} runs that have one`}.${vacuous}`
 }
 
 const NONE: SummaryCell = { text: '–' }
@@ -141,9 +153,12 @@ function spread({ runs }: Group, value: (run: ReportedRun) => number, format: (v
 function bound({ runs }: Group): SummaryCell {
   const bounds = runs.flatMap(({ result }) => result.bound ?? [])
   if (bounds.length === 0) return NONE
+  const mean = whole(spreadOf(bounds).mean)
+  if (runs.every(({ result }) => result.bound === undefined || result.boundIsVacuous))
+    return { text: `${mean} vacuous` }
   const isKept = runs.every(({ result }) => result.boundHolds !== false)
   return {
-    text: `${whole(spreadOf(bounds).mean)} ${isKept ? '✓ holds' : '✗ exceeded'}`,
+    text: `${mean} ${isKept ? '✓ holds' : '✗ exceeded'}`,
     tone: isKept ? 'good' : 'bad'
   }
 }

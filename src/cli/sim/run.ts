@@ -53,9 +53,14 @@ function comparatorOf({ comparator, gradientNorm }: RunResult): string {
   return `the best predictor in hindsight (gradient ${gradientNorm?.toExponential(1)})`
 }
 
-function boundOf({ algorithm, bound, boundHolds }: RunResult): string {
+function boundOf({ algorithm, bound, boundHolds, boundIsVacuous }: RunResult): string {
   if (bound === undefined) return 'none: no theorem covers this run'
   const goodPeriodsOnly = algorithms[algorithm as AlgorithmName].bound?.scope === 'good-periods'
   const bounded = goodPeriodsOnly ? 'the expected regret in good periods' : 'the expected regret'
-  return `${formatNumber(bound)} on ${bounded}: ${boundHolds ? 'holds' : 'does not hold in this run'}`
+  const verdict = boundIsVacuous
+    ? 'vacuous, because it is at least log 2 per input, the loss of a predictor that never learns'
+    : boundHolds
+      ? 'holds'
+      : 'does not hold in this run'
+  return `${formatNumber(bound)} on ${bounded}: ${verdict}`
 }

@@ -18,11 +18,16 @@ export function rowOf<T>(columns: readonly Column<T>[], row: T): string {
   return lineOf(columns, column => column.cell(row))
 }
 
+function boundVerdict({ boundHolds, boundIsVacuous }: RunResult): string {
+  if (boundHolds === undefined) return '-'
+  return boundIsVacuous ? 'vacuous' : boundHolds ? 'yes' : 'no'
+}
+
 /** The columns for the result of a run. */
 export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
   { head: 'regret', width: 11, cell: ({ regret }) => formatNumber(regret) },
   { head: 'bound', width: 12, cell: ({ bound }) => (bound === undefined ? '-' : formatNumber(bound)) },
-  { head: 'holds', width: 7, cell: ({ boundHolds }) => (boundHolds === undefined ? '-' : boundHolds ? 'yes' : 'no') },
+  { head: 'holds', width: 9, cell: boundVerdict },
   { head: 'average loss', width: 14, cell: ({ averageLoss }) => averageLoss.toFixed(5) },
   { head: 'start', width: 9, cell: ({ startInputs }) => (startInputs === undefined ? '-' : formatNumber(startInputs)) },
   { head: 'updates', width: 10, cell: ({ updates }) => formatNumber(updates) },

@@ -187,6 +187,7 @@ describe("a report's data", () => {
     assert.match(findings(with_({})), /No theorem bounds.*No property was violated/)
     assert.match(findings(with_({ bound: 6, boundHolds: true })), /hold in the run/)
     assert.match(findings(with_({ bound: 4, boundHolds: false })), /exceeded in 1 of 1/)
+    assert.match(findings(with_({ bound: 9, boundHolds: true, boundIsVacuous: true })), /bounds are vacuous here/)
     assert.match(findings(with_({ violations: ['x'] })), /Violations of properties: 1 /)
     const { rows } = summarise(with_({ bound: 4, boundHolds: false }))
     assert.ok(rows[0].cells.some(({ text, tone }) => /exceeded/.test(text) && tone === 'bad'))
