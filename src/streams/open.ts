@@ -1,5 +1,5 @@
 /**
- * Opens any input as a stream of batches. Rows pass through shard, shuffle, scaling and limit, in this order, each only if the
+ * Opens any input as a stream of batches. Rows pass through shard, shuffle, limit and scaling, in this order, each only if the
  * options ask for it.
  */
 import { type CustomFormat, customInputOptions, isCustomFormat, openCustom } from './custom.js'
@@ -165,12 +165,13 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
   const start = await startOf(reader, options)
   let rows =
     typeof start === 'number' ? rowsAfter(start, reader, options, progress) : rowsFrom(start, reader, options, progress)
-  if (!options.scaleLater && resolveScale(options.scale ?? 'none', reader.schema) === 'standard') {
-    rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
-  }
   if (options.maxRows !== undefined) {
     const before = typeof start === 'number' ? start : start.rows
     rows = takeRows(rows, Math.max(0, options.maxRows - before))
+  }
+  // Last, so that only rows that are learned are counted in the moments.
+  if (!options.scaleLater && resolveScale(options.scale ?? 'none', reader.schema) === 'standard') {
+    rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
   }
   const { replayable = reader.repeatable } = reader
   for await (const batch of rows) {

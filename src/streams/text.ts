@@ -35,7 +35,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
   if (format === 'csv' || inferLabel || isOpen) {
     const piece = await firstPiece(source)
     const head = await readHead(piece.read(), !isReplayable)
-    if (isReplayable) await head.chunks.return(undefined)
+    if (isReplayable) await head.close()
     else started = { ...piece, read: () => head.chunks }
     inferred = inferFrom(format, head.bytes, named, inferLabel)
     // JSON lines have the features of their first row.

@@ -16,6 +16,8 @@ const NEWLINE = 0x0a
 export interface Head {
   readonly bytes: Uint8Array
   readonly chunks: AsyncGenerator<Uint8Array>
+  /** Closes the source without reading on. */
+  close(): Promise<void>
 }
 
 /**
@@ -51,6 +53,10 @@ export async function readHead(source: AsyncGenerator<Uint8Array>, isLive: boole
     for (let at = part.indexOf(NEWLINE); at >= 0; at = part.indexOf(NEWLINE, at + 1)) rows++
     if (isLive && rows > 1) deadline ??= performance.now() + MAX_WAIT_MS
   }
+  // A generator that was not started does not run its `finally`.
+  const close = async () => {
+    await source.return(undefined)
+  }
   async function* chunks(): AsyncGenerator<Uint8Array> {
     try {
       yield* parts
@@ -62,13 +68,13 @@ export async function readHead(source: AsyncGenerator<Uint8Array>, isLive: boole
       }
       if (!isDone) yield* source
     } finally {
-      await source.return(undefined)
+      await close()
     }
   }
   // The last row of a whole input may lack its newline.
   const bytes = Buffer.concat(isDone ? [...parts, Uint8Array.of(NEWLINE)] : parts)
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-  return { bytes: hasMark ? bytes.subarray(3) : bytes, chunks: chunks() }
+  return { bytes: hasMark ? bytes.subarray(3) : bytes, chunks: chunks(), close }
 }
 
 async function inTime<T>(promise: Promise<T>, milliseconds: number): Promise<T | undefined> {

@@ -1,17 +1,28 @@
 /** `openStream`: the stages, compressed and standard input, and errors of inputs. */
 import assert from 'node:assert/strict'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { guessFormat } from '../../../src/streams/formats.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
 import { MAX_LINE_BYTES } from '../../../src/streams/options.js'
 import { collect } from '../../../src/streams/rows.js'
+import { RunningMoments } from '../../../src/streams/scale.js'
 import { plainRows, plainStream, withFiles } from '../../support/streams.js'
 
 const lines = (count: number) => Array.from({ length: count }, (_, i) => `${i % 2} ${i + 1}:${i}\n`).join('')
 const numbers = async (options: StreamOptions) =>
   (await plainStream(await openStream(options))).map(row => row.features[0][1])
 const range = (count: number) => Array.from({ length: count }, (_, i) => i)
+
+/** The file of a descriptor; undefined if it has been closed since it was listed. */
+function pathOf(descriptor: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`)
+  } catch {
+    return undefined
+  }
+}
 
 describe('openStream', () => {
   it('reads plain and gzip files independently of their names', async () => {
@@ -103,6 +114,24 @@ describe('openStream', () => {
           pass.toSorted((a, b) => a - b),
           range(200)
         )
+    })
+  })
+
+  it('counts only the rows within the limit in the moments', async () => {
+    await withFiles(async write => {
+      const data = await write('a.csv', 'x,label\n2,0\n4,1\n9,0\n')
+      const moments = new RunningMoments()
+      await plainStream(await openStream({ data, scale: 'standard', maxRows: 2, scaling: { moments, frozen: false } }))
+      assert.deepEqual(moments.of(0), { mean: 3, deviation: 1 })
+    })
+  })
+
+  it('closes a file whose first rows it has read', async () => {
+    await withFiles(async write => {
+      const data = await write('a.csv', `x,label\n${'2,0\n4,1\n'.repeat(800_000)}`)
+      const openFiles = () => readdirSync('/proc/self/fd').filter(fd => pathOf(fd) === data).length
+      await openStream({ data, inferLabel: true })
+      if (process.platform === 'linux') assert.equal(openFiles(), 0)
     })
   })
 
