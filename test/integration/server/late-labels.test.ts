@@ -1,7 +1,7 @@
 /** Labels that arrive after their predictions: `POST /predict` gives an id, `POST /learn` brings the label. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LearningSpec } from '../../../src/peer/index.js'
+import type { LearningSpec, PeerStatus } from '../../../src/peer/index.js'
 import { PeerServer, SPEC } from '../../support/http-server.js'
 import { OpenApiContract } from '../../support/openapi.js'
 
@@ -11,6 +11,17 @@ interface Given {
   readonly id?: string
   readonly error?: string
   readonly code?: string
+}
+
+/** The figures of this run are those of all its inputs, late ones included. */
+function assertFigures({ inputs, averageLoss, accuracy, metrics }: PeerStatus): void {
+  assert.ok(metrics)
+  for (const figures of [metrics.total, metrics.recent[0]]) {
+    assert.equal(figures.inputs, inputs)
+    assert.ok(Math.abs(figures.loss - averageLoss) < 1e-6, `${figures.loss} and ${averageLoss}`)
+    if (accuracy !== undefined) assert.ok(Math.abs((figures.accuracy ?? 0) - accuracy) < 1e-9)
+    if (figures.rmse !== undefined) assert.ok(Math.abs(figures.rmse ** 2 / 2 - averageLoss) < 1e-6)
+  }
 }
 
 describe('late labels', function () {
@@ -60,6 +71,7 @@ describe('late labels', function () {
     const loss = after.averageLoss * after.inputs - before.averageLoss * before.inputs
     const expected = -Math.log(first.scores?.[1] ?? 0) - Math.log(second.scores?.[1] ?? 0)
     assert.ok(Math.abs(loss - expected) < 1e-6, `${loss}, expected ${expected}`)
+    assertFigures(after)
   })
 
   it('count the squared error of the number that was predicted', async () => {
@@ -72,6 +84,7 @@ describe('late labels', function () {
     const before = await status()
     await post('/learn', { id: given.id, label: 5 })
     const after = await status()
+    assertFigures(after)
     const loss = after.averageLoss * after.inputs - before.averageLoss * before.inputs
     assert.ok(Math.abs(loss - 0.5 * (5 - Number(given.label)) ** 2) < 1e-6)
   })

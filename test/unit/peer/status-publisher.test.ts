@@ -57,6 +57,7 @@ describe('StatusPublisher', () => {
       inputsPerSecond: 0,
       loss: 0.3333333,
       sent: 20,
+      skipped: 6,
       received: 10,
       neighbours: Array(64).fill(B),
       predictor: { updates: 7, origin: B, incarnation: 2 },
