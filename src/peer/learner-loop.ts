@@ -7,6 +7,7 @@ import { AdmbNode, type Effect, FrameError, type PredictorId, startingPredictor 
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import type { LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
+import { CheckpointPace } from './checkpoint-pace.js'
 import { EdgeWriters } from './edge-writers.js'
 import { LateLabels } from './late-labels.js'
 import { Pace } from './pace.js'
@@ -24,8 +25,6 @@ const SLICE_MS = 4
 const STATUS_MS = 250
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
 const FRAGMENT_BYTES = 1 << 20
-/** Interval of checkpoints in milliseconds, longer if encoding them would take more than a tenth of the time. */
-const CHECKPOINT_MS = 500
 
 export type Post = (message: FromLearner, transfer?: readonly ArrayBuffer[]) => void
 
@@ -45,8 +44,7 @@ export class LearnerLoop {
   #hasEnded = false
   #isStopping = false
   #stored: { readonly inputs: number; readonly updates: number } | undefined
-  #isStoring = false
-  #storeAfter = 0
+  readonly #checkpoints = new CheckpointPace()
   #lastStatus = 0
 
   /**
@@ -146,7 +144,7 @@ export class LearnerLoop {
       this.#lastStatus = now
       this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
-    if (this.#init.durable && !this.#isStoring && now >= this.#storeAfter) this.checkpoint()
+    if (this.#init.durable && this.#checkpoints.isDue(now)) this.checkpoint()
     this.#flushEffects()
   }
 
@@ -190,7 +188,7 @@ export class LearnerLoop {
         break
       }
       case 'stored':
-        this.#isStoring = false
+        this.#checkpoints.stored(this.#now())
         break
       case 'request':
       case 'stop':
@@ -242,15 +240,15 @@ export class LearnerLoop {
     const { updates } = this.#node.predictor.id
     const { inputs } = this.#progress
     if (this.#stored?.inputs === inputs && this.#stored.updates === updates) return
-    const start = this.#now()
+    this.#checkpoints.start(this.#now())
     const { head, blocks: encoded } = this.#node.saveBlocks()
     const blocks = [...encoded]
-    this.#isStoring = true
     this.#stored = { inputs, updates }
     const progress = this.#progress.progress()
     const buffers = [head, ...blocks].map(({ buffer }) => buffer as ArrayBuffer)
+    const bytes = buffers.reduce((sum, { byteLength }) => sum + byteLength, 0)
     this.#post({ kind: 'checkpoint', head, blocks, progress }, buffers)
-    this.#storeAfter = this.#now() + Math.max(CHECKPOINT_MS, 10 * (this.#now() - start))
+    this.#checkpoints.encoded(this.#now(), bytes)
   }
 
   /** Makes `run` return before the next slice. */

@@ -204,7 +204,8 @@ describe('LearnerLoop', () => {
     ticks(20)
     assert.equal(harness.of('checkpoint').length, 1)
     harness.loop.receive({ kind: 'stored' })
-    ticks(20)
+    // Ten times as long as it took.
+    ticks(200)
     assert.equal(harness.of('checkpoint').length, 1)
     harness.loop.answer(rows(0, 1), true)
     ticks(1)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { PredictorId } from '../../../src/admb/index.js'
 import type { Network } from '../../../src/network/index.js'
 import { Bootstrap } from '../../../src/peer/bootstrap.js'
+import { CheckpointPace } from '../../../src/peer/checkpoint-pace.js'
 import { OverlayClock } from '../../../src/peer/overlay-clock.js'
 import { Pace } from '../../../src/peer/pace.js'
 import { PredictorGossip } from '../../../src/peer/predictor-gossip.js'
@@ -37,6 +38,33 @@ describe('Pace', () => {
     const pace = new Pace(Number.POSITIVE_INFINITY, 0)
     pace.take(1e9)
     assert.equal(pace.due(0), Number.POSITIVE_INFINITY)
+  })
+})
+
+describe('CheckpointPace', () => {
+  /** Milliseconds between two checkpoints. */
+  function interval({ bytes, encoding = 0, writing = 0 }: { bytes: number; encoding?: number; writing?: number }) {
+    const pace = new CheckpointPace()
+    assert.ok(pace.isDue(0))
+    pace.start(0)
+    pace.encoded(encoding, bytes)
+    assert.ok(!pace.isDue(1e9), 'one checkpoint at a time')
+    pace.stored(encoding + writing)
+    let now = 0
+    while (!pace.isDue(now)) now++
+    return now
+  }
+
+  it('writes small states twice a second, and 12 MB every two seconds', () => {
+    assert.equal(interval({ bytes: 4000 }), 500)
+    assert.equal(interval({ bytes: 500_000 }), 1000)
+    assert.equal(interval({ bytes: 12e6 }), 2000)
+  })
+
+  it('uses at most a tenth of the time of the learner and of the disk', () => {
+    assert.equal(interval({ bytes: 12e6, encoding: 400 }), 4400)
+    assert.equal(interval({ bytes: 12e6, writing: 3000 }), 30_000)
+    assert.equal(interval({ bytes: 4000, writing: 200 }), 2000)
   })
 })
 
