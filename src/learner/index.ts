@@ -40,6 +40,7 @@ export {
   type OutcomeKind,
   type Outcomes,
   ProgressiveMetrics,
+  type ScoreLoss,
   TimedSums,
   WINDOWS,
   type WindowFigures

@@ -5,6 +5,7 @@
  */
 import { OptionError } from './errors.js'
 
+/** The mean and deviation by which the target of a regression is standardised. */
 export interface TargetScale {
   readonly mean: number
   /** Above 0. */

@@ -23,4 +23,11 @@ export { LearnerFailedError, RequestError, UnavailableError } from './learner-ha
 export { DEFAULT_CARRY, type NeighbourChange, type PeerOptions, type PeerStatus, type Traffic } from './options.js'
 export { Peer } from './peer.js'
 export { storedSchema } from './startup.js'
-export type { FailedInput, InputAnswer, InputRequest, PeerPredictWith, Prediction } from './thread-messages.js'
+export type {
+  FailedInput,
+  InputAnswer,
+  InputRequest,
+  PeerMetrics,
+  PeerPredictWith,
+  Prediction
+} from './thread-messages.js'

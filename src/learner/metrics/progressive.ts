@@ -21,6 +21,7 @@ export interface Metrics {
   readonly recent: readonly WindowFigures[]
 }
 
+/** Figures of a run of predictions: since the start, and over windows of the last inputs. */
 export class ProgressiveMetrics implements Outcomes {
   readonly entries: Float64Array
   readonly #kind: OutcomeKind
