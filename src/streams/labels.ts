@@ -6,6 +6,15 @@ import { MissingValues } from './table/values.js'
 /** Returned for an invalid label, with the reason in `LabelReader.reason`. No label is infinite. */
 export const REFUSED = Number.NEGATIVE_INFINITY
 
+/** Number of class names that are compared one after another. */
+const COMPARED_NAMES = 16
+
+function isEqual(name: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
+  if (name.length !== to - from) return false
+  for (let i = 0; i < name.length; i++) if (name[i] !== bytes[from + i]) return false
+  return true
+}
+
 export class LabelReader {
   /** Why the last label was invalid. */
   reason = ''
@@ -16,7 +25,10 @@ export class LabelReader {
   readonly #limit: number
   /** Class numbers by name; undefined if labels are class numbers. */
   readonly #numbers: ReadonlyMap<string, number> | undefined
+  /** The first names as bytes, which are compared without decoding. */
+  readonly #names: readonly Uint8Array[]
   readonly #missing: MissingValues
+  readonly #isSigned: boolean
   readonly #scanner = new DecimalScanner()
   #scratch = new Uint8Array(64)
 
@@ -26,23 +38,27 @@ export class LabelReader {
     this.classes = classes ?? classNames?.length
     this.#limit = this.classes ?? Number.POSITIVE_INFINITY
     this.#numbers = classNames && new Map(classNames.map((name, number) => [name, number]))
+    this.#names = (classNames ?? []).slice(0, COMPARED_NAMES).map(name => Buffer.from(name))
     this.#missing = new MissingValues(na)
+    this.#isSigned =
+      onLabel === undefined && target !== 'number' && classNames === undefined && (this.classes ?? 2) === 2
   }
 
   /** Whether `+1` is certainly class 1 and `-1` class 0, so that a parser can take a shortcut. */
   get signed(): boolean {
-    return this.#onLabel === undefined && !this.#number && this.#numbers === undefined && (this.classes ?? 2) === 2
+    return this.#isSigned
   }
 
   /** Converts a label given as text. @returns the target, or `REFUSED` with `reason` set */
   text(bytes: Uint8Array, from: number, to: number): number {
     const length = to - from
-    if (length >= this.#scratch.length) this.#scratch = new Uint8Array(2 * length)
-    this.#scratch.set(bytes.subarray(from, to))
-    // The scanner needs a byte that ends the number.
-    this.#scratch[length] = 0x20
-    const value = this.#scanner.scan(this.#scratch, 0)
-    const isNumber = length > 0 && this.#scanner.end === length
+    const digit = bytes[from] - 0x30
+    if (length === 1 && (digit === 0 || digit === 1) && this.#isSigned) return digit
+    for (let index = 0; index < this.#names.length; index++) {
+      if (isEqual(this.#names[index], bytes, from, to)) return index
+    }
+    const value = this.#scan(bytes, from, to)
+    const isNumber = length > 0 && !Number.isNaN(value)
     if (isNumber && this.#numbers === undefined) return this.value(value)
     const name = Buffer.from(bytes.buffer, bytes.byteOffset + from, length).toString('utf8')
     const known = this.#numbers?.get(name)
@@ -55,6 +71,17 @@ export class LabelReader {
     }
     // `1.0` and `+1` are the class `1`.
     return isNumber ? this.value(value) : this.#refuseName(name)
+  }
+
+  /** The number that a text is, or NaN. */
+  #scan(bytes: Uint8Array, from: number, to: number): number {
+    const length = to - from
+    if (length >= this.#scratch.length) this.#scratch = new Uint8Array(2 * length)
+    for (let i = 0; i < length; i++) this.#scratch[i] = bytes[from + i]
+    // The scanner needs a byte that ends the number.
+    this.#scratch[length] = 0x20
+    const value = this.#scanner.scan(this.#scratch, 0)
+    return this.#scanner.end === length ? value : Number.NaN
   }
 
   /** Converts a label given as a number. @returns the target, or `REFUSED` with `reason` set */

@@ -32,8 +32,10 @@ export class RowEncoder {
   #out = new RowBuffer()
   /** End of the current row's numbers, which come first because the scaling applies to them. */
   #entry = 0
-  readonly #indices: number[] = []
-  readonly #values: number[] = []
+  /** The other entries, which follow. */
+  #others = 0
+  #indices = new Int32Array(64)
+  #values = new Float32Array(64)
 
   constructor(layout: Layout, { constant = false, na, decimal = '.' }: EncoderOptions) {
     this.#constant = constant ? 1 : 0
@@ -47,8 +49,7 @@ export class RowEncoder {
   begin(out: RowBuffer): void {
     this.#out = out
     this.#entry = out.entries
-    this.#indices.length = 0
-    this.#values.length = 0
+    this.#others = 0
   }
 
   isMissing(bytes: Uint8Array, from: number, to: number): boolean {
@@ -119,7 +120,7 @@ export class RowEncoder {
     const out = this.#out
     out.numeric[out.size] = this.#entry - out.entries
     if (this.#constant === 1) this.#addOther(0, 1)
-    for (const [i, index] of this.#indices.entries()) this.#push(index, this.#values[i])
+    for (let i = 0; i < this.#others; i++) this.#push(this.#indices[i], this.#values[i])
     out.labels[out.size] = label
     out.entries = this.#entry
     out.offsets[++out.size] = this.#entry
@@ -130,8 +131,17 @@ export class RowEncoder {
   }
 
   #addOther(index: number, value: number): void {
-    this.#indices.push(index)
-    this.#values.push(value)
+    if (this.#others === this.#indices.length) this.#growOthers()
+    this.#indices[this.#others] = index
+    this.#values[this.#others++] = value
+  }
+
+  #growOthers(): void {
+    const [indices, values] = [this.#indices, this.#values]
+    this.#indices = new Int32Array(2 * indices.length)
+    this.#values = new Float32Array(2 * values.length)
+    this.#indices.set(indices)
+    this.#values.set(values)
   }
 
   /** A field of one byte can have several entries, so the parser's reservation need not suffice. */

@@ -8,16 +8,19 @@ export const DEFAULT_NA: readonly string[] = ['NA', 'N/A', 'NaN', 'nan', 'null',
 export class MissingValues {
   readonly #texts: readonly Uint8Array[]
   readonly #longest: number
+  /** Whether a text starts with the byte. */
+  readonly #starts = new Uint8Array(256)
 
   constructor(texts: readonly string[] = DEFAULT_NA) {
     this.#texts = texts.map(text => Buffer.from(text))
     this.#longest = Math.max(0, ...this.#texts.map(text => text.length))
+    for (const [first] of this.#texts) this.#starts[first] = 1
   }
 
   includes(bytes: Uint8Array, from: number, to: number): boolean {
     const length = to - from
     if (length === 0) return true
-    if (length > this.#longest) return false
+    if (length > this.#longest || this.#starts[bytes[from]] === 0) return false
     for (const text of this.#texts) {
       if (text.length !== length) continue
       let i = 0
