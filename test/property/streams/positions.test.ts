@@ -140,4 +140,17 @@ describe('positions', () => {
         { numRuns: 40 }
       )
     )).timeout(120_000)
+
+  it('resume by the number of rows, or at the beginning of a file that has fewer', () =>
+    withFiles(async write => {
+      const data = await write('rows.libsvm', text('libsvm', 0, 300))
+      const whole = await plainStream(await openStream({ data }))
+      for (const resume of [1, 100, whole.length]) {
+        assert.deepEqual(await plainStream(await openStream({ data, resume })), whole.slice(resume))
+      }
+      const notices: string[] = []
+      const onNotice = (line: string) => notices.push(line)
+      assert.deepEqual(await plainStream(await openStream({ data, resume: 9999, onNotice })), whole)
+      assert.match(notices.join('\n'), /^\S+ has \d+ rows, but 9999 were read before: it was replaced, and is read/)
+    }))
 })

@@ -157,6 +157,16 @@ describe('LearnerLoop', () => {
     assert.deepEqual(idle.loop.status().progress, first.loop.status().progress, 'the position is kept')
   })
 
+  it('resumes by the number of rows from the state of an earlier version', () => {
+    const stream = JSON.stringify({ ...CSV, label: 'bought', columns: ['a'] })
+    const progress: SavedProgress = { inputs: 12, loss: 3, hits: 8, stream, position: 12 }
+    assert.equal(new Harness({ progress }).loop.resume, 12)
+    assert.equal(new Harness({ progress, stream: { ...CSV, data: 'other' } }).loop.resume, undefined)
+    // Standard input had no key.
+    const earlier: SavedProgress = { inputs: 12, loss: 3, hits: 8, position: 12 }
+    assert.equal(new Harness({ progress: earlier, stream: { ...CSV, data: '-' } }).loop.resume, undefined)
+  })
+
   it('counts exactly the learned rows in the moments', async () => {
     const base = init().spec
     const spec = { ...base, features: { ...base.features, scale: 'standard' as const } }
