@@ -12,7 +12,7 @@ import { openStream, type StreamOptions } from '../../src/streams/index.js'
 const root = resolve(import.meta.dirname, '../../..', '../shared/data')
 
 async function train(learning: Omit<SerialOptions, 'dimension'>, reading: StreamOptions) {
-  const stream = await openStream({ constant: true, ...reading, data: resolve(root, reading.data) })
+  const stream = await openStream({ constant: true, inferLabel: true, ...reading, data: resolve(root, reading.data) })
   const trainer = new SerialTrainer({ ...learning, dimension: stream.dimension })
   for await (const examples of stream) trainer.learn(examples)
   return { report: trainer.report(), trained: trainer.finish() }

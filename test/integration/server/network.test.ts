@@ -165,7 +165,7 @@ describe('the network over HTTP', function () {
     assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/)
     assert.equal(page.headers.get('x-content-type-options'), 'nosniff')
     const text = await page.text()
-    const links = [...text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(match => match[1])
+    const links = [...text.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"#]+)"/g)].map(match => match[1])
     assert.equal(links.length, 3)
     for (const link of links) {
       assert.match(link, /^\.\/assets\//)

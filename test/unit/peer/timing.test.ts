@@ -61,6 +61,10 @@ describe('CheckpointPace', () => {
     assert.equal(interval({ bytes: 12e6 }), 2000)
   })
 
+  it('does not write small states less often because syncing takes long', () => {
+    assert.equal(interval({ bytes: 10_000, writing: 300 }), 500)
+  })
+
   it('uses at most a tenth of the time of the learner and of the disk', () => {
     assert.equal(interval({ bytes: 12e6, encoding: 400 }), 4400)
     assert.equal(interval({ bytes: 12e6, writing: 3000 }), 30_000)
