@@ -68,7 +68,7 @@ describe('CheckpointPace', () => {
   it('uses at most a tenth of the time of the learner and of the disk', () => {
     assert.equal(interval({ bytes: 12e6, encoding: 400 }), 4400)
     assert.equal(interval({ bytes: 12e6, writing: 3000 }), 30_000)
-    assert.equal(interval({ bytes: 4000, writing: 200 }), 2000)
+    assert.equal(interval({ bytes: 500_000, writing: 600 }), 3000)
   })
 })
 
