@@ -109,6 +109,18 @@ export class Edges {
     this.#flushEffects()
   }
 
+  /** Leaves the tree, and accepts no neighbours until `rejoin`. */
+  leave(): void {
+    this.#overlay.leave(this.#now())
+    this.#flushEffects()
+  }
+
+  /** Returns to the tree after `leave`. */
+  rejoin(): void {
+    this.#overlay.rejoin(this.#now())
+    this.#flushEffects()
+  }
+
   /** Notifies the neighbours and stops. */
   stop(): void {
     this.#overlay.leave(this.#now())

@@ -94,6 +94,10 @@ export interface PeerStatus {
   readonly predictor: PredictorId
   readonly adopted: number
   readonly discarded: number
+  /** Share of the gradients of the last minute that no batch used, 0 to 1. */
+  readonly discardedShare: number
+  /** What is wrong with this peer, in a line; absent if nothing is. */
+  readonly problem?: string
   readonly skipped: number
   /** Whether the stream has ended. */
   readonly ended: boolean

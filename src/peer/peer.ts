@@ -13,10 +13,12 @@ import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'
+import { DiscardWatch } from './discard-watch.js'
 import { type Download, downloadOf } from './download.js'
 import { Edges } from './edges.js'
 import { FrameTransfer } from './frame-transfer.js'
 import { LearnerHandle } from './learner-handle.js'
+import { LearnerWatch } from './learner-watch.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { identityOf, learnerInit, openNetwork } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
@@ -29,9 +31,6 @@ import type {
   SavedProgress,
   StoredPredictor
 } from './thread-messages.js'
-
-/** Age of the learner's last status, in milliseconds, above which it counts as stalled. A status is due four times a second. */
-const MAX_STATUS_AGE_MS = 15_000
 
 /**
  * Events: `status` (PeerStatus), `published` (NetworkStatus, as sent to all peers), `neighbour` (NeighbourChange), `failed`
@@ -48,8 +47,8 @@ export class Peer extends EventEmitter {
   readonly #frames: FrameTransfer
   readonly #publisher: StatusPublisher
   #status: LearnerStatus
-  /** Time of the learner thread's last status. */
-  #lastStatusAt = performance.now()
+  readonly #learnerWatch: LearnerWatch
+  readonly #discards: DiscardWatch
   #storing: Promise<void> = Promise.resolve()
   readonly #fetching = new AbortController()
   #stopping: Promise<void> | undefined
@@ -135,6 +134,17 @@ export class Peer extends EventEmitter {
         frame: (edge, bytes) => this.#frames.receive(edge, bytes)
       }
     })
+    this.#learnerWatch = new LearnerWatch({
+      silent: seconds => {
+        log('error', `the learner has not responded for ${seconds} s: this peer leaves the tree until it does`, {})
+        this.#edges.leave()
+      },
+      back: () => {
+        log('info', 'the learner responds again: this peer returns to the tree', {})
+        this.#edges.rejoin()
+      }
+    })
+    this.#discards = new DiscardWatch(options.spec.batch, reason => log('warn', reason, {}))
     this.#publisher = new StatusPublisher({
       network,
       name: options.name,
@@ -173,6 +183,7 @@ export class Peer extends EventEmitter {
   }
 
   status(): PeerStatus {
+    const problem = this.#learnerWatch.reason ?? this.#discards.warning
     const { progress, metrics, predictor, adopted, discarded, skipped, ended } = this.#status
     const { inputs, loss, hits } = progress
     return {
@@ -187,6 +198,8 @@ export class Peer extends EventEmitter {
       predictor,
       adopted,
       discarded,
+      discardedShare: this.#discards.share,
+      ...(problem === undefined ? {} : { problem }),
       skipped,
       ended,
       ...(this.#options.stream && { data: basename(this.#options.stream.data) }),
@@ -221,8 +234,7 @@ export class Peer extends EventEmitter {
   /** Why the peer is not ready for requests; undefined if the learner runs and its predictor has been updated. */
   get unreadiness(): string | undefined {
     if (this.#stopping) return 'the peer is stopping'
-    const age = performance.now() - this.#lastStatusAt
-    if (age > MAX_STATUS_AGE_MS) return `the learner has not responded for ${Math.round(age / 1000)} s`
+    if (this.#learnerWatch.reason !== undefined) return this.#learnerWatch.reason
     if (this.#status.predictor.updates > 0) return undefined
     return `no update yet: the first update needs ${this.#options.spec.batch} inputs`
   }
@@ -241,6 +253,7 @@ export class Peer extends EventEmitter {
 
   async #shutDown(): Promise<void> {
     this.#bootstrap.stop()
+    this.#learnerWatch.stop()
     this.#fetching.abort(new Error('this peer stops'))
     await this.#learner.stop()
     this.#publisher.stop()
@@ -269,7 +282,12 @@ export class Peer extends EventEmitter {
       case 'status':
         this.#status = message.status
         this.#publisher.addPredictors(message.recent)
-        this.#lastStatusAt = performance.now()
+        this.#learnerWatch.heard()
+        this.#discards.add({
+          at: performance.now(),
+          inputs: message.status.progress.inputs,
+          discarded: message.status.discarded
+        })
         this.emit('status', this.status())
         break
       case 'checkpoint':

@@ -109,6 +109,7 @@ export class StatusPublisher {
       trail: this.#recentDigests.publish(predictor),
       adopted: rest.adopted,
       discarded: rest.discarded,
+      ...(rest.problem === undefined ? {} : { problem: rest.problem }),
       ...(rest.skipped > 0 && { skipped: rest.skipped }),
       ended: rest.ended,
       ...(leaving ? { leaving } : {})

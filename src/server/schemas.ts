@@ -110,6 +110,8 @@ export const components = [
         predictor: { $ref: 'PredictorId#' },
         adopted: { ...count, description: 'Predictors adopted from other peers.' },
         discarded: { ...count, description: 'Local gradients that no batch will use.' },
+        discardedShare: { ...share, description: 'Share of the gradients of the last minute that no batch used.' },
+        problem: { ...text, description: 'What is wrong with the peer; absent if nothing is.' },
         skipped: { ...count, description: 'Inputs that were malformed or did not fit the model.' },
         ended: { type: 'boolean', description: 'Whether the stream has ended.' },
         data: { ...text, description: 'Name of the data that it learns, without its folder.' },
@@ -117,7 +119,7 @@ export const components = [
         sent: { $ref: 'Traffic#' },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['accuracy', 'metrics', 'data']
+      ['accuracy', 'metrics', 'data', 'problem']
     )
   },
   {
@@ -189,6 +191,7 @@ export const components = [
         predictor: object({ updates: count, origin: text, incarnation: count }),
         adopted: count,
         discarded: count,
+        problem: { ...text, description: 'What is wrong with it; absent if nothing is.' },
         skipped: { ...count, description: 'Inputs that were malformed or did not fit the model; absent for none.' },
         ended: { type: 'boolean', description: 'Whether its stream has ended.' },
         firstSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
@@ -197,7 +200,7 @@ export const components = [
         left: { type: 'boolean', description: 'Whether it announced that it leaves.' },
         group: { ...count, description: 'The same number for peers that follow the same predictor.' }
       },
-      ['name', 'loss', 'accuracy', 'recent', 'skipped']
+      ['name', 'loss', 'accuracy', 'recent', 'problem', 'skipped']
     )
   },
   {

@@ -59,6 +59,11 @@ const schema = z.object({
     .max(MAX_TRAIL),
   adopted: count,
   discarded: count,
+  /** What is wrong with it; absent if nothing is. */
+  problem: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,200}$/)
+    .optional(),
   /** Inputs that were malformed or did not fit the model; absent for none. */
   skipped: count.optional(),
   /** Whether its stream has ended. */

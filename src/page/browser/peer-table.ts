@@ -70,7 +70,7 @@ function fill(
     formatBytes(row.sent),
     formatBytes(row.received),
     formatCount(row.neighbours.length),
-    row.left ? 'left' : formatAge(now - row.lastSeen)
+    row.left ? 'left' : (row.problem ?? formatAge(now - row.lastSeen))
   ]
   for (const [index, text] of texts.entries()) setText(cells[index], text)
 }

@@ -28,6 +28,10 @@ const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: P
 const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number]>> = {
   predictor_updates: ['Updates of the predictor', ({ updates }) => updates],
   neighbours: ['Neighbours in the tree', ({ neighbours }) => neighbours.length],
+  gradients_discarded_ratio: [
+    'Share of the gradients of the last minute that no batch used',
+    ({ discardedShare }) => discardedShare
+  ],
   incarnation: ['Number of this run from one state directory', ({ incarnation }) => incarnation],
   stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
 }

@@ -16,6 +16,7 @@ const STATUS: PeerStatus = {
   predictor: { updates: 7, origin: B, incarnation: 2, digest: 'abcdef0123456789abcdef0123456789' },
   adopted: 4,
   discarded: 5,
+  discardedShare: 0,
   skipped: 6,
   ended: false,
   received: { messages: 1, bytes: 10 },

@@ -4,6 +4,8 @@ import type { PredictorId } from '../../../src/admb/index.js'
 import type { Network } from '../../../src/network/index.js'
 import { Bootstrap } from '../../../src/peer/bootstrap.js'
 import { CheckpointPace } from '../../../src/peer/checkpoint-pace.js'
+import { DiscardWatch } from '../../../src/peer/discard-watch.js'
+import { LearnerWatch } from '../../../src/peer/learner-watch.js'
 import { OverlayClock } from '../../../src/peer/overlay-clock.js'
 import { Pace } from '../../../src/peer/pace.js'
 import { PredictorGossip } from '../../../src/peer/predictor-gossip.js'
@@ -69,6 +71,65 @@ describe('CheckpointPace', () => {
     assert.equal(interval({ bytes: 12e6, encoding: 400 }), 4400)
     assert.equal(interval({ bytes: 12e6, writing: 3000 }), 30_000)
     assert.equal(interval({ bytes: 500_000, writing: 600 }), 3000)
+  })
+})
+
+describe('LearnerWatch', () => {
+  it('reports silence and its end, and is more patient with a learner that came back', () => {
+    const events: string[] = []
+    const watch = new LearnerWatch({
+      silent: seconds => events.push(`silent ${seconds}`),
+      back: () => events.push('back')
+    })
+    const silence = (seconds: number) => {
+      for (let i = 0; i < seconds; i++) watch.second()
+    }
+    try {
+      silence(14)
+      watch.heard()
+      silence(14)
+      assert.deepEqual(events, [])
+      assert.equal(watch.reason, undefined)
+      silence(6)
+      assert.equal(watch.reason, 'the learner has not responded for 20 s')
+      watch.heard()
+      assert.equal(watch.reason, undefined)
+      silence(59)
+      assert.deepEqual(events, ['silent 15', 'back'])
+      silence(1)
+      assert.deepEqual(events, ['silent 15', 'back', 'silent 60'])
+    } finally {
+      watch.stop()
+    }
+  })
+})
+
+describe('DiscardWatch', () => {
+  const minute = (watch: DiscardWatch, from: number, share: number, perSecond: number) => {
+    for (let i = 1; i <= 60; i++) {
+      const inputs = from * perSecond + i * perSecond
+      watch.add({ at: 1000 * (from + i), inputs, discarded: share * (from + i) * perSecond })
+    }
+  }
+
+  it('warns once in ten minutes, with the b that fits', () => {
+    const warnings: string[] = []
+    const watch = new DiscardWatch(512, reason => warnings.push(reason))
+    for (let i = 0; i < 9; i++) minute(watch, 60 * i, 0.84, 50)
+    assert.ok(Math.abs(watch.share - 0.84) < 1e-9)
+    assert.deepEqual(warnings, [
+      "84 % of this peer's gradients come too late for a batch: use --batch 4096 or more on all peers"
+    ])
+    assert.equal(watch.warning, warnings[0])
+  })
+
+  it('is silent while few gradients are discarded, or there are few', () => {
+    const watch = new DiscardWatch(512, reason => assert.fail(reason))
+    minute(watch, 0, 0.3, 50)
+    assert.ok(Math.abs(watch.share - 0.3) < 1e-9)
+    const slow = new DiscardWatch(512, reason => assert.fail(reason))
+    minute(slow, 0, 1, 0.3)
+    assert.equal(slow.share, 0)
   })
 })
 

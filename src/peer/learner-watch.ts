@@ -1,0 +1,56 @@
+/**
+ * Notices that the learner thread is silent: it is hung, or computes for very long. The main thread still answers heartbeats then,
+ * so without this the neighbours would wait for it. Only seconds in which this thread itself runs are counted.
+ */
+
+/** Seconds of silence above which the learner counts as hung. A status is due four times a second. */
+const SILENT_S = 15
+/** A learner that was silent and came back may be silent this many times as long: its steps are long. */
+const PATIENCE = 3
+
+export interface LearnerWatchHandlers {
+  /** The learner has been silent for too long. */
+  silent(seconds: number): void
+  /** The learner, which was silent, has sent a status. */
+  back(): void
+}
+
+export class LearnerWatch {
+  readonly #handlers: LearnerWatchHandlers
+  readonly #timer: NodeJS.Timeout
+  #seconds = 0
+  #limit = SILENT_S
+  #isSilent = false
+
+  constructor(handlers: LearnerWatchHandlers) {
+    this.#handlers = handlers
+    this.#timer = setInterval(() => this.second(), 1000)
+  }
+
+  /** Why the learner counts as hung; undefined if it does not. */
+  get reason(): string | undefined {
+    return this.#isSilent ? `the learner has not responded for ${this.#seconds} s` : undefined
+  }
+
+  /** Called every second. */
+  second(): void {
+    this.#seconds++
+    if (this.#isSilent || this.#seconds < this.#limit) return
+    this.#isSilent = true
+    this.#handlers.silent(this.#seconds)
+  }
+
+  /** The learner has sent a status. */
+  heard(): void {
+    const seconds = this.#seconds
+    this.#seconds = 0
+    if (!this.#isSilent) return
+    this.#isSilent = false
+    this.#limit = Math.max(this.#limit, PATIENCE * seconds)
+    this.#handlers.back()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}
