@@ -106,7 +106,7 @@ export class OverlayNode {
    * Bytes arrived on a session, even if no message is complete yet.
    * @param roundTrip measured round trip in ms; timers allow for it
    */
-  heard(now: number, session: SessionId, roundTrip: number): void {
+  bytesReceived(now: number, session: SessionId, roundTrip: number): void {
     const { parent, children } = this.#state
     const neighbour = children.get(session) ?? (parent?.session === session ? parent : undefined)
     if (neighbour === undefined) return

@@ -141,7 +141,7 @@ export class Edges {
     for (const edge of this.#up) {
       const session = this.#sessions.get(edge)
       if (session === undefined) continue
-      this.#overlay.heard(now - (performance.now() - session.lastReceivedAt), edge, session.roundTripMs)
+      this.#overlay.bytesReceived(now - (performance.now() - session.lastReceivedAt), edge, session.roundTripMs)
     }
     return now
   }

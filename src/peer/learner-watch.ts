@@ -41,7 +41,7 @@ export class LearnerWatch {
   }
 
   /** The learner has sent a status. */
-  heard(): void {
+  reported(): void {
     const seconds = this.#seconds
     this.#seconds = 0
     if (!this.#isSilent) return

@@ -282,7 +282,7 @@ export class Peer extends EventEmitter {
       case 'status':
         this.#status = message.status
         this.#publisher.addPredictors(message.recent)
-        this.#learnerWatch.heard()
+        this.#learnerWatch.reported()
         this.#discards.add({
           at: performance.now(),
           inputs: message.status.progress.inputs,

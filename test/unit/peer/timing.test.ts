@@ -86,13 +86,13 @@ describe('LearnerWatch', () => {
     }
     try {
       silence(14)
-      watch.heard()
+      watch.reported()
       silence(14)
       assert.deepEqual(events, [])
       assert.equal(watch.reason, undefined)
       silence(6)
       assert.equal(watch.reason, 'the learner has not responded for 20 s')
-      watch.heard()
+      watch.reported()
       assert.equal(watch.reason, undefined)
       silence(59)
       assert.deepEqual(events, ['silent 15', 'back'])
