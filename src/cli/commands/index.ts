@@ -32,6 +32,10 @@ export const commands = {
     summary: 'print what the columns and the label of data mean',
     load: async () => (await import('./schema.js')).schemaCommand
   },
+  tune: {
+    summary: 'find the update rule, average and batch that suit a stream',
+    load: async () => (await import('./tune.js')).tuneCommand
+  },
   eval: {
     summary: 'evaluate a stored predictor on labelled data',
     load: async () => (await import('./eval.js')).evalCommand

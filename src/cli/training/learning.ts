@@ -1,4 +1,4 @@
-/** Test-then-train of linear models in this process, for `admb regret` and the simulator's file streams. */
+/** Test-then-train of linear models in this process, for `admb regret`, `admb tune` and the simulator's file streams. */
 import { modelNames, type SerialOptions } from '../../learner/index.js'
 import { type ExampleStream, openStream, RunningMoments } from '../../streams/index.js'
 import type { LinearSpec } from '../../task/learning-spec.js'
@@ -19,21 +19,25 @@ export interface Learning {
   readonly options: SerialOptions & { readonly batch: number }
   /** The running moments of `--scale standard`. */
   readonly moments: RunningMoments
+  /** Malformed inputs so far. */
+  readonly skipped: SkippedInputs
 }
 
-/** @throws OptionError, UsageError; errors of the stream */
-export async function openLearning(flags: SerialFlags): Promise<Learning> {
+const HINDSIGHT = 'the best predictor in hindsight is known only'
+
+/**
+ * @param why beginning of the message about models that are not linear
+ * @throws OptionError, UsageError; errors of the stream
+ */
+export async function openLearning(flags: SerialFlags, why = HINDSIGHT): Promise<Learning> {
   const { model, stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
   if (model !== undefined && model.kind !== 'linear') {
-    throw new UsageError(`the best predictor in hindsight is known only for the models ${modelNames.join(', ')}`)
+    throw new UsageError(`${why} for the models ${modelNames.join(', ')}`)
   }
   if (source === undefined) throw noData()
   const moments = new RunningMoments()
-  const stream = await openStream({
-    ...source,
-    scaling: { moments, frozen: false },
-    onMalformed: new SkippedInputs().add
-  })
+  const skipped = new SkippedInputs()
+  const stream = await openStream({ ...source, scaling: { moments, frozen: false }, onMalformed: skipped.add })
   const spec = specFor(stream) as Omit<LinearSpec, 'dimension'> & { readonly dimension: number | undefined }
-  return { stream, options: { ...spec, predictWith: flags.predictWith }, moments }
+  return { stream, options: { ...spec, predictWith: flags.predictWith }, moments, skipped }
 }

@@ -1,0 +1,155 @@
+/** `admb tune`: finds an update rule, an average and a batch for a linear model by successive halving. */
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import type { Command } from 'commander'
+import { stringify } from 'yaml'
+import { collect } from '../../streams/index.js'
+import { SERIAL_BATCH } from '../../task/task.js'
+import { UsageError } from '../errors.js'
+import {
+  type DataFlags,
+  type LearningFlags,
+  withCommon,
+  withData,
+  withFeatures,
+  withLearning
+} from '../options/options.js'
+import { whole } from '../options/values.js'
+import { summary } from '../output/metric-lines.js'
+import { formatNumber, ProgressLine, print, printJson, warn } from '../output/output.js'
+import { openLearning } from '../training/learning.js'
+import { allCandidates, type Candidate, sampled, specWord } from '../tune/candidates.js'
+import { commandLine } from '../tune/command-line.js'
+import { halve, type Ranked, roundsFor } from '../tune/halving.js'
+import { sharedRows } from '../tune/rows.js'
+import { TuneThreads } from '../tune/threads.js'
+import type { TuneResult } from '../tune/worker.js'
+
+const BUDGET = 5_000_000
+
+interface Flags extends DataFlags, LearningFlags {
+  readonly budget?: number
+  readonly candidates?: number
+  readonly threads?: number
+  readonly top?: number
+  readonly out?: string
+  readonly json?: boolean
+}
+
+export function tuneCommand(program: Command): Command {
+  const command = program.command('tune')
+  withLearning(withFeatures(withData(command)), SERIAL_BATCH, false)
+    .optionsGroup('Search:')
+    .option('--budget <inputs>', 'inputs that all candidates learn together (default: 5000000)', whole(1000))
+    .option('--candidates <n>', 'a random sample of the candidates, by --seed (default: all)', whole(1))
+    .option('--threads <n>', 'number of parallel runs (default: number of cores)', whole(1, 1024))
+    .option('--top <n>', 'number of candidates to print (default: 10)', whole(1))
+    .option('--out <file>', 'write the best options as a file for --config')
+    .addHelpText(
+      'after',
+      `
+Tries update rules, averages and batches on prefixes of the stream, each input
+scored before it is learned, and keeps the best third for a longer prefix. Options that are given are not tuned: --rule NAME tunes the options of
+that rule, --batch 128 what suits a peer.
+
+Examples:
+  admb tune --data ads.csv --label sold
+  admb tune --data rides.csv --label count --rule adagrad --out best.yaml
+  admb train --data rides.csv --label count --config best.yaml`
+    )
+  return withCommon(command).action(tune)
+}
+
+async function tune(flags: Flags): Promise<void> {
+  const { data = '', passes = 1, budget = BUDGET, seed = 0, limit = Number.POSITIVE_INFINITY } = flags
+  if (passes > 1) throw new UsageError('only the first pass is progressive: leave --passes out')
+  if (flags.rule && 'geometry' in flags.rule && flags.rule.geometry === 'entropic') {
+    throw new UsageError('the entropic geometry depends on features that do not occur: give another rule')
+  }
+  const progress = new ProgressLine()
+  const { stream, options, skipped } = await openLearning(flags, 'options are tuned only')
+  const { model, batch: _batch, rule: _rule, averaging: _averaging, ...fixed } = options
+  const all = allCandidates(model, { rule: flags.rule, averaging: flags.average, batch: flags.batch })
+  const candidates = sampled(all, flags.candidates ?? all.length, seed)
+  const longest = roundsFor(candidates.length, limit, budget).at(-1)?.rows as number
+  const rows = sharedRows(await collect(stream, longest))
+  skipped.requireInputs(data, rows.size)
+  const rounds = roundsFor(candidates.length, rows.size, budget)
+  const count = Math.min(flags.threads ?? availableParallelism(), candidates.length)
+  const threads = new TuneThreads({ rows, options: { ...fixed, model } }, count)
+  let learned = 0
+  try {
+    const { ranked, first } = await halve<TuneResult>({
+      rounds,
+      async evaluate(chosen, rows) {
+        learned += chosen.length * rows
+        const tasks = chosen.map(index => ({ candidate: candidates[index], rows }))
+        const of = `of ${formatNumber(chosen.length)} candidates, ${formatNumber(rows)} inputs each`
+        return threads.run(tasks, done => progress.show(() => `${formatNumber(done)} ${of}`))
+      }
+    })
+    progress.clear()
+    const [{ result, candidate }] = ranked
+    if (result.failure !== undefined) throw new UsageError(`all candidates diverge: ${result.failure}`)
+    const best = candidates[candidate]
+    if (flags.out !== undefined) await writeConfig(flags.out, model, best, flags.l2)
+    const line = commandLine(process.argv.slice(2), wordsOf(best))
+    const top = ranked.slice(0, flags.top ?? 10)
+    const searched = { data: stream.summary, inputs: rows.size, learned, rounds }
+    if (flags.json) {
+      const shown = (one: Ranked<TuneResult>) => entryOf(one, candidates)
+      printJson({ command: 'tune', model, ...searched, best: top.map(shown), defaults: shown(first), line })
+    } else {
+      if (stream.summary) print(`data        ${stream.summary}`)
+      print(
+        `candidates  ${formatNumber(candidates.length)} in ${rounds.length} rounds, ${formatNumber(learned)} inputs learned\n`
+      )
+      showTable(top, first, candidates)
+      print(`\nuse         ${line}`)
+      if (flags.out !== undefined) print(`stored in   ${flags.out}   (for --config)`)
+    }
+  } finally {
+    await threads.close()
+  }
+  skipped.checkLimit(data, rows.size, 0, flags.skipLimit)
+}
+
+/** The options of a candidate, by long name. */
+function optionsOf({ rule, averaging, batch }: Candidate) {
+  return { rule: specWord(rule), average: specWord(averaging), batch }
+}
+
+function wordsOf(candidate: Candidate): string[] {
+  return Object.entries(optionsOf(candidate)).flatMap(([name, value]) => [`--${name}`, String(value)])
+}
+
+function entryOf({ candidate, rows, result }: Ranked<TuneResult>, candidates: readonly Candidate[]) {
+  const { loss, failure, figures } = result
+  return { ...optionsOf(candidates[candidate]), inputs: rows, loss: failure ? null : loss, failure, metrics: figures }
+}
+
+function showTable(
+  top: readonly Ranked<TuneResult>[],
+  first: Ranked<TuneResult>,
+  candidates: readonly Candidate[]
+): void {
+  const row = (name: string, { candidate, rows, result: { figures } }: Ranked<TuneResult>) => {
+    const found = figures === undefined ? 'diverged' : summary(figures)
+    print(
+      `${name.padEnd(9)}${formatNumber(rows).padStart(10)}  ${found.padEnd(36)}${wordsOf(candidates[candidate]).join(' ')}`
+    )
+  }
+  print(`${'rank'.padEnd(9)}${'inputs'.padStart(10)}  ${'progressive'.padEnd(36)}options`)
+  for (const [index, one] of top.entries()) row(String(index + 1), one)
+  row('defaults', first)
+}
+
+async function writeConfig(file: string, model: string, best: Candidate, l2: number | undefined): Promise<void> {
+  const text = `# Found by admb tune, for --config.\n${stringify({ model, ...optionsOf(best), ...(l2 && { l2 }) })}`
+  try {
+    await writeFile(file, text)
+  } catch (error) {
+    warn(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}): give another path with --out`)
+    process.exitCode = 1
+  }
+}

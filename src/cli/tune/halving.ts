@@ -1,0 +1,103 @@
+/**
+ * Successive halving (Jamieson and Talwalkar, AISTATS 2016; here by thirds, as in Hyperband, Li et al., JMLR 2018): all candidates learn a
+ * short prefix of the stream, and the best third of each round a longer one, up to three times as long. Each run starts at the first row,
+ * so that a loss depends only on the candidate and the number of rows.
+ */
+
+/** Candidates that remain from one round to the next: one in this many. */
+const SHARE = 3
+/** Candidates in the last round, at least. */
+const FINALISTS = 3
+/** Rows of a round, at least: shorter prefixes only tell how fast a candidate starts. */
+const LEAST_ROWS = 1000
+
+export interface Round {
+  /** Number of candidates. */
+  readonly candidates: number
+  /** Length of the prefix, in rows. */
+  readonly rows: number
+}
+
+/**
+ * The rounds for a number of candidates: the last prefix is as long as the budget allows, and if that is the whole stream, the
+ * earlier ones as well.
+ * @param rows length of the stream; Infinity if it is not known
+ * @param budget limit of the rows that all candidates learn together
+ */
+export function roundsFor(candidates: number, rows: number, budget: number): readonly Round[] {
+  const counts = [candidates]
+  for (let left = candidates; left > FINALISTS; ) {
+    left = Math.max(FINALISTS, Math.ceil(left / SHARE))
+    counts.push(left)
+  }
+  const last = counts.length - 1
+  const roundsTo = (longest: number, growth: number): readonly Round[] =>
+    counts.map((count, round) => {
+      const share = Math.ceil(longest / growth ** (last - round))
+      return { candidates: count, rows: Math.min(longest, Math.max(LEAST_ROWS, share)) }
+    })
+  const isAffordable = (rounds: readonly Round[]) => costOf(rounds) <= budget
+  if (Number.isFinite(rows)) {
+    for (let tenths = 10; tenths <= 10 * SHARE; tenths++) {
+      const rounds = roundsTo(rows, tenths / 10)
+      if (isAffordable(rounds)) return rounds
+    }
+  }
+  let [low, high] = [1, Math.min(rows, budget)]
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (isAffordable(roundsTo(middle, SHARE))) low = middle
+    else high = middle - 1
+  }
+  return roundsTo(low, SHARE)
+}
+
+/** Rows that all candidates learn together. The first candidate takes part in each round, by an extra run if need be. */
+function costOf(rounds: readonly Round[]): number {
+  return rounds.reduce((sum, { candidates, rows }, round) => sum + (candidates + Math.min(round, 1)) * rows, 0)
+}
+
+/** The result of a candidate's last round. */
+export interface Ranked<Result> {
+  /** Index of the candidate. */
+  readonly candidate: number
+  readonly rows: number
+  readonly result: Result
+}
+
+export interface HalvingOptions<Result extends { readonly loss: number }> {
+  readonly rounds: readonly Round[]
+  /** Results of these candidates on a prefix, in the same order. */
+  evaluate(candidates: readonly number[], rows: number): Promise<readonly Result[]>
+}
+
+/**
+ * @returns the candidates that came furthest first, those of one round by loss; and the first candidate in the last round, which
+ * takes part in all rounds for comparison
+ */
+export async function halve<Result extends { readonly loss: number }>({
+  rounds,
+  evaluate
+}: HalvingOptions<Result>): Promise<{ readonly ranked: readonly Ranked<Result>[]; readonly first: Ranked<Result> }> {
+  let left = Array.from({ length: rounds[0].candidates }, (_, candidate) => candidate)
+  let ranked: readonly Ranked<Result>[] = []
+  let first: Ranked<Result> | undefined
+  for (const { candidates, rows } of rounds) {
+    const eliminated = ranked.slice(candidates)
+    if (ranked.length > 0) left = ranked.slice(0, candidates).map(({ candidate }) => candidate)
+    const asked = left.includes(0) ? left : [...left, 0]
+    const results = await evaluate(asked, rows)
+    const now = asked.map((candidate, i) => ({ candidate, rows, result: results[i] }))
+    first = now.find(({ candidate }) => candidate === 0)
+    // Sorting is stable, so that equal losses keep the order of the candidates.
+    const survivors = now.filter(({ candidate }) => left.includes(candidate)).sort((a, b) => lossOrder(a, b))
+    ranked = [...survivors, ...eliminated]
+  }
+  if (first === undefined) throw new Error('there is at least one round')
+  return { ranked, first }
+}
+
+function lossOrder<Result extends { readonly loss: number }>(a: Ranked<Result>, b: Ranked<Result>): number {
+  // The difference of two infinite losses is not a number.
+  return a.result.loss === b.result.loss ? a.candidate - b.candidate : a.result.loss - b.result.loss
+}

@@ -1,0 +1,50 @@
+/** A worker thread of `admb tune`: learns a prefix of the rows with one candidate at a time and posts its progressive figures. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { DivergenceError, ExampleError, type Figures, type SerialOptions, SerialTrainer } from '../../learner/index.js'
+import type { Candidate } from './candidates.js'
+import type { SharedRows } from './rows.js'
+
+export interface TuneWorkerData {
+  readonly rows: SharedRows
+  /** Options of the model that are not tuned. */
+  readonly options: SerialOptions
+}
+
+export interface TuneTask {
+  readonly candidate: Candidate
+  /** Length of the prefix. */
+  readonly rows: number
+}
+
+/** Progressive figures of a candidate. */
+export interface TuneResult {
+  /** Infinity if the candidate diverged. */
+  readonly loss: number
+  readonly figures?: Figures
+  /** Why it diverged. */
+  readonly failure?: string
+}
+
+/** Rows between two checks for divergence. */
+const SLICE = 1000
+
+parentPort?.on('message', ({ candidate, rows: count }: TuneTask) => {
+  const { rows, options } = workerData as TuneWorkerData
+  parentPort?.postMessage(tryCandidate({ ...options, ...candidate, dimension: rows.dimension }, rows, count))
+})
+
+function tryCandidate(options: SerialOptions, rows: SharedRows, count: number): TuneResult {
+  const trainer = new SerialTrainer(options)
+  try {
+    for (let from = 0; from < count; from += SLICE) {
+      const { labels, offsets } = rows
+      const size = Math.min(SLICE, count - from)
+      trainer.learn({ ...rows, size, labels: labels.subarray(from), offsets: offsets.subarray(from) })
+    }
+  } catch (error) {
+    if (!(error instanceof DivergenceError || error instanceof ExampleError)) throw error
+    return { loss: Number.POSITIVE_INFINITY, failure: error.message }
+  }
+  const { averageLoss = 0 } = trainer.report()
+  return { loss: averageLoss, figures: trainer.metrics()?.total }
+}
