@@ -10,7 +10,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   'l2l-billion': () => import('./l2l-billion.js'),
   'l2l-workers': () => import('./l2l-workers.js'),
   'l2l-data': () => import('./l2l-data.js'),
-  sim: () => import('./sim.js')
+  sim: () => import('./sim.js'),
+  drift: () => import('./drift.js')
 }
 
 function print(row: Row, json: boolean): void {

@@ -26,6 +26,7 @@ export {
   isCustomName
 } from './custom.js'
 export { digest } from './digest.js'
+export { type Drift, type DriftAlarm, DriftLog, type DriftTest, describeAlarm, driftTests } from './drift/index.js'
 export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'

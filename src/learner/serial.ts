@@ -4,6 +4,7 @@
  */
 import { type AveragingSpec, averagingFor, createAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
+import type { Drift, DriftTest } from './drift/index.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
 import type { Metrics, Outcome } from './metrics/index.js'
@@ -113,6 +114,16 @@ export class SerialTrainer {
   metrics(): Metrics | undefined {
     const { outcomes, loss } = this.#engine.progress
     return outcomes?.metrics(loss)
+  }
+
+  /** Looks for drift in the losses of further inputs. Does nothing for an engine that sends no outcomes. */
+  watchDrift(test: DriftTest): void {
+    this.#engine.progress.outcomes?.watchDrift(test)
+  }
+
+  /** The drift that was detected; undefined if it is not looked for. */
+  get drift(): Drift | undefined {
+    return this.#engine.progress.outcomes?.drift
   }
 
   /** The newest outcome, if it is known. */

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
-import type { Metrics, SerialReport } from '../../learner/index.js'
+import { DriftLog, type DriftTest, describeAlarm, type SerialReport, type SerialTrainer } from '../../learner/index.js'
 import { openInThread, openStream, RunningMoments, type StreamOptions, startReader } from '../../streams/index.js'
 import type { LearningSpec } from '../../task/learning-spec.js'
 import { checkFits, noData, streamFor } from '../../task/stream.js'
@@ -18,6 +18,7 @@ import {
   type LearningFlags,
   withCommon,
   withData,
+  withDrift,
   withFeatures,
   withLearning,
   withPredictWith
@@ -37,6 +38,7 @@ interface Flags extends DataFlags, LearningFlags {
   readonly predictWith?: 'average' | 'current'
   readonly dir?: string
   readonly log?: string
+  readonly drift?: DriftTest | 'off'
   /** Every n-th row. */
   readonly holdout?: number
   readonly validation?: string
@@ -46,7 +48,10 @@ interface Flags extends DataFlags, LearningFlags {
 
 export function trainCommand(program: Command): Command {
   const command = program.command('train')
-  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const)
+  withDrift(
+    withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const),
+    'off'
+  )
     .option('--dir <dir>', 'directory of the predictor: to store it in, and to continue from')
     .option('--holdout <share>', 'score this share of the rows after each pass instead of learning it', heldOut)
     .option('--validation <file>', 'the same with the rows of this file', once)
@@ -90,6 +95,9 @@ async function train(flags: Flags): Promise<void> {
     }
     const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
     if (earlier !== undefined) trainer.resume(earlier.trained)
+    const { drift: test = 'off' } = flags
+    if (test !== 'off') trainer.watchDrift(test)
+    const alarms = new DriftLog()
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
@@ -116,6 +124,10 @@ async function train(flags: Flags): Promise<void> {
       rowsLeft: table && (() => table.left),
       onLearned() {
         log?.note(progressEntry(run, trainer.report()))
+        for (const alarm of alarms.take(trainer.drift)) {
+          progress.clear()
+          warn(describeAlarm(alarm))
+        }
         table?.note({ ...trainer.report(), last: trainer.last })
         progress.show(() => describe(trainer.report(), start, stream.share))
       }
@@ -135,7 +147,7 @@ async function train(flags: Flags): Promise<void> {
     const id = await ended()
     const seconds = (performance.now() - start) / 1000
     const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
-    show(flags, trainer.report(), trainer.metrics(), { ...cost, validation: validation?.report }, id)
+    show(flags, trainer, { ...cost, validation: validation?.report }, id)
     skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
   } finally {
     await store?.close()
@@ -218,11 +230,13 @@ interface Cost {
 
 function show(
   { json, dir }: Flags,
-  { inputs, updates, averageLoss = 0, accuracy, unlabelled }: SerialReport,
-  metrics: Metrics | undefined,
+  trainer: SerialTrainer,
   { seconds, skipped, data, validation, device, plan, relay }: Cost,
   predictor: object
 ): void {
+  const { inputs, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
+  const metrics = trainer.metrics()
+  const { drift } = trainer
   const inputsPerSecond = inputs / seconds
   if (json) {
     const skippedAll = skipped + unlabelled
@@ -234,6 +248,7 @@ function show(
       averageLoss,
       accuracy,
       metrics,
+      drift,
       validation,
       skipped: skippedAll,
       seconds,
@@ -254,6 +269,10 @@ function show(
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   if (metrics !== undefined)
     for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
+  if (drift !== undefined && drift.alarms > 0) {
+    const last = drift.recent[drift.recent.length - 1].inputs
+    print(`drift           ${drift.alarms} × the loss rose, the last time noticed after ${formatNumber(last)} inputs`)
+  }
   if (validation !== undefined) {
     const { best, passes, metrics } = validation
     print(`validation      ${summary(metrics)}, best after pass ${best} of ${passes}`)

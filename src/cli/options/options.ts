@@ -4,8 +4,10 @@ import {
   type AveragingSpec,
   averages,
   averagingNames,
+  type DriftTest,
   defaultAveraging,
   defaultRule,
+  driftTests,
   type RuleSpec,
   ruleNames,
   rules,
@@ -94,6 +96,16 @@ export function withData(command: Command): Command {
     .option('--noise <amount>', 'synthetic: share of flipped classes, or deviation of numbers', amount())
     .option('--skip-limit <share>', 'fail if more inputs are skipped (default: 0.01)', share)
     .option('--strict', 'stop at the first malformed input instead of skipping it')
+}
+
+/** How rises of the loss are detected. */
+export function withDrift(command: Command, standard: DriftTest | 'off'): Command {
+  const tests = [...driftTests, 'off'] as const
+  return command.option(
+    '--drift <test>',
+    `detect rises of the loss: ${tests.join(', ')} (default: ${standard})`,
+    choice(tests)
+  )
 }
 
 /** How inputs become features. Stored with a model, so only commands that create one have these options. */

@@ -2,6 +2,7 @@
  * Progressive metrics: figures over all inputs since the start, and over the last ones. An input costs a few nanoseconds; the
  * figures of a window are computed from its outcomes when they are asked for.
  */
+import { type Drift, DriftDetector, type DriftTest } from '../drift/index.js'
 import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './figures.js'
 import { createTally, type Tally } from './tallies.js'
 
@@ -30,6 +31,9 @@ export class ProgressiveMetrics implements Outcomes {
   /** The newest outcomes, a ring. */
   readonly #ring: Float64Array
   #inputs = 0
+  #drift: DriftDetector | undefined
+  /** Mean loss of the last minibatch. */
+  #lastMean = Number.NaN
 
   constructor(kind: OutcomeKind) {
     this.#kind = kind
@@ -39,8 +43,22 @@ export class ProgressiveMetrics implements Outcomes {
     this.#ring = new Float64Array(CAPACITY * this.#width)
   }
 
+  /** Looks for drift in the losses of further outcomes. */
+  watchDrift(test: DriftTest): void {
+    const kind = this.#kind
+    // A squared error has no natural unit, and log-loss over a vocabulary is far above one.
+    const hasUnit = kind.kind === 'sums' ? kind.predicts === 'class' : kind.kind !== 'number'
+    this.#drift = new DriftDetector(test, hasUnit)
+  }
+
+  /** The drift that was detected; undefined if it is not looked for. */
+  get drift(): Drift | undefined {
+    return this.#drift?.drift
+  }
+
   commit(rows: number): void {
     const { entries } = this
+    if (this.#drift !== undefined) this.#observe(this.#drift, rows)
     const ring = this.#ring
     const end = rows * this.#width
     this.#total.add(entries, 0, end)
@@ -84,7 +102,7 @@ export class ProgressiveMetrics implements Outcomes {
     let loss = 0
     for (const [from, end] of this.#stretches(inputs)) {
       tally.add(this.#ring, from, end)
-      for (let i = from; i < end; i += this.#width) loss += this.#lossOf(i)
+      for (let i = from; i < end; i += this.#width) loss += this.#lossOf(this.#ring, i)
     }
     return figures(this.#kind, inputs, inputs === 0 ? 0 : loss / inputs, tally)
   }
@@ -100,10 +118,27 @@ export class ProgressiveMetrics implements Outcomes {
     ]
   }
 
-  #lossOf(at: number): number {
-    const ring = this.#ring
-    if (this.#kind.kind === 'sums') return ring[at]
-    return this.#kind.kind === 'classes' ? ring[at + 3] : this.#kind.loss.value(ring[at + 1], ring[at])
+  #lossOf(outcomes: Float64Array, at: number): number {
+    if (this.#kind.kind === 'sums') return outcomes[at]
+    return this.#kind.kind === 'classes' ? outcomes[at + 3] : this.#kind.loss.value(outcomes[at + 1], outcomes[at])
+  }
+
+  #observe(detector: DriftDetector, rows: number): void {
+    const { entries } = this
+    const kind = this.#kind
+    if (kind.kind === 'two-class' && kind.isLogLoss) {
+      // One exponential instead of two and a logarithm.
+      for (let i = 0; i < 2 * rows; i += 2) detector.addLevel(1 / (1 + Math.exp((2 * entries[i] - 1) * entries[i + 1])))
+      return
+    }
+    if (kind.kind !== 'sums') {
+      for (let row = 0; row < rows; row++) detector.add(this.#lossOf(entries, row * this.#width))
+      return
+    }
+    // The rows of a minibatch share a mean, which is one observation.
+    if (entries[0] === this.#lastMean) detector.skip(rows)
+    else detector.add(entries[0], rows)
+    this.#lastMean = entries[0]
   }
 }
 

@@ -1,0 +1,126 @@
+/**
+ * ADWIN: a window of the newest values whose mean has not changed (Bifet and Gavaldà, "Learning from Time-Changing Data with
+ * Adaptive Windowing", SDM 2007; ADWIN2 with the bound of section 3). It keeps sums of exponentially growing groups of values, so
+ * n values take O(log n) memory and O(1) amortised time, and a test of the window takes O(log n).
+ */
+
+/** Sums over some consecutive values. */
+export interface Sums {
+  readonly count: number
+  readonly sum: number
+  /** Sum of the squares. */
+  readonly squares: number
+}
+
+export interface AdwinOptions {
+  /** δ: bound of the probability of a false cut. @default 0.002 */
+  readonly delta?: number
+  /** M: buckets of one size, at least 1. More make the tested cuts denser. @default 5 */
+  readonly buckets?: number
+}
+
+/** A cut of the window. */
+export interface Change {
+  /** Mean of the values that were dropped. */
+  readonly before: number
+  /** Mean of the values that remain. */
+  readonly after: number
+}
+
+/** Values on each side of a tested cut. */
+const LEAST = 5
+
+export class Adwin {
+  readonly #delta: number
+  readonly #most: number
+  /** Row r holds buckets of 2^r groups, oldest first. The oldest buckets are those of the last row. */
+  readonly #rows: Sums[][] = [[]]
+  #count = 0
+  #sum = 0
+  #squares = 0
+
+  constructor({ delta = 0.002, buckets = 5 }: AdwinOptions = {}) {
+    this.#delta = delta
+    this.#most = buckets
+  }
+
+  /** Number of values in the window. */
+  get count(): number {
+    return this.#count
+  }
+
+  get mean(): number {
+    return this.#count === 0 ? 0 : this.#sum / this.#count
+  }
+
+  /** Variance of the window. */
+  get variance(): number {
+    return this.#count === 0 ? 0 : Math.max(0, this.#squares / this.#count - this.mean ** 2)
+  }
+
+  /** Number of buckets that are kept. */
+  get buckets(): number {
+    return this.#rows.reduce((sum, row) => sum + row.length, 0)
+  }
+
+  /** Adds a group of values from [0, 1], which the window will not be cut inside of. */
+  add(group: Sums): void {
+    this.#count += group.count
+    this.#sum += group.sum
+    this.#squares += group.squares
+    const rows = this.#rows
+    rows[0].push(group)
+    for (let r = 0; rows[r].length > this.#most; r++) {
+      const [a, b] = [rows[r].shift() as Sums, rows[r].shift() as Sums]
+      if (r + 1 === rows.length) rows.push([])
+      rows[r + 1].push({ count: a.count + b.count, sum: a.sum + b.sum, squares: a.squares + b.squares })
+    }
+  }
+
+  /**
+   * Drops the oldest values until no two parts of the window have different means.
+   * @returns undefined if nothing was dropped
+   */
+  shrink(): Change | undefined {
+    let count = 0
+    let sum = 0
+    while (this.#hasCut()) {
+      const oldest = this.#dropOldest()
+      count += oldest.count
+      sum += oldest.sum
+    }
+    return count === 0 ? undefined : { before: sum / count, after: this.mean }
+  }
+
+  #hasCut(): boolean {
+    const total = this.#count
+    if (total < 2 * LEAST) return false
+    const log = Math.log((2 * Math.log(total)) / this.#delta)
+    // The bound of the paper times n0·n1, so that no cut needs a division.
+    const spread = 2 * this.variance * log * total
+    const least = (2 / 3) * log * total
+    let n0 = 0
+    let s0 = 0
+    for (let r = this.#rows.length - 1; r >= 0; r--) {
+      for (const { count, sum } of this.#rows[r]) {
+        n0 += count
+        s0 += sum
+        const n1 = total - n0
+        if (n1 < LEAST) return false
+        const excess = Math.abs(s0 * total - this.#sum * n0) - least
+        if (excess > 0 && n0 >= LEAST && excess * excess > spread * n0 * n1) return true
+      }
+    }
+    return false
+  }
+
+  #dropOldest(): Sums {
+    const rows = this.#rows
+    const oldest = rows[rows.length - 1].shift() as Sums
+    while (rows.length > 1 && rows[rows.length - 1].length === 0) rows.pop()
+    this.#count -= oldest.count
+    this.#sum -= oldest.sum
+    this.#squares -= oldest.squares
+    return oldest
+  }
+}
