@@ -9,6 +9,7 @@ import { idx } from './idx.js'
 import { jsonl } from './jsonl.js'
 import { libsvm } from './libsvm.js'
 import { synthetic } from './synthetic.js'
+import { unsupportedName } from './unsupported.js'
 import { vw } from './vw.js'
 
 export const formats = { libsvm, vw, csv, jsonl, idx } as const satisfies Readonly<
@@ -52,6 +53,8 @@ export function guessFormat(path: string): Format {
   const name = basename(file).toLowerCase().replace(/\.gz$/, '')
   const format = formatNames.find(candidate => formats[candidate].fileName.test(name))
   if (format !== undefined) return format
+  const unsupported = unsupportedName(file)
+  if (unsupported !== undefined) throw new UnknownFormatError(unsupported)
   const what =
     path === '-' ? 'the format of standard input is unknown' : `${path}: the file name does not determine the format`
   throw new UnknownFormatError(`${what}: give format as one of ${formatNames.join(', ')}`)

@@ -9,6 +9,7 @@ import { openByteSource } from './sources/byte-source.js'
 import { bytesAt, type FilePosition, isFilePosition, PositionTracker } from './sources/file-position.js'
 import type { ByteSource, Piece } from './sources/segments.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
+import { refuseUnsupported } from './unsupported.js'
 
 export interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */
@@ -37,6 +38,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     const head = await readHead(piece.read(), !isReplayable)
     if (isReplayable) await head.close()
     else started = { ...piece, read: () => head.chunks }
+    refuseUnsupported(head.bytes, named.source)
     inferred = inferFrom(format, head.bytes, named, inferLabel)
     // JSON lines have the features of their first row.
     if (isOpen && format !== 'csv') probe.push(head.bytes)

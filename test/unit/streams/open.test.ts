@@ -176,6 +176,21 @@ describe('openStream', () => {
           'UnknownFormatError',
           /give format as one of libsvm, vw, csv, jsonl, idx$/
         ],
+        [
+          { data: await write('a.parquet', 'PAR1') },
+          'UnknownFormatError',
+          /a\.parquet is Parquet, which is not read: convert it to CSV, for example with duckdb -c/
+        ],
+        [
+          { data: await write('zip.csv', Uint8Array.of(0x50, 0x4b, 3, 4, 10, 10)) },
+          'UnknownFormatError',
+          /zip\.csv is a zip archive, which is not read: unpack it: unzip/
+        ],
+        [
+          { data: await write('wide.csv', Buffer.from('\ufeffa,label\n1,0\n', 'utf16le')) },
+          'UnknownFormatError',
+          /wide\.csv is UTF-16, which is not read: convert it: iconv/
+        ],
         [{ data: '-' }, 'UnknownFormatError', /the format of standard input is unknown/],
         [
           { data: await write('b.libsvm', gzip.subarray(0, 5000)) },
