@@ -8,6 +8,13 @@ export const MAX_LINE_BYTES = 16 * 1024 * 1024
 /** Feature numbers are below this limit, including the constant feature. */
 export const MAX_DIMENSION = 2 ** 31 - 1
 
+/**
+ * Receives a hashed value of a table.
+ * @param feature its number, the constant feature included
+ * @param value a category, a word, or two words with a space between; undefined for a missing category
+ */
+export type OnHashed = (feature: number, column: ColumnSchema, value: string | undefined) => void
+
 /** Options of a parser. */
 export interface ParserOptions extends ReporterOptions {
   /** Name of the input in messages. @default '<input>' */
@@ -20,6 +27,8 @@ export interface ParserOptions extends ReporterOptions {
   readonly classNames?: readonly string[]
   /** @internal Called with each label instead of converting it, to infer what the labels are. @default none */
   readonly onLabel?: (label: string) => void
+  /** @internal Called with each hashed value of a table and its feature, to explain models. @default none */
+  readonly onHashed?: OnHashed
   /** Accept inputs without a label, or with an invalid one in a table: their label is NaN. Otherwise they are malformed. @default false */
   readonly unlabelled?: boolean
   /** CSV column or JSON key of the label. @default 'label' */

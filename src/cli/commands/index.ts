@@ -44,6 +44,10 @@ export const commands = {
     summary: 'predict inputs with a stored predictor',
     load: async () => (await import('./predict.js')).predictCommand
   },
+  explain: {
+    summary: 'print the weights and the important columns of a stored predictor',
+    load: async () => (await import('./explain.js')).explainCommand
+  },
   regret: {
     summary: 'compare progressive losses with the best fixed predictor in hindsight',
     load: async () => (await import('./regret.js')).regretCommand

@@ -18,7 +18,7 @@ import { whole } from '../options/values.js'
 import { summary } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, warn } from '../output/output.js'
 import { openLearning } from '../training/learning.js'
-import { allCandidates, type Candidate, sampled, specWord } from '../tune/candidates.js'
+import { affordable, allCandidates, type Candidate, sampled, specWord } from '../tune/candidates.js'
 import { commandLine } from '../tune/command-line.js'
 import { halve, type Ranked, roundsFor } from '../tune/halving.js'
 import { sharedRows } from '../tune/rows.js'
@@ -49,8 +49,9 @@ export function tuneCommand(program: Command): Command {
       'after',
       `
 Tries update rules, averages and batches on prefixes of the stream, each input
-scored before it is learned, and keeps the best third for a longer prefix. Options that are given are not tuned: --rule NAME tunes the options of
-that rule, --batch 128 what suits a peer.
+scored before it is learned, and keeps the best third for a longer prefix.
+Options that are given are not tuned: --rule NAME tunes the options of that
+rule, --batch 128 what suits a peer.
 
 Examples:
   admb tune --data ads.csv --label sold
@@ -70,10 +71,11 @@ async function tune(flags: Flags): Promise<void> {
   const { stream, options, skipped } = await openLearning(flags, 'options are tuned only')
   const { model, batch: _batch, rule: _rule, averaging: _averaging, ...fixed } = options
   const all = allCandidates(model, { rule: flags.rule, averaging: flags.average, batch: flags.batch })
-  const candidates = sampled(all, flags.candidates ?? all.length, seed)
-  const longest = roundsFor(candidates.length, limit, budget).at(-1)?.rows as number
-  const rows = sharedRows(await collect(stream, longest))
+  const most = Math.min(flags.candidates ?? all.length, all.length)
+  const rows = sharedRows(await collect(stream, roundsFor(most, limit, budget).at(-1)?.rows ?? 0))
   skipped.requireInputs(data, rows.size)
+  const fast = affordable(all, rows.dimension * (options.classes ?? 1))
+  const candidates = sampled(fast, flags.candidates ?? fast.length, seed)
   const rounds = roundsFor(candidates.length, rows.size, budget)
   const count = Math.min(flags.threads ?? availableParallelism(), candidates.length)
   const threads = new TuneThreads({ rows, options: { ...fixed, model } }, count)

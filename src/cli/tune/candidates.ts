@@ -77,6 +77,20 @@ export function allCandidates(model: ModelName, given: Given): readonly Candidat
   return [first, ...grid.filter(candidate => JSON.stringify(candidate) !== text)]
 }
 
+/** Weights that an update may step for each input of its batch. */
+const WEIGHTS_PER_INPUT = 500
+
+/**
+ * The candidates that are fast enough for a model of this size: AdaGrad with single inputs steps only the weights of an input,
+ * everything else all weights. The first candidate stays, and all of them if no other would.
+ */
+export function affordable(candidates: readonly Candidate[], weights: number): readonly Candidate[] {
+  const isFast = ({ rule, batch }: Candidate) =>
+    weights / batch <= WEIGHTS_PER_INPUT || (rule.name === 'adagrad' && batch === 1)
+  const found = candidates.filter((candidate, index) => index === 0 || isFast(candidate))
+  return found.length === 1 ? candidates : found
+}
+
 /** The first candidate and a random sample of the others, in their order. @param count at least 1 */
 export function sampled(candidates: readonly Candidate[], count: number, seed: number): readonly Candidate[] {
   const random = new Random(seed)

@@ -2,6 +2,7 @@
 import { DecimalScanner, isFiniteFloat32 } from '../decimals.js'
 import { murmur3 } from '../hash.js'
 import { shortened } from '../labels.js'
+import type { OnHashed } from '../options.js'
 import { RowBuffer } from '../rows.js'
 import type { Column, Layout } from './schema.js'
 import { hashWords, MissingValues, timeFeatures } from './values.js'
@@ -17,6 +18,8 @@ export interface EncoderOptions {
   readonly na?: readonly string[]
   /** @default '.' */
   readonly decimal?: '.' | ','
+  /** @default none */
+  readonly onHashed?: OnHashed
 }
 
 export class RowEncoder {
@@ -27,6 +30,7 @@ export class RowEncoder {
   readonly #isDecimalComma: boolean
   readonly #hashedFrom: number
   readonly #mask: number
+  readonly #onHashed: OnHashed | undefined
   readonly #scanner = new DecimalScanner()
   #scratch = new Uint8Array(64)
   #out = new RowBuffer()
@@ -37,12 +41,13 @@ export class RowEncoder {
   #indices = new Int32Array(64)
   #values = new Float32Array(64)
 
-  constructor(layout: Layout, { constant = false, na, decimal = '.' }: EncoderOptions) {
+  constructor(layout: Layout, { constant = false, na, decimal = '.', onHashed }: EncoderOptions) {
     this.#constant = constant ? 1 : 0
     this.#missing = new MissingValues(na)
     this.#isDecimalComma = decimal === ','
     this.#hashedFrom = layout.hashedFrom + this.#constant
     this.#mask = layout.hashed - 1
+    this.#onHashed = onHashed
   }
 
   /** Starts a row at the end of `out`. */
@@ -77,11 +82,16 @@ export class RowEncoder {
       }
       case 'category':
         // A missing value is a category of its own.
-        if (this.isMissing(bytes, from, to)) this.#addHashed(murmur3(bytes, 0, 0, column.seed))
-        else this.#addHashed(murmur3(bytes, from, to, column.seed))
+        if (this.isMissing(bytes, from, to)) this.#addMissingCategory(column)
+        else {
+          const feature = this.#addHashed(murmur3(bytes, from, to, column.seed))
+          this.#onHashed?.(feature, column, textOf(bytes, from, to))
+        }
         return true
       case 'text':
-        hashWords(bytes, from, to, column.seed, column.bigrams === true, this.#addHashed)
+        if (this.#onHashed === undefined)
+          hashWords(bytes, from, to, column.seed, column.bigrams === true, this.#addHashed)
+        else this.#addNamedWords(column, bytes, from, to, this.#onHashed)
         return true
       case 'time': {
         if (this.isMissing(bytes, from, to)) {
@@ -112,7 +122,20 @@ export class RowEncoder {
   /** Adds what a column has instead of a value: nothing, which is the mean of scaled numbers, and its indicator. */
   addMissing(column: Column): void {
     if (column.indicator >= 0) this.#addOther(column.indicator + this.#constant, 1)
-    else if (column.kind === 'category') this.#addHashed(murmur3(this.#scratch, 0, 0, column.seed))
+    else if (column.kind === 'category') this.#addMissingCategory(column)
+  }
+
+  #addMissingCategory(column: Column): void {
+    const feature = this.#addHashed(murmur3(this.#scratch, 0, 0, column.seed))
+    this.#onHashed?.(feature, column, undefined)
+  }
+
+  #addNamedWords(column: Column, bytes: Uint8Array, from: number, to: number, onHashed: OnHashed): void {
+    let [before, last] = ['', '']
+    hashWords(bytes, from, to, column.seed, column.bigrams === true, (hash, word, length, isPair) => {
+      if (!isPair) [before, last] = [last, textOf(word, 0, length)]
+      onHashed(this.#addHashed(hash), column, isPair ? `${before} ${last}` : last)
+    })
   }
 
   /** Completes the row. */
@@ -126,8 +149,11 @@ export class RowEncoder {
     out.offsets[++out.size] = this.#entry
   }
 
-  readonly #addHashed = (hash: number): void => {
-    this.#addOther(this.#hashedFrom + (hash & this.#mask), 1)
+  /** @returns the feature */
+  readonly #addHashed = (hash: number): number => {
+    const feature = this.#hashedFrom + (hash & this.#mask)
+    this.#addOther(feature, 1)
+    return feature
   }
 
   #addOther(index: number, value: number): void {
@@ -165,4 +191,8 @@ export class RowEncoder {
     this.fault = `"${text}" in the ${column.kind === 'number' ? 'numeric column' : `${column.kind} column`} "${column.name}" ${why}`
     return false
   }
+}
+
+function textOf(bytes: Uint8Array, from: number, to: number): string {
+  return Buffer.from(bytes.subarray(from, to)).toString('utf8')
 }

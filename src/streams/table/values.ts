@@ -31,6 +31,17 @@ export class MissingValues {
   }
 }
 
+/** Names of the features of a time, in their order. */
+export const timeFeatureNames: readonly string[] = [
+  'year',
+  'month (sine)',
+  'month (cosine)',
+  'weekday (sine)',
+  'weekday (cosine)',
+  'hour (sine)',
+  'hour (cosine)'
+]
+
 const TIME =
   /^(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?$/
 
@@ -59,7 +70,7 @@ function circle(share: number): [number, number] {
 }
 
 /**
- * Calls `add` with the hash of each word, in lower case, and with `bigrams` of each pair of neighbours. A word is a sequence of letters,
+ * Calls `add` with the hash of each word, in lower case, and with `bigrams` then of its pair with the word before. A word is a sequence of letters,
  * digits, apostrophes and bytes outside ASCII.
  */
 export function hashWords(
@@ -68,7 +79,7 @@ export function hashWords(
   to: number,
   seed: number,
   bigrams: boolean,
-  add: (hash: number) => void
+  add: (hash: number, word: Uint8Array, length: number, isPair: boolean) => void
 ): void {
   const word = new Uint8Array(64)
   let length = 0
@@ -83,8 +94,8 @@ export function hashWords(
       if (length < word.length) word[length++] = isLetter ? lower : byte
     } else if (length > 0) {
       const hash = murmur3(word, 0, length, seed)
-      add(hash)
-      if (bigrams && previous !== undefined) add(murmur3(word, 0, length, previous))
+      add(hash, word, length, false)
+      if (bigrams && previous !== undefined) add(murmur3(word, 0, length, previous), word, length, true)
       previous = hash
       length = 0
     }

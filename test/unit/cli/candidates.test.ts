@@ -1,6 +1,6 @@
 /** The candidates of `admb tune`. */
 import assert from 'node:assert/strict'
-import { allCandidates, sampled, specWord } from '../../../src/cli/tune/candidates.js'
+import { affordable, allCandidates, sampled, specWord } from '../../../src/cli/tune/candidates.js'
 import { commandLine } from '../../../src/cli/tune/command-line.js'
 import { createAveraging, createRule, modelNames } from '../../../src/learner/index.js'
 
@@ -38,6 +38,15 @@ describe('the candidates of tune', () => {
       assert.equal(rule.name === 'adagrad' && rule.step, 7)
       assert.deepEqual([averaging, batch], [given.averaging, 128])
     }
+  })
+
+  it('of a large model do not step all weights for each input', () => {
+    const all = allCandidates('logistic', {})
+    assert.deepEqual(affordable(all, 100), all)
+    assert.ok(affordable(all, 5000).every(({ rule, batch }) => rule.name === 'adagrad' || batch === 16))
+    assert.ok(affordable(all, 100_000).every(({ rule, batch }) => rule.name === 'adagrad' && batch === 1))
+    const given = allCandidates('logistic', { rule: { name: 'momentum' } })
+    assert.deepEqual(affordable(given, 100_000), given)
   })
 
   it('are sampled by the seed, the first one always', () => {

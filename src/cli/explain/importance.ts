@@ -1,0 +1,128 @@
+/**
+ * Permutation importance of columns (Breiman, "Random forests", Machine Learning 45, 2001; for any model: Fisher, Rudin and
+ * Dominici, JMLR 2019): the increase of the loss when a column takes its values from other rows.
+ */
+import type { Blocks, Examples, Learner, Score } from '../../learner/index.js'
+import { Random, RowBuffer } from '../../streams/index.js'
+
+export interface Importance {
+  readonly column: string
+  /** Mean increase of the loss over the repetitions, in units of the loss. */
+  readonly increase: number
+  /** Standard deviation of a repetition's increase. */
+  readonly deviation: number
+}
+
+export interface ImportanceOptions {
+  readonly learner: Learner
+  readonly parameters: Blocks
+  /** Labelled rows. */
+  readonly rows: Examples
+  /** The column of a feature; undefined for the constant feature, which is left alone. */
+  columnOf(feature: number): string | undefined
+  /** Number of permutations. All columns are permuted alike. */
+  readonly repeats: number
+  readonly seed: number
+  /** Called before each column with the share that is done. */
+  onProgress(share: number): void
+}
+
+/** @returns the columns that occur in the rows, the largest increase first */
+export function importanceOf(options: ImportanceOptions): readonly Importance[] {
+  const { rows, repeats, seed } = options
+  const random = new Random(seed)
+  const permutations = Array.from({ length: repeats }, () => permutation(rows.size, random))
+  const { columns, ofEntry } = columnsOf(options)
+  const found = columns.map((column, number) => {
+    options.onProgress(number / columns.length)
+    const increases = permutations.map(donors => increaseOf(options, { number, ofEntry }, donors))
+    const mean = increases.reduce((sum, each) => sum + each, 0) / repeats
+    const variance = increases.reduce((sum, each) => sum + (each - mean) ** 2, 0) / repeats
+    return { column, increase: mean, deviation: Math.sqrt(variance) }
+  })
+  return found.sort((a, b) => b.increase - a.increase)
+}
+
+/** The mean loss of rows. */
+export function lossOf({ learner, parameters }: Pick<ImportanceOptions, 'learner' | 'parameters'>, rows: Examples) {
+  const score: Score = { loss: 0, hits: 0 }
+  learner.score(parameters, rows, 0, rows.size, score)
+  return score.loss / Math.max(1, rows.size)
+}
+
+/** The columns that occur, and the number of the column of each entry of the rows, −1 for the constant feature. */
+function columnsOf({ rows, columnOf }: ImportanceOptions) {
+  const columns: string[] = []
+  const byName = new Map<string, number>()
+  const byFeature = new Map<number, number>()
+  const ofEntry = new Int32Array(rows.offsets[rows.size])
+  for (let i = 0; i < ofEntry.length; i++) {
+    const feature = rows.indices[i]
+    let number = byFeature.get(feature)
+    if (number === undefined) {
+      const name = columnOf(feature)
+      number = name === undefined ? -1 : (byName.get(name) ?? columns.push(name) - 1)
+      if (name !== undefined) byName.set(name, number)
+      byFeature.set(feature, number)
+    }
+    ofEntry[i] = number
+  }
+  return { columns, ofEntry }
+}
+
+interface Permuted {
+  /** The number of the column. */
+  readonly number: number
+  readonly ofEntry: Int32Array
+}
+
+/** Of the mean loss, if each row takes a column from its donor. */
+function increaseOf(options: ImportanceOptions, permuted: Permuted, donors: Int32Array): number {
+  const { rows } = options
+  const { size, offsets } = rows
+  const { number, ofEntry } = permuted
+  const has = new Uint8Array(size)
+  for (let row = 0; row < size; row++) {
+    for (let i = offsets[row]; i < offsets[row + 1] && has[row] === 0; i++) has[row] = Number(ofEntry[i] === number)
+  }
+  // Only rows that lose or gain an entry change, which makes columns of sparse rows cheap.
+  const before = new RowBuffer()
+  const after = new RowBuffer()
+  for (let row = 0; row < size; row++) {
+    if (has[row] === 0 && has[donors[row]] === 0) continue
+    before.append(rows, row)
+    appendMixed(rows, row, donors[row], permuted, after)
+  }
+  if (before.size === 0) return 0
+  return ((lossOf(options, after.view()) - lossOf(options, before.view())) * before.size) / size
+}
+
+/** Appends a row that takes a column from another one. */
+function appendMixed(rows: Examples, row: number, donor: number, permuted: Permuted, out: RowBuffer): void {
+  const { offsets, indices, values, labels } = rows
+  const { number, ofEntry } = permuted
+  out.reserve(1, offsets[row + 1] - offsets[row] + offsets[donor + 1] - offsets[donor])
+  const take = (from: number, isOwn: boolean) => {
+    for (let i = offsets[from]; i < offsets[from + 1]; i++) {
+      if ((ofEntry[i] === number) === isOwn) continue
+      out.indices[out.entries] = indices[i]
+      out.values[out.entries++] = values[i]
+    }
+  }
+  take(row, true)
+  take(donor, false)
+  out.labels[out.size] = labels[row]
+  out.offsets[++out.size] = out.entries
+}
+
+/** A uniform permutation (Fisher and Yates). */
+function permutation(size: number, random: Random): Int32Array {
+  const found = Int32Array.from({ length: size }, (_, i) => i)
+  for (let i = size - 1; i > 0; i--) {
+    const j = random.below(i + 1)
+    const kept = found[i]
+    found[i] = found[j]
+    found[j] = kept
+  }
+  return found
+}

@@ -1,0 +1,107 @@
+/** The weights of a linear model by name, with the effect of a usual change of each feature. */
+import type { Examples } from '../../learner/index.js'
+import { Layout } from '../../streams/index.js'
+import { type LearningSpec, predictsNumbers, targetScaleOf } from '../../task/learning-spec.js'
+import type { Stored } from '../training/stored.js'
+import type { FeatureNames } from './feature-names.js'
+
+/** A weight of one score. Of several classes, it is relative to the mean of the classes. */
+export interface Weight {
+  readonly feature: string
+  /** The class that it speaks for; undefined for regression. A negative weight of two classes speaks for the other one. */
+  readonly class?: string
+  /** Change of the score for a change by 1 of the model's input. Of a regression, in units of the target. */
+  readonly weight: number
+  /** Change of the score for a change by 1 of the column's value; absent unless it is a number that the model scales. */
+  readonly perUnit?: number
+  /** Change of the score for a change by one standard deviation; absent if that is not known. */
+  readonly effect?: number
+}
+
+export interface Weights {
+  /** Scores of an input whose features are all 0: one number, or one for each class. */
+  readonly constant?: readonly number[]
+  /** Those that are not 0, the largest effects first. Without an effect, the weight itself counts. */
+  readonly weights: readonly Weight[]
+}
+
+/** Standard deviation of each feature in rows. Features that do not occur have none. */
+export function deviationsOf({ size, offsets, indices, values }: Examples): ReadonlyMap<number, number> {
+  const found = new Map<number, { count: number; sum: number; squares: number }>()
+  for (let i = 0; i < offsets[size]; i++) {
+    const one = found.get(indices[i]) ?? { count: 0, sum: 0, squares: 0 }
+    one.count++
+    one.sum += values[i]
+    found.set(indices[i], one)
+  }
+  // In a second pass, because the difference of two large sums is not exact.
+  for (let i = 0; i < offsets[size]; i++) {
+    const one = found.get(indices[i])
+    if (one !== undefined) one.squares += (values[i] - one.sum / size) ** 2
+  }
+  const deviationOf = ({ count, sum, squares }: { count: number; sum: number; squares: number }) =>
+    Math.sqrt((squares + (size - count) * (sum / size) ** 2) / size)
+  return new Map([...found].map(([feature, one]) => [feature, deviationOf(one)]))
+}
+
+/**
+ * @param weights of a linear model: those of a feature are adjacent
+ * @param deviations of the features in rows of data, if there are any
+ */
+export function namedWeights(
+  { spec, scaling }: Pick<Stored, 'spec' | 'scaling'>,
+  weights: Float32Array,
+  names: FeatureNames,
+  deviations: ReadonlyMap<number, number> | undefined
+): Weights {
+  const outputs = weights.length / spec.dimension
+  const unit = targetScaleOf(spec)?.deviation ?? 1
+  const scaled = scaledNumbers(spec)
+  const classes = classesOf(spec, outputs)
+  const found: (Weight & { readonly rank: number })[] = []
+  let constant: readonly number[] | undefined
+  for (let feature = 0; feature < spec.dimension; feature++) {
+    const own = weights.subarray(feature * outputs, (feature + 1) * outputs)
+    if (names.isConstant(feature)) {
+      constant = Array.from(own, weight => unit * weight + (targetScaleOf(spec)?.mean ?? 0))
+      continue
+    }
+    if (own.every(weight => weight === 0)) continue
+    const centre = outputs === 1 ? 0 : own.reduce((sum, weight) => sum + weight, 0) / outputs
+    const divisor =
+      scaled.get(feature) ?? (spec.features.scale === 'standard' ? scaling?.moments.of(feature)?.deviation : 0)
+    // A number that the model scales has a deviation of about 1.
+    const deviation = deviations === undefined ? (divisor ? 1 : undefined) : (deviations.get(feature) ?? 0)
+    for (const [output, value] of own.entries()) {
+      const weight = unit * (value - centre)
+      const effect = deviation === undefined ? undefined : weight * deviation
+      found.push({
+        feature: names.nameOf(feature),
+        ...(classes && { class: classes[output] }),
+        weight,
+        ...(divisor ? { perUnit: weight / divisor } : {}),
+        ...(effect === undefined ? {} : { effect }),
+        rank: Math.abs(effect ?? weight)
+      })
+    }
+  }
+  const sorted = found.sort((a, b) => b.rank - a.rank).map(({ rank: _rank, ...weight }) => weight)
+  return { ...(constant && { constant }), weights: sorted }
+}
+
+/** The class that each score speaks for; undefined for regression. */
+function classesOf(spec: LearningSpec, outputs: number): readonly string[] | undefined {
+  if (predictsNumbers(spec)) return undefined
+  const nameOf = (index: number) => spec.features.classNames?.[index] ?? String(index)
+  return outputs === 1 ? [nameOf(1)] : Array.from({ length: outputs }, (_, index) => nameOf(index))
+}
+
+/** Deviations of the numbers that the schema scales, by feature. */
+function scaledNumbers({ features: { columns, hashBits, constant } }: LearningSpec): ReadonlyMap<number, number> {
+  if (columns === undefined) return new Map()
+  return new Map(
+    new Layout(columns, hashBits).columns.flatMap(({ kind, feature, deviation }) =>
+      kind === 'number' && deviation !== undefined ? [[feature + Number(constant), deviation] as const] : []
+    )
+  )
+}

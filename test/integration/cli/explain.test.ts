@@ -1,0 +1,133 @@
+/** `admb explain`: weights by the names of columns and values, and the importance of columns. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { admb } from '../../support/admb-command.js'
+
+const pick = <T>(list: readonly T[], i: number): T => list[(i * 7919) % list.length]
+
+/** The price depends on the size (3 a unit), the city and a word; not on the noise. */
+function table(rows: number): string {
+  const lines = Array.from({ length: rows }, (_, i) => {
+    const size = 50 + 20 * Math.sin(1.7 * i)
+    const noise = Math.cos(2.9 * i)
+    const city = pick(['Bern', 'Oslo', 'Rome', 'Wien'], i)
+    const word = pick(['old', 'new', 'big', 'tiny', 'red'], i + 1)
+    const price = 3 * size + (city === 'Oslo' ? 60 : 0) + (word === 'new' ? 40 : 0)
+    const text = `a ${word} house near the river number ${i}`
+    const time = `2024-0${1 + (i % 9)}-11 ${10 + (i % 10)}:00`
+    return `${size.toFixed(3)},${i % 9 === 0 ? '' : noise.toFixed(3)},${city},${text},${time},${price.toFixed(2)},${price > 175 ? 'dear' : 'cheap'}`
+  })
+  return `size,noise,city,text,time,price,class\n${lines.join('\n')}\n`
+}
+
+interface Weight {
+  readonly feature: string
+  readonly class?: string
+  readonly weight: number
+  readonly perUnit?: number
+  readonly effect?: number
+}
+
+describe('admb explain', function () {
+  this.timeout(60_000)
+  let dir: string
+  let data: string
+  const path = (name: string) => join(dir, name)
+  const json = async (...words: string[]) => {
+    const { stdout, stderr, code } = await admb([...words, '--json'])
+    assert.equal(code, 0, stderr)
+    return JSON.parse(stdout.trim().split('\n').at(-1) as string)
+  }
+  before(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'admb-explain-'))
+    data = path('homes.csv')
+    writeFileSync(data, table(3000))
+    await json(
+      'train',
+      '--data',
+      data,
+      '--label',
+      'price',
+      '--ignore',
+      'class',
+      '--dir',
+      path('price'),
+      '--passes',
+      '3'
+    )
+  })
+  after(() => rmSync(dir, { recursive: true, force: true }))
+
+  it('names the weights of columns, and with data those of hashed values', async () => {
+    const unnamed = await json('explain', '--dir', path('price'), '--top', '10000')
+    const named = await json('explain', '--dir', path('price'), '--data', data, '--top', '10000')
+    const find = ({ weights }: { readonly weights: readonly Weight[] }, name: string) =>
+      weights.find(({ feature }) => feature === name) as Weight
+    assert.ok(Math.abs((find(unnamed, 'size').perUnit as number) - 3) < 0.5)
+    assert.equal(find(unnamed, 'size').effect, find(unnamed, 'size').weight)
+    assert.equal(find(unnamed, 'city=Oslo'), undefined)
+    assert.ok(unnamed.weights.some(({ feature }: Weight) => /^value with hash \d+$/.test(feature)))
+    for (const name of ['size', 'noise', 'noise: missing', 'time: hour (sine)', 'city=Oslo', 'text: new']) {
+      assert.ok(find(named, name), name)
+    }
+    assert.ok(named.weights.every(({ feature }: Weight) => !feature.startsWith('value with hash')))
+    const cities = named.weights.filter(({ feature }: Weight) => feature.startsWith('city='))
+    assert.equal(cities.length, 4)
+    const oslo = find(named, 'city=Oslo')
+    assert.ok(cities.every((city: Weight) => city === oslo || city.weight < oslo.weight - 20))
+    // A quarter of the rows.
+    assert.ok(Math.abs((oslo.effect as number) / oslo.weight - Math.sqrt(3) / 4) < 1e-3)
+  })
+
+  it('ranks columns by the increase of the loss, the same for the same seed', async () => {
+    const words = ['explain', '--dir', path('price'), '--data', data, '--limit', '1000']
+    const found = await json(...words)
+    assert.equal(found.inputs, 1000)
+    const order = found.importance.map(({ column }: { column: string }) => column)
+    assert.deepEqual(order.slice(0, 2), ['size', 'city'])
+    assert.deepEqual(order.toSorted(), ['city', 'noise', 'size', 'text', 'time'])
+    assert.deepEqual((await json(...words)).importance, found.importance)
+    assert.notDeepEqual((await json(...words, '--seed', '1')).importance, found.importance)
+    const { loss } = await json('eval', '--dir', path('price'), '--data', data, '--limit', '1000')
+    assert.ok(Math.abs(found.loss / loss - 1) < 1e-9)
+  })
+
+  it('says for which class a weight speaks', async () => {
+    const flags = ['--label', 'class', '--ignore', 'price,text', '--data', data]
+    await json('train', ...flags, '--dir', path('two'))
+    await json('train', ...flags, '--dir', path('softmax'), '--model', 'softmax')
+    const two = await json('explain', '--dir', path('two'))
+    assert.equal(two.constant.length, 1)
+    const size = two.weights.find(({ feature }: Weight) => feature === 'size')
+    assert.deepEqual([size.class, size.weight > 0], ['dear', true])
+    const both = await json('explain', '--dir', path('softmax'))
+    const sizes = both.weights.filter(({ feature }: Weight) => feature === 'size') as Weight[]
+    assert.deepEqual(sizes.map(weight => weight.class).toSorted(), ['cheap', 'dear'])
+    assert.ok(Math.abs(sizes[0].weight + sizes[1].weight) < 1e-5)
+  })
+
+  it('prints tables', async () => {
+    const { stdout } = await admb(['explain', '--dir', path('two'), '--data', data, '--top', '2'])
+    assert.match(stdout, /^constant +-?\d/m)
+    assert.match(stdout, /^feature +class +weight +per unit +effect$/m)
+    assert.match(stdout, /^size +dear +\d[.\d]* +\d[.\d]* +\d[.\d]*$/m)
+    assert.match(stdout, /^size +\d[.\d]* +\d[.\d]*$/m)
+    assert.match(stdout, /^and \d+ more weights: --top \d+$/m)
+  })
+
+  it('gives the importance of columns for a network, which needs data', async () => {
+    const flags = ['--label', 'class', '--ignore', 'price,text,city,time', '--data', data]
+    await json('train', ...flags, '--model', 'mlp', '--dir', path('mlp'), '--passes', '3')
+    const { weights, importance } = await json('explain', '--dir', path('mlp'), '--data', data)
+    assert.equal(weights, undefined)
+    assert.deepEqual(
+      importance.map(({ column }: { column: string }) => column),
+      ['size', 'noise']
+    )
+    const { code, stderr } = await admb(['explain', '--dir', path('mlp')])
+    assert.equal(code, 2)
+    assert.match(stderr, /give --data FILE/)
+  })
+})

@@ -1,0 +1,62 @@
+/** Permutation importance, for random linear models and sparse rows. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { importanceOf } from '../../../src/cli/explain/importance.js'
+import { createLearner, type Examples } from '../../../src/learner/index.js'
+import { RowBuffer } from '../../../src/streams/index.js'
+
+const FEATURES = 5
+const values = fc.array(fc.integer({ min: -3, max: 3 }), { minLength: FEATURES, maxLength: FEATURES })
+const tables = fc.array(fc.record({ label: fc.integer({ min: -5, max: 5 }), values }), { minLength: 1, maxLength: 30 })
+
+/** Zeros are left out. */
+function rowsOf(table: readonly { readonly label: number; readonly values: readonly number[] }[]): Examples {
+  const out = new RowBuffer()
+  for (const { label, values } of table) {
+    out.reserve(1, FEATURES)
+    for (const [index, value] of values.entries()) {
+      if (value === 0) continue
+      out.indices[out.entries] = index
+      out.values[out.entries++] = value
+    }
+    out.labels[out.size] = label
+    out.offsets[++out.size] = out.entries
+  }
+  return out.view()
+}
+
+const learner = createLearner({ model: 'linear', dimension: FEATURES })
+const columnOf = (feature: number) => (feature === 0 ? undefined : feature < 3 ? 'pair' : `column ${feature}`)
+const ofRows = (rows: Examples, weights: readonly number[], seed = 0) => {
+  const parameters = [Float32Array.from(weights)]
+  return importanceOf({ learner, parameters, rows, columnOf, repeats: 3, seed, onProgress: () => undefined })
+}
+
+describe('permutation importance', () => {
+  it('of a column without weights is 0, and the same for the same seed', () => {
+    fc.assert(
+      fc.property(tables, values, fc.integer(), (table, weights, seed) => {
+        const rows = rowsOf(table)
+        const own = weights.map((weight, feature) => (feature === 3 ? 0 : weight))
+        const found = ofRows(rows, own, seed)
+        assert.deepEqual(ofRows(rows, own, seed), found)
+        const unused = found.find(({ column }) => column === 'column 3')
+        if (unused) assert.deepEqual([unused.increase, unused.deviation], [0, 0])
+        assert.ok(found.every(({ increase }, i) => i === 0 || increase <= found[i - 1].increase))
+        assert.ok(found.every(({ column }) => ['pair', 'column 3', 'column 4'].includes(column)))
+      })
+    )
+  })
+
+  it('is not negative for the model that made the labels', () => {
+    fc.assert(
+      fc.property(tables, values, (table, weights) => {
+        const exact = table.map(row => ({
+          ...row,
+          label: row.values.reduce((sum, value, i) => sum + value * weights[i], 0)
+        }))
+        for (const { increase } of ofRows(rowsOf(exact), weights)) assert.ok(increase >= 0, `${increase}`)
+      })
+    )
+  })
+})
