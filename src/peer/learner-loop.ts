@@ -227,6 +227,7 @@ export class LearnerLoop {
     return {
       progress: this.#progress.sums,
       metrics: this.#progress.metrics(this.#now()),
+      drift: this.#progress.drift,
       predictor: this.#node.predictor.id,
       adopted: this.#adopted,
       discarded: this.#node.discarded,

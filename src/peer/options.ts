@@ -1,6 +1,7 @@
 /** Options and status of a peer. */
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
+import type { Drift, DriftTest } from '../learner/index.js'
 import type { IdentityKey, Log } from '../network/index.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
@@ -26,6 +27,10 @@ export interface PeerOptions {
   readonly carry?: number
   /** The predictor that serves predictions. @default 'average' */
   readonly predictWith?: PeerPredictWith
+  /** How rises of the loss are detected. Each is logged, and published to all peers. @default 'adwin' */
+  readonly drift?: DriftTest | 'off'
+  /** URL that receives a POST request for each drift of this peer and of the network. @default none */
+  readonly webhook?: string
   /** State directory. @default none: the state is lost when the peer stops */
   readonly dir?: string
   /** Multiaddresses to listen on. @default all interfaces, a free port */
@@ -90,6 +95,10 @@ export interface PeerStatus {
   readonly accuracy?: number
   /** Figures of this run; absent for a model that reports sums only. */
   readonly metrics?: PeerMetrics
+  /** Drift detected in this run; absent if it is not looked for. */
+  readonly drift?: Drift
+  /** Number of times in this run that the loss rose at most peers of the network. */
+  readonly networkDrifts: number
   readonly neighbours: readonly string[]
   readonly predictor: PredictorId
   readonly adopted: number

@@ -15,6 +15,7 @@ import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/inde
 import { Bootstrap } from './bootstrap.js'
 import { DiscardWatch } from './discard-watch.js'
 import { type Download, downloadOf } from './download.js'
+import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
 import { FrameTransfer } from './frame-transfer.js'
 import { LearnerHandle } from './learner-handle.js'
@@ -31,6 +32,7 @@ import type {
   SavedProgress,
   StoredPredictor
 } from './thread-messages.js'
+import { isWebhookUrl } from './webhook.js'
 
 /**
  * Events: `status` (PeerStatus), `published` (NetworkStatus, as sent to all peers), `neighbour` (NeighbourChange), `failed`
@@ -46,6 +48,7 @@ export class Peer extends EventEmitter {
   readonly #learner: LearnerHandle
   readonly #frames: FrameTransfer
   readonly #publisher: StatusPublisher
+  readonly #alerts: DriftAlerts
   #status: LearnerStatus
   readonly #learnerWatch: LearnerWatch
   readonly #discards: DiscardWatch
@@ -72,6 +75,9 @@ export class Peer extends EventEmitter {
    * @throws OptionError for an invalid name; errors of the store, the network and the stream
    */
   static async start(options: PeerOptions): Promise<Peer> {
+    if (options.webhook !== undefined && !isWebhookUrl(options.webhook)) {
+      throw new OptionError('the webhook must be a URL that begins with http:// or https://')
+    }
     // Other peers would refuse every status with this name.
     if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
       throw new OptionError('the name must have 1 to 40 printable characters')
@@ -151,6 +157,14 @@ export class Peer extends EventEmitter {
       status: () => this.status(),
       onPublished: (published: NetworkStatus) => this.emit('published', published)
     })
+    this.#alerts = new DriftAlerts({
+      id: network.id,
+      name: options.name,
+      data: options.stream && basename(options.stream.data),
+      view: this.#publisher.view,
+      log,
+      webhook: options.webhook
+    })
     network.onPeer(event => {
       if (event.kind === 'lost') this.#publisher.lost(event.id)
       else this.#edges.candidate(event)
@@ -184,7 +198,7 @@ export class Peer extends EventEmitter {
 
   status(): PeerStatus {
     const problem = this.#learnerWatch.reason ?? this.#discards.warning
-    const { progress, metrics, predictor, adopted, discarded, skipped, ended } = this.#status
+    const { progress, metrics, drift, predictor, adopted, discarded, skipped, ended } = this.#status
     const { inputs, loss, hits } = progress
     return {
       id: this.id,
@@ -194,6 +208,9 @@ export class Peer extends EventEmitter {
       averageLoss: inputs === 0 ? 0 : loss / inputs,
       ...(hits === undefined ? {} : { accuracy: inputs === 0 ? 0 : hits / inputs }),
       ...(metrics === undefined ? {} : { metrics }),
+      ...(drift === undefined ? {} : { drift }),
+      // The publisher asks for the first status while it is constructed.
+      networkDrifts: this.#publisher?.view.networkDrifts ?? 0,
       neighbours: this.#edges.neighbours,
       predictor,
       adopted,
@@ -257,6 +274,7 @@ export class Peer extends EventEmitter {
     this.#fetching.abort(new Error('this peer stops'))
     await this.#learner.stop()
     this.#publisher.stop()
+    this.#alerts.stop()
     this.#edges.stop()
     await this.#network.stop()
     await this.#storing
@@ -288,6 +306,7 @@ export class Peer extends EventEmitter {
           inputs: message.status.progress.inputs,
           discarded: message.status.discarded
         })
+        this.#alerts.own(message.status.drift)
         this.emit('status', this.status())
         break
       case 'checkpoint':

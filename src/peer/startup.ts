@@ -69,7 +69,15 @@ export async function learnerInit(
   run: StartedRun | undefined,
   store: Store | undefined
 ): Promise<LearnerInit> {
-  const { spec, execution, stream, rate, period = DEFAULT_PERIOD_MS, predictWith = 'average' } = options
+  const {
+    spec,
+    execution,
+    stream,
+    rate,
+    period = DEFAULT_PERIOD_MS,
+    predictWith = 'average',
+    drift = 'adwin'
+  } = options
   const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
@@ -84,6 +92,7 @@ export async function learnerInit(
     stream,
     labelDelay: options.labelDelay,
     rate,
+    ...(drift === 'off' ? {} : { drift }),
     saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
     progress: run?.checkpoint?.progress as SavedProgress | undefined,
     durable: run !== undefined

@@ -88,7 +88,7 @@ export class StatusPublisher {
   #publish(interval: number, leaving: boolean): void {
     const now = this.#now()
     const { network, name, status, onPublished } = this.#options
-    const { incarnation, inputs, averageLoss, accuracy, metrics, neighbours, predictor, ...rest } = status()
+    const { incarnation, inputs, averageLoss, accuracy, metrics, neighbours, predictor, drift, ...rest } = status()
     const { updates, origin } = predictor
     const published: NetworkStatus = {
       version: 1,
@@ -102,6 +102,8 @@ export class StatusPublisher {
       ...(averageLoss < 1e15 ? { loss: rounded(averageLoss) } : {}),
       ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
       ...recentOf(metrics),
+      ...(drift &&
+        drift.alarms > 0 && { drift: { alarms: drift.alarms, inputs: drift.recent[drift.recent.length - 1].inputs } }),
       sent: rest.sent.bytes,
       received: rest.received.bytes,
       neighbours: neighbours.slice(0, MAX_NEIGHBOURS),

@@ -1,5 +1,5 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
-import { type Learner, ProgressiveMetrics, type Score, TimedSums } from '../learner/index.js'
+import { type Drift, type Learner, ProgressiveMetrics, type Score, TimedSums } from '../learner/index.js'
 import { type Rows, RunningMoments, type StreamOptions, type StreamPosition } from '../streams/index.js'
 import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
 
@@ -30,9 +30,10 @@ export class StreamProgress {
   #position = 0
   #place: (() => StreamPosition) | undefined
 
-  constructor({ progress, stream, spec }: LearnerInit, { classifies, outcomeKind }: Learner, now: number) {
+  constructor({ progress, stream, spec, drift }: LearnerInit, { classifies, outcomeKind }: Learner, now: number) {
     this.inputs = progress?.inputs ?? 0
     this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
+    if (drift !== undefined) this.#metrics?.watchDrift(drift)
     this.#earlierLoss = progress?.loss ?? 0
     this.score = { loss: this.#earlierLoss, hits: progress?.hits ?? 0, outcomes: this.#metrics }
     this.#stored = { stream: progress?.stream, position: progress?.position ?? 0, place: progress?.place }
@@ -47,6 +48,11 @@ export class StreamProgress {
     this.#minute.note(now, this.sums)
     const metrics = this.#metrics?.metrics(this.score.loss - this.#earlierLoss)
     return metrics && { ...metrics, minute: this.#minute.figures(now, this.sums) }
+  }
+
+  /** Drift detected in this run; undefined if it is not looked for. */
+  get drift(): Drift | undefined {
+    return this.#metrics?.drift
   }
 
   /** The position at which the stream continues: a place, or the number of rows to skip. */

@@ -4,7 +4,7 @@
  */
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { Blocks, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
+import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
 import type { SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
@@ -63,6 +63,8 @@ export interface LearnerInit {
   readonly labelDelay: number | undefined
   /** Limit of inputs per second; undefined for no limit. */
   readonly rate: number | undefined
+  /** How rises of the loss are detected; undefined if they are not. */
+  readonly drift?: DriftTest
   /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined
   readonly progress: SavedProgress | undefined
@@ -73,6 +75,8 @@ export interface LearnerInit {
 export interface LearnerStatus {
   readonly progress: ProgressSums
   readonly metrics: PeerMetrics | undefined
+  /** Undefined if it is not looked for. */
+  readonly drift: Drift | undefined
   readonly predictor: PredictorId
   /** Number of predictors adopted from other peers. */
   readonly adopted: number

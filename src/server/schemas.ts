@@ -93,6 +93,19 @@ export const components = [
     })
   },
   {
+    $id: 'Drift',
+    description: 'Rises of the level 1 − e^(−loss) that were detected in this run.',
+    ...object({
+      test: { enum: ['adwin', 'page-hinkley'] },
+      alarms: count,
+      recent: {
+        type: 'array',
+        description: 'The last 20: inputs when it was noticed, mean level before and after.',
+        items: object({ inputs: count, before: share, after: share })
+      }
+    })
+  },
+  {
     $id: 'Status',
     description:
       'The status of the peer. Loss and accuracy are progressive: each input is scored before it is learned.',
@@ -106,6 +119,8 @@ export const components = [
         averageLoss: { ...number, description: 'Nats per input; half the squared error for model linear.' },
         accuracy: { ...number, minimum: 0, maximum: 1 },
         metrics: { $ref: 'Metrics#' },
+        drift: { $ref: 'Drift#' },
+        networkDrifts: { ...count, description: 'Times in this run that the loss rose at most peers of the network.' },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
         predictor: { $ref: 'PredictorId#' },
         adopted: { ...count, description: 'Predictors adopted from other peers.' },
@@ -119,7 +134,7 @@ export const components = [
         sent: { $ref: 'Traffic#' },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['accuracy', 'metrics', 'data', 'problem']
+      ['accuracy', 'metrics', 'drift', 'data', 'problem']
     )
   },
   {
@@ -193,6 +208,10 @@ export const components = [
         discarded: count,
         problem: { ...text, description: 'What is wrong with it; absent if nothing is.' },
         skipped: { ...count, description: 'Inputs that were malformed or did not fit the model; absent for none.' },
+        drift: {
+          description: 'Alarms of drift in its run, and inputs at the last one; absent before the first.',
+          ...object({ alarms: count, inputs: count })
+        },
         ended: { type: 'boolean', description: 'Whether its stream has ended.' },
         firstSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
         lastSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
@@ -200,7 +219,7 @@ export const components = [
         left: { type: 'boolean', description: 'Whether it announced that it leaves.' },
         group: { ...count, description: 'The same number for peers that follow the same predictor.' }
       },
-      ['name', 'loss', 'accuracy', 'recent', 'problem', 'skipped']
+      ['name', 'loss', 'accuracy', 'recent', 'problem', 'skipped', 'drift']
     )
   },
   {

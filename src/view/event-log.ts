@@ -1,6 +1,15 @@
 /** Bounded log of network events, as observed by one peer. */
 
-export type EventKind = 'joined' | 'left' | 'lost' | 'partitioned' | 'healed' | 'adopted' | 'restarted' | 'refused'
+export type EventKind =
+  | 'joined'
+  | 'left'
+  | 'lost'
+  | 'partitioned'
+  | 'healed'
+  | 'adopted'
+  | 'restarted'
+  | 'refused'
+  | 'drift'
 
 export interface NetworkEvent {
   /** Consecutive sequence number. */
@@ -13,7 +22,8 @@ export interface NetworkEvent {
   readonly count: number
   /**
    * Refused: the reason. Adopted: a peer of the group whose predictor was adopted. Restarted: the incarnation. Partitioned:
-   * `silent` if the peers' statuses no longer arrive; otherwise both sides are visible.
+   * `silent` if the peers' statuses no longer arrive; otherwise both sides are visible. Drift: `network` if it is that of the
+   * network, otherwise of a single peer.
    */
   readonly detail?: string
 }

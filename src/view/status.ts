@@ -46,6 +46,8 @@ const schema = z.object({
       rmse: positive.optional()
     })
     .optional(),
+  /** Alarms of drift in this run, and inputs at the last one; absent before the first. */
+  drift: z.object({ alarms: count, inputs: count }).optional(),
   /** Bytes of frames on tree edges in this run. */
   sent: count,
   received: count,

@@ -2,6 +2,7 @@
  * View of the whole network, built from received statuses: a table of peers, an event log, loss curves. Its size is bounded
  * whatever the peers send. It has no clock: callers pass the time (ms since the epoch, monotonic).
  */
+import { DriftMonitor } from './drift-monitor.js'
 import { EventLog } from './event-log.js'
 import { FailureDetector } from './failure-detector.js'
 import { Groups } from './groups.js'
@@ -22,6 +23,7 @@ export class NetworkView {
   readonly #log = new EventLog()
   readonly #groups = new Groups()
   readonly #failures = new FailureDetector(this.#log)
+  readonly #drift = new DriftMonitor(this.#log)
   readonly #listeners = new Set<(update: NetworkUpdate) => void>()
   /** Rows that have changed since the last update. */
   readonly #changed = new Set<string>()
@@ -40,6 +42,11 @@ export class NetworkView {
     return this.#records.size
   }
 
+  /** Number of drifts of the network so far. */
+  get networkDrifts(): number {
+    return this.#drift.count
+  }
+
   /** Processes the status of a peer, signed by that peer. */
   receive(id: string, status: NetworkStatus, now: number): void {
     this.#at = Math.max(this.#at, now)
@@ -54,6 +61,7 @@ export class NetworkView {
       const restarted = status.incarnation > before.incarnation || status.started !== before.started
       // Gossip can deliver statuses out of order.
       if (!restarted && (known.left || status.uptime < before.uptime)) return
+      this.#drift.receive(known, status, restarted, now)
       known.receive(status, now)
       if (status.leaving) {
         this.#failures.forget(id)
@@ -92,6 +100,7 @@ export class NetworkView {
     this.#updateLiveness(now)
     const alive = [...this.#records.values()].filter(record => record.alive)
     this.#failures.check(alive, now)
+    this.#drift.check(alive, now)
     this.#regroup(now)
     this.#notify()
   }

@@ -1,5 +1,6 @@
 /** `admb peer`: starts a peer and runs it until a signal stops it. */
 import { type Command, Option } from 'commander'
+import type { DriftTest } from '../../learner/index.js'
 import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
@@ -10,6 +11,7 @@ import {
   type LearningFlags,
   withCommon,
   withData,
+  withDrift,
   withFeatures,
   withLearning,
   withPredictWith
@@ -28,6 +30,8 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly from?: From
   readonly follow?: boolean
   readonly labelDelay?: number
+  readonly drift?: DriftTest | 'off'
+  readonly webhook?: string
   readonly rate?: number
   readonly period?: number
   readonly carry?: number
@@ -47,11 +51,19 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
 
 export function peerCommand(program: Command): Command {
   const command = program.command('peer')
-  withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), ['average', 'current', 'ahead'] as const)
+  withDrift(
+    withPredictWith(withLearning(withFeatures(withData(command)), PEER_BATCH), [
+      'average',
+      'current',
+      'ahead'
+    ] as const),
+    'adwin'
+  )
     .optionsGroup('Inputs:')
     .option('--from <where>', 'start, now, stored, or an offset in bytes (default: stored)', startAt)
     .option('--follow', 'read on as a file grows, also when it is rotated')
     .option('--label-delay <time>', 'labels of POST /predict may come later, up to this time, such as 2h', duration)
+    .option('--webhook <url>', 'receives a POST request for each drift of the peer and of the network')
     .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))
     .option('--period <ms>', 'T: minimum time between sums (default: 100)', whole(1))
@@ -97,7 +109,7 @@ async function run(flags: Flags): Promise<void> {
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
   const schema = given.schema ?? (await storedSchema(flags.dir))
   const { spec, stream } = await createPeerTask({ ...given, data, schema })
-  const { rate, labelDelay, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
+  const { rate, labelDelay, drift, webhook, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -107,6 +119,8 @@ async function run(flags: Flags): Promise<void> {
     stream,
     rate,
     labelDelay,
+    drift,
+    webhook,
     period,
     carry,
     degree,

@@ -13,9 +13,10 @@ const SYMBOLS: Readonly<Record<NetworkEvent['kind'], string>> = {
   healed: '=',
   adopted: '→',
   restarted: '↻',
-  refused: '×'
+  refused: '×',
+  drift: '↗'
 }
-const ANNOUNCED: readonly NetworkEvent['kind'][] = ['lost', 'partitioned', 'healed', 'restarted', 'refused']
+const ANNOUNCED: readonly NetworkEvent['kind'][] = ['lost', 'partitioned', 'healed', 'restarted', 'refused', 'drift']
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',

@@ -19,6 +19,11 @@ const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: P
   adopted_predictors_total: ['Predictors adopted from other peers in this run', ({ adopted }) => adopted],
   discarded_gradients_total: ['Local gradients that no batch will use', ({ discarded }) => discarded],
   skipped_inputs_total: ['Inputs that were malformed or did not fit the model', ({ skipped }) => skipped],
+  drift_alarms_total: ['Rises of the loss that were detected in this run', ({ drift }) => drift?.alarms],
+  network_drift_alarms_total: [
+    'Rises of the loss at most peers of the network in this run',
+    ({ networkDrifts }) => networkDrifts
+  ],
   received_messages_total: ['Frames received over tree edges', ({ received }) => received.messages],
   received_bytes_total: ['Bytes of frames received over tree edges', ({ received }) => received.bytes],
   sent_messages_total: ['Frames sent over tree edges', ({ sent }) => sent.messages],

@@ -12,6 +12,7 @@ const STATUS: PeerStatus = {
   inputs: 100,
   updates: 7,
   averageLoss: 1 / 3,
+  networkDrifts: 0,
   neighbours: Array.from({ length: 70 }, () => B),
   predictor: { updates: 7, origin: B, incarnation: 2, digest: 'abcdef0123456789abcdef0123456789' },
   adopted: 4,

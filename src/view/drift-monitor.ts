@@ -1,0 +1,49 @@
+/**
+ * Merges the alarms of single peers to those of the network: the loss rose at most of the peers that learn, so their common data
+ * have changed, and not only those of one place.
+ */
+import type { EventLog } from './event-log.js'
+import type { PeerRecord } from './peer-record.js'
+import type { NetworkStatus } from './status.js'
+
+/** Alarms of different peers within this time can have a common cause, in ms: slow streams notice a change later. */
+export const COMMON_MS = 2 * 60 * 1000
+/** One peer does not make a network. */
+const LEAST_PEERS = 2
+
+export class DriftMonitor {
+  readonly #log: EventLog
+  #isDrifting = false
+  #count = 0
+
+  constructor(log: EventLog) {
+    this.#log = log
+  }
+
+  /** Number of drifts of the network. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Call it before the record takes the status. @param restarted whether the status is the first of a run */
+  receive(record: PeerRecord, { drift }: NetworkStatus, restarted: boolean, now: number): void {
+    const before = restarted ? 0 : (record.status.drift?.alarms ?? 0)
+    if (drift === undefined || drift.alarms <= before) return
+    record.driftAt = now
+    this.#log.add(now, 'drift', [record.id])
+  }
+
+  /** @param alive peers whose statuses arrive regularly */
+  check(alive: readonly PeerRecord[], now: number): void {
+    const drifting = alive.filter(({ driftAt }) => now - driftAt <= COMMON_MS)
+    const learning = alive.filter(record => !record.status.ended || drifting.includes(record))
+    const isDrifting = drifting.length >= LEAST_PEERS && drifting.length > learning.length / 2
+    // Each change is reported once.
+    if (isDrifting && !this.#isDrifting) {
+      this.#count++
+      const ids = drifting.map(({ id }) => id)
+      this.#log.add(now, 'drift', ids, 'network')
+    }
+    this.#isDrifting = isDrifting
+  }
+}
