@@ -51,7 +51,7 @@ export function tuneCommand(program: Command): Command {
 Tries update rules, averages and batches on prefixes of the stream, each input
 scored before it is learned, and keeps the best third for a longer prefix.
 Options that are given are not tuned: --rule NAME tunes the options of that
-rule, --batch 128 what suits a peer.
+rule, and --batch 128 what suits a peer.
 
 Examples:
   admb tune --data ads.csv --label sold
