@@ -21,6 +21,8 @@ export {
   createLearner,
   createRule,
   type Digest,
+  type Drift,
+  type DriftAlarm,
   digest,
   type Engine,
   type Examples,
