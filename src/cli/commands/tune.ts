@@ -20,7 +20,7 @@ import { formatNumber, ProgressLine, print, printJson, warn } from '../output/ou
 import { openLearning } from '../training/learning.js'
 import { affordable, allCandidates, type Candidate, sampled, specWord } from '../tune/candidates.js'
 import { commandLine } from '../tune/command-line.js'
-import { halve, type Ranked, roundsFor } from '../tune/halving.js'
+import { halve, LEAST_ROWS, type Ranked, type Round, roundsFor } from '../tune/halving.js'
 import { sharedRows } from '../tune/rows.js'
 import { TuneThreads } from '../tune/threads.js'
 import type { TuneResult } from '../tune/worker.js'
@@ -72,11 +72,13 @@ async function tune(flags: Flags): Promise<void> {
   const { model, batch: _batch, rule: _rule, averaging: _averaging, ...fixed } = options
   const all = allCandidates(model, { rule: flags.rule, averaging: flags.average, batch: flags.batch })
   const most = Math.min(flags.candidates ?? all.length, all.length)
-  const rows = sharedRows(await collect(stream, roundsFor(most, limit, budget).at(-1)?.rows ?? 0))
+  const longest = roundsFor(most, limit, budget).at(-1)?.rows ?? 0
+  const rows = sharedRows(await collect(stream, Math.max(LEAST_ROWS, longest)))
   skipped.requireInputs(data, rows.size)
   const fast = affordable(all, rows.dimension * (options.classes ?? 1))
   const candidates = sampled(fast, flags.candidates ?? fast.length, seed)
   const rounds = roundsFor(candidates.length, rows.size, budget)
+  checkBudget(rounds, rows.size, budget)
   const count = Math.min(flags.threads ?? availableParallelism(), candidates.length)
   const threads = new TuneThreads({ rows, options: { ...fixed, model } }, count)
   let learned = 0
@@ -114,6 +116,17 @@ async function tune(flags: Flags): Promise<void> {
     await threads.close()
   }
   skipped.checkLimit(data, rows.size, 0, flags.skipLimit)
+}
+
+/** @throws UsageError if the prefixes are too short to compare candidates */
+function checkBudget(rounds: readonly Round[], rows: number, budget: number): void {
+  const [{ candidates, rows: shortest }] = rounds
+  const least = Math.min(LEAST_ROWS, rows)
+  if (shortest >= least) return
+  const needed = 1000 * Math.ceil((least * rounds.reduce((sum, round) => sum + round.candidates + 1, 0)) / 1000)
+  throw new UsageError(
+    `a budget of ${budget} inputs is too small for ${candidates} candidates: give --budget ${needed}, or fewer candidates, such as --candidates ${Math.max(1, Math.floor((candidates * budget) / needed / 2))}`
+  )
 }
 
 /** The options of a candidate, by long name. */

@@ -9,7 +9,7 @@ const SHARE = 3
 /** Candidates in the last round, at least. */
 const FINALISTS = 3
 /** Rows of a round, at least: shorter prefixes only tell how fast a candidate starts. */
-const LEAST_ROWS = 1000
+export const LEAST_ROWS = 1000
 
 export interface Round {
   /** Number of candidates. */

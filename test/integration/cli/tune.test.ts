@@ -83,7 +83,7 @@ describe('admb tune', function () {
     assert.match(stdout, /^use +admb train --data \S+ --ignore price --rule momentum/m)
   })
 
-  it('refuses networks, further passes, and data on which all candidates diverge', async () => {
+  it('refuses networks, further passes, a small budget, and data on which all candidates diverge', async () => {
     const refusal = async (...words: string[]) => {
       const { stderr, code } = await admb(['tune', '--data', data, ...words])
       assert.notEqual(code, 0)
@@ -91,6 +91,11 @@ describe('admb tune', function () {
     }
     assert.match(await refusal('--model', 'mlp'), /options are tuned only for the models logistic/)
     assert.match(await refusal('--passes', '2'), /only the first pass is progressive/)
+    const small = await refusal('--ignore', 'price', '--budget', '9000')
+    const [, budget, candidates] =
+      /too small for \d+ candidates: .*--budget (\d+), .*--candidates (\d+)/.exec(small) ?? []
+    await json('tune', '--data', data, '--ignore', 'price', '--budget', budget)
+    await json('tune', '--data', data, '--ignore', 'price', '--budget', '9000', '--candidates', candidates)
     const only = [
       '--model',
       'linear',
