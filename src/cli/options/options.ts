@@ -87,6 +87,7 @@ export function withData(command: Command): Command {
     .option('--decimal <mark>', 'CSV: . or , (default: inferred)', choice(['.', ','] as const))
     .option('--header', 'CSV: the first line holds the names of the columns (default)')
     .option('--no-header', 'CSV: the first line is a row')
+    .option('--columns <list>', 'CSV: the numeric columns; with --no-header, the names of all', list)
     .option('--na <list>', 'texts of missing values (default: NA,N/A,NaN,nan,null,NULL,None,?)', list)
     .option('--shard <I/N>', 'only every N-th input, starting with the I-th', shard)
     .option('--passes <n>', 'number of passes over the data', whole(1))
@@ -114,7 +115,6 @@ export function withFeatures(command: Command): Command {
     .option('--dimension <n>', 'number of features (default: inferred)', whole(1))
     .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
     .option('--schema <file>', 'what columns mean: a file (admb schema), or URL/schema')
-    .option('--columns <list>', 'CSV: the numeric columns; with --no-header, the names of all', list)
     .option(
       '--text <how>',
       'CSV: features of texts, words or bigrams (default: words)',

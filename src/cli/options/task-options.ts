@@ -61,6 +61,8 @@ export function readOptions(flags: Partial<DataFlags>): ReadOptions {
     decimal,
     header,
     na,
+    // Names of columns describe the file; numeric columns describe a model.
+    ...(header === false && { columns: flags.columns }),
     shard,
     passes,
     shuffleWindow,

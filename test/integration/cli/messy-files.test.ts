@@ -18,6 +18,16 @@ describe('messy files', () => {
     return join(folder, name)
   }
 
+  it('a file without a header is read again by the names of its columns', async () => {
+    const data = await write('rows.csv', '1,2,a\n2,1,b\n'.repeat(50))
+    const reading = ['--data', data, '--no-header', '--columns', 'x,y,kind', '--label', 'kind']
+    const dir = join(folder, 'rows')
+    const trained = await admb(['train', ...reading, '--dir', dir])
+    assert.equal(trained.code, 0, trained.stderr)
+    const scored = await admb(['eval', ...reading, '--dir', dir])
+    assert.match(scored.stdout, /accuracy +100/, scored.stderr)
+  })
+
   for (const { name, content, options = [], result, fails } of messyFiles) {
     it(`${name} ${fails ? 'is refused' : 'is learned'}`, async () => {
       const { code, stdout, stderr } = await admb(['train', '--data', await write(name, content), ...options])
