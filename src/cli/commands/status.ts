@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
 import type { PeerStatus } from '../../peer/index.js'
 import { withCommon } from '../options/options.js'
-import { windowLines } from '../output/metric-lines.js'
+import { driftSummary, windowLines } from '../output/metric-lines.js'
 import { formatNumber, print, printJson } from '../output/output.js'
 
 /** No peer answers at the address. */
@@ -59,6 +59,7 @@ async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
   print(`average loss  ${peer.averageLoss.toFixed(5)}`)
   if (peer.accuracy !== undefined) print(`accuracy      ${(100 * peer.accuracy).toFixed(2)} %`)
   if (peer.metrics !== undefined) for (const line of windowLines(peer.metrics, 14)) print(line)
+  if (peer.drift !== undefined && peer.drift.alarms > 0) print(`drift         ${driftSummary(peer.drift)}`)
   print(`predictor     ${formatNumber(peer.predictor.updates)} updates, origin ${peer.predictor.origin || 'none'}`)
   print(`adopted       ${formatNumber(peer.adopted)} predictors of other peers`)
   print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.join(' ')}`)

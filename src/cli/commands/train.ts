@@ -26,7 +26,7 @@ import {
 import { readOptions, taskOptions } from '../options/task-options.js'
 import { heldOut, once, whole } from '../options/values.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { figureLines, summary, windowLines } from '../output/metric-lines.js'
+import { driftSummary, figureLines, summary, windowLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
@@ -269,10 +269,7 @@ function show(
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   if (metrics !== undefined)
     for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
-  if (drift !== undefined && drift.alarms > 0) {
-    const last = drift.recent[drift.recent.length - 1].inputs
-    print(`drift           ${drift.alarms} × the loss rose, the last time noticed after ${formatNumber(last)} inputs`)
-  }
+  if (drift !== undefined && drift.alarms > 0) print(`drift           ${driftSummary(drift)}`)
   if (validation !== undefined) {
     const { best, passes, metrics } = validation
     print(`validation      ${summary(metrics)}, best after pass ${best} of ${passes}`)

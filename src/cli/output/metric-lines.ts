@@ -1,5 +1,5 @@
 /** Figures of a learner as lines: since the start, and over the last inputs. */
-import type { Figures, Metrics } from '../../learner/index.js'
+import type { Drift, Figures, Metrics } from '../../learner/index.js'
 import { formatNumber } from './output.js'
 
 const share = (value: number) => `${(100 * value).toFixed(2)} %`
@@ -36,4 +36,10 @@ export function summary({ loss, accuracy, rmse }: Figures): string {
   if (accuracy !== undefined) parts.push(`${share(accuracy)} correct`)
   if (rmse !== undefined) parts.push(`RMSE ${plain(rmse)}`)
   return parts.join(', ')
+}
+
+/** Such as `2 × the loss rose, the last time noticed after 12,345 inputs`. @param drift with at least one alarm */
+export function driftSummary({ alarms, recent }: Drift): string {
+  const { inputs } = recent[recent.length - 1]
+  return `${formatNumber(alarms)} × the loss rose, the last time noticed after ${formatNumber(inputs)} inputs`
 }

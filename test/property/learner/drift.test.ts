@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Adwin, DriftDetector, driftTests, PageHinkley } from '../../../src/learner/drift/index.js'
+import { commitSums, ProgressiveMetrics } from '../../../src/learner/metrics/index.js'
 
 const one = (value: number) => ({ count: 1, sum: value, squares: value * value })
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
@@ -131,6 +132,28 @@ describe('a drift detector', () => {
         const { recent, alarms: count } = alarms([low, high])
         assert.equal(count >= 1, true)
         assert.ok(recent[0].inputs > 3000 && recent[0].after > recent[0].before)
+      }),
+      { numRuns: 30 }
+    )
+  })
+})
+
+describe('drift in the means of minibatches', () => {
+  it('has one observation a minibatch, and counts inputs', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100 }), fc.constantFrom(...driftTests), (batch, test) => {
+        const metrics = new ProgressiveMetrics({ kind: 'sums', predicts: 'class' })
+        const detector = new DriftDetector(test, true)
+        metrics.watchDrift(test)
+        for (let step = 0; step < 600; step++) {
+          const loss = (step < 300 ? 0.2 : 2) * (1 + 0.01 * (step % 7))
+          commitSums(metrics, batch, batch * loss, 0)
+          detector.add((batch * loss) / batch)
+        }
+        const [noticed] = metrics.drift?.recent ?? []
+        const [expected] = detector.drift.recent
+        assert.equal(Math.ceil(noticed.inputs / batch), expected.inputs)
+        assert.equal(noticed.before, expected.before)
       }),
       { numRuns: 30 }
     )
