@@ -17,7 +17,7 @@ import { RowBuffer, type Rows } from '../streams/index.js'
 const MAX_PREDICTIONS = 200_000
 const MAX_ENTRIES = 2 ** 24
 
-/** A label that came too late, or for an id that nobody waits for. */
+/** The label came too late, or its id is unknown. */
 export class LateLabelError extends CodedError {
   static override readonly code = 'ERR_LABEL_LATE'
 }

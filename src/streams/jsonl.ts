@@ -13,8 +13,7 @@ import { locateLines } from './lines.js'
 import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import { RowBuffer } from './rows.js'
-import { RowEncoder } from './table/encoder.js'
-import { type Column, Layout } from './table/schema.js'
+import { KeyedRow } from './table/keyed-row.js'
 import type { ColumnSchema } from './table/types.js'
 
 const QUOTE = 0x22
@@ -52,7 +51,7 @@ class JsonlParser implements RowParser {
   /** Whether names are feature numbers. */
   readonly #isNumbered: boolean
   /** If keys are columns. */
-  readonly #table: Table | undefined
+  readonly #table: KeyedRow | undefined
   #out = new RowBuffer()
   line = 0
   /** The shape of all rows, from an option or the first row. */
@@ -78,7 +77,7 @@ class JsonlParser implements RowParser {
     this.#hasPlainLabel = options.schema?.every(({ name }) => name !== 'label') ?? false
     this.#ignored = (options.ignore ?? []).map(key => Buffer.from(key))
     this.#constant = options.constant ? 1 : 0
-    this.#table = options.schema && new Table(options.schema, options)
+    this.#table = options.schema && new KeyedRow(options.schema, options)
     this.#mask = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS) - 1
     this.#length = this.#table?.layout.numbers ?? options.dimension
     this.#isNumbered = options.dimension !== undefined && this.#table === undefined
@@ -237,7 +236,7 @@ class JsonlParser implements RowParser {
   }
 
   /** Reads a member whose key may be a column. */
-  #field(table: Table, bytes: Uint8Array, value: number): number {
+  #field(table: KeyedRow, bytes: Uint8Array, value: number): number {
     const scanner = this.#scanner
     const column = table.find(scanner.text, scanner.from, scanner.to)
     const byte = bytes[value]
@@ -330,62 +329,5 @@ class JsonlParser implements RowParser {
   #isKey(key: Buffer): boolean {
     const { text, from, to } = this.#scanner
     return to - from === key.length && key.every((byte, i) => text[from + i] === byte)
-  }
-}
-
-/** The columns of a row in any order, some of which may be absent. */
-class Table extends RowEncoder {
-  readonly layout: Layout
-  readonly #names: readonly Buffer[]
-  /** Indices of the numeric columns. */
-  readonly #numeric: readonly number[]
-  /** Number of the row in which each column was seen last. */
-  readonly #seen: Float64Array
-  #row = 0
-  /** The column that probably comes next, because rows tend to have their keys in the same order. */
-  #next = 0
-
-  constructor(schema: readonly ColumnSchema[], options: ParserOptions) {
-    const layout = new Layout(schema, options.hashBits)
-    super(layout, options)
-    this.layout = layout
-    this.#names = schema.map(({ name }) => Buffer.from(name))
-    this.#numeric = schema.flatMap(({ kind }, index) => (kind === 'number' ? [index] : []))
-    this.#seen = new Float64Array(schema.length)
-  }
-
-  override begin(out: RowBuffer): void {
-    super.begin(out)
-    this.#row++
-    this.#next = 0
-  }
-
-  /** The column with the name `text[from, to)`, which then counts as seen. */
-  find(text: Uint8Array, from: number, to: number): Column | undefined {
-    const count = this.#names.length
-    for (let i = 0; i < count; i++) {
-      const index = (this.#next + i) % count
-      const name = this.#names[index]
-      if (to - from !== name.length || !name.every((byte, at) => text[from + at] === byte)) continue
-      this.#next = index + 1
-      this.#seen[index] = this.#row
-      return this.layout.columns[index]
-    }
-    return undefined
-  }
-
-  /** Adds the value of the numeric column at a position; one too many is reported with the length of the array. */
-  addElement(position: number, value: number): void {
-    const index = this.#numeric[position]
-    if (index === undefined) return
-    this.#seen[index] = this.#row
-    this.addNumber(this.layout.columns[index], value)
-  }
-
-  override end(label: number): void {
-    for (const [index, column] of this.layout.columns.entries()) {
-      if (this.#seen[index] !== this.#row) this.addMissing(column)
-    }
-    super.end(label)
   }
 }
