@@ -1,7 +1,7 @@
 /** Helpers shared by the backends. */
 import * as tf from '#tfjs'
 
-/** Runs `work` with the warnings of TensorFlow.js off: its greeting, and kernels that are registered twice. */
+/** Runs `work` with the warnings of TensorFlow.js off: its start-up message, and kernels that are registered twice. */
 export function withoutWarnings(work: () => void): void {
   const wasProduction = tf.env().getBool('PROD')
   tf.env().set('PROD', true)

@@ -368,7 +368,7 @@ export class Peer extends EventEmitter {
   async #fetch(id: PredictorId, maker: string): Promise<void> {
     const { signal } = this.#fetching
     try {
-      // A frame that is arriving may bring it. The status after it says so.
+      // A frame that is arriving may contain it, as the next status then shows.
       await this.#edges.arrived()
       await once(this, 'status', { signal })
       for (const from of new Set([...this.#edges.neighbours, maker])) {

@@ -87,7 +87,7 @@ class GrowingFile {
     this.#signal = signal
   }
 
-  /** Reads until the file ends for good, which `ending` then tells. */
+  /** Reads until the file is complete. `ending` is then set. */
   async *read(): AsyncGenerator<Uint8Array> {
     const file = await this.#opened()
     const buffer = new Uint8Array(READ_BYTES)

@@ -1,5 +1,5 @@
 /**
- * The files that a stream reads one after another, and where it continues in them. A log that was rotated while nobody read it is
+ * The files that a stream reads one after another, and where it continues in them. A log that was rotated while it was not read is
  * finished first, by its content, then the files that rotation made after it, then the new file.
  */
 import { existsSync } from 'node:fs'
