@@ -75,7 +75,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   }
 }
 
-/** One line for each forbidden import, and for every reason why imports could not be read. */
+/** Returns one line per forbidden import, or the reason why imports cannot be read. */
 export async function checkImports(root: string): Promise<string[]> {
   return [...checkTypes(root), ...(await checkValues(root))]
 }

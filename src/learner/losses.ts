@@ -89,7 +89,7 @@ function sigmoid(t: number): number {
   return (t >= 0 ? 1 : e) / (1 + e)
 }
 
-/** How figures see the outcomes of a model with one score. */
+/** How the outcomes of a model with one score are encoded. */
 export function outcomesOf(loss: CustomLoss): OutcomeKind {
   return { kind: loss.classifies ? 'two-class' : 'number', loss, isLogLoss: loss === logistic }
 }

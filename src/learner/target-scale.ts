@@ -1,5 +1,5 @@
 /**
- * Standardised regression: the model learns (y − mean)/deviation, so that steps and averages need not know the unit of the target.
+ * Standardised regression: the model learns (y − mean)/deviation, so that steps and averages do not depend on its unit.
  * Predictions are in units of the target. Peers must agree on both numbers, so they are rounded: estimates from different rows of
  * one stream then usually agree.
  */

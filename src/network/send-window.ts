@@ -25,7 +25,7 @@ interface SentChunk {
   readonly at: number
   /** Bytes that were acknowledged when the chunk was sent. */
   readonly acknowledged: number
-  /** Whether the window limited the sender then; if not, a low rate says nothing about the line. */
+  /** Whether the window limited the sender then; if not, a low rate is not the line's. */
   readonly limited: boolean
 }
 

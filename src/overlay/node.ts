@@ -114,7 +114,7 @@ export class OverlayNode {
     neighbour.roundTrip = roundTrip
   }
 
-  /** This node did not run for `ms` milliseconds, so the silence of others during that time means nothing. */
+  /** This node did not run for `ms` milliseconds, so the silence of others during that time does not count. */
   stalled(ms: number): void {
     this.#state.postpone(ms)
   }

@@ -20,7 +20,7 @@ export interface Parent {
   roundTrip: number
 }
 
-/** Longest round trip that timers wait for, in ms: a peer cannot be silent for as long as it likes. */
+/** Longest round trip that timers account for, in ms. It bounds how long a silent peer is waited for. */
 const MAX_ROUND_TRIP = 2000
 
 /** The current step (dial, JOIN, answer) of a join. */

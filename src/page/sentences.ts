@@ -57,7 +57,7 @@ export function describeNetwork(peers: readonly PeerRow[]): string {
   return `${formatCount(alive.length)} peers follow ${formatCount(groups)} predictors${more}`
 }
 
-/** What `GET /schema` says of the inputs. */
+/** The answer of `GET /schema`. */
 export interface LearnedSchema {
   readonly label?: {
     readonly name?: string

@@ -6,7 +6,7 @@
 /** Interval of samples, and the time over which the share is measured, in ms. */
 const SAMPLE_MS = 1000
 const WINDOW_MS = 60_000
-/** Time and inputs below which the share says nothing. */
+/** Minimum time and inputs for a meaningful share. */
 const LEAST_MS = 20_000
 const LEAST_INPUTS = 20
 /** Share above which there is a warning. */

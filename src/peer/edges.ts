@@ -130,7 +130,7 @@ export class Edges {
     for (const dial of this.#dials.values()) dial.abort()
   }
 
-  /** The time of an event. Before it, the overlay learns how long this process did not run, and who sent bytes. */
+  /** The time of an event. First reports to the overlay for how long this process was stalled, and which sessions received bytes. */
   #now(): number {
     const stall = this.#clock.takeStall()
     if (stall > 0) {

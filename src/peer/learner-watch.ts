@@ -1,11 +1,11 @@
 /**
- * Notices that the learner thread is silent: it is hung, or computes for very long. The main thread still answers heartbeats then,
- * so without this the neighbours would wait for it. Only seconds in which this thread itself runs are counted.
+ * Notices that the learner thread is silent: it hangs, or computes for very long. The main thread still answers heartbeats, so
+ * the neighbours would otherwise wait for it. Only seconds in which this thread itself runs are counted.
  */
 
 /** Seconds of silence above which the learner counts as hung. A status is due four times a second. */
 const SILENT_S = 15
-/** A learner that was silent and came back may be silent this many times as long: its steps are long. */
+/** After a silence that ended, the limit is this multiple of it: the learner's steps are long. */
 const PATIENCE = 3
 
 export interface LearnerWatchHandlers {

@@ -1,7 +1,7 @@
 /**
  * The clock of the overlay: milliseconds since the Unix epoch that never go back. It runs with the monotonic clock, which is not
  * adjusted, but stands still while a computer sleeps (CLOCK_MONOTONIC of Linux). It therefore follows jumps of the wall clock
- * forwards. The time for which this process did not run is known as well: silence of others during it means nothing.
+ * forwards. The time for which this process did not run is known as well: silence of others during it does not count.
  */
 
 /** Difference above which the wall clock has jumped, in ms. Smaller ones are drift. */

@@ -17,7 +17,7 @@ export interface AnnouncedPredictor {
   readonly from: string
 }
 
-/** Time for which a neighbour that holds the predictor may keep it to itself, in milliseconds. */
+/** Time for a neighbour that holds the predictor to deliver it, in milliseconds. */
 const EXPECTED_MS = 10_000
 
 interface Received extends AnnouncedPredictor {
@@ -69,7 +69,7 @@ export class PredictorGossip {
     isBetter: (id: PredictorId) => boolean,
     isExpected: (id: PredictorId) => boolean
   ): AnnouncedPredictor | undefined {
-    // A tree that delivers late still delivers: each predictor that it brings moves the wait to a later one.
+    // A tree that delivers late still delivers: each predictor that arrives moves the wait to a later one.
     if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best
     if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best = undefined
     if (this.#isFetching || this.#awaited === undefined || now < this.#awaited.dueAt) return undefined

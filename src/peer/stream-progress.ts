@@ -55,7 +55,7 @@ export class StreamProgress {
     return this.#metrics?.drift
   }
 
-  /** The position at which the stream continues: a place, or the number of rows to skip. */
+  /** The position at which the stream continues, or the number of rows to skip. */
   get resume(): StreamPosition | number | undefined {
     const { stream, position, place } = this.#stored
     if (stream === undefined || this.#stream === undefined || keyOf(stream) !== this.#stream) return undefined

@@ -101,14 +101,14 @@ export interface Prediction {
   readonly label: number | string
   /** The probability of each class, or the predicted number. */
   readonly scores: readonly number[]
-  /** With which the label may come later. */
+  /** Identifies the prediction when its label arrives later. */
   readonly id?: string
 }
 
-/** Why an input cannot be scored, or a label that came later not learned. */
+/** Why an input cannot be scored, or a late label cannot be learned. */
 export interface FailedInput {
   readonly error: string
-  /** Of the label, with a code for programs. */
+  /** Identifies the prediction whose label was refused. */
   readonly id?: string
   readonly code?: string
 }

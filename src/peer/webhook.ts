@@ -6,7 +6,7 @@ import type { Log } from '../network/index.js'
 const ATTEMPTS = 6
 const FIRST_WAIT_MS = 1000
 const ANSWER_MS = 10_000
-/** Events that wait. */
+/** Limit of queued events. */
 const MOST_WAITING = 32
 
 export class Webhook {
@@ -34,7 +34,7 @@ export class Webhook {
     if (!this.#isSending) void this.#sendAll()
   }
 
-  /** Drops what waits. */
+  /** Drops the queued events. */
   stop(): void {
     this.#stopping.abort()
   }

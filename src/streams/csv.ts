@@ -82,7 +82,7 @@ class CsvParser implements RowParser {
     return this.#schema
   }
 
-  /** As given: only categories and texts are hashed. */
+  /** The given value: only categories and texts are hashed. */
   get hashBits(): number | undefined {
     return this.#options.hashBits
   }

@@ -1,6 +1,6 @@
 /**
  * Positions: where in its input a stream has arrived. They are plain data, which is stored with a peer's state, so that a restart
- * neither skips nor repeats rows. A position names a place where the source can be reopened, and the rows to skip after it.
+ * neither skips nor repeats rows. A position says where the source can be reopened, and how many rows to skip after it.
  */
 
 /** A position within one pass over the input. */
@@ -29,12 +29,12 @@ export interface StreamPosition extends PassPosition {
  */
 export type From = 'start' | 'now' | 'stored' | number
 
-/** The place after the first `count` rows of a batch, and the rows to skip after it. */
+/** The position in the source after the first `count` rows of a batch, and the number of rows to skip after it. */
 export type Mark = (count: number) => { readonly source: unknown; readonly skip: number }
 
 /** A check of a stored position. */
 export interface Verified {
-  /** The place to start at. */
+  /** The position to start at. */
   readonly source: unknown
   /** Whether it is in the input that the position was taken from. Otherwise nothing of the new input has been read. */
   readonly isSame: boolean

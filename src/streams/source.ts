@@ -155,7 +155,7 @@ async function* stdinBlocks({ stdin = process.stdin, signal }: SourceOptions): A
   }
 }
 
-/** Decompresses gzip, which the first two bytes tell. */
+/** Decompresses gzip, which is recognised by its first two bytes. */
 export async function* maybeGunzip(blocks: AsyncGenerator<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
   const input = await peeked(blocks)
   if (!input.gzip) {

@@ -26,7 +26,7 @@ const UNSUPPORTED: readonly Unsupported[] = [
   { what: 'UTF-16', magic: [0xfe, 0xff], remedy: 'convert it: iconv -f UTF-16 -t UTF-8 FILE > data.csv' }
 ]
 
-/** What to say of a file with such a name; undefined if it may be supported. */
+/** The error for a file with such a name; undefined if it may be supported. */
 export function unsupportedName(path: string): string | undefined {
   const found = UNSUPPORTED.find(({ name }) => name?.test(path.toLowerCase()))
   return found && message(found, path)

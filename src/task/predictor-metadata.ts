@@ -7,7 +7,7 @@ import { type LearningSpec, predictsNumbers, specText, targetScaleOf } from './l
 
 const NOTHING = new Uint8Array(0)
 
-/** A column of the table, with the weights that it meets. */
+/** A column of the table, with the indices of its weights. */
 interface ColumnEntry {
   readonly name: string
   readonly kind: string

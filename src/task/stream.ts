@@ -54,7 +54,7 @@ export function taskStream(
   })
 }
 
-/** What options and model say of the label. */
+/** What the options and the model determine about the label. */
 export function labelHints(
   options: TaskOptions,
   model: TaskModel | undefined

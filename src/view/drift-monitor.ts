@@ -1,6 +1,6 @@
 /**
- * Merges the alarms of single peers to those of the network: the loss rose at most of the peers that learn, so their common data
- * have changed, and not only those of one place.
+ * Merges the alarms of single peers to those of the network: the loss rose at most of the peers that learn, so the data of the
+ * network have changed, not only those of one peer.
  */
 import type { EventLog } from './event-log.js'
 import type { PeerRecord } from './peer-record.js'
@@ -8,7 +8,7 @@ import type { NetworkStatus } from './status.js'
 
 /** Alarms of different peers within this time can have a common cause, in ms: slow streams notice a change later. */
 export const COMMON_MS = 2 * 60 * 1000
-/** One peer does not make a network. */
+/** Minimum number of peers with alarms. */
 const LEAST_PEERS = 2
 
 export class DriftMonitor {

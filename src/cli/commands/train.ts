@@ -73,7 +73,7 @@ Examples:
 async function train(flags: Flags): Promise<void> {
   // Its start overlaps with loading the database.
   const reader = await startReader({ data: flags.data ?? '', format: flags.format, passes: flags.passes })
-  // It brings the database and libp2p's keys along, which the help does not need.
+  // Imported here: the help does not need the database and libp2p's keys.
   const { checkContinues, endedEarly, keep, openForTraining } = await import('../training/trained-store.js')
   const { store, earlier } = flags.dir === undefined ? {} : await openForTraining(flags.dir)
   try {
@@ -85,7 +85,7 @@ async function train(flags: Flags): Promise<void> {
     const scaling = { moments: RunningMoments.restore(earlier?.progress.moments ?? []), frozen: false }
     const skipped = new SkippedInputs()
     const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
-    // Someone who watches sees at once what was inferred.
+    // On a terminal, a long run shows at its start what was inferred.
     if (stream.summary && process.stderr.isTTY) warn(stream.summary)
     const spec = earlier?.spec ?? specFor(stream)
     if (earlier !== undefined) {

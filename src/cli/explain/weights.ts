@@ -8,7 +8,7 @@ import type { FeatureNames } from './feature-names.js'
 /** A weight of one score. Of several classes, it is relative to the mean of the classes. */
 export interface Weight {
   readonly feature: string
-  /** The class that it speaks for; undefined for regression. A negative weight of two classes speaks for the other one. */
+  /** The class whose score the weight increases; undefined for regression. Of two classes, a negative weight increases the other. */
   readonly class?: string
   /** Change of the score for a change by 1 of the model's input. Of a regression, in units of the target. */
   readonly weight: number
@@ -89,7 +89,7 @@ export function namedWeights(
   return { ...(constant && { constant }), weights: sorted }
 }
 
-/** The class that each score speaks for; undefined for regression. */
+/** The class of each score; undefined for regression. */
 function classesOf(spec: LearningSpec, outputs: number): readonly string[] | undefined {
   if (predictsNumbers(spec)) return undefined
   const nameOf = (index: number) => spec.features.classNames?.[index] ?? String(index)

@@ -18,7 +18,7 @@ export interface Stored {
 }
 
 /**
- * @param execution how a network is executed; without it, the learner is good for its layout only
+ * @param execution how a network is executed; without it, only the learner's layout can be used
  * @throws DamagedStateError
  */
 export async function readPredictor(

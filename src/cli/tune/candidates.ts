@@ -82,7 +82,7 @@ const WEIGHTS_PER_INPUT = 500
 
 /**
  * The candidates that are fast enough for a model of this size: AdaGrad with single inputs steps only the weights of an input,
- * everything else all weights. The first candidate stays, and all of them if no other would.
+ * everything else all weights. The first candidate is always kept. If no other one qualifies, all are kept.
  */
 export function affordable(candidates: readonly Candidate[], weights: number): readonly Candidate[] {
   const isFast = ({ rule, batch }: Candidate) =>

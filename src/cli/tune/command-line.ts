@@ -19,7 +19,7 @@ export function commandLine(given: readonly string[], found: readonly string[]):
   return ['admb', 'train', ...kept, ...found].map(quoted).join(' ')
 }
 
-/** A word for a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }

@@ -8,7 +8,7 @@
 const SHARE = 3
 /** Candidates in the last round, at least. */
 const FINALISTS = 3
-/** Rows of a round, at least: shorter prefixes only tell how fast a candidate starts. */
+/** Rows of a round, at least: shorter prefixes only show how fast a candidate starts. */
 export const LEAST_ROWS = 1000
 
 export interface Round {
@@ -52,7 +52,7 @@ export function roundsFor(candidates: number, rows: number, budget: number): rea
   return roundsTo(low, SHARE)
 }
 
-/** Rows that all candidates learn together. The first candidate takes part in each round, by an extra run if need be. */
+/** Rows that all candidates learn together. The first candidate takes part in each round, by an extra run if necessary. */
 function costOf(rounds: readonly Round[]): number {
   return rounds.reduce((sum, { candidates, rows }, round) => sum + (candidates + Math.min(round, 1)) * rows, 0)
 }
@@ -72,8 +72,8 @@ export interface HalvingOptions<Result extends { readonly loss: number }> {
 }
 
 /**
- * @returns the candidates that came furthest first, those of one round by loss; and the first candidate in the last round, which
- * takes part in all rounds for comparison
+ * @returns the candidates of later rounds first, within a round by loss; and the result of the first candidate in the last
+ * round, for comparison
  */
 export async function halve<Result extends { readonly loss: number }>({
   rounds,

@@ -63,7 +63,7 @@ export class Adwin {
     return this.#rows.reduce((sum, row) => sum + row.length, 0)
   }
 
-  /** Adds a group of values from [0, 1], which the window will not be cut inside of. */
+  /** Adds a group of values from [0, 1], inside of which the window is never cut. */
   add(group: Sums): void {
     this.#count += group.count
     this.#sum += group.sum

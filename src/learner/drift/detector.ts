@@ -1,4 +1,4 @@
-/** Detects that the progressive loss rises: the data have changed, and the model is not right for them any more. */
+/** Detects that the progressive loss rises: the data have changed, and the model no longer fits them. */
 import { Adwin, type Change } from './adwin.js'
 import { PageHinkley } from './page-hinkley.js'
 

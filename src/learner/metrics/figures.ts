@@ -41,7 +41,7 @@ export interface Outcome {
   readonly prediction: number
 }
 
-/** What figures need of the loss of a model with one score. */
+/** The functions of a one-score model's loss that figures need. */
 export interface ScoreLoss {
   readonly classifies: boolean
   value(score: number, label: number): number

@@ -48,7 +48,7 @@ const connection = new Connection(tokenFromHash(), {
   }
 })
 
-/** Shows what is learned, which only a peer knows. */
+/** Shows what is learned. An observer has no schema. */
 async function showLearned(): Promise<void> {
   const isPeer = state.self !== undefined
   const [schema, status] = isPeer ? await Promise.all([connection.get('schema'), connection.get('status')]) : []
@@ -154,7 +154,7 @@ function showConnection(now: ConnectionState): void {
   status.dataset.state = now.kind
   const needsToken = now.kind === 'token-required'
   byId('token-form').hidden = !needsToken
-  // Before there is data, nothing but the form is useful.
+  // Without data, only the form is shown.
   for (const id of ['main', 'headline']) byId(id).hidden = needsToken && state.at === 0
   switch (now.kind) {
     case 'live':

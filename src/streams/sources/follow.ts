@@ -15,7 +15,7 @@ import {
   wholeFile
 } from './segments.js'
 
-/** Between two looks at a file that does not grow, in milliseconds. */
+/** Polling interval of a file that does not grow, in milliseconds. */
 const POLL_MS = 200
 const READ_BYTES = 128 * 1024
 /** Bytes before the end that must stay as they are while a file grows. */
@@ -125,7 +125,7 @@ class GrowingFile {
     }
   }
 
-  /** Looks at the file until it has grown or ended. Sets `ending`. @returns true */
+  /** Polls the file until it has grown or ended. Sets `ending`. @returns true */
   async #grew(file: FileHandle, offset: number, tail: Uint8Array): Promise<boolean> {
     for (;;) {
       const own = await file.stat()

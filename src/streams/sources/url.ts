@@ -7,7 +7,7 @@ import { maybeGunzip, pause, slices, withoutFirst } from '../source.js'
 import { type FilePosition, holds } from './file-position.js'
 import type { ByteSource, ByteSourceOptions, Piece } from './segments.js'
 
-/** Between two looks at a resource that does not grow, in milliseconds. */
+/** Polling interval of a resource that does not grow, in milliseconds. */
 const POLL_MS = 5000
 /** Bytes before the end that must stay as they are while a resource grows. */
 const TAIL_BYTES = 64
@@ -24,7 +24,7 @@ interface Resource {
 }
 
 /**
- * @param pollMs between two looks at a resource that does not grow
+ * @param pollMs polling interval of a resource that does not grow
  * @throws UnreadableInputError, StreamOptionsError
  */
 export async function openUrl(url: string, options: ByteSourceOptions, pollMs = POLL_MS): Promise<ByteSource> {
@@ -154,7 +154,7 @@ class GrowingResource {
       try {
         answer = await request(this.#url, { ...range, ...this.#validators }, this.#signal)
       } catch (error) {
-        // A server that is away for a while is asked again.
+        // A server that is unavailable is asked again.
         if (isFirst || this.#signal?.aborted) throw error
         continue
       }

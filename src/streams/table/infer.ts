@@ -6,7 +6,7 @@ import { shortened } from '../labels.js'
 import type { ColumnKind, ColumnSchema, LabelSchema } from './types.js'
 import { MissingValues, timeFeatures } from './values.js'
 
-/** Most rows that are looked at. */
+/** Maximum number of rows in the sample. */
 export const SAMPLE_ROWS = 10_000
 /** A column is numeric if at least this share of its values are numbers. The others are malformed then. */
 const NUMERIC_SHARE = 0.95
@@ -90,7 +90,7 @@ function kindOf(name: string, present: readonly string[], { categorical, columns
   if (categorical?.includes(name)) return 'category'
   if (columns !== undefined) return columns.includes(name) ? 'number' : 'category'
   const numbers = present.filter(value => numberOf(value, decimal) !== undefined).length
-  // A column without any value says nothing of its kind. As a number it costs one feature.
+  // Nothing is known of a column without values. As a number it takes one feature.
   if (numbers >= NUMERIC_SHARE * present.length) return 'number'
   if (present.every(value => timeFeatures(value) !== undefined)) return 'time'
   const words = present.reduce((sum, value) => sum + value.split(/\s+/).length, 0)

@@ -8,7 +8,7 @@ import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
 
 /** Bytes that are enough for a sample, unless they hold no complete row. */
 const SAMPLE_BYTES = 4 * 1024 * 1024
-/** A live source is not waited for longer than this after its first row, in milliseconds. */
+/** Maximum time to wait for more rows of a live source after its first row, in milliseconds. */
 const MAX_WAIT_MS = 1000
 const NEWLINE = 0x0a
 
@@ -22,7 +22,7 @@ export interface Head {
 
 /**
  * Reads the start of an input.
- * @param isLive whether the source may be slow, and must not be waited for
+ * @param isLive whether the source may be slow, so that the wait is limited
  */
 export async function readHead(source: AsyncGenerator<Uint8Array>, isLive: boolean): Promise<Head> {
   const parts: Uint8Array[] = []
@@ -38,7 +38,7 @@ export async function readHead(source: AsyncGenerator<Uint8Array>, isLive: boole
     try {
       next = deadline === undefined ? await pending : await inTime(pending, deadline - performance.now())
     } catch (error) {
-      // What comes before the damage is learned before the failure is reported.
+      // The rows before the damage are learned before the failure is reported.
       if (rows === 0) throw error
       failure = error as Error
       break

@@ -47,7 +47,7 @@ const TIME =
 
 /**
  * The features of a date, `2024-02-29` or `2024/2/29`, with or without a time of day (ISO 8601): years since 2000 in tens, and
- * sine and cosine of month, weekday and hour. The time zone is not applied, because hours matter as people live them.
+ * sine and cosine of month, weekday and hour. The time zone is not applied, because the local time is what matters.
  * @returns undefined if the text is no date
  */
 export function timeFeatures(text: string): readonly number[] | undefined {

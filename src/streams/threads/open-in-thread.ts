@@ -88,7 +88,7 @@ export class ReaderThread {
   #listeners: Listeners = {}
   /** Ends the stream, after the rows before it. */
   #failure: Error | undefined
-  /** A bug, or memory that does not suffice. */
+  /** A bug, or insufficient memory. */
   #crash: Error | undefined
 
   constructor() {

@@ -38,7 +38,7 @@ try {
     onNotice: notice => post({ kind: 'notice', notice })
   })
   sendFacts(stream)
-  // Says that the stream is open.
+  // Signals that the stream is open.
   writer.write(NOTHING, stream)
   for await (const rows of stream) {
     sendFacts(stream)

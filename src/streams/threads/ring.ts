@@ -12,7 +12,7 @@ const WRITTEN = 0
 const READ = 1
 const CLOSED = 2
 
-/** What is known after a block, of the numbers of a stream that change with every block. */
+/** The numbers of a stream that change with every block. */
 export interface BlockInfo {
   readonly skipped: number
   readonly share: number | undefined

@@ -6,7 +6,7 @@ import { type Cell, toCsv } from '../../../sim/report/tables.js'
 import { parseCsv, recordTimeline } from '../../support/reports.js'
 
 describe('a timeline', () => {
-  it('has windows with contiguous spans for every node', () => {
+  it('gives every node spans that cover each window without gaps', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2, max: 70 }),
