@@ -2,9 +2,8 @@
  * One peer: identity and state from the store, libp2p and the overlay on this thread, and the learner on its own thread. This
  * thread is never blocked, and the learner never waits for it.
  */
-import { EventEmitter, once } from 'node:events'
+import { EventEmitter } from 'node:events'
 import { basename } from 'node:path'
-import { compareIds, decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
 import { Store } from '../storage/index.js'
@@ -21,6 +20,7 @@ import { FrameTransfer } from './frame-transfer.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
+import { PredictorExchange } from './predictor-exchange.js'
 import { identityOf, learnerInit, openNetwork } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type {
@@ -53,7 +53,7 @@ export class Peer extends EventEmitter {
   readonly #learnerWatch: LearnerWatch
   readonly #discards: DiscardWatch
   #storing: Promise<void> = Promise.resolve()
-  readonly #fetching = new AbortController()
+  readonly #predictors: PredictorExchange
   #stopping: Promise<void> | undefined
 
   /**
@@ -140,6 +140,14 @@ export class Peer extends EventEmitter {
         frame: (edge, bytes) => this.#frames.receive(edge, bytes)
       }
     })
+    this.#predictors = new PredictorExchange({
+      network,
+      edges: this.#edges,
+      learner,
+      current: () => this.#status.predictor,
+      statuses: this,
+      log
+    })
     this.#learnerWatch = new LearnerWatch({
       silent: seconds => {
         log('error', `the learner has not responded for ${seconds} s: this peer leaves the tree until it does`, {})
@@ -171,7 +179,6 @@ export class Peer extends EventEmitter {
     })
     network.onGossip((topic, from, bytes) => this.#onGossip(topic, from, bytes))
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
-    network.onFetch(request => this.#answerFetch(request))
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
     learner.listen(
       message => this.#onLearnerMessage(message),
@@ -271,7 +278,7 @@ export class Peer extends EventEmitter {
   async #shutDown(): Promise<void> {
     this.#bootstrap.stop()
     this.#learnerWatch.stop()
-    this.#fetching.abort(new Error('this peer stops'))
+    this.#predictors.stop()
     await this.#learner.stop()
     this.#publisher.stop()
     this.#alerts.stop()
@@ -313,10 +320,10 @@ export class Peer extends EventEmitter {
         this.#storing = this.#save(message, message.progress)
         break
       case 'announce':
-        this.#network.publish('head', encodeHead({ id: message.predictor, addresses: this.addresses }))
+        this.#predictors.announce(message.predictor)
         break
       case 'fetch':
-        void this.#fetch(message.predictor, message.from)
+        void this.#predictors.fetch(message.predictor, message.from)
         break
       case 'warning':
         this.#options.log('warn', message.reason, {})
@@ -350,55 +357,11 @@ export class Peer extends EventEmitter {
   #onGossip(topic: Topic, from: string, bytes: Uint8Array): void {
     try {
       if (topic === 'beacon') this.#edges.receiveBeacon(from, bytes)
-      else if (topic === 'head') this.#receiveHead(from, bytes)
+      else if (topic === 'head') this.#predictors.receiveHead(from, bytes)
       else this.#publisher.receive(from, bytes)
     } catch (error) {
       const reason = `malformed gossip on ${topic}: ${(error as Error).message}`
       this.#network.ban(from, reason)
     }
-  }
-
-  #receiveHead(from: string, bytes: Uint8Array): void {
-    const { id, addresses } = decodeHead(bytes)
-    this.#edges.candidate({ id: from, addresses })
-    this.#learner.post({ kind: 'announced', predictor: id, from })
-  }
-
-  /** Fetches a predictor, or a better one, from a tree neighbour if one holds it, otherwise from `maker`. */
-  async #fetch(id: PredictorId, maker: string): Promise<void> {
-    const { signal } = this.#fetching
-    try {
-      // A frame that is arriving may contain it, as the next status then shows.
-      await this.#edges.arrived()
-      await once(this, 'status', { signal })
-      for (const from of new Set([...this.#edges.neighbours, maker])) {
-        if (compareIds(id, this.#status.predictor) <= 0) break
-        if (await this.#fetchFrom(from, id)) break
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error
-    }
-    this.#learner.post({ kind: 'fetch-ended' })
-  }
-
-  async #fetchFrom(from: string, { updates }: PredictorId): Promise<boolean> {
-    const target = this.#network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
-    try {
-      const request = new TextEncoder().encode(`predictor ${updates}`)
-      const bytes = await this.#network.fetch(target, request, this.#fetching.signal)
-      this.#options.log('debug', `fetched the predictor with ${updates} updates or a better one`, { peer: from })
-      this.#learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
-      return true
-    } catch (error) {
-      const reason = `fetching the predictor with ${updates} updates failed: ${(error as Error).message}`
-      this.#options.log('debug', reason, { peer: from })
-      return false
-    }
-  }
-
-  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
-  async #answerFetch(request: Uint8Array): Promise<Uint8Array | undefined> {
-    const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
-    return what === 'predictor' && this.#status.predictor.updates >= Number(least) ? this.#learner.save() : undefined
   }
 }

@@ -1,0 +1,85 @@
+/** Whole predictors between peers, besides the tree: announced by gossip, fetched if the tree does not deliver them. */
+import { type EventEmitter, once } from 'node:events'
+import { compareIds, decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
+import type { Log, Network } from '../network/index.js'
+import type { Edges } from './edges.js'
+import type { LearnerHandle } from './learner-handle.js'
+
+interface ExchangeOptions {
+  readonly network: Network
+  readonly edges: Edges
+  readonly learner: LearnerHandle
+  /** Id of the predictor that the learner holds. */
+  readonly current: () => PredictorId
+  /** Emits `status` after each status of the learner. */
+  readonly statuses: EventEmitter
+  readonly log: Log
+}
+
+/** Announces, fetches and serves predictors. `stop` aborts a fetch in progress. */
+export class PredictorExchange {
+  readonly #options: ExchangeOptions
+  readonly #fetching = new AbortController()
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options
+    options.network.onFetch(request => this.#answer(request))
+  }
+
+  announce(id: PredictorId): void {
+    const { network } = this.#options
+    network.publish('head', encodeHead({ id, addresses: network.addresses }))
+  }
+
+  /** @throws FrameError if the announcement is malformed */
+  receiveHead(from: string, bytes: Uint8Array): void {
+    const { id, addresses } = decodeHead(bytes)
+    this.#options.edges.candidate({ id: from, addresses })
+    this.#options.learner.post({ kind: 'announced', predictor: id, from })
+  }
+
+  /** Fetches a predictor, or a better one, from a tree neighbour if one holds it, otherwise from `maker`. */
+  async fetch(id: PredictorId, maker: string): Promise<void> {
+    const { edges, learner, current, statuses } = this.#options
+    const { signal } = this.#fetching
+    try {
+      // A frame that is arriving may contain it, as the next status then shows.
+      await edges.arrived()
+      await once(statuses, 'status', { signal })
+      for (const from of new Set([...edges.neighbours, maker])) {
+        if (compareIds(id, current()) <= 0) break
+        if (await this.#fetchFrom(from, id)) break
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+    learner.post({ kind: 'fetch-ended' })
+  }
+
+  stop(): void {
+    this.#fetching.abort(new Error('this peer stops'))
+  }
+
+  async #fetchFrom(from: string, { updates }: PredictorId): Promise<boolean> {
+    const { network, learner, log } = this.#options
+    const target = network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
+    try {
+      const request = new TextEncoder().encode(`predictor ${updates}`)
+      const bytes = await network.fetch(target, request, this.#fetching.signal)
+      log('debug', `fetched the predictor with ${updates} updates or a better one`, { peer: from })
+      learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
+      return true
+    } catch (error) {
+      const reason = `fetching the predictor with ${updates} updates failed: ${(error as Error).message}`
+      log('debug', reason, { peer: from })
+      return false
+    }
+  }
+
+  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
+  async #answer(request: Uint8Array): Promise<Uint8Array | undefined> {
+    const { current, learner } = this.#options
+    const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
+    return what === 'predictor' && current().updates >= Number(least) ? learner.save() : undefined
+  }
+}
