@@ -22,6 +22,11 @@ export type LearningNode = Pick<
   | 'save'
   | 'snapshot'
   | 'restore'
+  | 'recover'
+  | 'relearnable'
+  | 'waiting'
+  | 'closeSegment'
+  | 'takeJournal'
 >
 
 /** Creates the node with that index. Called again, with a new incarnation or identity, when the node restarts. */

@@ -90,6 +90,8 @@ const schema = z.strictObject({
   checkpoint: count.default(8),
   /** Virtual milliseconds until a checkpoint is on the disk. */
   diskTime: z.number().min(0).default(0),
+  /** Whether ADMB nodes keep a journal of their segments, and learn unused inputs of earlier runs again. */
+  journal: z.boolean().default(false),
   rule: z.enum(ruleNames).default('dual-averaging'),
   average: z.enum(averagingNames).default('uniform'),
   seed: z.int().min(0).default(1),

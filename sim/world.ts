@@ -18,6 +18,8 @@ export interface AlgorithmOptions {
   readonly checkpoint: number
   /** Virtual milliseconds until a checkpoint is on the disk. */
   readonly diskTime: number
+  /** Whether nodes keep a journal of their segments. */
+  readonly journal: boolean
 }
 
 /** Why a node has another predictor. `restarted`: it loaded its last checkpoint. */

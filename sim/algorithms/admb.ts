@@ -3,7 +3,7 @@
  * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
  */
 import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks, Examples } from '../../src/learner/index.js'
 import { SlabAllocator } from '../engine/allocation.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
@@ -43,10 +43,20 @@ interface NodeState {
   /** Neighbours with a pending frame whose link is busy. */
   readonly waiting: Set<number>
   readonly disk: SimulatedDisk
+  /** Its inputs so far by their number in the run, if there is a journal. */
+  readonly inputs: Map<number, Examples>
   ticks: number
 }
 
 const MAX_SHARED = 4096
+
+/** Inputs of earlier runs that a node learns again in a period, so that their segments can be carried over. */
+const AGAIN_PER_PERIOD = 8
+
+/** The world overwrites the arrays of an input. */
+function copyOf({ size, labels, offsets, indices, values }: Examples): Examples {
+  return { size, labels: labels.slice(), offsets: offsets.slice(), indices: indices.slice(), values: values.slice() }
+}
 
 /** The newest predictors, shared between the nodes that adopt them. A node recomputes a predictor that has been evicted. */
 class SharedPredictors {
@@ -85,6 +95,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       batch,
       carry,
       precedence,
+      journal: scenario.journal,
       fragmentBytes: scenario.fragmentBytes,
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length)
@@ -95,11 +106,41 @@ function create(world: World, precedence: Precedence): Algorithm {
     neighbours: [],
     waiting: new Set(),
     disk: new SimulatedDisk(scenario.diskTime),
+    inputs: new Map(),
     ticks: 0
   }))
   let adoptions = 0
   let lost = 0
+  let received = 0
 
+  /** Records all inputs that were learned, before a frame with their segments leaves. */
+  const writeJournal = (index: number) => {
+    const { node, disk, inputs } = states[index]
+    const records = node.takeJournal()
+    if (records.length === 0) return
+    node.closeSegment()
+    disk.append([...records, ...node.takeJournal()], inputs.size)
+  }
+  const learn = (index: number, examples: Examples, input?: number) => {
+    const { node } = states[index]
+    world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
+    node.added(examples.size, input)
+    applyEffects(index)
+  }
+  /** Learns the inputs of earlier runs that no batch of the lineage has used. */
+  const learnAgain = (index: number) => {
+    const { node, inputs } = states[index]
+    if (node.waiting === 0) return
+    node.closeSegment()
+    for (
+      let count = 0, range = node.relearnable;
+      range && count < AGAIN_PER_PERIOD;
+      count++, range = node.relearnable
+    ) {
+      learn(index, inputs.get(range[0]) as Examples, range[0])
+      node.closeSegment()
+    }
+  }
   /** Sends the next frame once the link is free. */
   const sendNext = (index: number, neighbour: number) => {
     const { node, waiting } = states[index]
@@ -112,6 +153,7 @@ function create(world: World, precedence: Precedence): Algorithm {
         return
       }
       frame = node.frame(neighbour)
+      writeJournal(index)
       if (frame) world.send(index, neighbour, frame, frame.length)
     } while (frame && isFragment(frame))
   }
@@ -131,16 +173,20 @@ function create(world: World, precedence: Precedence): Algorithm {
   return {
     serving: (index): Blocks => states[index].node.predictor.average,
     input(index, examples) {
-      const { node } = states[index]
-      world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
-      node.added(examples.size)
-      applyEffects(index)
+      const { inputs } = states[index]
+      if (scenario.journal) inputs.set(received, copyOf(examples))
+      learn(index, examples, scenario.journal ? received : undefined)
+      received++
     },
     tick(index) {
       const state = states[index]
       state.node.tick()
-      if (++state.ticks % scenario.checkpoint === 0) state.disk.write(state.node.snapshot(), world.now)
+      if (++state.ticks % scenario.checkpoint === 0) {
+        writeJournal(index)
+        state.disk.write(state.node.snapshot(), world.now)
+      }
       applyEffects(index)
+      learnAgain(index)
     },
     receive(to, from, message) {
       states[to].node.receive(from, message as Uint8Array)
@@ -177,14 +223,18 @@ function create(world: World, precedence: Precedence): Algorithm {
         state.disk.erase()
         state.incarnation = 1
       } else state.incarnation++
-      const { stored } = state.disk
+      if (disk === 'lost') state.inputs.clear()
+      const { stored, journal, journaledInputs } = state.disk
       const bytes = stored && state.node.save(stored)
       state.node = createNode(index, state.incarnation)
+      if (journal.length > 0) state.node.recover(journal)
       if (bytes) {
         state.node.restore(bytes)
         state.disk.reread(state.node.snapshot())
       }
       world.predictorChanged(index, state.node.predictor.id, 'restarted')
+      // No frame with these inputs has left, so they are learned as if for the first time.
+      for (const [input, examples] of [...state.inputs].slice(journaledInputs)) learn(index, examples, input)
     },
     totals: () => ({
       updates: Math.max(...states.map(({ node }) => node.predictor.id.updates)),

@@ -4,11 +4,14 @@
  * held at most S periods before it had the parent; each input is used at most once on a lineage. Property 4 (size): counts are
  * correct. Property 5: no echo. Property 11 (conservation): with carry-over gradients are lost only by age.
  */
-import { formatId, type PredictorId, sameId } from '../../src/admb/index.js'
+import { formatId, maxRetainedSums, type PredictorId, sameId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
+
+/** A carry-over that no run exceeds. */
+export const UNLIMITED_CARRY = 1_000_000
 
 interface Gradient {
   readonly checked: CheckedNode
@@ -26,7 +29,8 @@ interface Tenure {
 export class ExactlyOnce implements Invariant {
   readonly #inputs: CountingInputs
   readonly #carry: number
-  readonly #gradients: Gradient[] = []
+  /** Gradients of each input: with a journal a restarted node can compute another one. */
+  readonly #gradients: Gradient[][] = []
   readonly #tenures = new WeakMap<CheckedNode, Map<string, Tenure>>()
 
   /** @param carry S */
@@ -42,8 +46,10 @@ export class ExactlyOnce implements Invariant {
     )
   }
 
-  learned(checked: CheckedNode): void {
-    this.#gradients[this.#inputs.last] = { checked, at: checked.before.predictor.id, period: checked.period }
+  learned(checked: CheckedNode, _count: number, input = this.#inputs.last): void {
+    const gradients = this.#gradients[input] ?? []
+    this.#gradients[input] = gradients
+    gradients.push({ checked, at: checked.before.predictor.id, period: checked.period })
   }
 
   predictorChanged(checked: CheckedNode, change: PredictorChange): void {
@@ -61,7 +67,8 @@ export class ExactlyOnce implements Invariant {
     let total = 0
     for (const [input, uses] of usesIn(held.sum)) {
       total += uses
-      if (this.#gradients[input]?.checked === checked)
+      // It may contain the gradient of an earlier run.
+      if (this.#gradients[input]?.every(gradient => gradient.checked === checked))
         throw new Violation('no echo', `${sum} contains its input ${input}`)
     }
     if (total !== held.count) throw new Violation('size', `${sum} has a count of ${held.count} for ${total} gradients`)
@@ -78,30 +85,36 @@ export class ExactlyOnce implements Invariant {
     let total = 0
     for (const [input, uses] of usesIn(batch.sum)) {
       total += uses
-      const gradient = this.#gradients[input]
-      if (gradient === undefined)
+      const gradients = this.#gradients[input]
+      if (gradients === undefined)
         throw new Violation('purity', `${key} used input ${input}, which no node has received`)
       if (predictor.parameters[0][input] > 1)
         throw new Violation(
           'purity',
           `input ${input} was used ${predictor.parameters[0][input]} times on the lineage of ${key}`
         )
-      this.#checkAge(key, header.parent, input, gradient)
+      this.#checkAges(key, header.parent, input, gradients)
     }
     if (total !== batch.count)
       throw new Violation('size', `${key} has a count of ${batch.count} for ${total} gradients`)
   }
 
-  #checkAge(key: string, parent: PredictorId, input: number, { checked, at }: Gradient): void {
-    if (sameId(at, parent)) return
+  /** One of the gradients of the input is recent enough. */
+  #checkAges(key: string, parent: PredictorId, input: number, gradients: readonly Gradient[]): void {
+    const problems = gradients.map(gradient => this.#ageProblem(key, parent, input, gradient))
+    if (problems.every(problem => problem !== undefined)) throw new Violation('purity', problems[0])
+  }
+
+  #ageProblem(key: string, parent: PredictorId, input: number, { checked, at }: Gradient): string | undefined {
+    if (sameId(at, parent)) return undefined
     const what = `${key} used input ${input}, whose gradient ${checked.origin} computed at ${formatId(at)}`
     const tenures = this.#tenures.get(checked)
     const computed = tenures?.get(formatId(at))
     const current = tenures?.get(formatId(parent))
     if (this.#carry === 0 || computed === undefined || current === undefined)
-      throw new Violation('purity', `${what} and not at ${formatId(parent)}`)
+      return `${what} and not at ${formatId(parent)}`
     const age = current.since - computed.until
-    if (age > this.#carry) throw new Violation('purity', `${what}, ${age} periods before ${formatId(parent)}`)
+    return age > this.#carry ? `${what}, ${age} periods before ${formatId(parent)}` : undefined
   }
 
   /** After a change of predictor the node holds all recent own gradients that the lineage has not used, and no used ones. */
@@ -111,16 +124,53 @@ export class ExactlyOnce implements Invariant {
     const oldestKnown = node.lineage.at(-1)?.parent.updates ?? Number.POSITIVE_INFINITY
     let recent = 0
     let unused = 0
-    this.#gradients.forEach((gradient, input) => {
-      if (gradient.checked !== checked || parameters[0][input] > 0) return
+    // A node keeps a limited number of segments, each with a gradient at least.
+    let kept = maxRetainedSums(this.#carry)
+    for (let input = this.#gradients.length - 1; input >= 0; input--) {
+      const gradients = this.#gradients[input]
+      const gradient = gradients?.at(-1)
+      if (gradient?.checked !== checked) continue
+      kept--
+      if (parameters[0][input] > 0) continue
       unused++
-      if (gradient.at.updates >= oldestKnown && period - gradient.period <= this.#carry) recent++
-    })
+      // A gradient that an earlier run sent as well may be in doubt.
+      const isKept = kept >= 0 && gradients.length === 1 && period - gradient.period <= this.#carry
+      if (isKept && gradient.at.updates >= oldestKnown) recent++
+    }
     const own = node.ownGradients
     if (own < recent || own > unused) {
       const expected = `${recent} to ${unused} carried over`
       throw new Violation('conservation', `${origin} has ${own} own gradients at ${formatId(id)}, expected ${expected}`)
     }
+  }
+}
+
+/**
+ * With a journal and unlimited carry-over no input is lost in a crash: each was used on the lineage, or is among the own gradients of
+ * its node, or waits to be learned again.
+ */
+export class Completeness implements Invariant {
+  #received = 0
+  readonly #seen = new Set<number>()
+  readonly #inputs: CountingInputs
+
+  constructor(inputs: CountingInputs) {
+    this.#inputs = inputs
+  }
+
+  learned(_checked: CheckedNode, _count: number, input = this.#inputs.last): void {
+    if (this.#seen.has(input)) return
+    this.#seen.add(input)
+    this.#received++
+  }
+
+  checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
+    let used = 0
+    for (const uses of nodes[0]?.node.predictor.parameters[0] ?? []) used += uses
+    let held = 0
+    for (const { node } of nodes) held += node.ownGradients + node.waiting
+    if (used + held === this.#received) return undefined
+    return new Violation('completeness', `of ${this.#received} inputs ${used} were used, and nodes hold ${held}`)
   }
 }
 

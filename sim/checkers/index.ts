@@ -1,8 +1,9 @@
 /** The properties of ADMB, as invariants to check during a run. */
+import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { Conservation, Lineage, Memory, Size } from './batches.js'
 import { Acceptance, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
-import { ExactlyOnce } from './exact.js'
+import { Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
 import { Progress } from './progress.js'
@@ -42,7 +43,19 @@ export const invariants: Invariants = run => {
 
 /** These properties, and those that only the exact learner can check. */
 export function exactInvariants(inputs: CountingInputs): Invariants {
-  return run => [...invariants(run), new ExactlyOnce(inputs, run.scenario.carry)]
+  return run => {
+    const { journal, carry } = run.scenario
+    const isLossless = journal && carry >= UNLIMITED_CARRY && run.faults.every(fault => !losesDisk(fault))
+    return [
+      ...invariants(run),
+      new ExactlyOnce(inputs, carry),
+      ...(isLossless && run.scenario.algorithm === 'admb' ? [new Completeness(inputs)] : [])
+    ]
+  }
+}
+
+function losesDisk(fault: Fault): boolean {
+  return fault.kind === 'leave' || (fault.kind === 'restart' && fault.disk === 'lost')
 }
 
 /**

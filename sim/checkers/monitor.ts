@@ -90,9 +90,29 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.#cachedSum
   }
 
-  added(count: number): void {
-    this.node.added(count)
-    for (const invariant of this.#invariants) invariant.learned?.(this, count)
+  get relearnable(): LearningNode['relearnable'] {
+    return this.node.relearnable
+  }
+
+  get waiting(): number {
+    return this.node.waiting
+  }
+
+  closeSegment(): void {
+    this.node.closeSegment()
+  }
+
+  recover(records: Parameters<LearningNode['recover']>[0]): void {
+    this.node.recover(records)
+  }
+
+  takeJournal(): ReturnType<LearningNode['takeJournal']> {
+    return this.node.takeJournal()
+  }
+
+  added(count: number, first?: number): void {
+    this.node.added(count, first)
+    for (const invariant of this.#invariants) invariant.learned?.(this, count, first)
     this.#finishEvent('learned', count)
   }
 

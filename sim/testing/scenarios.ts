@@ -4,6 +4,7 @@
  * in about half of the scenarios.
  */
 import fc from 'fast-check'
+import { UNLIMITED_CARRY } from '../checkers/exact.js'
 import { parseScenario, type Scenario } from '../scenario.js'
 import { topologyNames } from '../topology.js'
 
@@ -50,10 +51,11 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     loss: optionalShare(0.4),
     duplicate: optionalShare(0.4),
     reorder: optionalShare(0.4),
-    carry: fc.constantFrom(0, 1, 5, 25),
+    carry: fc.constantFrom(0, 1, 5, 25, UNLIMITED_CARRY),
     fragmentBytes: fc.constantFrom(1 << 20, 1 << 20, 1 << 20, 0, 100),
     checkpoint: fc.integer({ min: 1, max: 8 }),
     diskTime: optionalShare(5),
+    journal: fc.boolean(),
     seed: fc.nat()
   })
   return drawn.map(values => {

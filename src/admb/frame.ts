@@ -22,7 +22,7 @@ export const FRAME_LIMITS = {
   /** Maximum number of contributors in a coverage, and of definitions in a frame. */
   contributors: 1 << 17,
   /** Maximum number of headers. */
-  headers: 256
+  headers: 1024
 } as const
 
 export interface Whole {

@@ -9,6 +9,9 @@ import { formatId, sameId } from './predictor-id.js'
 
 /** Number of full-length branches that fit. */
 const BRANCHES = 4
+/** Contributors in all headers of a lineage, above which older headers are dropped, but never the newest `LEAST`. */
+const MAX_CONTRIBUTORS = 2 ** 16
+const LEAST = 64
 
 export class HeaderCache {
   readonly #limit: number
@@ -32,13 +35,23 @@ export class HeaderCache {
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
     const lineage = from < 0 ? this.#extendFromCache(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
-    if (lineage.length > this.#limit) lineage.length = this.#limit
+    lineage.length = Math.min(lineage.length, this.#longest(lineage))
     for (const key of this.#headers.keys()) {
       if (this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
     }
     this.#last = lineage
     return lineage
+  }
+
+  /** Maximum length of this lineage. */
+  #longest(lineage: readonly Header[]): number {
+    let contributors = 0
+    for (let length = 0; length < lineage.length; length++) {
+      contributors += lineage[length].coverage.contributors.length
+      if (length >= LEAST && contributors > MAX_CONTRIBUTORS) return Math.min(length, this.#limit)
+    }
+    return this.#limit
   }
 
   /** The chain with all ancestors found in the cache. */

@@ -5,13 +5,20 @@
  * carried over to the next epoch's list unless they are too old. No gradient is used twice on any lineage. With `carry` 0
  * every epoch starts empty, which is the published algorithm.
  *
+ * With a journal the same holds across runs: epochs of earlier runs are recovered without vectors. Inputs that the lineage has not
+ * used are learned again. Those in sums of an earlier run at the predictor that is held now are in doubt, because neighbours may
+ * still hold these sums: they wait for the next predictor.
+ *
  * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
  * most. A segment that cannot be carried over any more remains in the epoch's sum only.
  */
 import type { Blocks } from '../learner/types.js'
 import { type Coverage, segmentsOf } from './coverage.js'
+import type { JournalRecord, Recovered } from './journal.js'
 import type { Header } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
+import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
+import { type Epoch, isAmong, isUsed, lostWith, type Segment } from './segments.js'
 import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
 
 /** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
@@ -20,29 +27,6 @@ const BURST = 64
 /** Bound of `retainedSums`. @param carry S, at least 1 */
 export function maxRetainedSums(carry: number): number {
   return carry + 1 + BURST
-}
-
-/** Consecutive own gradients that were closed together. */
-interface Segment {
-  /** Undefined once the segment cannot be carried over any more: at once with carry 0. */
-  sum: Blocks | undefined
-  readonly count: number
-  /** Period in which the segment was closed. */
-  readonly period: number
-  /** Number of updates of the predictor at which the gradients were taken. */
-  readonly updates: number
-  /** Whether the lineage of the current predictor has used the segment. */
-  used: boolean
-  /** Number of epochs whose lists contain the segment. */
-  epochs: number
-}
-
-/** The time during which one predictor was held, with its list: segments carried over, then segments closed, oldest first. */
-interface Epoch {
-  readonly id: PredictorId
-  readonly segments: readonly Segment[]
-  /** Number of segments that were carried over. */
-  readonly carried: number
 }
 
 /** This node's contribution to a sum: all closed segments of the current epoch. */
@@ -56,14 +40,25 @@ export class Ledger {
   readonly #buffers: BufferPool
   readonly #carry: number
   readonly #contributors: readonly number[]
+  /** This run's number, for the journal; undefined without one. */
+  readonly #incarnation: number | undefined
   #id: PredictorId
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
   readonly #sum: Float32Array[]
   #count = 0
+  /** Segments that the lineage has not used and that are not on the list. */
+  #open: readonly Segment[] = []
+  /** Segments on lists of earlier runs at the current predictor. */
+  #doubtful: ReadonlySet<Segment> = new Set()
   #openSum: Float32Array[]
   #openCount = 0
+  #openInputs: Ranges = []
+  #openOf: Segment | undefined
+  #nextSegment = 1
+  #epochNumber = 0
+  #records: JournalRecord[] = []
   /** Earlier epochs whose segments can still be carried over, oldest first. */
   #epochs: Epoch[] = []
   /** Segments with a sum, oldest first. */
@@ -74,14 +69,53 @@ export class Ledger {
    * @param carry S: number of periods for which unused segments are kept, 0 for none
    * @param contributor index of this node in coverages
    * @param id the initial predictor
+   * @param incarnation this run's number, if there is a journal
    */
-  constructor(buffers: BufferPool, carry: number, contributor: number, id: PredictorId) {
+  constructor(buffers: BufferPool, carry: number, contributor: number, id: PredictorId, incarnation?: number) {
     this.#buffers = buffers
     this.#carry = carry
     this.#contributors = [contributor]
+    this.#incarnation = incarnation
     this.#id = id
     this.#sum = buffers.zeros()
     this.#openSum = buffers.zeros()
+    if (incarnation !== undefined) this.#begin(id, [])
+  }
+
+  /** Continues the journal of earlier runs. Call it at the initial predictor, before anything is added. */
+  recover({ epochs, segments, nextSegment }: Recovered): void {
+    this.#epochs = [...epochs]
+    this.#nextSegment = nextSegment
+    this.#epochNumber = epochs.at(-1)?.number ?? 0
+    this.#records = []
+    this.#begin(this.#id, segments)
+  }
+
+  /** Takes the records since the last call. */
+  takeRecords(): readonly JournalRecord[] {
+    const records = this.#records
+    if (records.length > 0) this.#records = []
+    return records
+  }
+
+  /** Inputs of earlier runs to learn again now, [first, end); undefined if there are none, or all are in doubt. */
+  get relearnable(): readonly [first: number, end: number] | undefined {
+    const segment = this.#open.find(one => this.#isRelearnable(one))
+    return segment && [segment.remaining[0], segment.remaining[1]]
+  }
+
+  /** Inputs [first, end) of earlier runs cannot be learned again. */
+  forget(first: number, end: number): void {
+    for (const segment of this.#open) {
+      const before = sizeOf(segment.remaining)
+      segment.remaining = without(segment.remaining, [first, end])
+      this.#discarded += before - sizeOf(segment.remaining)
+    }
+  }
+
+  /** Number of inputs of earlier runs that wait to be learned again, or whose new gradients are in doubt. */
+  get waiting(): number {
+    return this.#open.reduce((sum, segment) => sum + (isUsed(segment) ? 0 : lostWith(segment)), 0)
   }
 
   /** Blocks to which the learner adds gradients; `added` must follow. */
@@ -109,7 +143,20 @@ export class Ledger {
     return this.#retained[0]?.period
   }
 
-  added(count: number): void {
+  /**
+   * @param first number of the first input, if there is a journal
+   * @throws RangeError if the open segment holds inputs of another recovered segment, or of none: call `close` between them
+   */
+  added(count: number, first?: number): void {
+    if (first !== undefined) {
+      const of = this.#open.find(one => this.#isRelearnable(one) && isIn(one.remaining, first))
+      if (this.#openCount > 0 && of !== this.#openOf) {
+        throw new RangeError('inputs of a recovered segment must have a segment of their own: close the open one first')
+      }
+      this.#openOf = of
+      this.#openInputs = withRange(this.#openInputs, first, first + count)
+      if (of !== undefined) of.remaining = without(of.remaining, [first, first + count])
+    }
     this.#openCount += count
   }
 
@@ -133,15 +180,21 @@ export class Ledger {
     if (this.#openCount > 0) {
       addInto(this.#sum, this.#openSum)
       const isRetained = this.#carry > 0
-      const segment = {
+      const segment: Segment = {
+        number: this.#nextSegment++,
         sum: isRetained ? this.#openSum : undefined,
         count: this.#openCount,
         period,
         updates: this.#id.updates,
+        inputs: this.#openInputs,
+        of: this.#openOf,
+        remaining: [],
+        isRecovered: false,
         used: false,
         epochs: 1
       }
       this.#list.push(segment)
+      this.#record(segment)
       if (isRetained) {
         this.#retained.push(segment)
         this.#openSum = this.#buffers.zeros()
@@ -149,6 +202,8 @@ export class Ledger {
       } else clear(this.#openSum)
       this.#count += this.#openCount
       this.#openCount = 0
+      this.#openInputs = []
+      this.#openOf = undefined
     }
     return { sum: this.#sum, count: this.#count, coverage: this.#coverage }
   }
@@ -159,20 +214,69 @@ export class Ledger {
    */
   switchPredictor(next: PredictorId, lineage: readonly Header[], period: number): void {
     this.close(period)
-    this.#epochs.push({ id: this.#id, segments: this.#list, carried: this.#carried })
-    const unused = this.#unused(lineage)
+    this.#epochs.push({
+      number: this.#epochNumber,
+      id: this.#id,
+      contributor: this.#contributors[0],
+      segments: this.#list,
+      carried: this.#carried,
+      open: this.#open
+    })
+    const unused = this.#unused(next, lineage)
     this.releaseSums(period)
-    this.#dropExpiredEpochs(period)
-    this.#id = next
-    this.#list = unused.filter(segment => !this.#isExpired(segment, period))
-    this.#carried = this.#list.length
+    const needed = this.#needed(period)
+    this.#begin(
+      next,
+      unused.filter(segment => needed.has(segment))
+    )
+    this.#dropEpochs(needed)
+  }
+
+  /** Starts an epoch. @param unused segments that are needed and that its lineage has not used, oldest first */
+  #begin(id: PredictorId, unused: readonly Segment[]): void {
+    this.#id = id
+    this.#epochNumber++
+    this.#doubtful = new Set(
+      this.#epochs.flatMap(epoch =>
+        epoch.contributor !== this.#contributors[0] && sameId(epoch.id, id) ? epoch.segments : []
+      )
+    )
+    const list: Segment[] = []
+    const open: Segment[] = []
+    for (const segment of unused) {
+      if (segment.isRecovered || isAmong(segment, this.#doubtful)) open.push(segment)
+      else list.push(segment)
+    }
+    this.#list = list
+    this.#open = open
+    this.#carried = list.length
     clear(this.#sum)
     this.#count = 0
-    for (const segment of this.#list) {
+    for (const segment of list) {
       segment.epochs++
       this.#count += segment.count
       if (segment.sum !== undefined) addInto(this.#sum, segment.sum)
     }
+    if (this.#incarnation !== undefined) {
+      this.#records.push({
+        kind: 'epoch',
+        number: this.#epochNumber,
+        id,
+        incarnation: this.#incarnation,
+        carried: list.map(({ number }) => number),
+        open: open.map(({ number }) => number)
+      })
+    }
+  }
+
+  #record({ number, inputs, of }: Segment): void {
+    if (this.#incarnation === undefined) return
+    const record = { kind: 'segment', number, epoch: this.#epochNumber, inputs } as const
+    this.#records.push(of === undefined ? record : { ...record, of: of.number })
+  }
+
+  #isRelearnable(segment: Segment): boolean {
+    return segment.remaining.length > 0 && !isAmong(segment, this.#doubtful)
   }
 
   /** Covers all closed segments. */
@@ -182,38 +286,36 @@ export class Ledger {
   }
 
   /**
-   * Segments that `lineage` has certainly not used, oldest first; marks all segments as used or not. The newest own epoch on
-   * the lineage decides: the child of its predictor used a prefix of its list, earlier segments were settled when the list
-   * was created, and later gradients cannot be on the lineage.
+   * Segments that `lineage` has certainly not used, oldest first; marks all segments as used or not. The newest own epochs on
+   * the lineage (one in each run that held the predictor) decide: the child of their predictor used a prefix of each of their
+   * lists, earlier segments were settled when the first of them began, and later gradients cannot be on the lineage.
    */
-  #unused(lineage: readonly Header[]): Segment[] {
-    const unused: Segment[] = []
-    const [newest, used] = this.#newestEpochOn(lineage)
-    // If no own epoch is on the known lineage, gradients taken before its oldest parent may have been used: count them as used.
-    const known = lineage[lineage.length - 1]?.parent.updates ?? Number.POSITIVE_INFINITY
-    const first = Math.max(newest, 0)
-    for (let e = first; e < this.#epochs.length; e++) {
-      const { segments, carried } = this.#epochs[e]
-      // Segments carried over into a later epoch are on an earlier list as well.
-      for (let i = e === first ? 0 : carried; i < segments.length; i++) {
-        const segment = segments[i]
-        segment.used = e === newest ? i < used : newest < 0 && segment.updates < known
-        if (!segment.used) unused.push(segment)
-      }
+  #unused({ updates }: PredictorId, lineage: readonly Header[]): Segment[] {
+    const [on, coverage] = this.#newestEpochsOn(lineage)
+    const first = on[0] ?? this.#epochs[0]
+    const candidates = new Set([...first.segments.slice(0, first.carried), ...first.open])
+    for (const { segments, carried } of this.#epochs.slice(this.#epochs.indexOf(first))) {
+      for (const segment of segments.slice(carried)) candidates.add(segment)
     }
-    return unused
+    // If no own epoch is on the known lineage, gradients taken before its oldest parent may have been used: count them as used.
+    const known = on.length > 0 ? 0 : (lineage.at(-1)?.parent.updates ?? updates)
+    for (const { segments } of this.#epochs) for (const segment of segments) segment.used = true
+    for (const segment of candidates) segment.used = segment.updates < known
+    for (const { segments, contributor } of on) {
+      for (const segment of segments.slice(0, segmentsOf(coverage, contributor))) segment.used = true
+    }
+    return [...candidates].filter(segment => !isUsed(segment)).sort((a, b) => a.number - b.number)
   }
 
-  /** @returns the newest own epoch on the lineage (−1 for none), and how many segments of its list were used */
-  #newestEpochOn(lineage: readonly Header[]): [epoch: number, used: number] {
-    const oldest = this.#epochs[0].id.updates
+  /** @returns the own epochs at the newest predictor on the lineage that has any, and the coverage of the predictor's child */
+  #newestEpochsOn(lineage: readonly Header[]): [epochs: readonly Epoch[], coverage: Coverage] {
+    const oldest = Math.min(...this.#epochs.map(({ id }) => id.updates))
     for (const { parent, coverage } of lineage) {
       if (parent.updates < oldest) break
-      for (let e = this.#epochs.length - 1; e >= 0; e--) {
-        if (sameId(this.#epochs[e].id, parent)) return [e, segmentsOf(coverage, this.#contributors[0])]
-      }
+      const on = this.#epochs.filter(({ id }) => sameId(id, parent))
+      if (on.length > 0) return [on, coverage]
     }
-    return [-1, 0]
+    return [[], { contributors: [], segments: [] }]
   }
 
   #isExpired({ sum, period }: Segment, now: number): boolean {
@@ -233,17 +335,41 @@ export class Ledger {
     if (released > 0) this.#retained.splice(0, released)
   }
 
-  /** Drops the oldest epochs as long as all of their segments are too old to be carried over. */
-  #dropExpiredEpochs(period: number): void {
+  /** Drops the oldest epochs as long as none of their segments is needed. */
+  #dropEpochs(needed: ReadonlySet<Segment>): void {
     let expired = 0
     for (; expired < this.#epochs.length; expired++) {
-      // Lists are in chronological order.
-      const newest = this.#epochs[expired].segments.at(-1)
-      if (newest !== undefined && !this.#isExpired(newest, period)) break
-      for (const segment of this.#epochs[expired].segments) {
-        if (--segment.epochs === 0 && !segment.used) this.#discarded += segment.count
+      const { segments } = this.#epochs[expired]
+      if (segments.some(segment => needed.has(segment))) break
+      for (const segment of segments) {
+        if (--segment.epochs > 0) continue
+        if (!segment.used) this.#discarded += lostWith(segment)
+        // Whether a lineage used it cannot be told any more.
+        segment.remaining = []
       }
     }
-    if (expired > 0) this.#epochs = this.#epochs.slice(expired)
+    if (expired === 0) return
+    this.#epochs = this.#epochs.slice(expired)
+    if (this.#incarnation !== undefined) {
+      this.#records.push({ kind: 'dropped', before: this.#epochs[0]?.number ?? this.#epochNumber })
+    }
+  }
+
+  /** Segments that can be carried over or learned again, and recovered ones that decide whether these have been used. */
+  #needed(period: number): ReadonlySet<Segment> {
+    const needed = new Set<Segment>()
+    for (const { segments } of this.#epochs) {
+      for (const segment of segments) {
+        if (this.#isSpent(segment, period)) continue
+        for (let one: Segment | undefined = segment; one !== undefined; one = one.of) needed.add(one)
+      }
+    }
+    return needed
+  }
+
+  /** Whether the segment can be neither carried over nor learned again. */
+  #isSpent(segment: Segment, period: number): boolean {
+    if (!segment.isRecovered) return this.#isExpired(segment, period)
+    return period > this.#carry && (segment.used || segment.remaining.length === 0)
   }
 }

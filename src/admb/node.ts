@@ -16,6 +16,7 @@ import { Edge } from './edge.js'
 import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum, Shapes } from './frame.js'
 import { FrameSender } from './frame-sender.js'
+import { type JournalRecord, recover } from './journal.js'
 import { Ledger } from './ledger.js'
 import { addUp, NeighbourSums } from './neighbour-sums.js'
 import type { AdmbOptions, Effect } from './options.js'
@@ -77,17 +78,17 @@ export class AdmbNode {
     if (options.precedence === 'sender' && options.carry) {
       throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
     }
-    const { self, incarnation, layout, initial, batch, carry = 0, lineage = 64 } = options
-    const { precedence = 'origin', pushBytes = 65536, known } = options
+    const { self, incarnation, layout, initial, batch, carry = 0, lineage = 1024 } = options
+    const { precedence = 'origin', pushBytes = 65536, known, journal = false } = options
     this.#options = options
     this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout) }
     const wholeBytes = 2 * byteLength(this.#shapes.parameters) + byteLength(this.#shapes.state)
-    this.#current = new CurrentPredictor(initial, options, batch, carry === 0 ? 1 : lineage, known)
+    this.#current = new CurrentPredictor(initial, options, batch, carry === 0 && !journal ? 1 : lineage, known)
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
     this.#selfIndex = this.#table.indexOf(self, incarnation)
     this.#contributor = { origin: self, incarnation }
     this.#buffers = new BufferPool(layout)
-    this.#ledger = new Ledger(this.#buffers, carry, this.#selfIndex, initial.id)
+    this.#ledger = new Ledger(this.#buffers, carry, this.#selfIndex, initial.id, journal ? incarnation : undefined)
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
     this.#sender = new FrameSender({
@@ -154,12 +155,13 @@ export class AdmbNode {
    * Algorithm 3: `count` own gradients were added to the accumulator. Updates the predictor if b gradients are available.
    * @throws DivergenceError if the update is not finite and no neighbour's sum alone is the cause; the node must not be used
    *   any further
+   * @param first number of the first of these inputs, if there is a journal; the others follow it
    */
-  added(count: number): void {
+  added(count: number, first?: number): void {
     const streamed = this.#streaming
     const version = this.#outgoingSums.version
     this.#streaming = undefined
-    this.#ledger.added(count)
+    this.#ledger.added(count, first)
     this.#outgoingSums.markChanged()
     const isUpdated = this.#updateIfFull()
     if (streamed?.isStep === isUpdated && streamed.isComplete(count, version))
@@ -317,6 +319,39 @@ export class AdmbNode {
     this.#effects = []
   }
 
+  /** Continues the journal of earlier runs. Call it before `restore` and the first input. @throws FrameError */
+  recover(records: readonly JournalRecord[]): void {
+    this.#ledger.recover(recover(records, this.#options.self, this.#table))
+  }
+
+  /** Takes the journal's records since the last call. They must be durable before any frame composed after them leaves. */
+  takeJournal(): readonly JournalRecord[] {
+    return this.#ledger.takeRecords()
+  }
+
+  /**
+   * Numbers [first, end) of inputs of an earlier run to learn again now: no batch of the lineage used them, and no neighbour holds
+   * them in a sum for the current predictor. Call `closeSegment` before and after adding them.
+   */
+  get relearnable(): readonly [first: number, end: number] | undefined {
+    return this.#ledger.relearnable
+  }
+
+  /** Inputs [first, end) of earlier runs cannot be learned again, because their rows are gone. */
+  forget(first: number, end: number): void {
+    this.#ledger.forget(first, end)
+  }
+
+  /** Number of inputs of earlier runs that wait to be learned again, or whose new gradients are in doubt. */
+  get waiting(): number {
+    return this.#ledger.waiting
+  }
+
+  /** Ends the segment of own gradients, so that the next ones form a segment of their own. */
+  closeSegment(): void {
+    this.#ledger.close(this.#period)
+  }
+
   takeEffects(): Effect[] {
     const effects = this.#effects
     if (effects.length > 0) this.#effects = []
@@ -407,7 +442,8 @@ export class AdmbNode {
     const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage: union(coverages) }
     this.#switchPredictor(predictor, [header], batch)
     this.#effects.push({ kind: 'updated', predictor, header, batch })
-    return true
+    // Segments that were in doubt at the last predictor may now fill the next batch.
+    return !this.#updateIfFull()
   }
 
   /** Drops sums that alone would make the update non-finite (a fault or an attack). @returns whether there was one */

@@ -22,10 +22,16 @@ export interface AdmbOptions extends Recipe {
    */
   readonly carry?: number
   /**
-   * H: number of headers of ancestors that are kept and sent along if `carry` is not 0.
-   * @default 64
+   * H: maximum number of headers of ancestors that are kept if `carry` is not 0 or there is a journal. A neighbour receives those
+   * that it lacks.
+   * @default 1024
    */
   readonly lineage?: number
+  /**
+   * Whether inputs are numbered and own segments recorded, so that a later run uses each input exactly once (`takeJournal`).
+   * @default false
+   */
+  readonly journal?: boolean
   /**
    * 'sender' is the published rule, for experiments; it requires carry 0.
    * @default 'origin'

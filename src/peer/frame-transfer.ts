@@ -1,24 +1,30 @@
 /** Transfers frames between the tree edges and the learner, one at a time per edge and direction, and counts them. */
 import { isFragment } from '../admb/index.js'
 import type { Edges } from './edges.js'
+import type { JournalWriter } from './journal-writer.js'
 import type { LearnerHandle } from './learner-handle.js'
 
 export class FrameTransfer {
   readonly sent = { messages: 0, bytes: 0 }
   readonly received = { messages: 0, bytes: 0 }
   readonly #learner: LearnerHandle
+  readonly #journal: JournalWriter | undefined
   /** For each edge with a frame at the learner, the callback that accepts the next frame. */
   readonly #waiting = new Map<number, () => void>()
 
-  constructor(learner: LearnerHandle) {
+  /** @param journal frames wait until it is durable */
+  constructor(learner: LearnerHandle, journal: JournalWriter | undefined) {
     this.#learner = learner
+    this.#journal = journal
   }
 
   /** Sends the learner's frame or fragment, and notifies the learner when the edge is writable again. */
   send(edges: Edges, edge: number, bytes: Uint8Array): void {
     this.sent.messages++
     this.sent.bytes += bytes.length
-    const sent = isFragment(bytes) ? edges.sendFragment(edge, bytes) : edges.send(edge, bytes)
+    const send = () => (isFragment(bytes) ? edges.sendFragment(edge, bytes) : edges.send(edge, bytes))
+    const durable = this.#journal?.durable
+    const sent = durable ? durable.then(send) : send()
     sent.then(
       () => this.#learner.post({ kind: 'writable', edge }),
       // The session has ended, which the overlay reports.

@@ -9,10 +9,11 @@ import type { LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'
 import { EdgeWriters } from './edge-writers.js'
+import { InputLog, type InputPiece, restored } from './input-log.js'
 import { LateLabels } from './late-labels.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
-import { StreamProgress } from './stream-progress.js'
+import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
 import { TestThenTrain } from './test-then-train.js'
 import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, Prediction, ToLearner } from './thread-messages.js'
@@ -22,6 +23,8 @@ import { WarningLimiter } from './warning-limiter.js'
 const SLICE_ROWS = 64
 /** Milliseconds of learning between two turns of the event loop. */
 const SLICE_MS = 4
+/** Milliseconds of learning inputs of an earlier run. Each such slice has a segment of its own. */
+const AGAIN_MS = 20
 const STATUS_MS = 250
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
 const FRAGMENT_BYTES = 1 << 20
@@ -36,6 +39,7 @@ export class LearnerLoop {
   readonly #writers: EdgeWriters
   readonly #progress: StreamProgress
   readonly #training: TestThenTrain
+  readonly #inputs: InputLog | undefined
   readonly #gossip: PredictorGossip
   readonly #warnings: WarningLimiter
   readonly #recentDigests = new RecentDigests()
@@ -61,10 +65,13 @@ export class LearnerLoop {
     const { layout } = learner
     const { batch } = init.spec
     const fragmentBytes = FRAGMENT_BYTES
-    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch, carry, fragmentBytes })
+    const journal = init.journal !== undefined
+    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch, carry, fragmentBytes, journal })
+    if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
+    if (this.#inputs) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
     this.#progress = new StreamProgress(init, learner, now())
     this.#gossip = new PredictorGossip(self, Math.random)
@@ -76,6 +83,7 @@ export class LearnerLoop {
       learner,
       node: this.#node,
       progress: this.#progress,
+      inputs: this.#inputs,
       streamingSums: new StreamingSums(this.#node, this.#writers, init.period, now),
       onLearned: () => this.#takeEffects(),
       onMisfit: reason => this.warn(reason)
@@ -127,6 +135,59 @@ export class LearnerLoop {
     this.#hasEnded = true
   }
 
+  /**
+   * Learns the inputs of earlier runs again that the lineage has not used. Resolves when there are none, or after `stop`.
+   * @param open opens the stream at a position
+   */
+  async learnAgain(
+    open: (place: StreamPosition) => Promise<ExampleStream>,
+    pause: (ms: number) => Promise<void>
+  ): Promise<void> {
+    for (const piece of this.#inputs?.pending ?? []) this.#training.learn(restored(piece), 0, piece.count)
+    this.#flushEffects()
+    const before = this.#node.discarded
+    while (this.#node.waiting > 0 && !this.#isStopping) {
+      const range = this.#node.relearnable
+      const piece = range && this.#inputs?.find(...range)
+      if (piece)
+        await this.#learnPiece(piece, piece.rows ? [restored(piece)] : await open(piece.place as StreamPosition), pause)
+      else if (range) this.#node.forget(range[0], range[0] + 1)
+      // The others wait for the next predictor.
+      else await pause(this.#init.period)
+    }
+    const lost = this.#node.discarded - before
+    if (lost > 0) this.warn(`${lost} inputs that were learned before the last stop cannot be read again`)
+  }
+
+  async #learnPiece(
+    { first, count, skip = 0 }: InputPiece,
+    stream: AsyncIterable<Rows> | Iterable<Rows>,
+    pause: (ms: number) => Promise<void>
+  ): Promise<void> {
+    let number = first - skip
+    for await (const rows of stream) {
+      let row = Math.min(rows.size, Math.max(0, first - number))
+      const end = Math.min(rows.size, first + count - number)
+      while (row < end) {
+        if (this.#isStopping) return
+        const until = this.#now() + AGAIN_MS
+        this.#node.closeSegment()
+        while (row < end && this.#now() < until) {
+          const to = Math.min(end, row + SLICE_ROWS)
+          row = this.#training.learnAgain(rows, row, to, number + row)
+          if (row < to) break
+        }
+        this.#node.closeSegment()
+        if (row < end && this.#node.relearnable?.[0] !== number + row) return
+        await pause(0)
+      }
+      number += rows.size
+      if (number >= first + count) return
+    }
+    // The source is shorter than it was.
+    this.#node.forget(Math.max(first, number), first + count)
+  }
+
   /** Runs the periodic step of algorithm 4. */
   tick(): void {
     this.#node.tick()
@@ -144,7 +205,7 @@ export class LearnerLoop {
       this.#lastStatus = now
       this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
-    if (this.#init.durable && this.#checkpoints.isDue(now)) this.checkpoint()
+    if (this.#inputs && this.#checkpoints.isDue(now)) this.checkpoint()
     this.#flushEffects()
   }
 
@@ -203,6 +264,7 @@ export class LearnerLoop {
   answer(rows: Rows, learn: boolean): InputAnswer {
     const predictions = this.#training.answer(rows, learn)
     this.#flushEffects()
+    if (learn) this.#acknowledge()
     return { predictions, predictor: this.#node.predictor.id }
   }
 
@@ -210,6 +272,7 @@ export class LearnerLoop {
   learnLate(id: string, label: number): Prediction {
     const answer = this.#training.learnLate(id, label)
     this.#flushEffects()
+    this.#acknowledge()
     return answer
   }
 
@@ -242,13 +305,15 @@ export class LearnerLoop {
     const { inputs } = this.#progress
     if (this.#stored?.inputs === inputs && this.#stored.updates === updates) return
     this.#checkpoints.start(this.#now())
+    this.#writeJournal(true)
     const { head, blocks: encoded } = this.#node.saveBlocks()
     const blocks = [...encoded]
     this.#stored = { inputs, updates }
     const progress = this.#progress.progress()
     const buffers = [head, ...blocks].map(({ buffer }) => buffer as ArrayBuffer)
     const bytes = buffers.reduce((sum, { byteLength }) => sum + byteLength, 0)
-    this.#post({ kind: 'checkpoint', head, blocks, progress }, buffers)
+    const journalFrom = this.#inputs?.journalFrom ?? 0
+    this.#post({ kind: 'checkpoint', head, blocks, progress, journalFrom }, buffers)
     this.#checkpoints.encoded(this.#now(), bytes)
   }
 
@@ -286,7 +351,27 @@ export class LearnerLoop {
   /** Handles the effects of an event, and sends frames on the edges that can take one. */
   #flushEffects(): void {
     this.#takeEffects()
-    this.#writers.fill(edge => this.#node.frame(edge))
+    this.#writers.fill(edge => {
+      const frame = this.#node.frame(edge)
+      this.#writeJournal()
+      return frame
+    })
+  }
+
+  /** Posts the records of segments that the next message may contain, with all inputs so far. */
+  #writeJournal(always = false): void {
+    if (this.#inputs === undefined) return
+    const records = this.#node.takeJournal()
+    if (records.length === 0 && !always) return
+    this.#node.closeSegment()
+    const entries = this.#inputs.take([...records, ...this.#node.takeJournal()], this.#progress.sums)
+    this.#post({ kind: 'journal', ...entries })
+  }
+
+  /** Makes inputs durable before they are acknowledged. */
+  #acknowledge(): void {
+    const inputs = this.#inputs?.acknowledge()
+    if (inputs) this.#post({ kind: 'journal', ...inputs })
   }
 
   #wants(id: PredictorId): boolean {
@@ -309,6 +394,7 @@ export class LearnerLoop {
   }
 
   #sendSaved(id: number): void {
+    this.#writeJournal()
     const bytes = this.#node.save()
     this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
   }

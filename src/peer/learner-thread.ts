@@ -5,12 +5,14 @@ import { DeviceError } from '../device/types.js'
 import { ExampleError } from '../learner/index.js'
 import {
   createParser,
+  type ExampleStream,
   InputError,
   type Malformed,
   MalformedInputError,
   openStream,
   type Rows,
-  type StreamOptions
+  type StreamOptions,
+  type StreamPosition
 } from '../streams/index.js'
 import { learningParts } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
@@ -51,7 +53,7 @@ async function serve(loop: LearnerLoop): Promise<void> {
         clearInterval(timer)
         loop.stop()
         stopped.abort()
-        if (init.durable) loop.checkpoint()
+        if (init.journal) loop.checkpoint()
         post({ kind: 'status', status: loop.status(), recent: [] })
         post({ kind: 'stopped' })
         port.close()
@@ -66,16 +68,25 @@ async function serve(loop: LearnerLoop): Promise<void> {
   }
   const stream = init.stream && (await openStream({ ...unscaled(init.stream), ...options }))
   post({ kind: 'status', status: loop.status(), recent: [] })
-  if (stream === undefined) return
+  const pause = (ms: number) => (ms > 0 ? sleep(ms) : yieldToEventLoop())
   try {
-    await loop.run(stream, ms => (ms > 0 ? sleep(ms) : yieldToEventLoop()))
+    await Promise.all([
+      stream && loop.run(stream, pause),
+      loop.learnAgain(place => openAt(place, stopped.signal), pause)
+    ])
   } catch (error) {
     if (stopped.signal.aborted) return
     // The input or the device failed, so the learned state is valid.
     const isExternal = error instanceof InputError || (error as { readonly code?: unknown }).code === DeviceError.code
-    if (isExternal && init.durable) loop.checkpoint()
+    if (isExternal && init.journal) loop.checkpoint()
     throw error
   }
+}
+
+/** Opens the stream at an earlier position, to read rows again that were reported then. */
+function openAt(resume: StreamPosition, signal: AbortSignal): Promise<ExampleStream> {
+  const stream = unscaled(init.stream as StreamOptions)
+  return openStream({ ...stream, from: 'stored', resume, signal, onMalformed: () => undefined })
 }
 
 function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {

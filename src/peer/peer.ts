@@ -6,7 +6,7 @@ import { EventEmitter } from 'node:events'
 import { basename } from 'node:path'
 import { OptionError } from '../learner/index.js'
 import type { Network, Topic } from '../network/index.js'
-import { Store } from '../storage/index.js'
+import { type NewCheckpoint, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
@@ -17,21 +17,14 @@ import { type Download, downloadOf } from './download.js'
 import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
 import { FrameTransfer } from './frame-transfer.js'
+import { JournalWriter } from './journal-writer.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { identityOf, learnerInit, openNetwork } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
-import type {
-  FromLearner,
-  InputAnswer,
-  InputRequest,
-  LearnerInit,
-  LearnerStatus,
-  SavedProgress,
-  StoredPredictor
-} from './thread-messages.js'
+import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
 
 /**
@@ -42,6 +35,7 @@ export class Peer extends EventEmitter {
   readonly #options: PeerOptions
   readonly #incarnation: number
   readonly #store: Store | undefined
+  readonly #journal: JournalWriter | undefined
   readonly #network: Network
   readonly #edges: Edges
   readonly #bootstrap: Bootstrap
@@ -114,9 +108,10 @@ export class Peer extends EventEmitter {
     this.#options = options
     this.#incarnation = incarnation
     this.#store = store
+    this.#journal = store && new JournalWriter(store)
     this.#network = network
     this.#learner = learner
-    this.#frames = new FrameTransfer(learner)
+    this.#frames = new FrameTransfer(learner, this.#journal)
     this.#status = status
     const { log, degree = DEFAULT_DEGREE } = options
     this.#edges = new Edges({
@@ -143,6 +138,7 @@ export class Peer extends EventEmitter {
     this.#predictors = new PredictorExchange({
       network,
       edges: this.#edges,
+      save: () => this.save(),
       learner,
       current: () => this.#status.predictor,
       statuses: this,
@@ -236,8 +232,11 @@ export class Peer extends EventEmitter {
    * Predicts inputs, or predicts and then learns them.
    * @throws RequestError for invalid inputs, UnavailableError if too many requests are waiting
    */
-  request(request: InputRequest): Promise<InputAnswer> {
-    return this.#learner.request(request)
+  async request(request: InputRequest): Promise<InputAnswer> {
+    const answer = await this.#learner.request(request)
+    // Inputs that were learned are durable when the caller knows of it.
+    if (request.action === 'learn') await this.#journal?.durable
+    return answer
   }
 
   /** What the inputs mean: the schema of the columns and the label. */
@@ -246,8 +245,10 @@ export class Peer extends EventEmitter {
   }
 
   /** The current predictor, encoded for `decodeSaved`. */
-  save(): Promise<Uint8Array> {
-    return this.#learner.save()
+  async save(): Promise<Uint8Array> {
+    const saved = await this.#learner.save()
+    await this.#journal?.durable
+    return saved
   }
 
   /** The predictor that serves predictions, as a safetensors file. */
@@ -316,8 +317,11 @@ export class Peer extends EventEmitter {
         this.#alerts.own(message.status.drift)
         this.emit('status', this.status())
         break
+      case 'journal':
+        this.#journal?.write(message).catch(error => this.#fail(error as Error))
+        break
       case 'checkpoint':
-        this.#storing = this.#save(message, message.progress)
+        this.#storing = this.#save(message)
         break
       case 'announce':
         this.#predictors.announce(message.predictor)
@@ -345,9 +349,10 @@ export class Peer extends EventEmitter {
   }
 
   /** Stores a checkpoint. If that fails, the peer stops, because it must not send anything that it would forget. */
-  async #save({ head, blocks }: StoredPredictor, progress: SavedProgress): Promise<void> {
+  async #save({ head, blocks, progress, journalFrom }: NewCheckpoint): Promise<void> {
     try {
-      await this.#store?.save({ head, blocks, progress })
+      await this.#journal?.durable
+      await this.#store?.save({ head, blocks, progress, journalFrom })
       this.#learner.post({ kind: 'stored' })
     } catch (error) {
       this.#fail(error as Error)

@@ -9,6 +9,8 @@ interface ExchangeOptions {
   readonly network: Network
   readonly edges: Edges
   readonly learner: LearnerHandle
+  /** The current predictor, encoded. */
+  readonly save: () => Promise<Uint8Array>
   /** Id of the predictor that the learner holds. */
   readonly current: () => PredictorId
   /** Emits `status` after each status of the learner. */
@@ -78,8 +80,8 @@ export class PredictorExchange {
 
   /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
   async #answer(request: Uint8Array): Promise<Uint8Array | undefined> {
-    const { current, learner } = this.#options
+    const { current, save } = this.#options
     const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
-    return what === 'predictor' && current().updates >= Number(least) ? learner.save() : undefined
+    return what === 'predictor' && current().updates >= Number(least) ? save() : undefined
   }
 }

@@ -12,7 +12,7 @@ import { type Checkpoint, MissingStateError, type StartedRun, Store } from '../s
 import type { Schema } from '../streams/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION, parseSpec, schemaOf } from '../task/learning-spec.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
-import type { LearnerInit, SavedProgress, StoredPredictor } from './thread-messages.js'
+import type { LearnerInit, ProgressSums, SavedProgress, StoredPredictor } from './thread-messages.js'
 
 /** The stored identity, or else the given or a new one, which is stored if there is a store. */
 export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
@@ -94,9 +94,18 @@ export async function learnerInit(
     rate,
     ...(drift === 'off' ? {} : { drift }),
     saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
-    progress: run?.checkpoint?.progress as SavedProgress | undefined,
-    durable: run !== undefined
+    progress: progressOf(run),
+    journal: run?.journal
   }
+}
+
+/** The moments are only in checkpoints. */
+function progressOf(run: StartedRun | undefined): SavedProgress | undefined {
+  const stored = run?.checkpoint?.progress as SavedProgress | undefined
+  const tail = run?.journal.tail
+  if (tail === undefined) return stored
+  const sums = JSON.parse(tail) as ProgressSums
+  return stored === undefined || sums.inputs > stored.inputs ? { ...stored, ...sums } : stored
 }
 
 async function storedPredictor(store: Store, { head, blocks }: Checkpoint): Promise<StoredPredictor> {

@@ -93,7 +93,7 @@ export class StreamProgress {
 }
 
 /** The options that determine which rows a stream has, in which order. */
-function streamKey({ data, format, shard, shuffleWindow, seed }: StreamOptions): string {
+export function streamKey({ data, format, shard, shuffleWindow, seed }: StreamOptions): string {
   return JSON.stringify({ data, format, shard, shuffleWindow, seed })
 }
 

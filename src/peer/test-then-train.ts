@@ -10,6 +10,7 @@ import {
 } from '../learner/index.js'
 import { RowBuffer, type Rows, scaled } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
+import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
 import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
@@ -21,6 +22,8 @@ export interface TestThenTrainOptions {
   readonly node: AdmbNode
   readonly progress: StreamProgress
   readonly streamingSums: StreamingSums
+  /** Numbers the inputs for the journal; undefined without one. */
+  readonly inputs?: InputLog
   /** Called after gradients were added, and possibly an update was made: the node may have effects. */
   readonly onLearned: () => void
   /** Keeps predictions until their labels arrive; undefined if labels come with the inputs. */
@@ -38,6 +41,7 @@ export class TestThenTrain {
   readonly #node: AdmbNode
   readonly #progress: StreamProgress
   readonly #streamingSums: StreamingSums
+  readonly #inputs: InputLog | undefined
   readonly #lateLabels: LateLabels | undefined
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
@@ -45,13 +49,14 @@ export class TestThenTrain {
   #serving: Blocks
 
   constructor(options: TestThenTrainOptions) {
-    const { init, learner, node, progress, streamingSums, lateLabels, onLearned, onMisfit: onUnfit } = options
+    const { init, learner, node, progress, streamingSums, inputs, lateLabels, onLearned, onMisfit: onUnfit } = options
     this.#spec = init.spec
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
     this.#progress = progress
     this.#streamingSums = streamingSums
+    this.#inputs = inputs
     this.#lateLabels = lateLabels
     this.#onLearned = onLearned
     this.#onUnfit = onUnfit
@@ -71,8 +76,32 @@ export class TestThenTrain {
   /** Learns rows [from, to). With scaling, first scales them and adds them to the moments. */
   learn(rows: Rows, from: number, to: number): void {
     const { moments } = this.#progress
-    if (moments === undefined) this.#step(rows, from, to)
-    else this.#step(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from)
+    if (moments === undefined) this.#step(rows, from, to, rows, 0)
+    else this.#step(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from, rows, from)
+  }
+
+  /**
+   * Learns inputs of an earlier run, which were scored then, as long as the node still wants them.
+   * @param first number of the first input
+   * @returns the row after the last one that was learned
+   */
+  learnAgain(given: Rows, from: number, to: number, first: number): number {
+    const { moments } = this.#progress
+    const rows = moments ? scaled(given, { moments, frozen: true }, this.#slice, from, to) : given
+    const start = moments ? from : 0
+    for (let row = from; row < to; ) {
+      const number = first + row - from
+      if (this.#node.relearnable?.[0] !== number) return row
+      const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
+      const learned = this.#addGradients(rows, row - start, end - start) + start
+      if (learned > row) {
+        this.#node.added(learned - row, number)
+        this.#onLearned()
+      }
+      if (learned < end) this.#node.forget(first + learned - from, first + learned + 1 - from)
+      row = learned < end ? learned + 1 : end
+    }
+    return to
   }
 
   /** Predicts the rows of a request, or predicts and then learns them one by one. */
@@ -93,7 +122,7 @@ export class TestThenTrain {
     }
     for (let row = 0; row < rows.size; row++) {
       answers.push(...this.#predict(rows, row, row + 1).map(prediction => this.#named(prediction)))
-      this.#step(rows, row, row + 1)
+      this.#step(rows, row, row + 1, given, 0)
     }
     return answers
   }
@@ -111,7 +140,7 @@ export class TestThenTrain {
       throw error
     })
     scoreGiven(given, label, this.#learner, score)
-    this.#added(1)
+    this.#added(rows, 0, 1)
     return { ...this.#named(given.prediction), id }
   }
 
@@ -124,22 +153,25 @@ export class TestThenTrain {
     return { label: name ?? label, scores }
   }
 
-  /** Scores and learns rows [from, to), divided at the updates. Skips rows that do not fit the model. */
-  #step(examples: Examples, from: number, to: number): void {
+  /**
+   * Scores and learns rows [from, to), divided at the updates. Skips rows that do not fit the model.
+   * @param given the rows before scaling: row `start` is the first one of `examples`
+   */
+  #step(examples: Examples, from: number, to: number, given: Rows, start: number): void {
     for (let row = from; row < to; ) {
       const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
         this.#currentLearner.score(this.#serving, examples, row, learned, this.#progress.score)
-        this.#added(learned - row)
+        this.#added(given, start + row, learned - row)
       }
       row = learned < end ? learned + 1 : end
     }
   }
 
-  #added(count: number): void {
+  #added(given: Rows, row: number, count: number): void {
     this.#progress.inputs += count
-    this.#node.added(count)
+    this.#node.added(count, this.#inputs?.add(given, row, count))
     this.#onLearned()
   }
 

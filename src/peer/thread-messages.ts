@@ -5,6 +5,7 @@
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
+import type { JournalAppend, StoredJournal } from '../storage/index.js'
 import type { SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
@@ -68,8 +69,8 @@ export interface LearnerInit {
   /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined
   readonly progress: SavedProgress | undefined
-  /** Whether to post checkpoints. */
-  readonly durable: boolean
+  /** Journal of earlier runs; undefined for a peer without a store, which keeps none and posts no checkpoints. */
+  readonly journal: StoredJournal | undefined
 }
 
 export interface LearnerStatus {
@@ -161,7 +162,10 @@ export type FromLearner =
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   /** `recent`: predictors held since the last status. */
   | { readonly kind: 'status'; readonly status: LearnerStatus; readonly recent: readonly HeldPredictor[] }
-  | ({ readonly kind: 'checkpoint'; readonly progress: SavedProgress } & StoredPredictor)
+  /** Records that must be durable before any later message has an effect outside of this peer. */
+  | ({ readonly kind: 'journal' } & JournalAppend)
+  /** `journalFrom`: epochs before this number are not needed from this checkpoint on. */
+  | ({ readonly kind: 'checkpoint'; readonly progress: SavedProgress; readonly journalFrom: number } & StoredPredictor)
   /** A warning for the log, at a limited rate. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** What happened to the stream's source, for the log. */

@@ -1,3 +1,10 @@
 /** Durable state of a peer. Terms: docs/glossary.md. */
 export { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
-export { type Checkpoint, type StartedRun, Store } from './store.js'
+export {
+  type Checkpoint,
+  type JournalAppend,
+  type NewCheckpoint,
+  type StartedRun,
+  Store,
+  type StoredJournal
+} from './store.js'

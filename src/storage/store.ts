@@ -21,6 +21,32 @@ export interface StartedRun {
   readonly incarnation: number
   /** The last checkpoint, if any. */
   readonly checkpoint: Checkpoint | undefined
+  readonly journal: StoredJournal
+}
+
+/** The journal of the inputs that earlier runs learned, each record as JSON. */
+export interface StoredJournal {
+  /** Records of epochs and segments, in order. */
+  readonly records: readonly string[]
+  /** Inputs that were acknowledged and are in no segment, in order. */
+  readonly pending: readonly string[]
+  /** Progress after the last recorded input; undefined without records. */
+  readonly tail: string | undefined
+}
+
+/** A position in the journal: the number of an epoch, and of a segment in it, or 0 for the epoch itself. */
+export interface JournalKey {
+  readonly epoch: number
+  readonly segment: number
+}
+
+/** What to append to the journal, in one batch. */
+export interface JournalAppend {
+  readonly records: readonly (readonly [JournalKey, string])[]
+  /** By the number of their first input. */
+  readonly pending: readonly (readonly [number, string])[]
+  /** Replaces the last tail. Pending inputs below `next` are then in segments. */
+  readonly tail?: { readonly next: number; readonly text: string }
 }
 
 export interface Checkpoint {
@@ -34,6 +60,8 @@ export interface Checkpoint {
 
 /** A checkpoint to store. */
 export interface NewCheckpoint extends Omit<Checkpoint, 'blocks'> {
+  /** Epochs before this number leave the journal. @default none */
+  readonly journalFrom?: number
   /** Consumed one by one, so that they need not be in memory together. */
   readonly blocks: Iterable<Bytes>
 }
@@ -52,6 +80,8 @@ export class Store {
   readonly #database: Database
   #identity: Bytes | undefined
   #generation: Generation = { number: 0, blocks: 0 }
+  /** Keys of the journal on disk, in order. */
+  #journalKeys: string[] = []
 
   private constructor(directory: string, database: Database, identity: Bytes | undefined) {
     this.#directory = directory
@@ -123,13 +153,50 @@ export class Store {
       throw new DamagedStateError(this.#directory, `its incarnation is ${stored}`)
     }
     const checkpoint = await this.checkpoint()
+    const journal = await this.#journal()
     await this.#dropUnfinished()
     const incarnation = last + 1
     await this.#write([
       ['model', encode(model)],
       ['incarnation', encode(String(incarnation))]
     ])
-    return { incarnation, checkpoint }
+    return { incarnation, checkpoint, journal }
+  }
+
+  /** Appends to the journal: durable when this resolves. */
+  async append({ records, pending, tail }: JournalAppend): Promise<void> {
+    const puts: [string, Bytes][] = [
+      ...records.map(([{ epoch, segment }, text]): [string, Bytes] => [
+        `journal/${padded(epoch)}/${padded(segment)}`,
+        encode(text)
+      ]),
+      ...pending.map(([first, text]): [string, Bytes] => [`pending/${padded(first)}`, encode(text)])
+    ]
+    for (const [key] of puts) this.#journalKeys.push(key)
+    if (tail !== undefined) puts.push(['tail', encode(tail.text)])
+    const settled = tail === undefined ? [] : this.#takeKeys('pending/', `pending/${padded(tail.next)}`)
+    const isNew = new Set(settled)
+    await this.#write(
+      puts.filter(([key]) => !isNew.has(key)),
+      settled
+    )
+  }
+
+  async #journal(): Promise<StoredJournal> {
+    const read = (prefix: string) =>
+      readOrDamaged(this.#directory, () => this.#database.iterator({ gt: `${prefix}/`, lt: `${prefix}0` }).all())
+    const [records, pending] = [await read('journal'), await read('pending')]
+    this.#journalKeys = [...records, ...pending].map(([key]) => key)
+    const texts = (entries: [string, Bytes][]) => entries.map(([, value]) => text(value) as string)
+    const tail = text(await readOrDamaged(this.#directory, () => this.#database.get('tail')))
+    return { records: texts(records), pending: texts(pending), tail }
+  }
+
+  /** Removes the keys from `from` up to `before` from the list. */
+  #takeKeys(from: string, before: string): string[] {
+    const taken = this.#journalKeys.filter(key => key >= from && key < before)
+    if (taken.length > 0) this.#journalKeys = this.#journalKeys.filter(key => key < from || key >= before)
+    return taken
   }
 
   /** The last checkpoint. */
@@ -159,9 +226,10 @@ export class Store {
 
   /**
    * Stores predictor and progress durably. The blocks of a large predictor are written in several batches next to the old
-   * ones, and the last batch commits them; a crash before it leaves the previous checkpoint intact.
+   * ones, and the last batch commits them; a crash before it leaves the previous checkpoint intact. All records of the journal up to
+   * the checkpoint must be durable.
    */
-  async save({ head, blocks, progress }: NewCheckpoint): Promise<void> {
+  async save({ head, blocks, progress, journalFrom = 0 }: NewCheckpoint): Promise<void> {
     const before = this.#generation
     const number = before.number + 1
     let batch: [string, Bytes][] = []
@@ -178,10 +246,10 @@ export class Store {
     const generation: Generation = { number, blocks: count }
     batch.push(['predictor', head], ['generation', encode(JSON.stringify(generation))])
     batch.push(['progress', encode(JSON.stringify(progress))])
-    await this.#write(
-      batch,
-      Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index))
-    )
+    await this.#write(batch, [
+      ...Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index)),
+      ...this.#takeKeys('journal/', `journal/${padded(journalFrom)}`)
+    ])
     this.#generation = generation
   }
 
@@ -212,6 +280,11 @@ export class Store {
 
 function blockKey(generation: number, index: number): string {
   return `block/${generation}/${String(index).padStart(8, '0')}`
+}
+
+/** A number whose text sorts like it. */
+function padded(number: number): string {
+  return String(number).padStart(16, '0')
 }
 
 async function readMarker(directory: string): Promise<object | undefined> {

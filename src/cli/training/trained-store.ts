@@ -83,7 +83,8 @@ export async function keep(
   const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs) + (earlier?.hits ?? 0)
   const loss = (averageLoss ?? 0) * inputs + (earlier?.loss ?? 0)
   const progress: SavedProgress = { inputs: inputs + (earlier?.inputs ?? 0), loss, hits, moments }
-  await store.save({ ...parts, progress })
+  // The predictor contains all inputs of the journal that it can contain.
+  await store.save({ ...parts, progress, journalFrom: Number.MAX_SAFE_INTEGER })
   return name
 }
 

@@ -103,8 +103,34 @@ const EXTENSIONS: readonly Mutant[] = [
   },
   {
     without: 'the prefix of segments used by a lineage',
-    changes: [{ file: 'src/admb/ledger.js', from: 'i < used', to: 'i < 0' }],
+    changes: [{ file: 'src/admb/ledger.js', from: 'slice(0, segmentsOf(coverage, contributor))', to: 'slice(0, 0)' }],
     breaks: ['purity', 'conservation']
+  },
+  {
+    without: 'the journal (a restarted node forgets its segments)',
+    changes: [{ file: 'sim/algorithms/admb.js', from: 'if (journal.length > 0) state.node.recover(journal);', to: '' }],
+    breaks: ['completeness']
+  },
+  {
+    without: 'the wait for inputs in doubt',
+    changes: [{ file: 'src/admb/segments.js', from: 'return segments.has(segment) ||', to: 'return false &&' }],
+    breaks: ['purity']
+  },
+  {
+    without: 'the link of a segment to the earlier one with the same inputs',
+    changes: [{ file: 'src/admb/segments.js', from: 'segment.used || (segment.of', to: 'segment.used || (undefined' }],
+    breaks: ['purity', 'completeness']
+  },
+  {
+    without: 'the record of a segment before its frame leaves',
+    changes: [
+      {
+        file: 'sim/algorithms/admb.js',
+        from: 'disk.append([...records, ...node.takeJournal()], inputs.size);',
+        to: 'disk.append(records.slice(0, -1), inputs.size); node.takeJournal();'
+      }
+    ],
+    breaks: ['purity', 'completeness', 'error']
   },
   {
     without: 'transfer numbers (fragments of different frames are mixed)',

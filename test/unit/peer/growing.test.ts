@@ -60,7 +60,7 @@ class Node {
       rate: undefined,
       saved: undefined,
       progress: undefined,
-      durable: true
+      journal: { records: [], pending: [], tail: undefined }
     }
     this.loop = new LearnerLoop(
       init,

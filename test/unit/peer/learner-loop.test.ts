@@ -35,7 +35,7 @@ function init(options: Partial<LearnerInit> = {}): LearnerInit {
     rate: undefined,
     saved: undefined,
     progress: undefined,
-    durable: true,
+    journal: { records: [], pending: [], tail: undefined },
     ...options
   }
 }

@@ -1,0 +1,179 @@
+/**
+ * The inputs that a peer has learned, numbered over all of its runs, and where their rows can be read again: a position in the
+ * stream, or the rows themselves if the input cannot be replayed.
+ */
+import type { JournalRecord } from '../admb/index.js'
+import type { JournalAppend, StoredJournal } from '../storage/index.js'
+import { RowBuffer, type Rows, type StreamPosition } from '../streams/index.js'
+import type { ProgressSums } from './thread-messages.js'
+
+/** Consecutive inputs. */
+export interface InputPiece {
+  /** Number of the first input. */
+  readonly first: number
+  readonly count: number
+  /** Where the rows of the stream continue, `skip` rows before the first input. */
+  readonly place?: StreamPosition
+  readonly skip?: number
+  /** The stream of `place`. */
+  readonly stream?: string
+  /** Rows that cannot be read again, as they were before scaling. */
+  readonly rows?: SavedRows
+}
+
+/** The arrays of `Rows`, as JSON. */
+type SavedRows = { readonly [name: string]: { readonly type: 'float' | 'int'; readonly values: readonly number[] } }
+
+type SegmentRecord = Extract<JournalRecord, { kind: 'segment' | 'epoch' }> & { readonly pieces?: readonly InputPiece[] }
+
+interface OpenPiece {
+  readonly first: number
+  count: number
+  readonly from: Rows
+  readonly row: number
+  readonly place: StreamPosition | undefined
+  readonly copy: RowBuffer | undefined
+}
+
+export class InputLog {
+  /** Records of earlier runs. */
+  readonly records: readonly JournalRecord[]
+  /** Inputs of earlier runs that were acknowledged, but of which no frame contained a gradient. */
+  readonly pending: readonly InputPiece[]
+  readonly #stream: string | undefined
+  /** Pieces of recorded segments of earlier runs. */
+  readonly #earlier: readonly InputPiece[]
+  #pieces: OpenPiece[] = []
+  #next: number
+  /** Inputs below this number have been acknowledged. */
+  #acknowledged: number
+  #journalFrom = 0
+
+  /** @param stream identifies the stream that this run reads */
+  constructor({ records, pending }: StoredJournal, stream: string | undefined) {
+    const parsed = records.map(text => JSON.parse(text) as SegmentRecord)
+    this.records = parsed
+    this.#earlier = parsed.flatMap(({ pieces = [] }) => pieces)
+    this.pending = pending.map(text => JSON.parse(text) as InputPiece)
+    this.#stream = stream
+    this.#next = Math.max(0, ...[...this.#earlier, ...this.pending].map(({ first, count }) => first + count))
+    this.#acknowledged = this.#next
+  }
+
+  /** Epochs before this number are not needed from the next checkpoint on. */
+  get journalFrom(): number {
+    return this.#journalFrom
+  }
+
+  /** Numbers inputs that are being learned: rows [row, row + count) of a batch. @returns the first number */
+  add(rows: Rows, row: number, count: number): number {
+    const first = this.#next
+    this.#next += count
+    const last = this.#pieces.at(-1)
+    let piece = last
+    if (
+      last === undefined ||
+      last.from !== rows ||
+      last.row + last.count !== row ||
+      last.first + last.count !== first
+    ) {
+      const place = rows.positionAfter?.(row)
+      piece = { first, count: 0, from: rows, row, place, copy: place === undefined ? new RowBuffer() : undefined }
+      this.#pieces.push(piece)
+    }
+    const { copy } = piece as OpenPiece
+    ;(piece as OpenPiece).count += count
+    if (copy !== undefined) for (let i = row; i < row + count; i++) copy.append(rows, i, rows.numeric[i])
+    return first
+  }
+
+  /** Where to read inputs of earlier runs again, up to `end`; undefined if their rows are gone. */
+  find(first: number, end: number): InputPiece | undefined {
+    for (const piece of this.#earlier) {
+      const part = partOf(piece, first, end)
+      if (part?.first === first) return part.rows || part.stream === this.#stream ? part : undefined
+    }
+    return undefined
+  }
+
+  /** Entries for the records. After this call all inputs so far are in recorded segments. */
+  take(records: readonly JournalRecord[], sums: ProgressSums): JournalAppend {
+    const entries: (readonly [{ epoch: number; segment: number }, string])[] = []
+    for (const record of records) {
+      if (record.kind === 'dropped') this.#journalFrom = record.before
+      else if (record.kind === 'epoch') entries.push([{ epoch: record.number, segment: 0 }, JSON.stringify(record)])
+      else {
+        const pieces = this.#piecesOf(record.inputs)
+        entries.push([{ epoch: record.epoch, segment: record.number }, JSON.stringify({ ...record, pieces })])
+      }
+    }
+    this.#pieces = []
+    this.#acknowledged = this.#next
+    return { records: entries, pending: [], tail: { next: this.#next, text: JSON.stringify(sums) } }
+  }
+
+  /** An entry for inputs that are to be acknowledged and cannot be read again; undefined if there are none. */
+  acknowledge(): JournalAppend | undefined {
+    const inputs = this.#piecesOf([this.#acknowledged, this.#next]).filter(({ rows }) => rows)
+    this.#acknowledged = this.#next
+    if (inputs.length === 0) return undefined
+    return { records: [], pending: inputs.map(piece => [piece.first, JSON.stringify(piece)]) }
+  }
+
+  #piecesOf(ranges: readonly number[]): InputPiece[] {
+    const found: InputPiece[] = []
+    for (let i = 0; i < ranges.length; i += 2) {
+      for (const { first, count, place, copy } of this.#pieces) {
+        const whole = { first, count, ...(copy ? { rows: saved(copy.view()) } : { place, stream: this.#stream }) }
+        const part = partOf(whole, ranges[i], ranges[i + 1])
+        if (part) found.push(part)
+      }
+      for (const piece of this.#earlier) {
+        const part = partOf(piece, ranges[i], ranges[i + 1])
+        if (part) found.push(part)
+      }
+    }
+    return found
+  }
+}
+
+/** The part of a piece with inputs in [first, end). */
+function partOf(piece: InputPiece, first: number, end: number): InputPiece | undefined {
+  const from = Math.max(first, piece.first)
+  const to = Math.min(end, piece.first + piece.count)
+  if (from >= to) return undefined
+  const part = { ...piece, first: from, count: to - from }
+  const skip = from - piece.first
+  if (piece.rows === undefined) return { ...part, skip: (piece.skip ?? 0) + skip }
+  return skip === 0 && part.count === piece.count
+    ? part
+    : { ...part, rows: saved(slice(restored(piece), skip, to - piece.first)) }
+}
+
+function slice(rows: Rows, from: number, to: number): Rows {
+  const out = new RowBuffer()
+  for (let row = from; row < to; row++) out.append(rows, row, rows.numeric[row])
+  return out.view()
+}
+
+function saved(rows: Rows): SavedRows {
+  const { size } = rows
+  const entries = rows.offsets[size]
+  const arrays: Record<string, SavedRows[string]> = {}
+  for (const [name, array] of Object.entries(rows)) {
+    if (!(array instanceof Float32Array || array instanceof Int32Array)) continue
+    const length = name === 'offsets' ? size + 1 : name === 'indices' || name === 'values' ? entries : size
+    const type = array instanceof Float32Array ? 'float' : 'int'
+    arrays[name] = { type, values: [...array.subarray(0, length)] }
+  }
+  return arrays
+}
+
+/** The rows of a piece that holds them. */
+export function restored({ count, rows = {} }: InputPiece): Rows {
+  const arrays = Object.entries(rows).map(([name, { type, values }]) => [
+    name,
+    type === 'float' ? Float32Array.from(values) : Int32Array.from(values)
+  ])
+  return { size: count, ...Object.fromEntries(arrays) } as Rows
+}

@@ -1,0 +1,25 @@
+/**
+ * A peer whose parameters count how often each input was used: a program for tests that kill it. Row i of its file has the single
+ * feature i. Every gradient is a unit vector, and the update rule adds gradients. Prints its status as JSON lines.
+ */
+import { createPeer } from '../../src/index.js'
+
+const { plugin, ...options } = JSON.parse(process.argv[2]) as { plugin: string; data: string; dimension: number }
+const { data, dimension, ...rest } = options
+const peer = await createPeer({
+  data: { data, dimension },
+  model: 'custom:count',
+  rule: { name: 'custom:add' },
+  averaging: { name: 'uniform' },
+  plugins: [plugin],
+  predictWith: 'current',
+  drift: 'off',
+  listen: ['/ip4/127.0.0.1/tcp/0'],
+  http: { port: 0 },
+  log: (level, message) => {
+    if (level !== 'info' && level !== 'debug') process.stderr.write(`${level} ${message}\n`)
+  },
+  ...rest
+})
+console.log(JSON.stringify({ address: peer.addresses[0], url: peer.url }))
+process.on('disconnect', () => process.exit())
