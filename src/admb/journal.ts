@@ -27,7 +27,8 @@ export type JournalRecord =
       readonly kind: 'segment'
       readonly number: number
       readonly epoch: number
-      readonly inputs: Ranges
+      /** Numbers of its inputs, as intervals [first, end, first, end, …]. */
+      readonly inputs: readonly number[]
       /** Number of the earlier run's segment that contains these inputs. */
       readonly of?: number
     }
