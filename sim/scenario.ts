@@ -81,6 +81,11 @@ const schema = z.strictObject({
   reorder: share.default(0),
   /** S of ADMB's carry-over, in periods. */
   carry: z.int().min(0).default(16),
+  /** ADMB sends whole predictors of at most this many bytes to neighbours without a request. */
+  pushBytes: z
+    .int()
+    .min(0)
+    .default(1 << 16),
   /** ADMB splits frames whose vectors have more bytes into fragments of about this size. */
   fragmentBytes: z
     .int()

@@ -12,6 +12,8 @@ import type { Connectable } from './wiring/wiring.js'
 /** The keys of a scenario that algorithms read, except those that `World` has itself. */
 export interface AlgorithmOptions {
   readonly starts: 'common' | 'distinct'
+  /** Whole predictors of at most this many bytes are sent without a request. */
+  readonly pushBytes: number
   /** Bytes of vectors above which a frame is split into fragments. */
   readonly fragmentBytes: number
   /** Periods between two checkpoints of a node. */

@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   'l2l-workers': () => import('./l2l-workers.js'),
   'l2l-data': () => import('./l2l-data.js'),
   sim: () => import('./sim.js'),
+  steps: () => import('./steps.js'),
   drift: () => import('./drift.js')
 }
 

@@ -96,6 +96,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       carry,
       precedence,
       journal: scenario.journal,
+      pushBytes: scenario.pushBytes,
       fragmentBytes: scenario.fragmentBytes,
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length)

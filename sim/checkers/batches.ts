@@ -1,8 +1,11 @@
 /** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
-import { formatId, maxRetainedSums, nextPredictor, type Recipe, sameId } from '../../src/admb/index.js'
+import { formatId, maxRetainedSums, nextPredictor, type Predictor, type Recipe, sameId } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import { fingerprint } from './identity.js'
 import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
+
+/** Steps that a node keeps. */
+const MAX_CHAIN = 64
 
 /** A batch has at least b gradients, and a node that holds b gradients updates. */
 export class Size implements Invariant {
@@ -81,13 +84,18 @@ export class Conservation implements Invariant {
   }
 }
 
-/** A node keeps vectors only of own segments that can still be carried over: a bounded number, none older than S periods. */
+/**
+ * A node keeps vectors only of own segments that can still be carried over: a bounded number, none older than S periods. The steps
+ * it keeps take at most as many bytes as a whole predictor, unless it is a single one.
+ */
 export class Memory implements Invariant {
   readonly #carry: number
+  readonly #wholeBytes: number
 
-  /** @param carry S */
-  constructor(carry: number) {
+  /** @param carry S @param start any predictor */
+  constructor(carry: number, { parameters, average, state }: Predictor) {
     this.#carry = carry
+    this.#wholeBytes = [...parameters, ...average, ...state].reduce((sum, { byteLength }) => sum + byteLength, 0)
   }
 
   ticked({ origin, node }: CheckedNode): void {
@@ -96,5 +104,11 @@ export class Memory implements Invariant {
       throw new Violation('memory', `${origin} keeps the vector of a segment that is ${periods} periods old`)
     const limit = this.#carry === 0 ? 0 : maxRetainedSums(this.#carry)
     if (sums > limit) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
+  }
+
+  predictorChanged({ origin, node }: CheckedNode): void {
+    const { steps, bytes } = node.chain
+    if (steps > 1 && (steps > MAX_CHAIN || bytes > this.#wholeBytes))
+      throw new Violation('memory', `${origin} keeps ${steps} steps of ${bytes} bytes`)
   }
 }

@@ -1,5 +1,5 @@
 /** Properties 5 (no echo), 6 (idempotence) and 7 (edge monotone), and acceptance of valid frames. */
-import { formatId, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
+import { formatId, isFragment, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
@@ -110,4 +110,22 @@ export class Acceptance implements Invariant {
 
 function peerOf(checked: CheckedNode, edge: number): string {
   return checked.edges.get(edge)?.peer ?? `edge ${edge}`
+}
+
+/** If no frame is lost, a whole predictor is sent only to a neighbour that holds none of the ancestors from which steps are kept. */
+export class Economy implements Invariant {
+  frameSent(checked: CheckedNode, edge: number, frame: Uint8Array): void {
+    if (isFragment(frame) || !carriesWhole(frame)) return
+    const { node, origin } = checked
+    const held = node.neighbourPredictor(edge)
+    const steps = node.lineage.findIndex(({ parent }) => held && sameId(parent, held)) + 1
+    if (steps === 0 || steps > node.chain.steps) return
+    const what = `${origin} sends ${formatId(node.predictor.id)} to ${peerOf(checked, edge)}`
+    throw new Violation('economy', `${what}, which is ${steps} steps behind, as a whole`)
+  }
+}
+
+/** The flag in a frame's second byte. */
+function carriesWhole(frame: Uint8Array): boolean {
+  return (frame[1] & 2) !== 0
 }

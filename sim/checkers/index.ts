@@ -2,7 +2,7 @@
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { Conservation, Lineage, Memory, Size } from './batches.js'
-import { Acceptance, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
+import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
@@ -34,10 +34,10 @@ export const invariants: Invariants = run => {
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),
-    new Memory(carry),
+    new Memory(carry, start),
     new Quiescence(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
-    ...(delay === undefined ? [] : [new Progress(run, delay)])
+    ...(delay === undefined ? [] : [new Economy(), ...(scenario.pushBytes > 0 ? [new Progress(run, delay)] : [])])
   ]
 }
 

@@ -57,6 +57,7 @@ export interface Invariant {
   ticked?(node: CheckedNode): void
   connected?(node: CheckedNode, edge: number): void
   disconnected?(node: CheckedNode, edge: number): void
+  frameSent?(node: CheckedNode, edge: number, frame: Uint8Array): void
   frameReceived?(node: CheckedNode, edge: number, frame: Uint8Array): void
   frameRefused?(node: CheckedNode, edge: number, reason: string): void
   /** Called after the callbacks above, once per event. @param count own gradients added by the event */

@@ -74,6 +74,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.retention
   }
 
+  get chain(): LearningNode['chain'] {
+    return this.node.chain
+  }
+
   get lineage(): LearningNode['lineage'] {
     return this.node.lineage
   }
@@ -145,8 +149,14 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.#finishEvent('received')
   }
 
+  neighbourPredictor(edge: number): ReturnType<LearningNode['neighbourPredictor']> {
+    return this.node.neighbourPredictor(edge)
+  }
+
   frame(edge: number): Uint8Array | undefined {
-    return this.node.frame(edge)
+    const frame = this.node.frame(edge)
+    if (frame) for (const invariant of this.#invariants) invariant.frameSent?.(this, edge, frame)
+    return frame
   }
 
   takeEffects(): Effect[] {

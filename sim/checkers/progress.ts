@@ -1,7 +1,7 @@
 /**
- * Property 9 (progress), in runs without faults: Lemma 1 and Theorem 2 of Dekel et al., "Robust Distributed Online Prediction".
- * Predictors are forwarded immediately, so a hop takes no period, only the delay of the push and, if the receiver cannot use the
- * push, of a request and its response.
+ * Property 9 (progress), in runs without faults in which predictors are sent without a request: Lemma 1 and Theorem 2 of Dekel et
+ * al., "Robust Distributed Online Prediction". Predictors are forwarded immediately, so a hop takes no period, only the delay of
+ * the push and, if the receiver cannot use the push, of a request and its response.
  */
 
 import { Violation } from '../result.js'

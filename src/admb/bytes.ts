@@ -15,6 +15,9 @@ export class FrameError extends CodedError {
 
 const DENSE = 0
 const SPARSE = 1
+
+/** A block to write: its elements, or its encoding from `compactBlocks`, which is shorter. */
+export type BlockSource = Float32Array | Uint8Array
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
@@ -39,6 +42,38 @@ export function blockBytes(length: number): number {
 function isAscii(value: string): boolean {
   for (let i = 0; i < value.length; i++) if (value.charCodeAt(i) > 0x7f) return false
   return true
+}
+
+/** Negative zero counts as non-zero because its bits differ. */
+function countNonZero(block: Float32Array): number {
+  let nonZero = 0
+  for (let i = 0; i < block.length; i++) if (block[i] !== 0 || 1 / block[i] < 0) nonZero++
+  return nonZero
+}
+
+/** Whether the sparse encoding is the shorter one. */
+function isSparse(nonZero: number, length: number): boolean {
+  return nonZero * 6 < length * 4
+}
+
+/** Encodes the blocks that are sparse, and returns the others as they are. */
+export function compactBlocks(blocks: Blocks): BlockSource[] {
+  return blocks.map(block => {
+    const nonZero = countNonZero(block)
+    return isSparse(nonZero, block.length) ? new Writer().compact(block, nonZero) : block
+  })
+}
+
+/** Dense blocks of this layout from the result of `compactBlocks`. */
+export function readCompactBlocks(blocks: readonly BlockSource[], layout: Layout): Blocks {
+  return blocks.map((block, b) =>
+    block instanceof Uint8Array ? new Reader(block, block.length).blocks({ blocks: [layout.blocks[b]] })[0] : block
+  )
+}
+
+/** Upper bound on the encoded size of a block, in bytes. */
+export function blockSize(block: BlockSource): number {
+  return block instanceof Uint8Array ? block.length : blockBytes(block.length)
 }
 
 /** Returns a buffer of `length` bytes for a finished frame. */
@@ -78,15 +113,24 @@ export class Writer extends ByteWriter {
   }
 
   /** Each block dense, or as gaps and values of its non-zero elements if that is shorter. All bits are preserved. */
-  blocks(blocks: Blocks): void {
+  blocks(blocks: readonly BlockSource[]): void {
     for (const block of blocks) {
-      // Negative zero counts as non-zero because its bits differ.
-      let nonZero = 0
-      for (let i = 0; i < block.length; i++) if (block[i] !== 0 || 1 / block[i] < 0) nonZero++
+      if (block instanceof Uint8Array) {
+        this.raw(block)
+        continue
+      }
+      const nonZero = countNonZero(block)
       this.uint(block.length)
-      if (nonZero * 6 < block.length * 4) this.#sparse(block, nonZero)
+      if (isSparse(nonZero, block.length)) this.#sparse(block, nonZero)
       else this.#dense(block)
     }
+  }
+
+  /** The encoding of a block of which `isSparse` holds, in a buffer of its own. */
+  compact(block: Float32Array, nonZero: number): Uint8Array {
+    this.uint(block.length)
+    this.#sparse(block, nonZero)
+    return this.bytes.slice(0, this.size)
   }
 
   #sparse(block: Float32Array, nonZero: number): void {
@@ -134,11 +178,15 @@ export class Writer extends ByteWriter {
 }
 
 export class Reader extends ByteReader {
-  /** @throws FrameError if the checksum does not match */
-  constructor(bytes: Uint8Array) {
-    if (bytes.length < 4) throw new FrameError('frame is shorter than its checksum')
-    super(bytes, bytes.length - 4, FrameError)
-    if (checksum(bytes, this.end) !== this.#uint32(this.end)) throw new FrameError('checksum does not match')
+  /**
+   * @param end offset after the last byte to read, if no checksum follows it
+   * @throws FrameError if the checksum does not match
+   */
+  constructor(bytes: Uint8Array, end?: number) {
+    if (end === undefined && bytes.length < 4) throw new FrameError('frame is shorter than its checksum')
+    super(bytes, end ?? bytes.length - 4, FrameError)
+    if (end === undefined && checksum(bytes, this.end) !== this.#uint32(this.end))
+      throw new FrameError('checksum does not match')
   }
 
   /** 32 bits, little-endian. */

@@ -1,6 +1,6 @@
 /**
- * The predictor that a node currently holds, with what it needs to forward it and to adopt the next one: its parent, the
- * batch it was computed from, and its lineage.
+ * The predictor that a node currently holds, with what it needs to forward it and to adopt the next one: its parent, the last
+ * steps that led to it, and its lineage.
  */
 
 import { FrameError } from './bytes.js'
@@ -9,12 +9,16 @@ import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
 import { compareIds, equivocates, formatId, type PredictorId, sameId } from './predictor-id.js'
-import { isFinite32 } from './vectors.js'
+import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
+import { isFinite32, type Shapes } from './vectors.js'
 
-/** A validated predictor from a frame, with its batch if it was sent as a step. */
+/** A validated predictor from a frame. */
 export interface ReceivedPredictor {
   readonly predictor: Predictor
-  readonly batch: Batch | undefined
+  /** Its parent, if it was computed from it. */
+  readonly parent?: Predictor
+  /** The steps that were replayed, newest first. */
+  readonly steps: readonly Step[]
 }
 
 /** Looks up a predictor that another node in the same process has computed, so that simulated nodes share it. */
@@ -28,8 +32,10 @@ export class CurrentPredictor {
   #predictor: Predictor
   /** Kept so that steps from it can be replayed. */
   #parent: Predictor | undefined
-  #step: Batch | undefined
+  /** The last steps, those of the first headers of the lineage. */
+  #steps: readonly Step[] = []
   #lineage: readonly Header[] = []
+  readonly #shapes: Shapes
 
   /**
    * @param batch b
@@ -38,12 +44,14 @@ export class CurrentPredictor {
    */
   constructor(
     initial: Predictor,
+    shapes: Shapes,
     recipe: Recipe,
     batch: number,
     headers: number,
     known: PredictorLookup = () => undefined
   ) {
     this.#predictor = initial
+    this.#shapes = shapes
     this.#recipe = recipe
     this.#batch = batch
     this.#headers = new HeaderCache(headers)
@@ -54,9 +62,16 @@ export class CurrentPredictor {
     return this.#predictor
   }
 
-  /** The batch from which the predictor was computed, if known. */
-  get step(): Batch | undefined {
-    return this.#step
+  /** Number of steps kept, and their size in bytes. */
+  get chain(): { readonly steps: number; readonly bytes: number } {
+    return { steps: this.#steps.length, bytes: this.#steps.reduce((sum, { bytes }) => sum + bytes, 0) }
+  }
+
+  /** The steps from an ancestor to the predictor, newest first; undefined if it is no ancestor or they are not kept. */
+  stepsFrom(ancestor: PredictorId): readonly Step[] | undefined {
+    const count = this.#predictor.id.updates - ancestor.updates
+    if (count < 1 || count > this.#steps.length || !sameId(this.#lineage[count - 1].parent, ancestor)) return undefined
+    return count === this.#steps.length ? this.#steps : this.#steps.slice(0, count)
   }
 
   /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
@@ -81,51 +96,75 @@ export class CurrentPredictor {
     return isFinitePredictor(predictor) ? predictor : undefined
   }
 
-  /** @param chain headers of the predictor and its ancestors, newest first */
-  switchPredictor(predictor: Predictor, chain: readonly Header[], step: Batch | undefined): void {
+  /**
+   * @param chain headers of the predictor and its ancestors, newest first
+   * @param received the predictor, with the steps that led to it from one that this node holds
+   */
+  switchPredictor(chain: readonly Header[], { predictor, parent, steps }: ReceivedPredictor): void {
+    const before = this.#lineage
     const lineage = this.#headers.extend(chain)
-    const parent = lineage[0]?.parent
-    this.#parent = [this.#predictor, this.#parent].find(held => held && parent && sameId(held.id, parent))
+    const parentId = lineage[0]?.parent
+    this.#parent = [parent, this.#predictor, this.#parent].find(held => held && parentId && sameId(held.id, parentId))
+    const base = lineage[steps.length - 1]?.parent
+    const older = base ? this.#stepsBefore(base, before) : []
     this.#predictor = predictor
-    this.#step = step
+    this.#steps = keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)
     this.#lineage = lineage
   }
 
+  /** The steps kept that led to `base`, which is the current predictor or its parent. */
+  #stepsBefore(base: PredictorId, lineage: readonly Header[]): readonly Step[] {
+    if (sameId(base, this.#predictor.id)) return this.#steps
+    return lineage.length > 0 && sameId(base, lineage[0].parent) ? this.#steps.slice(1) : []
+  }
+
   /**
-   * Validates the predictor of a frame: replays a step, or checks the digest of a whole predictor.
-   * @returns undefined if the frame has no content, or a step whose parent is not held
+   * Validates the predictor of a frame: replays steps, or checks the digest of a whole predictor.
+   * @returns undefined if the frame has no content, or steps from a predictor that is not held
    * @throws FrameError
    */
   receive({ content, id, headers }: ReceivedFrame): ReceivedPredictor | undefined {
-    const header = headers[0]
-    if (header && header.count < this.#batch) {
-      throw new FrameError(`batch of ${header.count} gradients; at least ${this.#batch} are required`)
+    for (const { count } of headers.slice(0, content?.kind === 'steps' ? content.steps.length : 1)) {
+      if (count < this.#batch) throw new FrameError(`batch of ${count} gradients; at least ${this.#batch} are required`)
     }
     if (content === undefined) return undefined
-    return content.kind === 'step'
-      ? this.#replay({ sum: content.sum, count: header.count }, header)
-      : this.#whole(content, id)
+    return content.kind === 'steps' ? this.#replay(content.steps, headers) : this.#whole(content, id)
   }
 
   #whole({ parameters, average, state }: Whole, id: PredictorId): ReceivedPredictor {
     const known = this.#lookUp(id)
-    if (known !== undefined) return { predictor: known, batch: undefined }
+    if (known !== undefined) return { predictor: known, steps: [] }
     if (this.#recipe.digest([parameters, average, state]) !== id.digest) {
       throw new FrameError('content does not match its digest')
     }
-    return { predictor: { id, parameters, average, state }, batch: undefined }
+    return { predictor: { id, parameters, average, state }, steps: [] }
   }
 
-  #replay(batch: Batch, { id, parent: parentId }: Header): ReceivedPredictor | undefined {
-    const parent = [this.#predictor, this.#parent].find(held => held && sameId(held.id, parentId))
-    if (parent === undefined) return undefined
-    if (parent.id.digest !== parentId.digest) throw new FrameError('equivocation: the parent has another digest')
+  /** @param steps those of the first headers, newest first; the oldest may be known already */
+  #replay(steps: readonly Step[], headers: readonly Header[]): ReceivedPredictor | undefined {
+    for (const [i, { parent: baseId }] of headers.slice(0, steps.length).entries()) {
+      const base = [this.#predictor, this.#parent].find(held => held && sameId(held.id, baseId))
+      if (base === undefined) continue
+      if (base.id.digest !== baseId.digest) throw new FrameError('equivocation: the parent has another digest')
+      let parent = base
+      let predictor = base
+      for (let step = i; step >= 0; step--) {
+        parent = predictor
+        predictor = this.#replayStep(parent, steps[step], headers[step])
+      }
+      return { predictor, parent, steps: steps.slice(0, i + 1) }
+    }
+    return undefined
+  }
+
+  #replayStep(parent: Predictor, step: Step, { id, count }: Header): Predictor {
     const known = this.#lookUp(id)
-    if (known !== undefined) return { predictor: known, batch }
+    if (known !== undefined) return known
+    const batch = { sum: expand(step, this.#shapes.parameters), count }
     const predictor = nextPredictor(parent, batch, id, this.#recipe)
     if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step yields another digest')
     if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step yields non-finite numbers')
-    return { predictor, batch }
+    return predictor
   }
 
   #lookUp(id: PredictorId): Predictor | undefined {

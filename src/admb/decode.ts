@@ -6,17 +6,18 @@ import type { Coverage } from './coverage.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
 import { VECTORS, type Vector } from './fragments.js'
 import {
+  type Chain,
   FLAGS,
   FRAME_LIMITS,
   FRAME_VERSION,
   type ReceivedFrame,
   type ReceivedSum,
-  type Shapes,
-  type Step,
   type Whole
 } from './frame.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
+import { chainOf, checkChain, createStep, MAX_STEPS, type Step } from './step.js'
+import type { Shapes } from './vectors.js'
 
 const MAX_SEGMENTS = 0x7fffffff
 const NO_ORIGIN = { origin: '', incarnation: 0 }
@@ -72,7 +73,7 @@ export function decodeFrame(
   const id = readFrameId(input, table, decoder)
   decoder.lastId = id
   const headers: Header[] = []
-  let content: Whole | Step | undefined
+  let content: Whole | Chain | undefined
   if (flags & (FLAGS.whole | FLAGS.step)) {
     const count = input.uint(FRAME_LIMITS.headers)
     let child = id
@@ -88,7 +89,9 @@ export function decodeFrame(
     if (count === 0 && flags & FLAGS.step) throw new FrameError('step without a header')
     if (count > 0 && id.updates === 0) throw new FrameError('header of the starting predictor')
     content =
-      flags & FLAGS.whole ? readWhole(input, shapes, decoder, transfer) : readStep(input, shapes, decoder, transfer)
+      flags & FLAGS.whole
+        ? readWhole(input, shapes, decoder, transfer)
+        : readChain(input, shapes, decoder, transfer, headers.length)
     if (content === undefined) return edge.defer(sequence, bytes)
   }
   const sum = flags & FLAGS.sum ? readSum(input, shapes, decoder, transfer, allocateSum) : undefined
@@ -162,9 +165,28 @@ function readWhole(input: Reader, shapes: Shapes, decoder: CoverageDecoder, tran
   return parameters && average && state && { kind: 'whole', parameters, average, state }
 }
 
-function readStep(input: Reader, shapes: Shapes, decoder: CoverageDecoder, transfer: number): Step | undefined {
-  const sum = readVector(input, shapes.parameters, VECTORS.step, decoder, transfer)
-  return sum && { kind: 'step', sum }
+/** @returns undefined if fragments are missing */
+function readChain(
+  input: Reader,
+  shapes: Shapes,
+  { fragments }: CoverageDecoder,
+  transfer: number,
+  headers: number
+): Chain | undefined {
+  const count = input.uint(Math.min(headers, MAX_STEPS))
+  if (count < 1) throw new FrameError('chain without a step')
+  const { blocks } = shapes.parameters
+  if (transfer > 0) {
+    const received = fragments.steps(transfer, count * blocks.length)
+    return received && { kind: 'steps', steps: chainOf(received.slice(0, count * blocks.length), shapes) }
+  }
+  const steps: Step[] = []
+  // One dense step at a time: a chain of sparse ones can be many times as large as it is on the wire.
+  for (let i = 0; i < count; i++) {
+    steps.push(createStep(input.blocks(shapes.parameters)))
+    checkChain(steps, shapes)
+  }
+  return { kind: 'steps', steps }
 }
 
 /** @returns undefined if fragments are missing */

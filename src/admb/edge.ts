@@ -20,8 +20,10 @@ export interface NeighbourSum {
 /** Last push of the current predictor to a neighbour that lacks it. */
 interface Push {
   readonly id: PredictorId
-  readonly kind: 'offer' | 'step' | 'whole'
+  readonly kind: 'offer' | 'steps' | 'whole'
   readonly sequence: number
+  /** Whether it can be used only if the frames before it arrive. */
+  readonly isOptimistic: boolean
 }
 
 const MIN_WAIT = 4
@@ -150,7 +152,6 @@ export class Edge {
     this.sentVersion = -1
     this.lastSum = undefined
     this.pushLost = false
-    this.replyDue = false
     this.requestDue = false
     this.requested = undefined
   }

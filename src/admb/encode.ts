@@ -3,8 +3,9 @@ import { type Allocate, blockBytes, Writer } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import { type Runs, runsBetween } from './coverage.js'
 import type { CoverageEncoder } from './coverage-encoder.js'
-import { FLAGS, FRAME_VERSION, type SentFrame, type Shapes, type Step, type Whole } from './frame.js'
+import { type Chain, FLAGS, FRAME_VERSION, type SentFrame, type Whole } from './frame.js'
 import type { PredictorId } from './predictor-id.js'
+import type { Shapes } from './vectors.js'
 
 const NONE: readonly number[] = []
 
@@ -31,7 +32,7 @@ export function encodeFrame(
   out.byte(
     (frame.request ? FLAGS.request : 0) |
       (frame.content?.kind === 'whole' ? FLAGS.whole : 0) |
-      (frame.content?.kind === 'step' ? FLAGS.step : 0) |
+      (frame.content?.kind === 'steps' ? FLAGS.step : 0) |
       (frame.sum ? FLAGS.sum : 0) |
       (contributors.length > 0 ? FLAGS.definitions : 0) |
       (transfer > 0 ? FLAGS.fragmented : 0)
@@ -59,6 +60,7 @@ export function encodeFrame(
       writeRuns(out, coverages[i])
       writeId(out, parent, table, encoder)
     }
+    if (frame.content.kind === 'steps') out.uint(frame.content.steps.length)
     if (transfer === 0) writeContent(out, frame.content)
   }
   if (frame.sum) {
@@ -70,18 +72,19 @@ export function encodeFrame(
   return out.finish(allocate)
 }
 
-function writeContent(out: Writer, content: Whole | Step): void {
+function writeContent(out: Writer, content: Whole | Chain): void {
   if (content.kind === 'whole') {
     out.blocks(content.parameters)
     out.blocks(content.average)
     out.blocks(content.state)
-  } else out.blocks(content.sum)
+  } else for (const { blocks } of content.steps) out.blocks(blocks)
 }
 
 /** Upper bound on the encoded size of a frame's vectors, in bytes. */
 export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number {
-  const dense = (sum ? 1 : 0) + (content?.kind === 'whole' ? 2 : content ? 1 : 0)
+  const dense = (sum ? 1 : 0) + (content?.kind === 'whole' ? 2 : 0)
   let bytes = 0
+  if (content?.kind === 'steps') for (const step of content.steps) bytes += step.bytes + 12 * step.blocks.length
   if (dense > 0) for (const block of shapes.parameters.blocks) bytes += dense * blockBytes(block.length)
   if (content?.kind === 'whole') for (const block of shapes.state.blocks) bytes += blockBytes(block.length)
   return bytes

@@ -3,11 +3,12 @@
  * contiguous buffer, and blocks can leave while others are still being computed. A fragment alone has no effect: its blocks
  * are buffered until the frame that refers to their transfer arrives, which then takes effect as a whole or not at all.
  */
-import type { Blocks } from '../learner/types.js'
-import { blockBytes, FrameError, Reader, Writer } from './bytes.js'
-import { FLAGS, FRAME_VERSION, type Shapes } from './frame.js'
+import { type BlockSource, blockBytes, blockSize, compactBlocks, FrameError, Reader, Writer } from './bytes.js'
+import { FLAGS, FRAME_VERSION } from './frame.js'
+import { MAX_STEPS, maximumChainBytes } from './step.js'
+import type { Shapes } from './vectors.js'
 
-/** Vectors of a frame, by their number in a fragment. */
+/** Vectors of a frame, by their number in a fragment. The blocks of a chain of steps follow one another, the newest step first. */
 export const VECTORS = { parameters: 0, average: 1, state: 2, step: 3, sum: 4 } as const
 export type Vector = (typeof VECTORS)[keyof typeof VECTORS]
 
@@ -16,7 +17,7 @@ export interface Fragment {
   readonly vector: Vector
   /** Index of the first block. */
   readonly first: number
-  readonly blocks: Blocks
+  readonly blocks: readonly BlockSource[]
 }
 
 /** Whether these bytes are a fragment rather than a frame. The result is arbitrary for malformed bytes. */
@@ -27,7 +28,7 @@ export function isFragment(bytes: Uint8Array): boolean {
 /** @param transfer number of the transfer: 1, 2, 3, … per session and direction */
 export function encodeFragment(session: number, transfer: number, { vector, first, blocks }: Fragment): Uint8Array {
   let capacity = 64
-  for (const { length } of blocks) capacity += blockBytes(length)
+  for (const block of blocks) capacity += blockSize(block)
   const out = new Writer(capacity)
   out.byte(FRAME_VERSION)
   out.byte(FLAGS.fragment)
@@ -44,6 +45,7 @@ export function encodeFragment(session: number, transfer: number, { vector, firs
 export class FragmentBuffer {
   #transfer = 0
   #vectors: Float32Array[][] = []
+  #steps: BlockSource[] = []
 
   /**
    * Stores a fragment unless it belongs to another session or an earlier transfer.
@@ -61,27 +63,71 @@ export class FragmentBuffer {
     if (ofSession !== session || transfer < this.#transfer) return false
     const vector = input.byte()
     if (vector > VECTORS.sum) throw new FrameError(`unknown vector ${vector}`)
-    const layout = vector === VECTORS.state ? shapes.state : shapes.parameters
-    const first = input.uint(layout.blocks.length)
-    const count = input.uint(layout.blocks.length - first)
-    const blocks = input.blocks({ blocks: layout.blocks.slice(first, first + count) })
-    input.finish()
-    if (transfer > this.#transfer) this.#vectors = []
-    this.#transfer = transfer
-    this.#vectors[vector] ??= []
-    for (const [i, block] of blocks.entries()) this.#vectors[vector][first + i] = block
+    const { blocks: layouts } = vector === VECTORS.state ? shapes.state : shapes.parameters
+    const end = layouts.length * (vector === VECTORS.step ? MAX_STEPS : 1)
+    const first = input.uint(end)
+    const count = input.uint(end - first)
+    if (vector === VECTORS.step) this.#receiveSteps(input, transfer, first, count, shapes)
+    else {
+      const blocks = input.blocks({ blocks: layouts.slice(first, first + count) })
+      input.finish()
+      this.#start(transfer)
+      this.#vectors[vector] ??= []
+      for (const [i, block] of blocks.entries()) this.#vectors[vector][first + i] = block
+    }
     return true
+  }
+
+  #receiveSteps(input: Reader, transfer: number, first: number, count: number, shapes: Shapes): void {
+    const { blocks: layouts } = shapes.parameters
+    const received: BlockSource[] = []
+    for (let i = first; i < first + count; i++)
+      received.push(...compactBlocks(input.blocks({ blocks: [layouts[i % layouts.length]] })))
+    input.finish()
+    const held = transfer > this.#transfer ? [] : this.#steps
+    let bytes = 0
+    for (const block of [...Object.values(held), ...received]) bytes += blockSize(block)
+    if (bytes > maximumFragmentBytes(shapes)) throw new FrameError('fragments of steps are larger than the predictor')
+    this.#start(transfer)
+    for (const [i, block] of received.entries()) this.#steps[first + i] = block
+  }
+
+  /** Fragments of another transfer replace those of the previous one. */
+  #start(transfer: number): void {
+    if (transfer > this.#transfer) this.#clear()
+    this.#transfer = transfer
+  }
+
+  #clear(): void {
+    this.#vectors = []
+    this.#steps = []
   }
 
   /** The blocks of a vector, `length` in number; undefined unless all of them have arrived. */
   vector(transfer: number, vector: Vector, length: number): Float32Array[] | undefined {
-    const blocks = transfer === this.#transfer ? (this.#vectors[vector] ?? []) : []
-    for (let i = 0; i < length; i++) if (blocks[i] === undefined) return undefined
-    return blocks
+    return complete(transfer === this.#transfer ? (this.#vectors[vector] ?? []) : [], length)
+  }
+
+  /** The same for the blocks of a chain of steps. */
+  steps(transfer: number, length: number): BlockSource[] | undefined {
+    return complete(transfer === this.#transfer ? this.#steps : [], length)
   }
 
   /** Drops the fragments of a transfer whose frame has arrived. */
   release(transfer: number): void {
-    if (transfer === this.#transfer) this.#vectors = []
+    if (transfer === this.#transfer) this.#clear()
   }
+}
+
+/** A chain that is as large as the predictor, or one step that is larger. */
+function maximumFragmentBytes(shapes: Shapes): number {
+  let bytes = maximumChainBytes(shapes)
+  for (const { length } of shapes.parameters.blocks) bytes += blockBytes(length)
+  return bytes
+}
+
+/** The blocks, if all `length` are there. */
+function complete<T>(blocks: T[], length: number): T[] | undefined {
+  for (let i = 0; i < length; i++) if (blocks[i] === undefined) return undefined
+  return blocks
 }

@@ -3,13 +3,13 @@ import type { ContributorTable } from './contributors.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import { encodeFrame } from './encode.js'
-import type { SentFrame, Shapes } from './frame.js'
+import type { SentFrame } from './frame.js'
 import type { AdmbOptions } from './options.js'
 import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { StreamingSum } from './streaming-sum.js'
 import { fragmentsOf, Transfer } from './transfer.js'
-import type { BufferPool } from './vectors.js'
+import type { BufferPool, Shapes } from './vectors.js'
 
 export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 'allocate'> {
   readonly shapes: Shapes
@@ -58,7 +58,7 @@ export class FrameSender {
     for (const { edge, transfer } of destinations) {
       if (!isStep) edge.sumDue = true
       const frame = this.#compose(edge, period)
-      const matchesStreamed = isStep ? frame.content?.kind === 'step' : frame.sum && !frame.content
+      const matchesStreamed = isStep ? isSingleStep(frame) : frame.sum && !frame.content
       const bytes = this.#encode(edge, frame, matchesStreamed ? transfer : undefined)
       if (bytes !== undefined) edge.outgoingTransfer = new Transfer(edge.session, transfer, [], bytes)
     }
@@ -77,7 +77,7 @@ export class FrameSender {
       heldSum: edge.neighbourSum?.sequence ?? 0,
       id: current.predictor.id,
       request: edge.requestDue,
-      headers: content ? this.#outbox.headers(edge) : [],
+      headers: content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : [],
       content,
       sum: isSumSent ? sums.sum(edge, sequence, period) : undefined
     }
@@ -103,4 +103,8 @@ export class FrameSender {
     edge.outgoingTransfer = new Transfer(edge.session, transfer, fragments, bytes)
     return undefined
   }
+}
+
+function isSingleStep({ content }: SentFrame): boolean {
+  return content?.kind === 'steps' && content.steps.length === 1
 }

@@ -1,16 +1,18 @@
 /**
  * The frame exchanged over a tree edge. It always contains the sender's predictor id and acknowledgements; it may carry a
- * predictor (whole, or as the step from a parent that the receiver holds), a gradient sum, and a request. Contributors are
+ * predictor (whole, or as the steps from an ancestor that the receiver holds), a gradient sum, and a request. Contributors are
  * encoded as indices into a dictionary per session and direction, and a sum's coverage as the difference from the last sum
  * that the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
  */
-import type { Blocks, Layout } from '../learner/types.js'
+import type { Blocks } from '../learner/types.js'
 import { blockBytes } from './bytes.js'
 import type { Coverage, Runs } from './coverage.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
+import type { Step } from './step.js'
+import type { Shapes } from './vectors.js'
 
-export const FRAME_VERSION = 1
+export const FRAME_VERSION = 2
 
 /** Bits of the flags byte. */
 export const FLAGS = { request: 1, whole: 2, step: 4, sum: 8, definitions: 16, fragmented: 32, fragment: 64 } as const
@@ -32,9 +34,10 @@ export interface Whole {
   readonly state: Blocks
 }
 
-export interface Step {
-  readonly kind: 'step'
-  readonly sum: Blocks
+/** The steps from an ancestor of the predictor to it, newest first: those of the first headers. */
+export interface Chain {
+  readonly kind: 'steps'
+  readonly steps: readonly Step[]
 }
 
 interface FrameSum {
@@ -66,18 +69,12 @@ interface FrameOf<Sum> {
   readonly request: boolean
   /** Headers of `id` and its ancestors, newest first; empty for the starting predictor and in frames without content. */
   readonly headers: readonly Header[]
-  readonly content: Whole | Step | undefined
+  readonly content: Whole | Chain | undefined
   readonly sum: Sum | undefined
 }
 
 export type SentFrame = FrameOf<SentSum>
 export type ReceivedFrame = FrameOf<ReceivedSum>
-
-/** Layouts of the vectors of a predictor. */
-export interface Shapes {
-  readonly parameters: Layout
-  readonly state: Layout
-}
 
 /** Upper bound on the size in bytes of a valid frame for these shapes, with its fragments and those of a cancelled sum. */
 export function maximumFrameBytes(shapes: Shapes): number {

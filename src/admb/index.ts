@@ -5,7 +5,7 @@ export type { Contributor, ContributorTable } from './contributors.js'
 export type { Coverage } from './coverage.js'
 export type { PredictorLookup } from './current-predictor.js'
 export { isFragment } from './fragments.js'
-export { maximumFrameBytes, type Shapes } from './frame.js'
+export { maximumFrameBytes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'
 export type { JournalRecord } from './journal.js'
 export { maxRetainedSums } from './ledger.js'
@@ -28,3 +28,4 @@ export {
   type SavedBlocks
 } from './saved.js'
 export type { OutgoingFragment } from './streaming-sum.js'
+export type { Shapes } from './vectors.js'

@@ -10,11 +10,11 @@ import type { Blocks } from '../learner/types.js'
 import { FrameError } from './bytes.js'
 import { type Contributor, ContributorTable } from './contributors.js'
 import { covered, union } from './coverage.js'
-import { CurrentPredictor } from './current-predictor.js'
+import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
 import { decodeFrame } from './decode.js'
 import { Edge } from './edge.js'
 import { isFragment } from './fragments.js'
-import type { ReceivedFrame, ReceivedSum, Shapes } from './frame.js'
+import type { ReceivedFrame, ReceivedSum } from './frame.js'
 import { FrameSender } from './frame-sender.js'
 import { type JournalRecord, recover } from './journal.js'
 import { Ledger } from './ledger.js'
@@ -32,8 +32,9 @@ import {
   type Saved,
   type SavedBlocks
 } from './saved.js'
+import { createStep, maximumChainBytes } from './step.js'
 import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
-import { BufferPool, byteLength } from './vectors.js'
+import { BufferPool, byteLength, type Shapes } from './vectors.js'
 
 /**
  * ADMB at one node (Dekel et al., Algorithms 3 to 6), as a state machine without I/O: events go in, effects and frames come out.
@@ -82,8 +83,9 @@ export class AdmbNode {
     const { precedence = 'origin', pushBytes = 65536, known, journal = false } = options
     this.#options = options
     this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout) }
-    const wholeBytes = 2 * byteLength(this.#shapes.parameters) + byteLength(this.#shapes.state)
-    this.#current = new CurrentPredictor(initial, options, batch, carry === 0 && !journal ? 1 : lineage, known)
+    const wholeBytes = maximumChainBytes(this.#shapes)
+    const headers = carry === 0 && !journal ? 1 : lineage
+    this.#current = new CurrentPredictor(initial, this.#shapes, options, batch, headers, known)
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
     this.#selfIndex = this.#table.indexOf(self, incarnation)
     this.#contributor = { origin: self, incarnation }
@@ -123,6 +125,11 @@ export class AdmbNode {
     return { sums: retainedSums, periods: this.#period - oldestRetained }
   }
 
+  /** The steps kept for neighbours that hold an ancestor of the predictor: how many, and their encoded size in bytes. */
+  get chain(): { readonly steps: number; readonly bytes: number } {
+    return this.#current.chain
+  }
+
   /** Number of own gradients that were dropped unused. */
   get discarded(): number {
     return this.#ledger.discarded
@@ -144,6 +151,11 @@ export class AdmbNode {
     if (neighbourSum === undefined) return undefined
     const contributors = covered(neighbourSum.coverage).map(number => this.#table.contributor(number))
     return { sum: neighbourSum.sum, count: neighbourSum.count, contributors }
+  }
+
+  /** Predictor that the neighbour holds, according to its last frame. */
+  neighbourPredictor(edge: number): PredictorId | undefined {
+    return this.#edges.get(edge)?.peerPredictor
   }
 
   /** Blocks to which the learner adds the sum of its gradients at `predictor.parameters`; `added` must follow. */
@@ -275,7 +287,7 @@ export class AdmbNode {
 
   #offer(saved: Saved, from: string): void {
     if (this.#current.compare(saved.predictor.id) > 0) {
-      this.#adopt(saved.predictor, saved.lineage, undefined, from)
+      this.#adopt(saved.lineage, { predictor: saved.predictor, steps: [] }, from)
       this.#updateIfFull()
     }
   }
@@ -389,7 +401,7 @@ export class AdmbNode {
     edge.peerPredictor = frame.id
     const isRepeatedAnnouncement = frame.received === 0 && frame.sequence > 1
     if (frame.content || frame.sum || frame.request || isRepeatedAnnouncement) edge.ackPending = true
-    if (adopted) this.#adopt(adopted.predictor, frame.headers, adopted.batch, edge.peer)
+    if (adopted) this.#adopt(frame.headers, adopted, edge.peer)
     else if (isBetter && (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)) {
       edge.requested = frame.id
       edge.requestDue = true
@@ -418,9 +430,9 @@ export class AdmbNode {
     this.#outgoingSums.markChanged()
   }
 
-  #adopt(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined, from: string): void {
-    this.#switchPredictor(predictor, chain, batch)
-    this.#effects.push({ kind: 'adopted', predictor, from })
+  #adopt(chain: readonly Header[], received: ReceivedPredictor, from: string): void {
+    this.#switchPredictor(chain, received)
+    this.#effects.push({ kind: 'adopted', predictor: received.predictor, from })
   }
 
   /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
@@ -440,7 +452,7 @@ export class AdmbNode {
       return false
     }
     const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage: union(coverages) }
-    this.#switchPredictor(predictor, [header], batch)
+    this.#switchPredictor([header], { predictor, steps: [createStep(sum)] })
     this.#effects.push({ kind: 'updated', predictor, header, batch })
     // Segments that were in doubt at the last predictor may now fill the next batch.
     return !this.#updateIfFull()
@@ -459,9 +471,9 @@ export class AdmbNode {
     return wasDropped
   }
 
-  #switchPredictor(predictor: Predictor, chain: readonly Header[], batch: Batch | undefined): void {
-    this.#current.switchPredictor(predictor, chain, batch)
-    this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period)
+  #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {
+    this.#current.switchPredictor(chain, received)
+    this.#ledger.switchPredictor(received.predictor.id, this.#current.lineage, this.#period)
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor()
     this.#outgoingSums.markChanged()

@@ -1,13 +1,14 @@
 /**
- * Decides when and how the predictor is sent to a neighbour that lacks it: at once; as a step if the neighbour holds the
- * parent; whole if it is small or was requested; otherwise as an offer (only its id), which the neighbour can request.
+ * Decides when and how the predictor is sent to a neighbour that lacks it: at once; as the steps from an ancestor that the
+ * neighbour holds; whole if it is small or was requested; otherwise as an offer (only its id), which the neighbour can request.
  */
 
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
-import type { Step, Whole } from './frame.js'
+import type { Chain, Whole } from './frame.js'
 import type { Header } from './predictor.js'
 import { type Precedence, type PredictorId, sameId, takesPrecedence } from './predictor-id.js'
+import type { Step } from './step.js'
 
 export interface OutboxOptions {
   /** Peer id of this node. */
@@ -86,29 +87,55 @@ export class Outbox {
   }
 
   /** Content of the frame with this sequence number. Records it as sent. */
-  content(edge: Edge, sequence: number, period: number): Whole | Step | undefined {
-    if (!this.mustPush(edge) && !edge.replyDue) return undefined
-    const { predictor, step } = this.#current
-    const { id, parameters, average, state } = predictor
-    const kind = this.#kindFor(edge)
+  content(edge: Edge, sequence: number, period: number): Whole | Chain | undefined {
+    if (!this.mustPush(edge) && !(edge.replyDue && this.isBehind(edge))) return undefined
+    const { id, parameters, average, state } = this.#current.predictor
+    const isSmall = this.#options.wholeBytes <= this.#options.pushBytes
+    const likely = isSmall ? undefined : this.#inFlightChain(edge)
+    const steps = likely ?? this.#chain(edge)
+    const kind = steps ? 'steps' : isSmall || edge.replyDue ? 'whole' : 'offer'
     if (!this.#wasPushed(edge)) edge.pushBackoff.start(period, edge.roundTrip)
-    edge.push = { id, kind, sequence }
+    edge.push = { id, kind, sequence, isOptimistic: likely !== undefined }
     edge.pushLost = false
-    if (kind === 'step' && step) return { kind, sum: step.sum }
+    if (steps) return { kind: 'steps', steps }
     return kind === 'whole' ? { kind, parameters, average, state } : undefined
   }
 
   /**
    * Headers that the neighbour may lack: back to its predictor if that is an ancestor, otherwise back to the last predictor
    * that both ends held, whose ancestors it knows; all known headers if neither is an ancestor.
+   * @param least number of headers that are needed
    */
-  headers(edge: Edge): readonly Header[] {
+  headers(edge: Edge, least: number): readonly Header[] {
     const { lineage } = this.#current
     for (const known of [edge.peerPredictor, edge.lastCommon]) {
       const oldest = known ? lineage.findIndex(header => sameId(header.parent, known)) : -1
-      if (oldest >= 0) return lineage.slice(0, oldest + 1)
+      if (oldest >= 0) return lineage.slice(0, Math.max(oldest + 1, least))
     }
     return lineage
+  }
+
+  /**
+   * The steps from the predictor that is on its way to the neighbour. If the neighbour does not adopt it, they cost a round trip: it
+   * then requests the predictor. For small models the bytes saved are not worth that.
+   */
+  #inFlightChain({ push, acknowledged, pushLost, replyDue }: Edge): readonly Step[] | undefined {
+    if (push === undefined || push.kind === 'offer' || push.sequence <= acknowledged || pushLost || replyDue)
+      return undefined
+    return this.#current.stepsFrom(push.id)
+  }
+
+  /** The steps from a predictor that the neighbour holds. */
+  #chain(edge: Edge): readonly Step[] | undefined {
+    const { peerPredictor, lastCommon, push, replyDue, acknowledged } = edge
+    if (peerPredictor === undefined) return undefined
+    // A request after such steps have arrived means that the neighbour could not use them.
+    if (replyDue && push?.kind === 'steps' && !push.isOptimistic && this.#wasPushed(edge)) {
+      if (push.sequence <= acknowledged) return undefined
+    }
+    // A neighbour that has left the lineage with its last update still holds the parent.
+    const isParent = lastCommon !== undefined && lastCommon.updates === peerPredictor.updates - 1
+    return this.#current.stepsFrom(peerPredictor) ?? (isParent ? this.#current.stepsFrom(lastCommon) : undefined)
   }
 
   get #id(): PredictorId {
@@ -117,14 +144,5 @@ export class Outbox {
 
   #wasPushed({ push }: Edge): boolean {
     return push !== undefined && sameId(push.id, this.#id)
-  }
-
-  #kindFor(edge: Edge): 'offer' | 'step' | 'whole' {
-    const { step, lineage } = this.#current
-    const parent = lineage[0]?.parent
-    // A request after a step means that the neighbour could not use the step.
-    const failed = edge.replyDue && edge.push?.kind === 'step' && this.#wasPushed(edge)
-    if (step && parent && edge.peerPredictor && sameId(parent, edge.peerPredictor) && !failed) return 'step'
-    return edge.replyDue || this.#options.wholeBytes <= this.#options.pushBytes ? 'whole' : 'offer'
   }
 }

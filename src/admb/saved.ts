@@ -9,8 +9,8 @@ import { CoverageDecoder } from './coverage-decoder.js'
 import { CoverageEncoder } from './coverage-encoder.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
-import type { Shapes } from './frame.js'
 import type { Header, Predictor } from './predictor.js'
+import type { Shapes } from './vectors.js'
 
 /** A saved predictor with the headers of its ancestors. */
 export interface Saved {

@@ -1,9 +1,9 @@
 /** A frame that is sent in fragments: first its vectors, each fragment encoded when it can leave, then the frame itself. */
-import type { Blocks } from '../learner/types.js'
-import { blockBytes } from './bytes.js'
+import { type BlockSource, blockSize } from './bytes.js'
 import { vectorBytes } from './encode.js'
 import { encodeFragment, type Fragment, VECTORS, type Vector } from './fragments.js'
-import type { SentFrame, Shapes } from './frame.js'
+import type { SentFrame } from './frame.js'
+import type { Shapes } from './vectors.js'
 
 export class Transfer {
   readonly #session: number
@@ -40,22 +40,21 @@ const WHOLE: readonly Fragment[] = []
 export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Fragment[] {
   if (vectorBytes(frame, shapes) <= bytes) return WHOLE
   const { content, sum } = frame
-  const vectors: [Vector, Blocks][] = []
+  const vectors: [Vector, readonly BlockSource[]][] = []
   if (content?.kind === 'whole') {
     const { parameters, average, state } = content
     vectors.push([VECTORS.parameters, parameters], [VECTORS.average, average], [VECTORS.state, state])
-  } else if (content !== undefined) vectors.push([VECTORS.step, content.sum])
+  } else if (content !== undefined) vectors.push([VECTORS.step, content.steps.flatMap(step => step.blocks)])
   if (sum !== undefined) vectors.push([VECTORS.sum, sum.sum])
   const fragments = vectors.flatMap(([vector, blocks]) => split(vector, blocks, bytes))
   return fragments.length > 1 ? fragments : WHOLE
 }
 
-function split(vector: Vector, blocks: Blocks, bytes: number): Fragment[] {
+function split(vector: Vector, blocks: readonly BlockSource[], bytes: number): Fragment[] {
   const fragments: Fragment[] = []
   for (let first = 0, end = 0; first < blocks.length; first = end) {
-    let size = blockBytes(blocks[end++].length)
-    while (end < blocks.length && size + blockBytes(blocks[end].length) <= bytes)
-      size += blockBytes(blocks[end++].length)
+    let size = blockSize(blocks[end++])
+    while (end < blocks.length && size + blockSize(blocks[end]) <= bytes) size += blockSize(blocks[end++])
     fragments.push({ vector, first, blocks: blocks.slice(first, end) })
   }
   return fragments

@@ -2,6 +2,12 @@
 import { isFiniteBlock } from '../base/floats.js'
 import type { Blocks, Layout } from '../learner/types.js'
 
+/** Layouts of the vectors of a predictor. */
+export interface Shapes {
+  readonly parameters: Layout
+  readonly state: Layout
+}
+
 /** Zero blocks of a layout. */
 export function zeros(layout: Layout): Float32Array[] {
   return layout.blocks.map(block => new Float32Array(block.length))

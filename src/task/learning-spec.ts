@@ -23,7 +23,7 @@ import { type NetworkSpec, networkName, networkText } from '../nn/spec/network-s
 import { type ColumnSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
-export const PROTOCOL_VERSION = 1
+export const PROTOCOL_VERSION = 2
 
 /** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec

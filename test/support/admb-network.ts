@@ -15,6 +15,7 @@ import {
   type Precedence,
   type Predictor
 } from '../../src/admb/index.js'
+import { MAX_STEPS } from '../../src/admb/step.js'
 import { addToyGradient, assertConsistent, toy, toyLayout, toyStart } from './toy.js'
 
 export interface Link {
@@ -182,8 +183,8 @@ export class World {
   #enqueue(link: Link, to: 0 | 1, frame: Uint8Array): void {
     link.inFlight[to].push(frame)
     link.fragmentsAhead[to] = isFragment(frame) ? link.fragmentsAhead[to] + 1 : 0
-    // Three blocks of w, four times, and one of the state: see maximumFrameBytes.
-    assert.ok(link.fragmentsAhead[to] <= 13, `${link.fragmentsAhead[to]} fragments without a frame`)
+    // Three blocks of each step of a chain, of the sum, and of a cancelled sum.
+    assert.ok(link.fragmentsAhead[to] <= 3 * (MAX_STEPS + 2), `${link.fragmentsAhead[to]} fragments without a frame`)
   }
 
   /** Delivers one of the frames in flight to an end, optionally twice. */

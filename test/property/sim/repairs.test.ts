@@ -138,6 +138,28 @@ const EXTENSIONS: readonly Mutant[] = [
     breaks: ['acceptance', 'purity']
   },
   {
+    without: 'chains of steps (only holders of the parent receive steps)',
+    changes: [
+      {
+        file: 'src/admb/current-predictor.js',
+        from: 'count > this.#steps.length ||',
+        to: 'count > Math.min(1, this.#steps.length) ||'
+      }
+    ],
+    breaks: ['economy']
+  },
+  {
+    without: 'the replacement of steps by those of another branch',
+    changes: [
+      {
+        file: 'src/admb/current-predictor.js',
+        from: 'const older = base ? this.#stepsBefore(base, before) : [];',
+        to: 'const older = this.#steps;'
+      }
+    ],
+    breaks: ['acceptance', 'identity']
+  },
+  {
     without: 'the wait of a frame for its fragments',
     changes: [{ file: 'src/admb/edge.js', from: 'this.deferred = frame;', to: '' }],
     breaks: ['quiescence', 'idempotence']
@@ -150,6 +172,17 @@ const DEFECTS: readonly Mutant[] = [
     without: 'the release of vectors that cannot be carried over',
     changes: [
       { file: 'src/admb/ledger.js', from: 'if (!isExcess && !this.#isExpired(segment, period)) break;', to: 'break;' }
+    ],
+    breaks: ['memory']
+  },
+  {
+    without: 'a limit of the steps that it keeps',
+    changes: [
+      {
+        file: 'src/admb/current-predictor.js',
+        from: 'keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)',
+        to: '[...steps, ...older]'
+      }
     ],
     breaks: ['memory']
   },

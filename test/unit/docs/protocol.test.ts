@@ -147,7 +147,7 @@ describe('docs/protocol.md', () => {
   it('specifies saved predictors and updates, bit by bit', () => {
     const { node, sums } = trained(5)
     const input = new PageReader(withoutChecksum(node.save()))
-    assert.equal(input.byte(), 1)
+    assert.equal(input.byte(), 2)
     assert.equal(input.byte(), 2 | 16)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint()], [0, 1, 0, 0])
     input.define()
@@ -174,7 +174,7 @@ describe('docs/protocol.md', () => {
     const { node } = trained(2)
     const read = () => {
       const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
-      assert.equal(input.byte(), 1)
+      assert.equal(input.byte(), 2)
       const flags = input.byte()
       const [session, sequence, received, heldSum] = [input.uint(), input.uint(), input.uint(), input.uint()]
       if (flags & 16) input.define()
@@ -209,6 +209,26 @@ describe('docs/protocol.md', () => {
     assert.equal(input.at, input.bytes.length)
   })
 
+  it('specifies chains of steps', () => {
+    const { node, sums } = trained(3)
+    const other = trained(0).node
+    for (const end of [node, other]) end.connect(1, 9, 'neighbour')
+    node.receive(1, other.frame(1) as Uint8Array)
+    const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
+    assert.deepEqual([input.byte(), input.byte()], [2, 4 | 16])
+    for (let i = 0; i < 4; i++) input.uint()
+    input.define()
+    const id = input.id()
+    const headers = Array.from({ length: input.uint() }, () => input.header())
+    assert.equal(headers.at(-1)?.parent.updates, 0)
+    const steps = Array.from({ length: input.uint() }, () => input.block())
+    assert.equal(input.at, input.bytes.length)
+    assert.deepEqual(steps, sums.map(sum => [...sum]).reverse())
+    const [w, average, state] = [0, 1, 2].map(() => new Array<number>(DIMENSION).fill(0))
+    for (const [v, sum] of steps.reverse().entries()) pageUpdate(v, w, average, state, sum, headers[2 - v].count)
+    assert.equal(pageDigest([w, average, state]), id.digest)
+  })
+
   it('specifies fragments', () => {
     const { node } = trained(2)
     const recipe = { rule: createRule(), averaging: createAveraging(), digest }
@@ -221,7 +241,7 @@ describe('docs/protocol.md', () => {
     const { parameters, average, state } = node.predictor
     for (const [vector, blocks] of [parameters, average, state].entries()) {
       const fragment = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
-      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [1, 64, 9, 1])
+      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [2, 64, 9, 1])
       assert.deepEqual([fragment.byte(), fragment.uint(), fragment.uint()], [vector, 0, 1])
       assert.deepEqual(fragment.block(), [...blocks[0]])
       assert.equal(fragment.at, fragment.bytes.length)

@@ -1,0 +1,67 @@
+/**
+ * Steps: the gradient sums of the last batches, from which a node that holds an ancestor of a predictor computes it. They are kept
+ * as compactly as they are sent, and take at most as many bytes as a whole predictor, so a chain of them is never the dearer way.
+ */
+import type { Blocks, Layout } from '../learner/types.js'
+import { type BlockSource, blockSize, compactBlocks, FrameError, readCompactBlocks } from './bytes.js'
+import { byteLength, type Shapes } from './vectors.js'
+
+/** Maximum number of steps of a chain. */
+export const MAX_STEPS = 64
+
+/** The gradient sum of a batch, each block compact. Immutable. */
+export interface Step {
+  readonly blocks: readonly BlockSource[]
+  /** Encoded size. */
+  readonly bytes: number
+}
+
+/** Dense blocks are kept by reference. */
+export function createStep(sum: Blocks): Step {
+  return stepOf(compactBlocks(sum))
+}
+
+export function stepOf(blocks: readonly BlockSource[]): Step {
+  let bytes = 0
+  for (const block of blocks) bytes += blockSize(block)
+  return { blocks, bytes }
+}
+
+/** The gradient sum as dense blocks. */
+export function expand(step: Step, layout: Layout): Blocks {
+  return readCompactBlocks(step.blocks, layout)
+}
+
+/** Maximum number of bytes of a chain of steps: those of a whole predictor. */
+export function maximumChainBytes({ parameters, state }: Shapes): number {
+  return 2 * byteLength(parameters) + byteLength(state)
+}
+
+/**
+ * Groups the blocks of a chain into its steps.
+ * @param blocks of all steps, one step after the other
+ * @throws FrameError if the chain is larger than a whole predictor
+ */
+export function chainOf(blocks: readonly BlockSource[], shapes: Shapes): Step[] {
+  const { length } = shapes.parameters.blocks
+  const steps: Step[] = []
+  for (let first = 0; first < blocks.length; first += length) steps.push(stepOf(blocks.slice(first, first + length)))
+  checkChain(steps, shapes)
+  return steps
+}
+
+/** @throws FrameError if the chain is larger than a whole predictor; a single step never is */
+export function checkChain(steps: readonly Step[], shapes: Shapes): void {
+  if (steps.length > 1 && keepChain(steps, maximumChainBytes(shapes)).length < steps.length)
+    throw new FrameError(`chain of ${steps.length} steps is larger than the predictor`)
+}
+
+/** As many of the newest steps as fit in `bytes`, at least one. @param steps newest first */
+export function keepChain(steps: readonly Step[], bytes: number): readonly Step[] {
+  let kept = 0
+  for (let total = 0; kept < steps.length && kept < MAX_STEPS; kept++) {
+    total += steps[kept].bytes
+    if (kept > 0 && total > bytes) break
+  }
+  return kept === steps.length ? steps : steps.slice(0, kept)
+}

@@ -1,0 +1,116 @@
+/** Chains of steps: a neighbour that is some updates behind receives the steps, as long as they are kept. */
+import assert from 'node:assert/strict'
+import { AdmbNode, sameId } from '../../../src/admb/index.js'
+import { toy, toyLayout, toyStart } from '../../support/toy.js'
+
+const INPUTS = 4096
+const layout = toyLayout(INPUTS)
+const initial = toyStart(INPUTS)
+const WHOLE = 2
+const STEPS = 4
+const create = (self: string) =>
+  new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch: 2, carry: 9, pushBytes: 0 })
+
+let input = 0
+/** One update. */
+function update(node: AdmbNode): void {
+  for (let i = 0; i < 2; i++) {
+    node.accumulator[0][input++ % INPUTS] += 1
+    node.added(1)
+  }
+}
+
+function connected(): [AdmbNode, AdmbNode] {
+  const [a, b] = [create('a'), create('b')]
+  a.connect(1, 1, 'b')
+  b.connect(1, 1, 'a')
+  a.receive(1, b.frame(1) as Uint8Array)
+  b.receive(1, a.frame(1) as Uint8Array)
+  return [a, b]
+}
+
+const kind = (frame: Uint8Array) => frame[1] & (WHOLE | STEPS)
+const isSame = (a: AdmbNode, b: AdmbNode) => sameId(a.predictor.id, b.predictor.id)
+
+describe('chains of steps', () => {
+  it('bring a neighbour up to date that is several updates behind', () => {
+    const [a, b] = connected()
+    for (let i = 0; i < 9; i++) update(a)
+    const frame = a.frame(1) as Uint8Array
+    assert.equal(kind(frame), STEPS)
+    assert.ok(frame.length < 1000, `${frame.length} bytes`)
+    b.receive(1, frame)
+    assert.ok(isSame(a, b))
+    assert.deepEqual(b.predictor, a.predictor)
+    assert.deepEqual(b.chain, a.chain)
+  })
+
+  it('continue from a predictor that is still on its way', () => {
+    const [a, b] = connected()
+    update(a)
+    const first = a.frame(1) as Uint8Array
+    update(a)
+    const second = a.frame(1) as Uint8Array
+    assert.equal(a.neighbourPredictor(1)?.updates, 0)
+    // One step each.
+    assert.ok(second.length < first.length + 60)
+    b.receive(1, first)
+    b.receive(1, second)
+    assert.ok(isSame(a, b))
+  })
+
+  it('start earlier if that predictor was lost', () => {
+    const [a, b] = connected()
+    update(a)
+    a.frame(1)
+    update(a)
+    b.receive(1, a.frame(1) as Uint8Array)
+    assert.equal(b.predictor.id.updates, 0)
+    a.receive(1, b.frame(1) as Uint8Array)
+    const repeated = a.frame(1) as Uint8Array
+    assert.equal(kind(repeated), STEPS)
+    b.receive(1, repeated)
+    assert.ok(isSame(a, b))
+  })
+
+  it('are kept for 64 updates', () => {
+    for (const [behind, expected] of [
+      [64, STEPS],
+      [65, 0]
+    ]) {
+      const [a, b] = connected()
+      for (let i = 0; i < behind; i++) update(a)
+      assert.equal(a.chain.steps, 64)
+      const frame = a.frame(1) as Uint8Array
+      assert.equal(kind(frame), expected)
+      b.receive(1, frame)
+      if (expected === STEPS) continue
+      a.receive(1, b.frame(1) as Uint8Array)
+      const whole = a.frame(1) as Uint8Array
+      assert.equal(kind(whole), WHOLE)
+      b.receive(1, whole)
+      assert.ok(isSame(a, b))
+      assert.deepEqual(b.chain, { steps: 0, bytes: 0 })
+    }
+  })
+
+  it('take at most the bytes of a whole predictor', () => {
+    const [a] = connected()
+    for (let i = 0; i < 6; i++) {
+      a.accumulator[0].fill(1)
+      a.added(2)
+      assert.ok(a.chain.bytes <= 8 * (INPUTS + 8) + 4)
+    }
+    assert.equal(a.chain.steps, 2)
+  })
+
+  it('are sent in reply to a request that further updates overtake', () => {
+    const [a, b] = connected()
+    for (let i = 0; i < 65; i++) update(a)
+    b.receive(1, a.frame(1) as Uint8Array)
+    a.receive(1, b.frame(1) as Uint8Array)
+    update(a)
+    b.receive(1, a.frame(1) as Uint8Array)
+    assert.ok(isSame(a, b))
+  })
+})
