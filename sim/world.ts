@@ -62,8 +62,8 @@ export interface World {
   startTimer(delay: number, node: number, tag: number): void
 }
 
-/** The disk of a node that restarts. */
-export type DiskState = 'kept' | 'lost'
+/** The disk of a node that restarts. `reset`: its key is kept, but no state, so that its runs are numbered from 1 again. */
+export type DiskState = 'kept' | 'lost' | 'reset'
 
 export interface AlgorithmTotals {
   /** Updates of the best predictor. */
@@ -98,7 +98,7 @@ export function advance(world: World, predictor: Predictor, sum: Blocks, count: 
   return nextPredictor(predictor, { sum, count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
 }
 
-const NO_ORIGIN = { origin: '', incarnation: 0 }
+const NO_ORIGIN = { origin: '', incarnation: 0, nonce: 0 }
 
 /** Bytes of one vector of the model's parameters. */
 export function vectorBytes(world: World): number {

@@ -38,6 +38,8 @@ export const admbSender: AlgorithmDefinition = {
 interface NodeState {
   node: LearningNode
   incarnation: number
+  /** Unique to the run, as if it were drawn at random. */
+  nonce: number
   /** Nodes with which it has a session. */
   neighbours: number[]
   /** Neighbours with a pending frame whose link is busy. */
@@ -85,11 +87,12 @@ function create(world: World, precedence: Precedence): Algorithm {
   const { layout } = world.learner
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
-  const createNode = (index: number, incarnation: number) =>
+  const createNode = (index: number, incarnation: number, nonce: number) =>
     world.createNode(index, {
       ...recipe,
       self: labels[index],
       incarnation,
+      nonce,
       layout,
       initial: scenario.starts === 'distinct' ? distinctStart(start, labels[index]) : start,
       batch,
@@ -102,8 +105,9 @@ function create(world: World, precedence: Precedence): Algorithm {
       allocate: length => slab.allocate(length)
     })
   const states: NodeState[] = topology.neighbours.map((_, index) => ({
-    node: createNode(index, 1),
+    node: createNode(index, 1, 0),
     incarnation: 1,
+    nonce: 0,
     neighbours: [],
     waiting: new Set(),
     disk: new SimulatedDisk(scenario.diskTime),
@@ -219,15 +223,17 @@ function create(world: World, precedence: Precedence): Algorithm {
     },
     restart(index, disk) {
       const state = states[index]
-      // The incarnation is stored with the predictor; a new identity starts at 1 again.
-      if (disk === 'lost') {
+      state.nonce++
+      // The incarnation is stored with the predictor.
+      if (disk === 'kept') state.incarnation++
+      else {
         state.disk.erase()
+        state.inputs.clear()
         state.incarnation = 1
-      } else state.incarnation++
-      if (disk === 'lost') state.inputs.clear()
+      }
       const { stored, journal, journaledInputs } = state.disk
       const bytes = stored && state.node.save(stored)
-      state.node = createNode(index, state.incarnation)
+      state.node = createNode(index, state.incarnation, state.nonce)
       if (journal.length > 0) state.node.recover(journal)
       if (bytes) {
         state.node.restore(bytes)

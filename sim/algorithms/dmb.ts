@@ -99,7 +99,7 @@ function create(world: World): Algorithm {
       subtreeSums[node].clear()
     },
     restart(node, disk) {
-      if (disk === 'lost') predictors[node] = world.start
+      if (disk !== 'kept') predictors[node] = world.start
     },
     totals: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
   }

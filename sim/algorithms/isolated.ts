@@ -34,7 +34,7 @@ function create(world: World): Algorithm {
       discarded += gradients[node].take().count
     },
     restart(node, disk) {
-      if (disk === 'lost') predictors[node] = world.start
+      if (disk !== 'kept') predictors[node] = world.start
     },
     totals: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
   }

@@ -100,7 +100,7 @@ function create(world: World): Algorithm {
       discarded += own[node].take().count
     },
     restart(node, disk) {
-      if (disk === 'lost') predictors[node] = world.start
+      if (disk !== 'kept') predictors[node] = world.start
     },
     totals: () => ({ updates: stored.predictor.id.updates, adoptions, discarded })
   }

@@ -6,9 +6,10 @@ import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 /** No node holds a sum that contains its own gradients. */
 export class NoEcho implements Invariant {
   frameReceived(checked: CheckedNode, edge: number): void {
-    const { origin, incarnation } = checked
+    const { origin, incarnation, nonce } = checked
     for (const contributor of checked.neighbourSum(edge)?.contributors ?? []) {
-      if (contributor.origin === origin && contributor.incarnation === incarnation)
+      const isOwn = contributor.incarnation === incarnation && contributor.nonce === nonce
+      if (contributor.origin === origin && isOwn)
         throw new Violation('no echo', `the sum that ${origin} holds from ${peerOf(checked, edge)} contains its own`)
     }
   }

@@ -14,13 +14,13 @@ export class Identity implements Invariant {
     if (!this.#contents.has(key)) this.#contents.set(key, fingerprint(predictor))
   }
 
-  predictorChanged({ origin, incarnation }: CheckedNode, { cause, predictor }: PredictorChange): void {
+  predictorChanged({ origin, incarnation, nonce }: CheckedNode, { cause, predictor }: PredictorChange): void {
     const { id } = predictor
     const key = formatId(id)
     const content = fingerprint(predictor)
     const known = this.#contents.get(key)
     if (cause === 'updated') {
-      if (id.origin !== origin || id.incarnation !== incarnation)
+      if (id.origin !== origin || id.incarnation !== incarnation || id.nonce !== nonce)
         throw new Violation('identity', `${origin}#${incarnation} made ${key}, an id of another node`)
       if (known !== undefined) throw new Violation('identity', `${origin}#${incarnation} made ${key} a second time`)
       this.#contents.set(key, content)

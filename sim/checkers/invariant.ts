@@ -14,6 +14,7 @@ export interface CheckedNode {
   readonly index: number
   readonly origin: string
   readonly incarnation: number
+  readonly nonce: number
   readonly node: LearningNode
   /** Periods since this incarnation began. */
   readonly period: number

@@ -35,6 +35,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
   readonly index: number
   readonly origin: string
   readonly incarnation: number
+  readonly nonce: number
   readonly node: LearningNode
   readonly edges = new Map<number, CheckedEdge>()
   readonly before: { predictor: Predictor; own: number }
@@ -49,6 +50,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.index = index
     this.origin = options.self
     this.incarnation = options.incarnation
+    this.nonce = options.nonce ?? 0
     this.node = node
     this.before = { predictor: node.predictor, own: node.ownGradients }
     this.#invariants = invariants

@@ -15,7 +15,7 @@ function schemaOf(nodes: number) {
     z.strictObject({ time, kind: z.literal(kind), ...fields })
   return z.discriminatedUnion('kind', [
     fault('crash', { node, silent: z.boolean().optional() }),
-    fault('restart', { node, disk: z.enum(['kept', 'lost']) }),
+    fault('restart', { node, disk: z.enum(['kept', 'lost', 'reset']) }),
     fault('pause', { node }),
     fault('resume', { node }),
     fault('join', { node }),

@@ -15,12 +15,15 @@ export interface Crash {
   readonly silent?: boolean
 }
 
-/** A crashed node restarts: as a new incarnation or, if the disk with its key is lost, under a new identity. */
+/**
+ * A crashed node restarts: as a new incarnation or, if the disk with its key is lost, under a new identity. If the state is reset and
+ * the key kept, its runs are numbered from 1 again.
+ */
 export interface Restart {
   readonly time: number
   readonly kind: 'restart'
   readonly node: number
-  readonly disk: 'kept' | 'lost'
+  readonly disk: 'kept' | 'lost' | 'reset'
 }
 
 /** A paused process has no inputs and no ticks. Messages are queued and processed when it resumes. */

@@ -32,7 +32,7 @@ function between<T>(
 }
 
 const outage = between(
-  { node, disk: fc.constantFrom('kept' as const, 'lost' as const), silent: fc.boolean() },
+  { node, disk: fc.constantFrom('kept' as const, 'lost' as const, 'reset' as const), silent: fc.boolean() },
   (from, to, { node: which, disk, silent }, nodes) => [
     { time: from, kind: 'crash', node: which % nodes, ...(silent && { silent }) },
     { time: to, kind: 'restart', node: which % nodes, disk }

@@ -1,55 +1,48 @@
 /**
- * A contributor of gradients is a node in one of its incarnations. Coverages refer to contributors so often that each
- * node interns them: coverages hold indices into its table.
+ * A contributor of gradients is a node in one of its runs. Coverages refer to contributors so often that each node interns them:
+ * coverages hold indices into its table. Contributors to which nothing refers any more are removed, so that the table does not
+ * grow with the number of restarts in the network.
  */
-import { FrameError } from './bytes.js'
 import type { PredictorId } from './predictor-id.js'
 
-/** One node in one incarnation. */
+/** One node in one run. */
 export interface Contributor {
   readonly origin: string
   readonly incarnation: number
+  readonly nonce: number
 }
 
-/** Assigns the indices 0, 1, 2, … to contributors in the order in which they are first seen. */
+/** Assigns indices to contributors; the lowest free one first. */
 export class ContributorTable {
-  /** Indices by origin, then by incarnation. */
-  readonly #indices = new Map<string, Map<number, number>>()
-  readonly #contributors: Contributor[] = []
-  readonly #limit: number
+  /** Indices of the runs of each origin. */
+  readonly #runs = new Map<string, number[]>()
+  readonly #contributors: (Contributor | undefined)[] = []
+  /** Indices that are free again. */
+  #free: number[] = []
   /** Cache of the last lookup: a frame refers to the origin of its predictor several times. */
   #lastIndex = -1
   /** The same for `indexOfOrigin`. */
   #lastId: PredictorId | undefined
   #lastOrigin = -1
 
-  /** @param limit maximum number of contributors; further ones are rejected */
-  constructor(limit = 1 << 20) {
-    this.#limit = limit
-  }
-
+  /** Number of contributors. */
   get size(): number {
-    return this.#contributors.length
+    return this.#contributors.length - this.#free.length
   }
 
-  /**
-   * Index of the contributor, which is added if it is new.
-   * @throws FrameError if the table is full
-   */
-  indexOf(origin: string, incarnation: number): number {
-    const last = this.#contributors[this.#lastIndex]
-    if (last !== undefined && last.origin === origin && last.incarnation === incarnation) return this.#lastIndex
-    let incarnations = this.#indices.get(origin)
-    let index = incarnations?.get(incarnation)
+  /** Index of the contributor, which is added if it is new. */
+  indexOf({ origin, incarnation, nonce }: Contributor): number {
+    if (this.#isAt(this.#lastIndex, origin, incarnation, nonce)) return this.#lastIndex
+    let runs = this.#runs.get(origin)
+    let index = runs?.find(run => this.#isAt(run, origin, incarnation, nonce))
     if (index === undefined) {
-      index = this.#contributors.length
-      if (index >= this.#limit) throw new FrameError(`more than ${this.#limit} contributors`)
-      if (incarnations === undefined) {
-        incarnations = new Map()
-        this.#indices.set(origin, incarnations)
+      index = this.#free.pop() ?? this.#contributors.length
+      this.#contributors[index] = { origin, incarnation, nonce }
+      if (runs === undefined) {
+        runs = []
+        this.#runs.set(origin, runs)
       }
-      incarnations.set(incarnation, index)
-      this.#contributors.push({ origin, incarnation })
+      runs.push(index)
     }
     this.#lastIndex = index
     return index
@@ -59,7 +52,7 @@ export class ContributorTable {
   indexOfOrigin(id: PredictorId): number {
     if (id !== this.#lastId) {
       this.#lastId = id
-      this.#lastOrigin = id.updates > 0 ? this.indexOf(id.origin, id.incarnation) : -1
+      this.#lastOrigin = id.updates > 0 ? this.indexOf(id) : -1
     }
     return this.#lastOrigin
   }
@@ -68,5 +61,27 @@ export class ContributorTable {
     const found = this.#contributors[index]
     if (found === undefined) throw new RangeError(`no contributor with index ${index}`)
     return found
+  }
+
+  /** Removes all contributors but these. Their indices are assigned again. */
+  retain(live: ReadonlySet<number>): void {
+    this.#lastIndex = -1
+    this.#lastId = undefined
+    this.#free = []
+    for (let index = this.#contributors.length - 1; index >= 0; index--) {
+      if (live.has(index)) continue
+      this.#free.push(index)
+      const removed = this.#contributors[index]
+      if (removed === undefined) continue
+      this.#contributors[index] = undefined
+      const runs = (this.#runs.get(removed.origin) ?? []).filter(run => run !== index)
+      if (runs.length > 0) this.#runs.set(removed.origin, runs)
+      else this.#runs.delete(removed.origin)
+    }
+  }
+
+  #isAt(index: number, origin: string, incarnation: number, nonce: number): boolean {
+    const found = this.#contributors[index]
+    return found?.origin === origin && found.incarnation === incarnation && found.nonce === nonce
   }
 }

@@ -8,7 +8,7 @@ import type { Contributor } from './contributors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
-import { compareIds, equivocates, formatId, type PredictorId, sameId } from './predictor-id.js'
+import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
 import { isFinite32, type Shapes } from './vectors.js'
 
@@ -79,14 +79,8 @@ export class CurrentPredictor {
     return this.#lineage
   }
 
-  /**
-   * Orders an id against the current predictor: positive if it is better.
-   * @throws FrameError on equivocation (same id, different digest)
-   */
+  /** Orders an id against the current predictor: positive if it is better. */
   compare(id: PredictorId): number {
-    if (equivocates(id, this.#predictor.id)) {
-      throw new FrameError(`equivocation: two contents of the predictor ${formatId(id)}`)
-    }
     return compareIds(id, this.#predictor.id)
   }
 
@@ -145,7 +139,6 @@ export class CurrentPredictor {
     for (const [i, { parent: baseId }] of headers.slice(0, steps.length).entries()) {
       const base = [this.#predictor, this.#parent].find(held => held && sameId(held.id, baseId))
       if (base === undefined) continue
-      if (base.id.digest !== baseId.digest) throw new FrameError('equivocation: the parent has another digest')
       let parent = base
       let predictor = base
       for (let step = i; step >= 0; step--) {

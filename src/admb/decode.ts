@@ -20,7 +20,7 @@ import { chainOf, checkChain, createStep, MAX_STEPS, type Step } from './step.js
 import type { Shapes } from './vectors.js'
 
 const MAX_SEGMENTS = 0x7fffffff
-const NO_ORIGIN = { origin: '', incarnation: 0 }
+const NO_ORIGIN = { origin: '', incarnation: 0, nonce: 0 }
 
 /** The receiving end of an edge. */
 export interface ReceivingEdge {
@@ -67,7 +67,7 @@ export function decodeFrame(
     for (let index = from; index < from + count; index++) {
       const origin = input.string(FRAME_LIMITS.origin)
       if (origin === '') throw new FrameError('contributor without an origin')
-      decoder.define(index, table.indexOf(origin, input.uint()))
+      decoder.define(index, table.indexOf({ origin, incarnation: input.uint(), nonce: input.uint() }))
     }
   }
   const id = readFrameId(input, table, decoder)
@@ -104,20 +104,26 @@ export function decodeFrame(
 /** Predictor id of the frame; mostly the same as that of the previous frame. */
 function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
   const updates = input.uint()
-  const { origin, incarnation } = readOrigin(input, updates, table, decoder)
+  const contributor = readOrigin(input, updates, table, decoder)
   const last = decoder.lastId
   const isDigestRepeated = input.updateInPlace(decoder.lastDigest)
   const digest = last !== undefined && isDigestRepeated ? last.digest : hexOf(decoder.lastDigest)
-  if (last?.updates === updates && last.origin === origin && last.incarnation === incarnation && isDigestRepeated) {
-    return last
-  }
-  return { updates, origin, incarnation, digest }
+  if (last?.updates === updates && isDigestRepeated && isBy(last, contributor)) return last
+  return idOf(updates, contributor, digest)
 }
 
 function readId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
   const updates = input.uint()
-  const { origin, incarnation } = readOrigin(input, updates, table, decoder)
-  return { updates, origin, incarnation, digest: input.hex(16) }
+  const contributor = readOrigin(input, updates, table, decoder)
+  return idOf(updates, contributor, input.hex(16))
+}
+
+function idOf(updates: number, { origin, incarnation, nonce }: Contributor, digest: string): PredictorId {
+  return { updates, origin, incarnation, nonce, digest }
+}
+
+function isBy(id: PredictorId, { origin, incarnation, nonce }: Contributor): boolean {
+  return id.origin === origin && id.incarnation === incarnation && id.nonce === nonce
 }
 
 function readOrigin(input: Reader, updates: number, table: ContributorTable, decoder: CoverageDecoder): Contributor {

@@ -46,9 +46,10 @@ export function encodeFrame(
     out.uint(from)
     out.uint(contributors.length)
     for (const contributor of contributors) {
-      const { origin, incarnation } = table.contributor(contributor)
+      const { origin, incarnation, nonce } = table.contributor(contributor)
       out.string(origin)
       out.uint(incarnation)
+      out.uint(nonce)
     }
   }
   writeId(out, frame.id, table, encoder)

@@ -6,7 +6,7 @@ import { FrameError, Reader, Writer } from './bytes.js'
 import { FRAME_LIMITS } from './frame.js'
 import type { PredictorId } from './predictor-id.js'
 
-const HEAD_VERSION = 1
+const HEAD_VERSION = 2
 const MAX_ADDRESSES = 8
 const MAX_ADDRESS_BYTES = 255
 
@@ -24,6 +24,7 @@ export function encodeHead({ id, addresses }: Head): Uint8Array {
   out.uint(id.updates)
   out.string(id.origin)
   out.uint(id.incarnation)
+  out.uint(id.nonce)
   out.hex(id.digest)
   const sendable = addresses.filter(address => address.length <= MAX_ADDRESS_BYTES).slice(0, MAX_ADDRESSES)
   out.uint(sendable.length)
@@ -42,9 +43,10 @@ export function decodeHead(bytes: Uint8Array): Head {
   const updates = input.uint()
   const origin = input.string(FRAME_LIMITS.origin)
   const incarnation = input.uint()
+  const nonce = input.uint()
   const digest = input.hex(16)
   const count = input.uint(MAX_ADDRESSES)
   const addresses = Array.from({ length: count }, () => input.string(MAX_ADDRESS_BYTES))
   input.finish()
-  return { id: { updates, origin, incarnation, digest }, addresses }
+  return { id: { updates, origin, incarnation, nonce, digest }, addresses }
 }

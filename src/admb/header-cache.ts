@@ -5,7 +5,7 @@
  */
 
 import type { Header } from './predictor.js'
-import { formatId, sameId } from './predictor-id.js'
+import { formatId, type PredictorId, sameId } from './predictor-id.js'
 
 /** Number of full-length branches that fit. */
 const BRANCHES = 4
@@ -15,7 +15,7 @@ const LEAST = 64
 
 export class HeaderCache {
   readonly #limit: number
-  /** By formatted predictor id, in order of insertion. */
+  /** By predictor id, in order of insertion. */
   readonly #headers = new Map<string, Header>()
   /** The lineage returned last: the next one mostly extends it. */
   #last: readonly Header[] = []
@@ -31,7 +31,7 @@ export class HeaderCache {
    * @returns the lineage, newest first
    */
   extend(chain: readonly Header[]): readonly Header[] {
-    for (const header of chain) this.#headers.set(formatId(header.id), header)
+    for (const header of chain) this.#headers.set(keyOf(header.id), header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
     const lineage = from < 0 ? this.#extendFromCache(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
@@ -58,10 +58,14 @@ export class HeaderCache {
   #extendFromCache(chain: readonly Header[]): Header[] {
     const lineage = chain.slice()
     while (lineage.length > 0 && lineage.length < this.#limit) {
-      const parent = this.#headers.get(formatId(lineage[lineage.length - 1].parent))
+      const parent = this.#headers.get(keyOf(lineage[lineage.length - 1].parent))
       if (parent === undefined) break
       lineage.push(parent)
     }
     return lineage
   }
+}
+
+function keyOf(id: PredictorId): string {
+  return `${formatId(id)} ${id.digest}`
 }

@@ -17,6 +17,7 @@ export type JournalRecord =
       readonly number: number
       readonly id: PredictorId
       readonly incarnation: number
+      readonly nonce: number
       /** Numbers of the segments with which its list begins. */
       readonly carried: readonly number[]
       /** Numbers of the other segments that its lineage has not used. */
@@ -77,7 +78,7 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
     return {
       number: record.number,
       id: record.id,
-      contributor: table.indexOf(self, record.incarnation),
+      contributor: table.indexOf({ origin: self, incarnation: record.incarnation, nonce: record.nonce }),
       segments: list,
       carried: record.carried.length,
       open: record.open.map(found)

@@ -13,6 +13,7 @@
  * most. A segment that cannot be carried over any more remains in the epoch's sum only.
  */
 import type { Blocks } from '../learner/types.js'
+import type { Contributor } from './contributors.js'
 import { type Coverage, segmentsOf } from './coverage.js'
 import type { JournalRecord, Recovered } from './journal.js'
 import type { Header } from './predictor.js'
@@ -41,7 +42,7 @@ export class Ledger {
   readonly #carry: number
   readonly #contributors: readonly number[]
   /** This run's number, for the journal; undefined without one. */
-  readonly #incarnation: number | undefined
+  readonly #run: Contributor | undefined
   #id: PredictorId
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
@@ -69,17 +70,17 @@ export class Ledger {
    * @param carry S: number of periods for which unused segments are kept, 0 for none
    * @param contributor index of this node in coverages
    * @param id the initial predictor
-   * @param incarnation this run's number, if there is a journal
+   * @param run this run, if there is a journal
    */
-  constructor(buffers: BufferPool, carry: number, contributor: number, id: PredictorId, incarnation?: number) {
+  constructor(buffers: BufferPool, carry: number, contributor: number, id: PredictorId, run?: Contributor) {
     this.#buffers = buffers
     this.#carry = carry
     this.#contributors = [contributor]
-    this.#incarnation = incarnation
+    this.#run = run
     this.#id = id
     this.#sum = buffers.zeros()
     this.#openSum = buffers.zeros()
-    if (incarnation !== undefined) this.#begin(id, [])
+    if (run !== undefined) this.#begin(id, [])
   }
 
   /** Continues the journal of earlier runs. Call it at the initial predictor, before anything is added. */
@@ -257,12 +258,13 @@ export class Ledger {
       this.#count += segment.count
       if (segment.sum !== undefined) addInto(this.#sum, segment.sum)
     }
-    if (this.#incarnation !== undefined) {
+    if (this.#run !== undefined) {
       this.#records.push({
         kind: 'epoch',
         number: this.#epochNumber,
         id,
-        incarnation: this.#incarnation,
+        incarnation: this.#run.incarnation,
+        nonce: this.#run.nonce,
         carried: list.map(({ number }) => number),
         open: open.map(({ number }) => number)
       })
@@ -270,7 +272,7 @@ export class Ledger {
   }
 
   #record({ number, inputs, of }: Segment): void {
-    if (this.#incarnation === undefined) return
+    if (this.#run === undefined) return
     const record = { kind: 'segment', number, epoch: this.#epochNumber, inputs } as const
     this.#records.push(of === undefined ? record : { ...record, of: of.number })
   }
@@ -350,7 +352,7 @@ export class Ledger {
     }
     if (expired === 0) return
     this.#epochs = this.#epochs.slice(expired)
-    if (this.#incarnation !== undefined) {
+    if (this.#run !== undefined) {
       this.#records.push({ kind: 'dropped', before: this.#epochs[0]?.number ?? this.#epochNumber })
     }
   }

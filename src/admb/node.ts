@@ -79,7 +79,7 @@ export class AdmbNode {
     if (options.precedence === 'sender' && options.carry) {
       throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
     }
-    const { self, incarnation, layout, initial, batch, carry = 0, lineage = 1024 } = options
+    const { self, incarnation, nonce = 0, layout, initial, batch, carry = 0, lineage = 1024 } = options
     const { precedence = 'origin', pushBytes = 65536, known, journal = false } = options
     this.#options = options
     this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout) }
@@ -87,10 +87,16 @@ export class AdmbNode {
     const headers = carry === 0 && !journal ? 1 : lineage
     this.#current = new CurrentPredictor(initial, this.#shapes, options, batch, headers, known)
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
-    this.#selfIndex = this.#table.indexOf(self, incarnation)
-    this.#contributor = { origin: self, incarnation }
+    this.#selfIndex = this.#table.indexOf({ origin: self, incarnation, nonce })
+    this.#contributor = { origin: self, incarnation, nonce }
     this.#buffers = new BufferPool(layout)
-    this.#ledger = new Ledger(this.#buffers, carry, this.#selfIndex, initial.id, journal ? incarnation : undefined)
+    this.#ledger = new Ledger(
+      this.#buffers,
+      carry,
+      this.#selfIndex,
+      initial.id,
+      journal ? this.#contributor : undefined
+    )
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
     this.#sender = new FrameSender({
@@ -292,7 +298,7 @@ export class AdmbNode {
     }
   }
 
-  /** Whether the predictor with this id is better than the current one. @throws FrameError on equivocation */
+  /** Whether the predictor with this id is better than the current one. */
   isBetter(id: PredictorId): boolean {
     return this.#current.compare(id) > 0
   }

@@ -11,6 +11,11 @@ export interface AdmbOptions extends Recipe {
   readonly self: string
   /** Number of this run: 1, 2, 3, … It must be stored durably before the first frame is sent. */
   readonly incarnation: number
+  /**
+   * Random number of this run. It distinguishes runs with the same number: of a copied or restored directory, or without one.
+   * @default 0
+   */
+  readonly nonce?: number
   readonly layout: Layout
   /** Initial predictor, from `startingPredictor` or from an earlier run. */
   readonly initial: Predictor

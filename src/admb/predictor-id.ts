@@ -10,7 +10,9 @@ export interface PredictorId {
   readonly origin: string
   /** Incarnation of that node. */
   readonly incarnation: number
-  /** Digest of the content, 32 hexadecimal digits. Not part of the order: the same id with another digest is equivocation. */
+  /** Random number of that run: runs of copied or restored state have the same incarnation. */
+  readonly nonce: number
+  /** Digest of the content, 32 hexadecimal digits. */
   readonly digest: string
 }
 
@@ -18,7 +20,7 @@ export interface PredictorId {
 export type Precedence = 'origin' | 'sender'
 
 /**
- * Total order of predictor ids: more updates, then lower origin, then higher incarnation.
+ * Total order of predictor ids: more updates, then lower origin, then higher incarnation, then higher nonce, then lower digest.
  * Dekel et al., "Robust Distributed Online Prediction", Algorithm 5, with the origin's index instead of the sender's.
  * @returns > 0 if `a` is better than `b`, < 0 if it is worse, 0 if they are the same predictor
  */
@@ -26,7 +28,9 @@ export function compareIds(a: PredictorId, b: PredictorId): number {
   if (a === b) return 0
   if (a.updates !== b.updates) return a.updates - b.updates
   if (a.origin !== b.origin) return a.origin < b.origin ? 1 : -1
-  return a.incarnation - b.incarnation
+  if (a.incarnation !== b.incarnation) return a.incarnation - b.incarnation
+  if (a.nonce !== b.nonce) return a.nonce - b.nonce
+  return a.digest === b.digest ? 0 : a.digest < b.digest ? 1 : -1
 }
 
 /** Whether the receiver, which holds `b`, must adopt `a` from the sender. */
@@ -44,15 +48,10 @@ export function takesPrecedence(
 
 /** Whether both ids denote the same predictor. */
 export function sameId(a: PredictorId, b: PredictorId): boolean {
-  return a === b || (a.updates === b.updates && a.origin === b.origin && a.incarnation === b.incarnation)
+  return a === b || compareIds(a, b) === 0
 }
 
-/** Whether two contents share an id: a peer is faulty or malicious, or an incarnation was used twice. */
-export function equivocates(a: PredictorId, b: PredictorId): boolean {
-  return sameId(a, b) && a.digest !== b.digest
-}
-
-/** Unique string such as `17@12D3Koo…#2`, for logs and as a map key. */
-export function formatId(id: PredictorId): string {
-  return `${id.updates}@${id.origin}#${id.incarnation}`
+/** String such as `17@12D3Koo…#2.9f3a01bc`, for logs and as a map key. Only a faulty node computes two predictors with one such id. */
+export function formatId({ updates, origin, incarnation, nonce }: PredictorId): string {
+  return `${updates}@${origin}#${incarnation}${nonce === 0 ? '' : `.${nonce.toString(16)}`}`
 }

@@ -3,6 +3,7 @@
  * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
  */
 import type { Averaging, Blocks, Digest, RuleState, UpdateRule } from '../learner/types.js'
+import type { Contributor } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
 
@@ -44,7 +45,7 @@ export function startingPredictor(parameters: Blocks, recipe: Recipe): Predictor
   const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
   const state = recipe.rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
   const digest = recipe.digest([parameters, parameters, state])
-  return { id: { updates: 0, origin: '', incarnation: 0, digest }, parameters, average: parameters, state }
+  return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average: parameters, state }
 }
 
 /**
@@ -54,13 +55,13 @@ export function startingPredictor(parameters: Blocks, recipe: Recipe): Predictor
 export function nextPredictor(
   parent: Predictor,
   batch: Batch,
-  contributor: { readonly origin: string; readonly incarnation: number },
+  { origin, incarnation, nonce }: Contributor,
   recipe: Recipe
 ): Predictor {
   const updates = parent.id.updates
   const stepped: RuleState = recipe.rule.step(parent, batch.sum, batch.count, updates)
   const average = recipe.averaging.average(parent.average, stepped.parameters, updates)
   const digest = recipe.digest([stepped.parameters, average, stepped.state])
-  const id = { updates: updates + 1, origin: contributor.origin, incarnation: contributor.incarnation, digest }
+  const id = { updates: updates + 1, origin, incarnation, nonce, digest }
   return { id, parameters: stepped.parameters, average, state: stepped.state }
 }

@@ -28,6 +28,8 @@ export function describeEvent(event: NetworkEvent, peers: Peers): string {
       return `${who} restarted${detail === '1' ? ' without its previous state' : ''}`
     case 'refused':
       return `${who === '' ? 'a peer' : who} was refused: ${withNames(detail ?? 'unknown reason', peers)}`
+    case 'duplicated':
+      return `${who} ${one ? 'runs' : 'run'} twice at the same time with one identity: stop one of them`
     case 'drift':
       if (detail === 'network') return `the loss rose at most peers (${who}): the data of the network have changed`
       return `the loss of ${who} rose: its data may have changed`

@@ -60,13 +60,13 @@ export class LearnerLoop {
     this.#init = init
     this.#post = post
     this.#now = now
-    const { self, incarnation, carry } = init
+    const { self, incarnation, nonce, carry } = init
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     const { batch } = init.spec
     const fragmentBytes = FRAGMENT_BYTES
-    const journal = init.journal !== undefined
-    this.#node = new AdmbNode({ ...recipe, self, incarnation, layout, initial, batch, carry, fragmentBytes, journal })
+    const options = { ...recipe, self, incarnation, nonce, layout, initial, batch, carry, fragmentBytes }
+    this.#node = new AdmbNode({ ...options, journal: init.journal !== undefined })
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])

@@ -89,6 +89,8 @@ export interface PeerStatus {
   readonly id: string
   /** Number of this run: starts at 1 and increases with each start from the same state directory. */
   readonly incarnation: number
+  /** Random number of this run. */
+  readonly nonce: number
   readonly inputs: number
   readonly updates: number
   readonly averageLoss: number

@@ -33,7 +33,7 @@ import { isWebhookUrl } from './webhook.js'
  */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
-  readonly #incarnation: number
+  readonly #run: { readonly incarnation: number; readonly nonce: number }
   readonly #store: Store | undefined
   readonly #journal: JournalWriter | undefined
   readonly #network: Network
@@ -101,12 +101,12 @@ export class Peer extends EventEmitter {
     store: Store | undefined,
     network: Network,
     learner: LearnerHandle,
-    { incarnation }: LearnerInit,
+    { incarnation, nonce }: LearnerInit,
     status: LearnerStatus
   ) {
     super()
     this.#options = options
-    this.#incarnation = incarnation
+    this.#run = { incarnation, nonce }
     this.#store = store
     this.#journal = store && new JournalWriter(store)
     this.#network = network
@@ -159,6 +159,7 @@ export class Peer extends EventEmitter {
       network,
       name: options.name,
       status: () => this.status(),
+      log,
       onPublished: (published: NetworkStatus) => this.emit('published', published)
     })
     this.#alerts = new DriftAlerts({
@@ -200,12 +201,12 @@ export class Peer extends EventEmitter {
   }
 
   status(): PeerStatus {
-    const problem = this.#learnerWatch.reason ?? this.#discards.warning
+    const problem = this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#discards.warning
     const { progress, metrics, drift, predictor, adopted, discarded, skipped, ended } = this.#status
     const { inputs, loss, hits } = progress
     return {
       id: this.id,
-      incarnation: this.#incarnation,
+      ...this.#run,
       inputs,
       updates: predictor.updates,
       averageLoss: inputs === 0 ? 0 : loss / inputs,
@@ -259,7 +260,8 @@ export class Peer extends EventEmitter {
   /** Why the peer is not ready for requests; undefined if the learner runs and its predictor has been updated. */
   get unreadiness(): string | undefined {
     if (this.#stopping) return 'the peer is stopping'
-    if (this.#learnerWatch.reason !== undefined) return this.#learnerWatch.reason
+    const problem = this.#learnerWatch.reason ?? this.#publisher.duplicate
+    if (problem !== undefined) return problem
     if (this.#status.predictor.updates > 0) return undefined
     return `no update yet: the first update needs ${this.#options.spec.batch} inputs`
   }

@@ -8,7 +8,7 @@ import {
   type IdentityKey,
   type Network
 } from '../network/index.js'
-import { type Checkpoint, MissingStateError, type StartedRun, Store } from '../storage/index.js'
+import { type Checkpoint, drawNonce, MissingStateError, type StartedRun, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION, parseSpec, schemaOf } from '../task/learning-spec.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
@@ -86,6 +86,7 @@ export async function learnerInit(
     execution,
     self,
     incarnation: run?.incarnation ?? 1,
+    nonce: run?.nonce ?? drawNonce(),
     period,
     carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
     predictWith,

@@ -2,8 +2,9 @@
  * Publishes this peer's status, passes the statuses of other peers to the network view, and ticks the view. The interval of a
  * peer's statuses grows with the number of peers, so that their total rate stays bounded.
  */
-import type { Network } from '../network/index.js'
+import type { Log, Network } from '../network/index.js'
 import {
+  DUPLICATED,
   decodeStatus,
   encodeStatus,
   type HeldPredictor,
@@ -27,6 +28,7 @@ export interface StatusPublisherOptions {
   readonly network: Pick<Network, 'id' | 'publish'>
   readonly name: string | undefined
   readonly status: () => PeerStatus
+  readonly log: Log
   /** Called with each status that is published. */
   readonly onPublished: (status: NetworkStatus) => void
 }
@@ -45,6 +47,10 @@ export class StatusPublisher {
     this.#options = options
     this.view = new NetworkView(options.network.id)
     this.#ticking = setInterval(() => this.view.tick(this.#now()), TICK_MS)
+    this.view.subscribe(({ events }) => {
+      for (const { kind, peers } of events)
+        if (kind === 'duplicated') options.log('warn', `peer ${peers[0]}: ${DUPLICATED}`, { peer: peers[0] })
+    })
     this.#publishPeriodically()
   }
 
@@ -56,6 +62,11 @@ export class StatusPublisher {
   /** Handles a status from gossip. @throws StatusError if it is malformed */
   receive(from: string, bytes: Uint8Array): void {
     this.view.receive(from, decodeStatus(bytes), this.#now())
+  }
+
+  /** What is wrong if another live peer has this identity. */
+  get duplicate(): string | undefined {
+    return this.view.isDuplicated(this.#options.network.id) ? DUPLICATED : undefined
   }
 
   /** The connection to a peer ended. */
@@ -88,12 +99,14 @@ export class StatusPublisher {
   #publish(interval: number, leaving: boolean): void {
     const now = this.#now()
     const { network, name, status, onPublished } = this.#options
-    const { incarnation, inputs, averageLoss, accuracy, metrics, neighbours, predictor, drift, ...rest } = status()
+    const { incarnation, nonce, inputs, averageLoss, accuracy, metrics, neighbours, predictor, drift, ...rest } =
+      status()
     const { updates, origin } = predictor
     const published: NetworkStatus = {
       version: 1,
       ...(name === undefined ? {} : { name }),
       incarnation,
+      nonce,
       started: this.#started,
       uptime: Math.round((now - this.#started) / 100) / 10,
       interval,

@@ -53,6 +53,7 @@ export interface LearnerInit {
   /** This peer's id. */
   readonly self: string
   readonly incarnation: number
+  readonly nonce: number
   /** T in milliseconds. */
   readonly period: number
   /** S in periods. */

@@ -68,6 +68,7 @@ export const components = [
       updates: count,
       origin: { ...text, description: 'Peer id of the peer that computed it, empty for the initial predictor.' },
       incarnation: { ...count, description: "Number of that peer's run." },
+      nonce: { ...count, description: 'Random number of that run.' },
       digest: { ...text, pattern: '^[0-9a-f]{32}$' }
     })
   },
@@ -114,6 +115,7 @@ export const components = [
         command: { const: 'peer' },
         id: { ...text, description: 'Peer id.' },
         incarnation: { ...count, description: 'Number of this run from one state directory, from 1.' },
+        nonce: { ...count, description: 'Random number of this run.' },
         inputs: { ...count, description: 'Inputs learned, including earlier runs.' },
         updates: { ...count, description: 'Updates of the predictor.' },
         averageLoss: { ...number, description: 'Nats per input; half the squared error for model linear.' },
@@ -190,6 +192,7 @@ export const components = [
         id: { ...text, description: 'Peer id.' },
         name: { ...text, description: 'Display name.' },
         incarnation: { ...count, description: 'Number of its run from one state directory, from 1.' },
+        nonce: { ...count, description: 'Random number of its run.' },
         started: { ...count, description: 'Start of the run, by its own clock, in ms since the epoch.' },
         uptime: { ...number, description: 'Duration of the run in seconds.' },
         inputs: count,

@@ -2,6 +2,7 @@
 export { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
 export {
   type Checkpoint,
+  drawNonce,
   type JournalAppend,
   type NewCheckpoint,
   type StartedRun,

@@ -4,13 +4,22 @@
  * is sent. A marker file next to the database distinguishes a new directory from one whose database was lost. A predictor is
  * stored block by block (a network: layer by layer).
  */
+import { randomInt } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
 import { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
 
 const MARKER = 'admb.json'
-const FORMAT = 1
+const FORMAT = 2
+
+/** Exclusive upper bound of nonces. */
+const NONCES = 2 ** 32
+
+/** A random number for a run. */
+export function drawNonce(): number {
+  return randomInt(NONCES)
+}
 
 type Bytes = Uint8Array
 type Database = Level<string, Bytes>
@@ -19,6 +28,8 @@ type Database = Level<string, Bytes>
 export interface StartedRun {
   /** Number of this run: 1, 2, 3, … Already durable. */
   readonly incarnation: number
+  /** Random: copies of one directory have equal incarnations. */
+  readonly nonce: number
   /** The last checkpoint, if any. */
   readonly checkpoint: Checkpoint | undefined
   readonly journal: StoredJournal
@@ -160,7 +171,7 @@ export class Store {
       ['model', encode(model)],
       ['incarnation', encode(String(incarnation))]
     ])
-    return { incarnation, checkpoint, journal }
+    return { incarnation, nonce: drawNonce(), checkpoint, journal }
   }
 
   /** Appends to the journal: durable when this resolves. */

@@ -10,6 +10,7 @@ export type EventKind =
   | 'restarted'
   | 'refused'
   | 'drift'
+  | 'duplicated'
 
 export interface NetworkEvent {
   /** Consecutive sequence number. */

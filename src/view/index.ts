@@ -11,4 +11,4 @@ export {
   StatusError
 } from './status.js'
 export type { CurvePoint, NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
-export { NetworkView } from './view.js'
+export { DUPLICATED, NetworkView } from './view.js'

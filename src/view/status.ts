@@ -24,6 +24,8 @@ const schema = z.object({
   name: z.string().regex(NAME_PATTERN).optional(),
   /** Number of its run. */
   incarnation: count,
+  /** Random number of its run. */
+  nonce: count.optional(),
   /** Start of the run by its own clock, in ms since the epoch; distinguishes runs. */
   started: count,
   /** Seconds since the start of the run. */

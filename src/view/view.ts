@@ -8,12 +8,15 @@ import { FailureDetector } from './failure-detector.js'
 import { Groups } from './groups.js'
 import { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
+import { runOf, TwinDetector } from './twins.js'
 import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
 
 /** Maximum number of peers; further ones are ignored until others are removed. */
 export const MAX_PEERS = 1000
 /** A peer is removed this long after its last status, in ms. */
 export const FORGET_MS = 5 * 60 * 1000
+/** Problem of a peer whose identity another live peer uses. */
+export const DUPLICATED = 'another live peer uses its identity: stop one of them, and give each its own state directory'
 /** Number of peers whose curves are part of a snapshot; more lines would be unreadable. */
 export const CURVES_SHOWN = 32
 
@@ -24,6 +27,7 @@ export class NetworkView {
   readonly #groups = new Groups()
   readonly #failures = new FailureDetector(this.#log)
   readonly #drift = new DriftMonitor(this.#log)
+  readonly #twins = new TwinDetector()
   readonly #listeners = new Set<(update: NetworkUpdate) => void>()
   /** Rows that have changed since the last update. */
   readonly #changed = new Set<string>()
@@ -57,8 +61,13 @@ export class NetworkView {
       this.#log.add(now, 'joined', [id])
     } else {
       const before = known.status
-      if (status.incarnation < before.incarnation) return
-      const restarted = status.incarnation > before.incarnation || status.started !== before.started
+      const restarted = runOf(status) !== runOf(before)
+      if (restarted && !this.#isNewer(known, status)) {
+        if (!this.#twins.receive(id, status, now)) return
+        this.#log.add(now, 'duplicated', [id])
+        this.#changed.add(id)
+        return
+      }
       // Gossip can deliver statuses out of order.
       if (!restarted && (known.left || status.uptime < before.uptime)) return
       this.#drift.receive(known, status, restarted, now)
@@ -72,6 +81,11 @@ export class NetworkView {
       } else if (!known.alive) this.#failures.back(id, now)
     }
     this.#changed.add(id)
+  }
+
+  /** Whether two live peers have this identity. */
+  isDuplicated(id: string): boolean {
+    return this.#twins.has(id)
   }
 
   /** The connection to a peer ended without a last status. It counts as silent until its next status. */
@@ -126,10 +140,19 @@ export class NetworkView {
   }
 
   #row(record: PeerRecord): PeerRow {
-    return record.row(this.#groups.of(record.id) ?? 0)
+    const row = record.row(this.#groups.of(record.id) ?? 0)
+    return this.isDuplicated(record.id) ? { ...row, problem: row.problem ?? DUPLICATED } : row
+  }
+
+  /** Whether a status of another run belongs to a later one. */
+  #isNewer({ id, alive, left, status: before }: PeerRecord, { incarnation, started }: NetworkStatus): boolean {
+    if (id === this.self) return false
+    if (left || !alive || incarnation > before.incarnation) return true
+    return incarnation === before.incarnation && started > before.started
   }
 
   #updateLiveness(now: number): void {
+    for (const id of this.#twins.expire(now)) if (this.#records.has(id)) this.#changed.add(id)
     for (const record of this.#records.values()) {
       const { id, alive: wasAlive, lastSeen } = record
       record.alive = record.isAlive(now)

@@ -73,11 +73,12 @@ export async function keep(
     )
   }
   const content = digest([parameters, average, state])
-  if (store === undefined) return { updates, origin: 'train', incarnation: updates === 0 ? 0 : 1, digest: content }
+  const start = { updates, origin: 'train', incarnation: 0, nonce: 0, digest: content }
+  if (store === undefined) return updates === 0 ? start : { ...start, incarnation: 1 }
   const key = store.identity ? decodeIdentityKey(store.identity) : await generateIdentityKey()
   if (!store.identity) await store.create(encodeIdentityKey(key))
-  const { incarnation } = await store.begin(specText(spec))
-  const name = { updates, origin: peerIdOf(key), incarnation: updates === 0 ? 0 : incarnation, digest: content }
+  const { incarnation, nonce } = await store.begin(specText(spec))
+  const name = { ...start, origin: peerIdOf(key), ...(updates > 0 && { incarnation, nonce }) }
   const predictor = { id: name, parameters, average, state }
   const parts = encodeSavedBlocks({ predictor, lineage: [] }, new ContributorTable())
   const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs) + (earlier?.hits ?? 0)

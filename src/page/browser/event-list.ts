@@ -14,9 +14,18 @@ const SYMBOLS: Readonly<Record<NetworkEvent['kind'], string>> = {
   adopted: '→',
   restarted: '↻',
   refused: '×',
-  drift: '↗'
+  drift: '↗',
+  duplicated: '‖'
 }
-const ANNOUNCED: readonly NetworkEvent['kind'][] = ['lost', 'partitioned', 'healed', 'restarted', 'refused', 'drift']
+const ANNOUNCED: readonly NetworkEvent['kind'][] = [
+  'lost',
+  'partitioned',
+  'healed',
+  'restarted',
+  'refused',
+  'drift',
+  'duplicated'
+]
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',

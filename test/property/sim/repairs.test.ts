@@ -37,7 +37,7 @@ const EXTENSIONS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/predictor-id.js',
-        from: 'if (a.origin !== b.origin) return a.origin < b.origin ? 1 : -1; return a.incarnation - b.incarnation;',
+        from: 'if (a.origin !== b.origin) return a.origin < b.origin ? 1 : -1;',
         to: 'return 0;'
       }
     ],
@@ -58,7 +58,15 @@ const EXTENSIONS: readonly Mutant[] = [
   },
   {
     without: 'incarnations (a restarted node keeps its identity)',
-    changes: [{ file: 'sim/algorithms/admb.js', from: 'state.incarnation++;', to: 'state.incarnation += 0;' }],
+    changes: [
+      { file: 'sim/algorithms/admb.js', from: 'state.nonce++;', to: 'state.nonce += 0;' },
+      { file: 'sim/algorithms/admb.js', from: 'state.incarnation++;', to: 'state.incarnation += 0;' }
+    ],
+    breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size', 'conservation']
+  },
+  {
+    without: 'nonces (the runs of a restored backup are those of before)',
+    changes: [{ file: 'sim/algorithms/admb.js', from: 'state.nonce++;', to: 'state.nonce += 0;' }],
     breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size', 'conservation']
   },
   {

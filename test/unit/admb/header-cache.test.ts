@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { HeaderCache } from '../../../src/admb/header-cache.js'
 import type { Header } from '../../../src/admb/predictor.js'
 
-const id = (updates: number, origin: string) => ({ updates, origin, incarnation: 1, digest: '0'.repeat(32) })
+const id = (updates: number, origin: string) => ({ updates, origin, incarnation: 1, nonce: 0, digest: '0'.repeat(32) })
 const header = (updates: number, origin: string, parent = origin): Header => ({
   id: id(updates, origin),
   parent: id(updates - 1, parent),

@@ -7,7 +7,7 @@ import { BufferPool } from '../../../src/admb/vectors.js'
 
 const CARRY = 16
 const SELF = 0
-const idOf = (updates: number, origin = 'a'): PredictorId => ({ updates, origin, incarnation: 1, digest: '' })
+const idOf = (updates: number, origin = 'a'): PredictorId => ({ updates, origin, incarnation: 1, nonce: 0, digest: '' })
 const newLedger = () =>
   new Ledger(new BufferPool({ blocks: [{ name: 'w', length: 4 }] }), CARRY, SELF, { ...idOf(0), origin: '' })
 

@@ -71,6 +71,7 @@ class Bytes {
 interface Contributor {
   readonly origin: string
   readonly incarnation: number
+  readonly nonce: number
 }
 
 class PageReader extends Bytes {
@@ -79,13 +80,14 @@ class PageReader extends Bytes {
   define(): void {
     let index = this.uint()
     for (let count = this.uint(); count > 0; count--) {
-      this.contributors.set(index++, { origin: this.text(), incarnation: this.uint() })
+      this.contributors.set(index++, { origin: this.text(), incarnation: this.uint(), nonce: this.uint() })
     }
   }
 
   id() {
     const updates = this.uint()
-    const maker = updates > 0 ? (this.contributors.get(this.uint()) as Contributor) : { origin: '', incarnation: 0 }
+    const maker =
+      updates > 0 ? (this.contributors.get(this.uint()) as Contributor) : { origin: '', incarnation: 0, nonce: 0 }
     return { updates, ...maker, digest: this.take(16).toString('hex') }
   }
 
@@ -132,7 +134,16 @@ function trained(updates: number): { node: AdmbNode; sums: Float32Array[] } {
   const recipe = { rule: createRule(), averaging: createAveraging(), digest }
   const initial = startingPredictor(learner.initial(), recipe)
   const { layout } = learner
-  const node = new AdmbNode({ ...recipe, self: 'peer', incarnation: 7, layout, initial, batch: BATCH, carry: 4 })
+  const node = new AdmbNode({
+    ...recipe,
+    self: 'peer',
+    incarnation: 7,
+    nonce: 99,
+    layout,
+    initial,
+    batch: BATCH,
+    carry: 4
+  })
   const sums: Float32Array[] = []
   for (let update = 0; update < updates; update++) {
     const [accumulator] = node.accumulator
@@ -260,7 +271,7 @@ describe('docs/protocol.md', () => {
     const { node } = trained(1)
     const { id } = node.predictor
     const input = new Bytes(withoutChecksum(encodeHead({ id, addresses: ['/ip4/127.0.0.1/tcp/1'] })))
-    assert.deepEqual([input.byte(), input.uint(), input.text(), input.uint()], [1, 1, 'peer', 7])
+    assert.deepEqual([input.byte(), input.uint(), input.text(), input.uint(), input.uint()], [2, 1, 'peer', 7, 99])
     assert.equal(input.take(16).toString('hex'), id.digest)
     assert.deepEqual([input.uint(), input.text()], [1, '/ip4/127.0.0.1/tcp/1'])
     assert.equal(input.at, input.bytes.length)

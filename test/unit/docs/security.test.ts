@@ -21,7 +21,7 @@ function createNode(self: string): AdmbNode {
 function forged(updates: number): Uint8Array {
   const parameters = [Float32Array.of(7, 7, 7, 7)]
   const state = SHAPES.state.blocks.map(({ length }) => new Float32Array(length))
-  const id = { updates, origin: 'honest', incarnation: 1, digest: digest([parameters, parameters, state]) }
+  const id = { updates, origin: 'honest', incarnation: 1, nonce: 0, digest: digest([parameters, parameters, state]) }
   const predictor = { id, parameters, average: parameters, state }
   return encodeSaved({ predictor, lineage: [] }, SHAPES, new ContributorTable())
 }

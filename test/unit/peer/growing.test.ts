@@ -52,6 +52,7 @@ class Node {
       execution: undefined,
       self,
       incarnation: 1,
+      nonce: 0,
       period: 50,
       carry: 0,
       predictWith: 'average',

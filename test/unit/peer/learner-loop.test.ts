@@ -27,6 +27,7 @@ function init(options: Partial<LearnerInit> = {}): LearnerInit {
     execution: undefined,
     self: 'a',
     incarnation: 1,
+    nonce: 0,
     period: 50,
     carry: 0,
     predictWith: 'average',

@@ -9,12 +9,13 @@ import { A, B, status } from '../../support/statuses.js'
 const STATUS: PeerStatus = {
   id: A,
   incarnation: 3,
+  nonce: 0,
   inputs: 100,
   updates: 7,
   averageLoss: 1 / 3,
   networkDrifts: 0,
   neighbours: Array.from({ length: 70 }, () => B),
-  predictor: { updates: 7, origin: B, incarnation: 2, digest: 'abcdef0123456789abcdef0123456789' },
+  predictor: { updates: 7, origin: B, incarnation: 2, nonce: 0, digest: 'abcdef0123456789abcdef0123456789' },
   adopted: 4,
   discarded: 5,
   discardedShare: 0,
@@ -43,6 +44,7 @@ describe('StatusPublisher', () => {
       },
       name: 'cellar',
       status: () => current,
+      log: () => undefined,
       onPublished: one => reported.push(one)
     })
   })
@@ -54,6 +56,7 @@ describe('StatusPublisher', () => {
       version: 1,
       name: 'cellar',
       incarnation: 3,
+      nonce: 0,
       interval: 1000,
       inputs: 100,
       inputsPerSecond: 0,

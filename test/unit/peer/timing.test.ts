@@ -15,6 +15,7 @@ const id = (updates: number, origin: string): PredictorId => ({
   updates,
   origin,
   incarnation: 1,
+  nonce: 0,
   digest: '0'.repeat(32)
 })
 

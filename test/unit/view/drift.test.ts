@@ -94,9 +94,9 @@ describe('drift of the network', () => {
   })
 
   it('counts the alarms of each run', () => {
-    const peers = new Statuses([A, B, C]).alarm(A).alarm(A).restart(A)
-    assert.deepEqual(peers.drifts, ['A', 'A'])
-    assert.deepEqual(peers.alarm(A).drifts, ['A', 'A', 'A'])
+    const peers = new Statuses([A, B, C]).alarm(B).alarm(B).restart(B)
+    assert.deepEqual(peers.drifts, ['B', 'B'])
+    assert.deepEqual(peers.alarm(B).drifts, ['B', 'B', 'B'])
   })
 
   it('ignores alarms from before a peer was known', () => {

@@ -17,7 +17,7 @@ describe('a timeline', () => {
         recorder.observer.onPredictorChange?.(
           updates,
           node,
-          { updates, origin: 'a', incarnation: 1, digest: '' },
+          { updates, origin: 'a', incarnation: 1, nonce: 0, digest: '' },
           'adopted'
         )
       }
@@ -41,7 +41,7 @@ describe('a timeline', () => {
     const scenario = parseScenario({ nodes: 4, inputs: 400, batch: 16, dimension: 4 }, 'test')
     const recorder = new TimelineRecorder(scenario)
     const { observer } = recorder
-    const id = { updates: 1, origin: 'a', incarnation: 1, digest: 'x' }
+    const id = { updates: 1, origin: 'a', incarnation: 1, nonce: 0, digest: 'x' }
     observer.onPredictorChange?.(5, 0, id, 'updated')
     observer.onFault?.(10, { time: 10, kind: 'crash', node: 2 })
     observer.onFault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
