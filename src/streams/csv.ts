@@ -38,7 +38,18 @@ export const csv: TextDefinition = {
     'scale'
   ],
   isSizedByFirstRow: true,
+  dialect: 'sniffed',
   createRowParser: (options, reporter) => new CsvParser(options, reporter)
+}
+
+/** Rows of Parquet reach the parser as CSV with a header (`sources/parquet.ts`). Their line is the number of the row. */
+export const parquet: TextDefinition = {
+  ...csv,
+  summary: 'Parquet: numbers, categories, texts and times in flat columns',
+  fileName: /\.parquet$/,
+  options: csv.options.filter(option => !['delimiter', 'decimal', 'header'].includes(option)),
+  dialect: { delimiter: ',', decimal: '.', header: true },
+  createRowParser: (options, reporter) => new CsvParser(options, reporter, true)
 }
 
 /** What a field of the file is. */
@@ -50,6 +61,7 @@ class CsvParser implements RowParser {
   readonly #reporter: Reporter
   readonly #delimiter: number
   readonly #locator: RecordLocator
+  readonly #countsRows: boolean
   readonly #record: RecordSplitter
   /** Names of the file's columns, once the header is read. */
   #names: readonly string[] | undefined
@@ -63,8 +75,10 @@ class CsvParser implements RowParser {
   line = 0
   #fault = ''
 
-  constructor(options: ParserOptions, reporter: Reporter) {
+  /** @param countsRows whether the header, and newlines in fields, are no lines */
+  constructor(options: ParserOptions, reporter: Reporter, countsRows = false) {
     this.#options = options
+    this.#countsRows = countsRows
     this.#reporter = reporter
     this.labels = new LabelReader(options)
     this.#delimiter = delimiters[options.delimiter ?? ',']
@@ -104,7 +118,7 @@ class CsvParser implements RowParser {
     for (let start = from; start < to; ) {
       const end = record.split(bytes, start)
       const line = this.line + 1
-      this.line += record.lines
+      this.line += this.#countsRows ? Number(this.#headerRead) : record.lines
       const isBlank = record.count === 1 && record.from[0] === record.to[0] && bytes[start] !== 0x22
       if (record.fault !== '') this.#reporter.report(line, record.at - start + 1, record.fault)
       else if (!isBlank && (this.#headerRead || this.#isRow())) {

@@ -28,7 +28,7 @@ export class UnreadableInputError extends InputError {
 }
 
 /** Compressed data is truncated or damaged. */
-export class CorruptGzipError extends InputError {
+export class CorruptInputError extends InputError {
   static override readonly code: string = 'ERR_INPUT_GZIP'
 }
 

@@ -6,7 +6,7 @@ import type { Verified } from './position.js'
 import type { Reporter } from './reporter.js'
 import type { Rows } from './rows.js'
 import type { SourceOptions } from './source.js'
-import type { ColumnSchema, LabelSchema } from './table/types.js'
+import type { ColumnSchema, Dialect, LabelSchema } from './table/types.js'
 
 /** Options of all inputs together. Each input takes some of them. */
 export interface InputOptions extends ParserOptions, SourceOptions {
@@ -83,7 +83,7 @@ interface InputDefinition {
 }
 
 interface FileDefinition extends InputDefinition {
-  /** Matches the names of files in this format: lower case, without directory and `.gz`. */
+  /** Matches the names of files in this format: lower case, without directory, `.gz` and `.zst`. */
   readonly fileName: RegExp
 }
 
@@ -92,6 +92,8 @@ export interface TextDefinition extends FileDefinition {
   readonly kind: 'text'
   /** Whether the first row determines the number of features, unless an option gives it. */
   readonly isSizedByFirstRow: boolean
+  /** How tables are written, whose first rows determine the columns, unless an option gives them. @default not a table */
+  readonly dialect?: Required<Dialect> | 'sniffed'
   createRowParser(options: ParserOptions, reporter: Reporter): RowParser
 }
 

@@ -1,6 +1,6 @@
 /** The registry of file formats and built-in streams. A new one is one file and one line here. */
 import { basename } from 'node:path'
-import { csv } from './csv.js'
+import { csv, parquet } from './csv.js'
 import { customInputOptions } from './custom.js'
 import { digits, digitsTest } from './digits.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'
@@ -12,7 +12,7 @@ import { synthetic } from './synthetic.js'
 import { unsupportedName } from './unsupported.js'
 import { vw } from './vw.js'
 
-export const formats = { libsvm, vw, csv, jsonl, idx } as const satisfies Readonly<
+export const formats = { libsvm, vw, csv, parquet, jsonl, idx } as const satisfies Readonly<
   Record<string, TextDefinition | BinaryDefinition>
 >
 
@@ -50,7 +50,9 @@ export function isText(kind: InputKind): kind is TextFormat {
 /** The format of a file, by its name. @throws UnknownFormatError listing the known formats */
 export function guessFormat(path: string): Format {
   const file = /^https?:/.test(path) && URL.canParse(path) ? new URL(path).pathname : path
-  const name = basename(file).toLowerCase().replace(/\.gz$/, '')
+  const name = basename(file)
+    .toLowerCase()
+    .replace(/\.(gz|zst)$/, '')
   const format = formatNames.find(candidate => formats[candidate].fileName.test(name))
   if (format !== undefined) return format
   const unsupported = unsupportedName(file)

@@ -9,7 +9,7 @@ export {
   type ReadContext
 } from './custom.js'
 export {
-  CorruptGzipError,
+  CorruptInputError,
   HeaderError,
   IdxError,
   InputError,
@@ -40,6 +40,7 @@ export { Random } from './random.js'
 export { RecordReader } from './records.js'
 export { collect, RowBuffer, type Rows } from './rows.js'
 export { RunningMoments, resolveScale, type SavedMoments, type Scaling, scaled } from './scale.js'
+export { readSource } from './source.js'
 export type { Shard } from './stages.js'
 export { type SyntheticOptimum, type SyntheticOptions, syntheticOptimum } from './synthetic.js'
 export { delimiters, sniffDialect } from './table/dialect.js'

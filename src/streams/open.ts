@@ -64,7 +64,7 @@ export interface StreamOptions extends InputOptions {
  * const stream = await openStream({ data: 'mine.csv', label: 'bought', passes: 2 })
  * for await (const { size, labels } of stream) console.log(size, labels[0])
  * @throws StreamOptionsError, UnknownFormatError, MissingInputError, UnreadableInputError, IdxError, HeaderError; while
- * iterating also CorruptGzipError, LineTooLongError and, under `strict`, MalformedInputError
+ * iterating also CorruptInputError, LineTooLongError and, under `strict`, MalformedInputError
  */
 export async function openStream(options: StreamOptions): Promise<ExampleStream> {
   checkStreamOptions(options)

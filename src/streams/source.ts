@@ -1,10 +1,10 @@
-/** Reads a file or standard input in chunks of bounded size. Gzip is detected by its first two bytes and decompressed. */
+/** Reads a file or standard input in chunks of bounded size. What is compressed is recognised by its first bytes. */
 import { constants, type Stats } from 'node:fs'
 import { access, type FileHandle, open, stat } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createGunzip } from 'node:zlib'
-import { CorruptGzipError, MissingInputError, UnreadableInputError } from './errors.js'
+import { MissingInputError, UnreadableInputError } from './errors.js'
+import { decoded, isEncodedFile } from './sources/encodings.js'
 
 /** Size of a read, ahead of the parser. There are two such buffers. */
 const BLOCK_BYTES = 1024 * 1024
@@ -61,31 +61,27 @@ export async function checkSource(path: string): Promise<boolean> {
 /**
  * Reads an input once. A chunk is valid until the next one is requested. Leaving the iteration closes the file.
  * @param path a file, or `-` for standard input
- * @param offset number of bytes to skip, after decompression
- * @throws MissingInputError, UnreadableInputError, CorruptGzipError while reading
+ * @param offset number of bytes to skip, after decoding
+ * @throws MissingInputError, UnreadableInputError, CorruptInputError while reading
  */
 export function readSource(path: string, options: SourceOptions = {}, offset = 0): AsyncGenerator<Uint8Array> {
   if (offset > 0) return slices(fileFrom(path, options, offset))
   const blocks = path === '-' ? stdinBlocks(options) : fileBlocks(path, options)
-  return slices(maybeGunzip(blocks, path))
+  return slices(decoded(blocks, path, sourceName(path), options))
 }
 
-/** A compressed file can only be decompressed from its start. */
+/** An encoded file can only be decoded from its start. */
 async function* fileFrom(path: string, options: SourceOptions, offset: number): AsyncGenerator<Uint8Array> {
-  if (await isGzip(path)) yield* withoutFirst(maybeGunzip(fileBlocks(path, options), path), offset)
+  if (await isEncoded(path)) yield* withoutFirst(decoded(fileBlocks(path, options), path, path, options), offset)
   else yield* fileBlocks(path, options, offset)
 }
 
-/** @throws MissingInputError, UnreadableInputError */
-export async function isGzip(path: string): Promise<boolean> {
-  const file = await open(path, 'r').catch(cause => {
-    throw openFailure(path, cause)
-  })
+/** Whether a file is compressed, or Parquet. @throws MissingInputError, UnreadableInputError */
+export async function isEncoded(path: string): Promise<boolean> {
   try {
-    const { buffer } = await file.read(new Uint8Array(2), 0, 2, 0)
-    return buffer[0] === 0x1f && buffer[1] === 0x8b
-  } finally {
-    await file.close()
+    return await isEncodedFile(path)
+  } catch (cause) {
+    throw openFailure(path, cause)
   }
 }
 
@@ -153,59 +149,6 @@ async function* stdinBlocks({ stdin = process.stdin, signal }: SourceOptions): A
   } finally {
     signal?.removeEventListener('abort', stop)
   }
-}
-
-/** Decompresses gzip, which is recognised by its first two bytes. */
-export async function* maybeGunzip(blocks: AsyncGenerator<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
-  const input = await peeked(blocks)
-  if (!input.gzip) {
-    yield* input.blocks
-    return
-  }
-  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
-  const compressed = Readable.from(copies(input.blocks), { objectMode: true, highWaterMark: 1 })
-  compressed.on('error', error => gunzip.destroy(error))
-  try {
-    for await (const chunk of compressed.pipe(gunzip)) yield chunk as Uint8Array
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code
-    if (code === 'Z_BUF_ERROR') {
-      throw new CorruptGzipError(`${sourceName(path)}: the gzip data ends early: download the file again`, { cause })
-    }
-    if (code?.startsWith('Z_')) {
-      throw new CorruptGzipError(`${sourceName(path)}: the gzip data is damaged: download the file again`, { cause })
-    }
-    throw cause
-  } finally {
-    compressed.destroy()
-    gunzip.destroy()
-  }
-}
-
-/** Detects gzip by the first two bytes, which may arrive one by one. */
-async function peeked(
-  source: AsyncGenerator<Uint8Array>
-): Promise<{ gzip: boolean; blocks: AsyncGenerator<Uint8Array> }> {
-  let head: Uint8Array = new Uint8Array(0)
-  while (head.length < 2) {
-    const { done, value } = await source.next()
-    if (done) break
-    head = head.length === 0 ? value : Buffer.concat([head, value])
-  }
-  async function* again(): AsyncGenerator<Uint8Array> {
-    try {
-      if (head.length > 0) yield head
-      yield* source
-    } finally {
-      await source.return(undefined)
-    }
-  }
-  return { gzip: head[0] === 0x1f && head[1] === 0x8b, blocks: again() }
-}
-
-/** Copies each block, because the decompressor queues its input while the blocks are reused. */
-async function* copies(blocks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const block of blocks) yield block.slice()
 }
 
 /** Divides blocks into chunks, of which the first are small. */

@@ -1,5 +1,5 @@
 /** Text from files, standard input or a URL as readers of rows, with the position of each row. */
-import type { InputOptions, Reader } from './format.js'
+import type { InputOptions, Reader, TextDefinition } from './format.js'
 import { formats, type TextFormat } from './formats.js'
 import { createParser, type Parser } from './parser.js'
 import type { Verified } from './position.js'
@@ -30,18 +30,21 @@ export async function openText(data: string, format: TextFormat, options: TextOp
   // Reports options that contradict each other, before anything is read.
   const quiet = { strict: false, onMalformed: undefined, onLabel: () => undefined }
   const probe = createParser(format, { ...named, ...quiet })
-  const isOpen = probe.dimension === undefined && formats[format].isSizedByFirstRow
+  const { isSizedByFirstRow, dialect: tableDialect }: TextDefinition = formats[format]
+  const isTable = tableDialect !== undefined
+  const isOpen = probe.dimension === undefined && isSizedByFirstRow
   let started: Piece | undefined
   let inferred: Inferred = {}
-  if (format === 'csv' || inferLabel || isOpen) {
+  if (isTable || inferLabel || isOpen) {
     const piece = await firstPiece(source)
-    const head = await readHead(piece.read(), !isReplayable)
+    // Notices and progress are those of the rows that are learned.
+    const head = await readHead(isReplayable ? piece.readAt(0) : piece.read(), !isReplayable)
     if (isReplayable) await head.close()
     else started = { ...piece, read: () => head.chunks }
     refuseUnsupported(head.bytes, named.source)
     inferred = inferFrom(format, head.bytes, named, inferLabel)
     // JSON lines have the features of their first row.
-    if (isOpen && format !== 'csv') probe.push(head.bytes)
+    if (isOpen && !isTable) probe.push(head.bytes)
   }
   const { label, schema, summary, ...dialect } = inferred
   const parserOptions = {

@@ -11,14 +11,15 @@ interface Unsupported {
   readonly remedy: string
 }
 
-const DUCKDB = `convert it to CSV, for example with duckdb -c "COPY (FROM 'FILE') TO 'data.csv'"`
-
 const UNSUPPORTED: readonly Unsupported[] = [
-  { what: 'Parquet', name: /\.parquet$/, magic: [0x50, 0x41, 0x52, 0x31], remedy: DUCKDB },
-  { what: 'Arrow', name: /\.(arrow|feather)$/, magic: [0x41, 0x52, 0x52, 0x4f, 0x57, 0x31], remedy: DUCKDB },
+  {
+    what: 'Arrow',
+    name: /\.(arrow|feather)$/,
+    magic: [0x41, 0x52, 0x52, 0x4f, 0x57, 0x31],
+    remedy: 'convert it to Parquet or CSV'
+  },
   { what: 'an Excel workbook', name: /\.xlsx?$/, remedy: 'save it as CSV (UTF-8)' },
   { what: 'one JSON document', name: /\.json$/, remedy: "convert it to JSON lines: jq -c '.[]' FILE > data.jsonl" },
-  { what: 'Zstandard', name: /\.zst$/, magic: [0x28, 0xb5, 0x2f, 0xfd], remedy: 'unpack it: zstd -d FILE' },
   { what: 'a zip archive', name: /\.zip$/, magic: [0x50, 0x4b, 0x03, 0x04], remedy: 'unpack it: unzip FILE' },
   { what: 'bzip2', name: /\.bz2$/, magic: [0x42, 0x5a, 0x68], remedy: 'unpack it: bunzip2 FILE' },
   { what: 'xz', name: /\.xz$/, magic: [0xfd, 0x37, 0x7a, 0x58, 0x5a], remedy: 'unpack it: unxz FILE' },

@@ -2,15 +2,20 @@
  * Text for networks: a file becomes rows of tokens. A model that predicts the next token reads any text; a classifier reads CSV
  * or JSON lines with a label. Tokenization is part of the network: it is stored with it, and peers must agree on it.
  */
-import { readFileSync } from 'node:fs'
-import { gunzipSync } from 'node:zlib'
 import { OptionError } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, TextSpec } from '../nn/spec/network-spec.js'
-import { inputKind, type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
+import { inputKind, type Rows, readSource, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
 import type { TaskOptions } from './options.js'
 import { noData, type ReadOptions } from './stream.js'
-import { type LabelledText, readTexts, type TextFileFormat, type TextHints, type Texts } from './texts.js'
+import {
+  type LabelledText,
+  readTexts,
+  type TextFileFormat,
+  type TextHints,
+  type Texts,
+  textFileFormats
+} from './texts.js'
 
 const DEFAULT_LENGTH = 64
 
@@ -28,7 +33,7 @@ export async function textTask(options: TaskOptions, layers: ModelSpec): Promise
   const { length = DEFAULT_LENGTH, tokenizer } = options
   const given: StreamOptions | undefined = typeof options.data === 'string' ? { data: options.data } : options.data
   if (given === undefined) throw noData()
-  const content = read(given.data)
+  const content = await read(given.data)
   const format = formatOf(given)
   const hints = { ...given, columns: given.header === false ? undefined : given.columns }
   const texts = format && readTexts(content, given.data, format, hints)
@@ -62,7 +67,7 @@ export async function moreText(
   if (text === undefined) return undefined
   const { data } = options
   if (data === undefined) throw noData()
-  const content = read(data)
+  const content = await read(data)
   if (text.classNames === undefined) return nextTokens(text, content)
   const format = formatOf({ ...options, data }) ?? 'jsonl'
   return classTokens(text, readTexts(content, data, format, knownColumns(text, options)).rows, data, needsLabels)
@@ -86,7 +91,7 @@ function knownColumns({ columns = ['text'], label }: TextSpec, options: Partial<
 
 async function tokenizationOf(tokenizer: string | undefined, text: string, length: number): Promise<TextSpec> {
   const { alphabetOf } = await import('../l2l/index.js')
-  return tokenizer === undefined ? { length, alphabet: alphabetOf(text) } : { length, pieces: read(tokenizer) }
+  return tokenizer === undefined ? { length, alphabet: alphabetOf(text) } : { length, pieces: await read(tokenizer) }
 }
 
 async function nextTokens(text: TextSpec, content: string): Promise<TokenRows> {
@@ -123,8 +128,9 @@ function joined(rows: readonly Int32Array[], width: number): Int32Array {
 
 /** The format of labelled texts; undefined for plain text. */
 function formatOf({ data, format }: Pick<StreamOptions, 'data' | 'format'>): TextFileFormat | undefined {
-  const kind = format === 'csv' || format === 'jsonl' ? format : inputKind(data, undefined)
-  return kind === 'csv' || kind === 'jsonl' ? kind : undefined
+  const known = (kind: unknown): kind is TextFileFormat => textFileFormats.includes(kind as TextFileFormat)
+  const kind = known(format) ? format : inputKind(data, undefined)
+  return known(kind) ? kind : undefined
 }
 
 /** Labels in alphabetical order, so that peers with the same labels number them alike. */
@@ -132,12 +138,11 @@ function namesOf({ rows }: Texts): readonly string[] {
   return [...new Set(rows.flatMap(({ label }) => (label === undefined ? [] : [label])))].sort()
 }
 
-function read(path: string): string {
-  try {
-    const bytes = readFileSync(path)
-    const text = (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString('utf8')
-    return text.replace(/^\ufeff/, '')
-  } catch (error) {
-    throw new OptionError(`${path}: cannot be read (${(error as NodeJS.ErrnoException).code}): give a text file`)
-  }
+/** @throws MissingInputError, UnreadableInputError, CorruptInputError */
+async function read(path: string): Promise<string> {
+  const parts: Uint8Array[] = []
+  for await (const part of readSource(path)) parts.push(part.slice())
+  return Buffer.concat(parts)
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
 }

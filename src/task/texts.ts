@@ -1,4 +1,4 @@
-/** Labelled texts in CSV and JSON lines, for networks that read text. */
+/** Labelled texts in CSV, Parquet and JSON lines, for networks that read text. */
 import { OptionError } from '../learner/index.js'
 import { delimiters, inferColumns, listed, RecordReader, type StreamOptions, sniffDialect } from '../streams/index.js'
 
@@ -18,7 +18,8 @@ export interface Texts {
   readonly columns: readonly string[]
 }
 
-export type TextFileFormat = 'csv' | 'jsonl'
+export const textFileFormats = ['csv', 'parquet', 'jsonl'] as const
+export type TextFileFormat = (typeof textFileFormats)[number]
 
 /** What is known of the columns before the file is read. */
 export type TextHints = Pick<StreamOptions, 'label' | 'delimiter' | 'header' | 'ignore' | 'na'> & {
@@ -37,7 +38,9 @@ interface NamedRow {
  * @throws OptionError for a malformed row, or columns that cannot be found; HeaderError
  */
 export function readTexts(content: string, source: string, format: TextFileFormat, hints: TextHints): Texts {
-  const rows = format === 'csv' ? csvRows(content, source, hints) : jsonRows(content, source)
+  // Parquet is read as CSV.
+  const dialect = format === 'parquet' ? ({ delimiter: ',', header: true } as const) : {}
+  const rows = format === 'jsonl' ? jsonRows(content, source) : csvRows(content, source, { ...hints, ...dialect })
   const label = hints.label ?? 'label'
   const columns = hints.columns ?? textColumns(rows, source, label, hints)
   return { rows: rows.map(row => labelledText(row, label, columns)), label, columns }

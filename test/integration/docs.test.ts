@@ -59,6 +59,7 @@ describe('the documents', function () {
       /^yes 0\.9\d+\nno 0\.\d+\nerror: 4:12: "old" in the numeric column/
     )
     assert.match(run(blocks('data dialect', page)[0]), summary)
+    assert.match(run(blocks('data parquet', page)[0]), summary)
   })
 
   it('regret: the commands work as written', () => {

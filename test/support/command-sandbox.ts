@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parquetOfCsv } from './parquet.js'
 
 export class CommandSandbox {
   readonly folder = mkdtempSync(join(tmpdir(), 'admb-docs-'))
@@ -15,6 +16,7 @@ export class CommandSandbox {
   constructor() {
     writeFileSync(join(this.folder, 'mine.csv'), customersCsv(2000, 1))
     writeFileSync(join(this.folder, 'other.csv'), customersCsv(2000, 2))
+    writeFileSync(join(this.folder, 'mine.parquet'), parquetOfCsv(customersCsv(2000, 1)))
     // A fake `npx` that runs the built command without npm.
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)

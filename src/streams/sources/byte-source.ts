@@ -1,7 +1,7 @@
 /** A source of text: standard input, files, or a URL, as pieces that are read one after another. */
 import { stat } from 'node:fs/promises'
 import { StreamOptionsError } from '../errors.js'
-import { checkSource, isGzip, readSource, type SourceOptions } from '../source.js'
+import { checkSource, isEncoded, readSource, type SourceOptions } from '../source.js'
 import { bytesAt } from './file-position.js'
 import { followed } from './follow.js'
 import { type ByteSource, type ByteSourceOptions, filePiece, inputFiles, type Plan, planFrom } from './segments.js'
@@ -20,7 +20,7 @@ export async function openByteSource(data: string, options: ByteSourceOptions): 
   if (!options.follow) return kinds.every(Boolean) ? fileSource(data, options) : onceSource(data, data, options)
   const last = files[files.length - 1]
   if (!kinds[kinds.length - 1]) throw new StreamOptionsError(`${last} is not a regular file: leave follow out`)
-  if (await isGzip(last)) throw new StreamOptionsError(`${last} is compressed and cannot grow: leave follow out`)
+  if (await isEncoded(last)) throw new StreamOptionsError(`${last} is compressed and cannot grow: leave follow out`)
   return fileSource(data, options)
 }
 
@@ -62,7 +62,8 @@ function fileSource(data: string, options: ByteSourceOptions): ByteSource {
       if (typeof from === 'number' && files.length > 1) {
         throw new StreamOptionsError(`${data} is several files, so an offset is ambiguous: give one file`)
       }
-      if (await isGzip(path)) throw new StreamOptionsError(`${path} is compressed and has no offsets: leave from out`)
+      if (await isEncoded(path))
+        throw new StreamOptionsError(`${path} is compressed and has no offsets: leave from out`)
       const offset = await rowStart(path, from)
       return offset === 0 ? undefined : { path, offset, line: 0, head: first?.head }
     }

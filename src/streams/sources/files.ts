@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { MissingInputError } from '../errors.js'
 
 /** Names that log rotation gives: `log.1`, `log-20260131.gz`. */
-const ROTATED = /^[.-]\d[\d.:T_-]*(\.gz)?$/
+const ROTATED = /^[.-]\d[\d.:T_-]*(\.(gz|zst))?$/
 
 /** A file with its time of modification. */
 interface Dated {
@@ -93,6 +93,7 @@ export async function rotatedFiles(path: string): Promise<Dated[]> {
     if (found?.isFile()) files.push({ path: file, modified: found.mtimeMs, inode: found.ino })
   }
   // Clocks of file systems are coarse. With numbers, a larger one is older, with dates a smaller one.
-  const number = ({ path: file }: Dated) => Number(/^\.(\d{1,4})(\.gz)?$/.exec(basename(file).slice(base.length))?.[1])
+  const number = ({ path: file }: Dated) =>
+    Number(/^\.(\d{1,4})(\.(gz|zst))?$/.exec(basename(file).slice(base.length))?.[1])
   return files.sort((a, b) => a.modified - b.modified || number(b) - number(a) || (a.path < b.path ? -1 : 1))
 }

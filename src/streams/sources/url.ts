@@ -3,7 +3,8 @@
  * dropped. A resource that grows is polled with a range and, while it has not changed, answered by 304.
  */
 import { StreamOptionsError, UnreadableInputError } from '../errors.js'
-import { maybeGunzip, pause, slices, withoutFirst } from '../source.js'
+import { pause, slices, withoutFirst } from '../source.js'
+import { decoded, isEncoded } from './encodings.js'
 import { type FilePosition, holds } from './file-position.js'
 import type { ByteSource, ByteSourceOptions, Piece } from './segments.js'
 
@@ -76,7 +77,7 @@ async function probe(url: string, signal: AbortSignal | undefined): Promise<Reso
   return { hasRanges, isReplayable: hasRanges || isStored }
 }
 
-/** Bytes from an offset on, decompressed. */
+/** Bytes from an offset on, decoded. */
 async function* bytesFrom(
   url: string,
   offset: number,
@@ -87,13 +88,13 @@ async function* bytesFrom(
     yield* body(await request(url, { range: `bytes=${offset}-` }, signal), url)
     return
   }
-  yield* withoutFirst(maybeGunzip(body(await request(url, {}, signal), url), url), offset)
+  yield* withoutFirst(decoded(body(await request(url, {}, signal), url), url, url), offset)
 }
 
 async function isCompressed(url: string, signal: AbortSignal | undefined): Promise<boolean> {
   const head: number[] = []
-  for await (const bytes of body(await request(url, { range: 'bytes=0-1' }, signal), url)) head.push(...bytes)
-  return head[0] === 0x1f && head[1] === 0x8b
+  for await (const bytes of body(await request(url, { range: 'bytes=0-3' }, signal), url)) head.push(...bytes)
+  return isEncoded(Uint8Array.from(head))
 }
 
 async function* body(answer: Response, url: string): AsyncGenerator<Uint8Array> {

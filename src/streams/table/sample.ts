@@ -1,4 +1,5 @@
 /** Reads the first rows of a text input and infers from them what its options leave open. */
+import type { TextDefinition } from '../format.js'
 import { formats, type TextFormat } from '../formats.js'
 import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
 import { createParser } from '../parser.js'
@@ -109,10 +110,12 @@ export function inferFrom(
   infersLabel: boolean
 ): Inferred {
   const source = options.source ?? '<input>'
-  const dialect = format === 'csv' ? sniffDialect(head, options, options.na, source) : undefined
+  const definition: TextDefinition = formats[format]
+  const sniffed = definition.dialect === 'sniffed' ? sniffDialect(head, options, options.na, source) : undefined
+  const dialect = definition.dialect === 'sniffed' ? sniffed : definition.dialect
   const inferred = options.schema || !dialect ? undefined : csvColumns(head, { ...options, ...dialect })
   const schema = options.schema ?? inferred?.map(({ missingShare: _, ...column }) => column)
-  const columns = { ...dialect, ...(schema && { schema }) }
+  const columns = { ...sniffed, ...(schema && { schema }) }
   const summary = inferred && describe(undefined, inferred)
   if (!infersLabel || options.unlabelled || options.classNames !== undefined) return { ...columns, summary }
   const labels: string[] = []
@@ -127,7 +130,7 @@ export function inferFrom(
     onLabel: label => labels.push(label)
   })
   parser.push(head)
-  const hasColumns = formats[format].options.includes('schema')
+  const hasColumns = definition.options.includes('schema')
   const name = hasColumns ? (options.label ?? 'label') : undefined
   const what = name === undefined ? `${source}: the label` : `${source}: the label "${name}"`
   const found = inferLabel(labels.slice(0, SAMPLE_ROWS), options, what)

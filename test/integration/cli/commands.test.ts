@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
 import { RARER } from '../../../src/cli/options/help.js'
 import { admb, MAIN } from '../../support/admb-command.js'
+import { parquetOf } from '../../support/parquet.js'
 
 const SCHEMA = `label: { name: label, kind: class, names: [no, yes] }
 columns:
@@ -29,7 +30,7 @@ describe('a command', function () {
     assert.equal(stdout, '')
   }
 
-  async function file(name: string, content: string): Promise<string> {
+  async function file(name: string, content: string | Uint8Array): Promise<string> {
     const path = join(dir, name)
     await writeFile(path, content)
     return path
@@ -225,8 +226,8 @@ describe('a command', function () {
     const scored = await admb(['eval', '--dir', stored, '--data', text, '--json', ...shared])
     assert.equal(scored.code, 0, scored.stderr)
     assert.ok(JSON.parse(scored.stdout).accuracy > 0.8, scored.stdout)
-    await refuses(['eval', '--dir', stored, '--data', join(dir, 'none.txt')], 2, /none\.txt: cannot be read \(ENOENT\)/)
-    await refuses(['train', '--model', 'gpt', '--data', join(dir, 'none.txt')], 2, /none\.txt: cannot be read/)
+    await refuses(['eval', '--dir', stored, '--data', join(dir, 'none.txt')], 1, /none\.txt: no such file/)
+    await refuses(['train', '--model', 'gpt', '--data', join(dir, 'none.txt')], 1, /none\.txt: no such file/)
   })
 
   it('learns labelled texts, and reports the line of a malformed one', async () => {
@@ -261,6 +262,10 @@ describe('a command', function () {
     assert.match(predicted.stdout, /^fruit 0\.\d+\ntool 0\.\d+\n$/, predicted.stderr)
     const scored = await admb(['eval', '--dir', stored, '--data', data, '--json', ...serving])
     assert.ok(JSON.parse(scored.stdout).accuracy > 0.9, scored.stdout + scored.stderr)
+    const table = ['title', 'description', 'kind'].map((name, i) => ({ name, data: rows.map(row => row[i]) }))
+    const parquet = await file('shop.parquet', parquetOf(table))
+    const same = await admb(['eval', '--dir', stored, '--data', parquet, '--json', ...serving])
+    assert.equal(JSON.parse(same.stdout).accuracy, JSON.parse(scored.stdout).accuracy, same.stderr)
     const numbers = await file('numbers.csv', 'a,b,label\n1,2,x\n3,4,y\n')
     await refuses(['train', '--model', model, '--data', numbers], 2, /none of a, b is a text/)
     const short = await file('short.csv', 'text,label\nsome words,x,y\n')

@@ -174,12 +174,12 @@ describe('openStream', () => {
         [
           { data: await write('a.dat', '') },
           'UnknownFormatError',
-          /give format as one of libsvm, vw, csv, jsonl, idx$/
+          /give format as one of libsvm, vw, csv, parquet, jsonl, idx$/
         ],
         [
-          { data: await write('a.parquet', 'PAR1') },
+          { data: await write('a.feather', 'ARROW1') },
           'UnknownFormatError',
-          /a\.parquet is Parquet, which is not read: convert it to CSV, for example with duckdb -c/
+          /a\.feather is Arrow, which is not read: convert it to Parquet or CSV/
         ],
         [
           { data: await write('zip.csv', Uint8Array.of(0x50, 0x4b, 3, 4, 10, 10)) },
@@ -194,10 +194,10 @@ describe('openStream', () => {
         [{ data: '-' }, 'UnknownFormatError', /the format of standard input is unknown/],
         [
           { data: await write('b.libsvm', gzip.subarray(0, 5000)) },
-          'CorruptGzipError',
+          'CorruptInputError',
           /ends early: download the file again$/
         ],
-        [{ data: await write('c.libsvm', damaged) }, 'CorruptGzipError', /is damaged: download the file again$/],
+        [{ data: await write('c.libsvm', damaged) }, 'CorruptInputError', /is damaged: download the file again$/],
         [
           { data: await write('d.vw', Buffer.alloc(MAX_LINE_BYTES + 1, 'x')) },
           'LineTooLongError',
@@ -207,7 +207,7 @@ describe('openStream', () => {
         [
           { data: plain, scale: 'standard' },
           'StreamOptionsError',
-          /scale has no meaning for libsvm, only for csv, jsonl: leave it out$/
+          /scale has no meaning for libsvm, only for csv, parquet, jsonl: leave it out$/
         ],
         [{ data: plain, noise: 1 }, 'StreamOptionsError', /^noise has no meaning for libsvm/],
         [
@@ -235,9 +235,19 @@ describe('openStream', () => {
 })
 
 describe('guessFormat', () => {
-  it('uses the ending before .gz', () => {
-    const names = ['a.libsvm', 'a.svm.gz', 'x/a.vw', 'a.CSV', 'a.jsonl', 'a.ndjson.gz', 'train-images-idx3-ubyte.gz']
-    const formats = ['libsvm', 'libsvm', 'vw', 'csv', 'jsonl', 'jsonl', 'idx']
+  it('uses the ending before .gz or .zst', () => {
+    const names = [
+      'a.parquet',
+      'a.csv.zst',
+      'a.libsvm',
+      'a.svm.gz',
+      'x/a.vw',
+      'a.CSV',
+      'a.jsonl',
+      'a.ndjson.gz',
+      'train-images-idx3-ubyte.gz'
+    ]
+    const formats = ['parquet', 'csv', 'libsvm', 'libsvm', 'vw', 'csv', 'jsonl', 'jsonl', 'idx']
     assert.deepEqual(names.map(guessFormat), formats)
     for (const name of ['csv', 'a.constructor', 'a.csv/b']) assert.throws(() => guessFormat(name), /give format/)
   })
