@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
-import { buildWordPieces } from '../../src/nn/tokenizers/subwords.js'
+import { trainTokenizer } from '../../src/nn/tokenizers/train.js'
 import type { PeerStatus } from '../../src/peer/index.js'
 import { publicData, shakespeare } from './data.js'
 import { PeerProcess, runAdmb } from './processes.js'
@@ -136,7 +136,7 @@ function encoder(
   })
   const tokenizer = join(folder, `${name}-tokenizer.json`)
   const texts = train.map(({ text }) => text)
-  writeFileSync(tokenizer, JSON.stringify(buildWordPieces(texts, PIECES)))
+  writeFileSync(tokenizer, JSON.stringify(trainTokenizer(texts, 'wordpiece', PIECES)))
   const model = modelFile(folder, name, { model: 'transformer', width: 64, layers: 1, heads: 4, dropout: 0.1 })
   const args = ['--model', model, '--data', trainFile, '--tokenizer', tokenizer, '--length', `${length}`]
   args.push('--batch', '32', '--passes', `${passes}`, '--shuffle-window', '10000')

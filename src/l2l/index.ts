@@ -8,9 +8,16 @@ export type {
 export { loadModel, parseModel } from '../nn/spec/model-spec.js'
 export type { NetworkSpec } from '../nn/spec/network-spec.js'
 export { readsText, sampleFor } from '../nn/spec/network-spec.js'
-export { createTokenizer } from '../nn/tokenizers/index.js'
-export type { Tokenizer } from '../nn/tokenizers/tokenizer.js'
-export { alphabetOf, nextTokenRows, textRow } from '../nn/tokenizers/tokenizer.js'
+export {
+  alphabetOf,
+  createTokenizer,
+  nextTokenRows,
+  parseTokenizer,
+  type Tokenizer,
+  type TokenizerKind,
+  textRow,
+  trainTokenizer
+} from '../nn/tokenizers/index.js'
 export { ModelError } from '../nn/types.js'
 export { deviceFor, networkLearner, networkModel } from './execution.js'
 export type { Execution } from './executor/types.js'

@@ -19,7 +19,7 @@ import {
   type RuleSpec,
   type TargetScale
 } from '../learner/index.js'
-import { type NetworkSpec, networkName, networkText } from '../nn/spec/network-spec.js'
+import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { type ColumnSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
@@ -113,7 +113,9 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
   const recipe = recipeOf(spec)
   const { features } = spec
   const scale = targetScaleOf(spec)
+  const text = spec.network?.text
   return [
+    ...(text === undefined ? [] : [['tokenizer', tokenizerName(text)] as [string, string]]),
     ['class-names', (features.classNames ?? []).join(',')],
     ['columns', schemaText(features.columns ?? [])],
     ['model', spec.network ? networkName(spec.network) : spec.model],

@@ -59,7 +59,10 @@ export interface TaskOptions {
   readonly data?: string | StreamOptions
   /** Tokens per row, for networks that read text. @default 64 */
   readonly length?: number
-  /** A `tokenizer.json`, for networks that read text. @default one token per character */
+  /**
+   * For networks that read text: a `tokenizer.json`, or `wordpiece:SIZE` or `bpe:SIZE` to train one from the data.
+   * @default one token per character
+   */
   readonly tokenizer?: string
   /** Modules with custom losses, rules, layers and readers: paths or `file:` URLs. @default none */
   readonly plugins?: readonly (string | URL)[]

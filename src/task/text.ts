@@ -5,17 +5,11 @@
 import { OptionError } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, TextSpec } from '../nn/spec/network-spec.js'
-import { inputKind, type Rows, readSource, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
+import { type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
 import type { TaskOptions } from './options.js'
 import { noData, type ReadOptions } from './stream.js'
-import {
-  type LabelledText,
-  readTexts,
-  type TextFileFormat,
-  type TextHints,
-  type Texts,
-  textFileFormats
-} from './texts.js'
+import { type LabelledText, readText, readTexts, type TextHints, type Texts, textFormatOf, textsOf } from './texts.js'
+import { tokenizationOf } from './tokenizer.js'
 
 const DEFAULT_LENGTH = 64
 
@@ -33,12 +27,11 @@ export async function textTask(options: TaskOptions, layers: ModelSpec): Promise
   const { length = DEFAULT_LENGTH, tokenizer } = options
   const given: StreamOptions | undefined = typeof options.data === 'string' ? { data: options.data } : options.data
   if (given === undefined) throw noData()
-  const content = await read(given.data)
-  const format = formatOf(given)
+  const content = await readText(given.data)
+  const format = textFormatOf(given)
   const hints = { ...given, columns: given.header === false ? undefined : given.columns }
   const texts = format && readTexts(content, given.data, format, hints)
-  const plain = texts === undefined ? content : texts.rows.map(({ text }) => text).join('')
-  const tokenization = await tokenizationOf(tokenizer, plain, length)
+  const tokenization = { length, ...(await tokenizationOf(tokenizer, textsOf(content, texts))) }
   const labelled = texts && {
     columns: texts.columns,
     label: texts.label,
@@ -67,9 +60,9 @@ export async function moreText(
   if (text === undefined) return undefined
   const { data } = options
   if (data === undefined) throw noData()
-  const content = await read(data)
+  const content = await readText(data)
   if (text.classNames === undefined) return nextTokens(text, content)
-  const format = formatOf({ ...options, data }) ?? 'jsonl'
+  const format = textFormatOf({ ...options, data }) ?? 'jsonl'
   return classTokens(text, readTexts(content, data, format, knownColumns(text, options)).rows, data, needsLabels)
 }
 
@@ -87,11 +80,6 @@ export async function requestedText(text: TextSpec, body: Uint8Array, needsLabel
 /** A network that was trained before the columns were stored reads the key `text`. */
 function knownColumns({ columns = ['text'], label }: TextSpec, options: Partial<TextHints>): TextHints {
   return { ...options, columns, label: options.label ?? label }
-}
-
-async function tokenizationOf(tokenizer: string | undefined, text: string, length: number): Promise<TextSpec> {
-  const { alphabetOf } = await import('../l2l/index.js')
-  return tokenizer === undefined ? { length, alphabet: alphabetOf(text) } : { length, pieces: await read(tokenizer) }
 }
 
 async function nextTokens(text: TextSpec, content: string): Promise<TokenRows> {
@@ -126,23 +114,7 @@ function joined(rows: readonly Int32Array[], width: number): Int32Array {
   return values
 }
 
-/** The format of labelled texts; undefined for plain text. */
-function formatOf({ data, format }: Pick<StreamOptions, 'data' | 'format'>): TextFileFormat | undefined {
-  const known = (kind: unknown): kind is TextFileFormat => textFileFormats.includes(kind as TextFileFormat)
-  const kind = known(format) ? format : inputKind(data, undefined)
-  return known(kind) ? kind : undefined
-}
-
 /** Labels in alphabetical order, so that peers with the same labels number them alike. */
 function namesOf({ rows }: Texts): readonly string[] {
   return [...new Set(rows.flatMap(({ label }) => (label === undefined ? [] : [label])))].sort()
-}
-
-/** @throws MissingInputError, UnreadableInputError, CorruptInputError */
-async function read(path: string): Promise<string> {
-  const parts: Uint8Array[] = []
-  for await (const part of readSource(path)) parts.push(part.slice())
-  return Buffer.concat(parts)
-    .toString('utf8')
-    .replace(/^\ufeff/, '')
 }

@@ -1,6 +1,15 @@
 /** Labelled texts in CSV, Parquet and JSON lines, for networks that read text. */
 import { OptionError } from '../learner/index.js'
-import { delimiters, inferColumns, listed, RecordReader, type StreamOptions, sniffDialect } from '../streams/index.js'
+import {
+  delimiters,
+  inferColumns,
+  inputKind,
+  listed,
+  RecordReader,
+  readSource,
+  type StreamOptions,
+  sniffDialect
+} from '../streams/index.js'
 
 export interface LabelledText {
   readonly text: string
@@ -18,7 +27,7 @@ export interface Texts {
   readonly columns: readonly string[]
 }
 
-export const textFileFormats = ['csv', 'parquet', 'jsonl'] as const
+const textFileFormats = ['csv', 'parquet', 'jsonl'] as const
 export type TextFileFormat = (typeof textFileFormats)[number]
 
 /** What is known of the columns before the file is read. */
@@ -108,4 +117,25 @@ function parsed(line: string): Readonly<Record<string, unknown>> | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The format of labelled texts; undefined for plain text. */
+export function textFormatOf({ data, format }: Pick<StreamOptions, 'data' | 'format'>): TextFileFormat | undefined {
+  const known = (kind: unknown): kind is TextFileFormat => textFileFormats.includes(kind as TextFileFormat)
+  const kind = known(format) ? format : inputKind(data, undefined)
+  return known(kind) ? kind : undefined
+}
+
+/** The whole of an input. @throws MissingInputError, UnreadableInputError, CorruptInputError */
+export async function readText(path: string): Promise<string> {
+  const parts: Uint8Array[] = []
+  for await (const part of readSource(path)) parts.push(part.slice())
+  return Buffer.concat(parts)
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+}
+
+/** The texts of an input, one by one: of labelled rows, or the lines of plain text with their newlines. */
+export function textsOf(content: string, texts: Texts | undefined): readonly string[] {
+  return texts === undefined ? (content.match(/[^\n]*\n|[^\n]+/g) ?? []) : texts.rows.map(({ text }) => text)
 }

@@ -60,6 +60,9 @@ describe('the documents', function () {
     )
     assert.match(run(blocks('data dialect', page)[0]), summary)
     assert.match(run(blocks('data parquet', page)[0]), summary)
+    const tokenized = run(blocks('data tokenizer', page)[0])
+    assert.match(tokenized, /wrote tokenizer\.json: \d+ tokens from 300 texts, 0\.\d+ per character/)
+    assert.match(tokenized, /accuracy/)
   })
 
   it('regret: the commands work as written', () => {

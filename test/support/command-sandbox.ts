@@ -17,6 +17,7 @@ export class CommandSandbox {
     writeFileSync(join(this.folder, 'mine.csv'), customersCsv(2000, 1))
     writeFileSync(join(this.folder, 'other.csv'), customersCsv(2000, 2))
     writeFileSync(join(this.folder, 'mine.parquet'), parquetOfCsv(customersCsv(2000, 1)))
+    writeFileSync(join(this.folder, 'reviews.csv'), reviewsCsv(300))
     // A fake `npx` that runs the built command without npm.
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)
@@ -64,6 +65,12 @@ export class CommandSandbox {
     this.kill()
     rmSync(this.folder, { recursive: true, force: true })
   }
+}
+
+function reviewsCsv(rows: number): string {
+  const line = (i: number) =>
+    i % 2 ? `a warm and funny film with scene ${i % 7},yes` : `a slow and empty film with scene ${i % 7},no`
+  return `review,liked\n${Array.from({ length: rows }, (_, i) => line(i)).join('\n')}\n`
 }
 
 /** The HTTP port in the output of a peer. */

@@ -32,6 +32,10 @@ export const commands = {
     summary: 'print what the columns and the label of data mean',
     load: async () => (await import('./schema.js')).schemaCommand
   },
+  tokenizer: {
+    summary: 'train a tokenizer for networks that read text',
+    load: async () => (await import('./tokenizer.js')).tokenizerCommand
+  },
   tune: {
     summary: 'find the update rule, average and batch that suit a stream',
     load: async () => (await import('./tune.js')).tuneCommand

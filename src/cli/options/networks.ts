@@ -70,7 +70,7 @@ export function withExecution(command: Command, isShown = true): Command {
 export function withText(command: Command, isShown = true): Command {
   return add(command, isShown, [
     option('--length <tokens>', 'text: tokens per row (default: 64)').argParser(whole(1)),
-    option('--tokenizer <file>', 'text: a tokenizer.json (default: one token per character)')
+    option('--tokenizer <file>', 'text: a tokenizer.json, or wordpiece:SIZE or bpe:SIZE (default: characters)')
   ])
 }
 

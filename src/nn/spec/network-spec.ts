@@ -44,7 +44,16 @@ export function networkText({ layers, sample, target, text }: NetworkSpec): stri
 /** A short id for people to compare: the model's name and 32 bits of a hash of the canonical JSON. */
 export function networkName(spec: NetworkSpec): string {
   const name = spec.layers.model === 'layers' ? spec.layers.name : spec.layers.model
-  return `${name}#${createHash('sha256').update(networkText(spec)).digest('hex').slice(0, 8)}`
+  return `${name}#${shortHash(networkText(spec))}`
+}
+
+/** The same for a tokenizer. */
+export function tokenizerName({ alphabet, pieces }: TextSpec): string {
+  return pieces === undefined ? `characters#${shortHash(alphabet ?? '')}` : `pieces#${shortHash(pieces)}`
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8)
 }
 
 function sortKeys(value: unknown): unknown {

@@ -1,14 +1,16 @@
 /** Tokenizers: characters, word pieces and byte pairs. */
 import type { TextSpec } from '../spec/network-spec.js'
-import { subwordTokenizer } from './subwords.js'
+import { parseTokenizer } from './subwords.js'
 import { characterTokenizer, type Tokenizer } from './tokenizer.js'
 
+export { parseTokenizer } from './subwords.js'
 export { alphabetOf, nextTokenRows, type Tokenizer, textRow } from './tokenizer.js'
+export { type TokenizerKind, trainTokenizer } from './train.js'
 
 /**
  * The tokenizer of a network's text.
- * @throws SyntaxError if the stored `tokenizer.json` is not JSON
+ * @throws ModelError if the stored `tokenizer.json` is not a tokenizer
  */
 export function createTokenizer({ alphabet, pieces }: TextSpec): Tokenizer {
-  return pieces === undefined ? characterTokenizer(alphabet ?? '') : subwordTokenizer(JSON.parse(pieces))
+  return pieces === undefined ? characterTokenizer(alphabet ?? '') : parseTokenizer(pieces, 'the tokenizer')
 }

@@ -272,6 +272,40 @@ describe('a command', function () {
     await refuses(['train', '--model', model, '--data', short], 2, /short\.csv:2: 3 fields, expected 2/)
   })
 
+  it('trains tokenizers, and networks with them', async () => {
+    const model = await file('piece-encoder.yaml', 'model: transformer\nwidth: 16\nlayers: 1\nheads: 2\n')
+    const rows = Array.from(
+      { length: 200 },
+      (_, i) => `${i % 2 ? 'a sweet Pear' : 'a heavy Hammer'},${i % 2 ? 'fruit' : 'tool'}\n`
+    )
+    const data = await file('pieces.csv', `text,label\n${rows.join('')}`)
+    const out = join(dir, 'tokenizer.json')
+    const train = ['tokenizer', 'train', '--data', data, '--size', '300', '--out', out]
+    const made = await admb([...train, '--kind', 'wordpiece', '--json'])
+    assert.equal(made.code, 0, made.stderr)
+    const { vocabulary, texts } = JSON.parse(made.stdout)
+    assert.ok(vocabulary > 20 && vocabulary <= 300, made.stdout)
+    assert.equal(texts, 200)
+    const options = ['--model', model, '--data', data, '--length', '8', '--batch', '8', '--predict-with', 'current']
+    const accuracies = await Promise.all(
+      [out, 'wordpiece:300', 'bpe:300'].map(async tokenizer => {
+        const { stdout, stderr } = await admb(['train', ...options, '--tokenizer', tokenizer, '--json'])
+        assert.equal(stderr.includes('admb:'), false, stderr)
+        return JSON.parse(stdout).accuracy
+      })
+    )
+    assert.equal(accuracies[0], accuracies[1])
+    assert.ok(Math.min(...accuracies) > 0.8, `${accuracies}`)
+    await refuses([...train, '--size', '20'], 2, /--size .*257/)
+    await refuses(
+      ['train', ...options, '--tokenizer', 'words:9'],
+      2,
+      /unknown tokenizer "words": give a tokenizer\.json/
+    )
+    await refuses(['train', ...options, '--tokenizer', data], 2, /pieces\.csv is not a valid tokenizer\.json/)
+    await refuses(['train', ...options, '--tokenizer', 'none.json'], 1, /none\.json: no such file/)
+  })
+
   it('names the layer that does not fit on the device, and plans a model that fits', async () => {
     const small = ['--data', 'digits', '--device-memory', '100KB', '--backend', 'wasm']
     await refuses(

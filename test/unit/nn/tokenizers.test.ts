@@ -1,10 +1,8 @@
 /** Tokenizers and token rows. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { buildWordPieces, loadTokenizer, subwordTokenizer } from '../../../src/nn/tokenizers/subwords.js'
+import { parseTokenizer, subwordTokenizer } from '../../../src/nn/tokenizers/subwords.js'
 import { characterTokenizer, nextTokenRows, textRow } from '../../../src/nn/tokenizers/tokenizer.js'
+import { trainTokenizer } from '../../../src/nn/tokenizers/train.js'
 
 describe('text', () => {
   it('characters: characters outside the alphabet are token 0', () => {
@@ -25,8 +23,8 @@ describe('text', () => {
   })
 
   describe('word pieces', () => {
-    const texts = ['The cat sat. The cat ate!', 'A cat, a mat: Catty']
-    const json = buildWordPieces(texts, 50)
+    const texts = Array(20).fill(['The cat sat. The cat ate!', 'A cat, a mat: Catty']).flat()
+    const json = trainTokenizer(texts, 'wordpiece', 300)
 
     it('split unknown words and add start and end tokens', () => {
       const tokenizer = subwordTokenizer(json)
@@ -39,67 +37,69 @@ describe('text', () => {
       assert.equal(tokenizer.encode('tac').length, 3)
       assert.equal(tokenizer.decode(tokenizer.encodeWithSpecialTokens('The mat')), 'the mat')
       assert.deepEqual(tokenizer.encode('Ω'), [1])
-      assert.ok(tokenizer.vocabulary <= 50)
     })
 
     it('are the same for any order of the texts', () => {
-      assert.deepEqual(buildWordPieces([...texts].reverse(), 50), json)
+      assert.deepEqual(trainTokenizer([...texts].reverse(), 'wordpiece', 300), json)
+    })
+  })
+
+  describe('byte pairs', () => {
+    it('merge the most frequent pair first (the example of Sennrich et al.)', () => {
+      const words = { low: 5, lower: 2, newest: 6, widest: 3 }
+      const texts = Object.entries(words).flatMap(([word, count]) => Array<string>(count).fill(word))
+      const { model } = trainTokenizer(texts, 'bpe', 261) as { model: { merges: string[]; vocab: object } }
+      assert.deepEqual(model.merges, ['e s', 'es t', 'l o', 'lo w'])
+      assert.equal(Object.keys(model.vocab).length, 261)
+    })
+
+    it('need a size for all bytes', () => {
+      assert.throws(() => trainTokenizer(['a'], 'bpe', 256), {
+        name: 'ModelError',
+        message: 'a tokenizer of 256 tokens: give a size from 257 to 1000000'
+      })
     })
   })
 
   describe('tokenizer.json', () => {
-    let folder: string
-    before(() => {
-      folder = mkdtempSync(join(tmpdir(), 'tokenizer-'))
-    })
-    after(() => rmSync(folder, { recursive: true }))
-
     it('byte pairs are merged in file order', () => {
-      const file = join(folder, 'tokenizer.json')
       const vocab = { '<|endoftext|>': 0, l: 1, o: 2, w: 3, e: 4, r: 5, Ġ: 6, lo: 7, low: 8, er: 9, Ġlow: 10 }
-      writeFileSync(
-        file,
-        JSON.stringify({
-          version: '1.0',
-          added_tokens: [
-            {
-              id: 0,
-              content: '<|endoftext|>',
-              single_word: false,
-              lstrip: false,
-              rstrip: false,
-              normalized: false,
-              special: true
-            }
-          ],
-          normalizer: null,
-          pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true },
-          post_processor: null,
-          decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true },
-          model: {
-            type: 'BPE',
-            vocab,
-            merges: ['l o', 'lo w', 'e r', 'Ġ low']
+      const json = JSON.stringify({
+        version: '1.0',
+        added_tokens: [
+          {
+            id: 0,
+            content: '<|endoftext|>',
+            single_word: false,
+            lstrip: false,
+            rstrip: false,
+            normalized: false,
+            special: true
           }
-        })
-      )
-      const tokenizer = loadTokenizer(file)
+        ],
+        normalizer: null,
+        pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true },
+        post_processor: null,
+        decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true },
+        model: {
+          type: 'BPE',
+          vocab,
+          merges: ['l o', 'lo w', 'e r', 'Ġ low']
+        }
+      })
+      const tokenizer = parseTokenizer(json, 'tokenizer.json')
       assert.deepEqual(tokenizer.encode('lower low'), [8, 9, 10])
       assert.equal(tokenizer.decode([8, 9, 10]), 'lower low')
       assert.equal(tokenizer.vocabulary, 11)
     })
 
-    it('an invalid or missing file is an error', () => {
-      const file = join(folder, 'other.json')
-      writeFileSync(file, '{"a": 1}')
-      assert.throws(() => loadTokenizer(file), {
-        name: 'ModelError',
-        message: /other\.json is not a valid tokenizer\.json/
-      })
-      assert.throws(
-        () => loadTokenizer(join(folder, 'none')),
-        /cannot read .*none \(ENOENT\); expected a tokenizer\.json/
-      )
+    it('an invalid file is an error', () => {
+      for (const text of ['{"a": 1}', 'not JSON']) {
+        assert.throws(() => parseTokenizer(text, 'other.json'), {
+          name: 'ModelError',
+          message: /^other\.json is not a valid tokenizer\.json: [^\n]+$/
+        })
+      }
     })
   })
 })
