@@ -41,6 +41,7 @@ export interface BatchEngineOptions {
 export class BatchEngine implements Engine {
   readonly progress: Progress
   updates = 0
+  isDrifting = false
   readonly #options: BatchEngineOptions
   #learner: Learner
   #capacity: number
@@ -76,6 +77,7 @@ export class BatchEngine implements Engine {
       const learner = learnerAfter(this.#learner, this.updates)
       learner.score(served, examples, from, to, this.progress)
       learner.addGradient(this.#parameters, examples, from, to, this.#sum)
+      if (this.isDrifting) this.#sum[this.#sum.length - 1][0] += to - from
       this.progress.inputs += to - from
       this.#count += to - from
       if (this.#count === this.#options.batch) this.#update()

@@ -26,7 +26,15 @@ export {
   isCustomName
 } from './custom.js'
 export { digest } from './digest.js'
-export { type Drift, type DriftAlarm, DriftLog, type DriftTest, describeAlarm, driftTests } from './drift/index.js'
+export {
+  type Drift,
+  type DriftAlarm,
+  DriftLog,
+  type DriftTest,
+  describeAlarm,
+  driftTests
+} from './drift/index.js'
+export { type DriftAction, DriftVote, driftActions, reactingAveraging } from './drift/reaction.js'
 export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
@@ -49,6 +57,7 @@ export {
 export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {
   type BitsOption,
+  createReactingRule,
   createRule,
   defaultNetworkRule,
   defaultRule,

@@ -1,9 +1,10 @@
 /**
  * The sparse linear family as stateless learners: models with one score under any loss, built-in or custom, and softmax, over
- * rows in CSR form. There is one block, `weights`, in which a feature's weights are adjacent (index = feature·C + class), so
+ * rows in CSR form. There is one block, `weights` (with a reaction to drift, a second one), in which a feature's weights are adjacent (index = feature·C + class), so
  * that each feature of a row touches one stretch of memory.
  */
 import { type CustomLoss, type CustomName, customLoss } from './custom.js'
+import { driftBlock } from './drift/reaction.js'
 import { ExampleError } from './errors.js'
 import { portableExp } from './exp.js'
 import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
@@ -29,12 +30,15 @@ import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './typ
  * const gradient = parameters.map(block => new Float32Array(block.length))
  * @throws OptionError if model, classes, dimension or l2 do not go together
  */
-export function createLearner({ model, dimension, classes, l2: givenL2, targetScale }: ModelOptions): Learner {
+export function createLearner(options: ModelOptions): Learner {
+  const { model, dimension, classes, l2: givenL2, targetScale, reacts = false } = options
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
   const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
   const loss = scalarLossOf(model, targetScale)
-  return loss === undefined ? new SoftmaxLearner(dimension, outputs, l2) : new ScalarLearner(loss, dimension, l2)
+  return loss === undefined
+    ? new SoftmaxLearner(dimension, outputs, l2, reacts)
+    : new ScalarLearner(loss, dimension, l2, reacts)
 }
 
 export interface CustomLossOptions {
@@ -43,16 +47,18 @@ export interface CustomLossOptions {
   readonly dimension: number
   /** λ of the penalty λ/2·‖w‖². @default 0 */
   readonly l2?: number
+  /** Adds the block of reactions to drift. @default false */
+  readonly reacts?: boolean
 }
 
 /**
  * A linear model under a plug-in's loss.
  * @throws OptionError if no plug-in provides the loss, or dimension or l2 are invalid
  */
-export function createCustomLearner({ model, dimension, l2 }: CustomLossOptions): Learner {
+export function createCustomLearner({ model, dimension, l2, reacts = false }: CustomLossOptions): Learner {
   checkDimension(dimension)
   const resolved = resolveOptions(`model ${model}`, l2Option, { l2 })
-  return new ScalarLearner(customLoss(model), dimension, resolved.l2, model)
+  return new ScalarLearner(customLoss(model), dimension, resolved.l2, reacts, model)
 }
 
 /** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
@@ -67,9 +73,11 @@ abstract class LinearLearner {
 
   constructor(
     protected readonly dimension: number,
-    outputs: number
+    outputs: number,
+    reacts: boolean
   ) {
-    this.layout = { blocks: [{ name: 'weights', length: dimension * outputs }] }
+    const weights = { name: 'weights', length: dimension * outputs }
+    this.layout = { blocks: reacts ? [weights, driftBlock] : [weights] }
   }
 
   initial(): Float32Array[] {
@@ -101,9 +109,10 @@ class ScalarLearner extends LinearLearner implements Learner {
     private readonly loss: CustomLoss,
     dimension: number,
     private readonly l2: number,
+    reacts: boolean,
     private readonly customName?: CustomName
   ) {
-    super(dimension, 1)
+    super(dimension, 1, reacts)
     this.#classes = loss.classifies ? 2 : 0
   }
 
@@ -177,9 +186,10 @@ class SoftmaxLearner extends LinearLearner implements Learner {
   constructor(
     dimension: number,
     private readonly classes: number,
-    private readonly l2: number
+    private readonly l2: number,
+    reacts: boolean
   ) {
-    super(dimension, classes)
+    super(dimension, classes, reacts)
     this.#scores = new Float64Array(classes)
   }
 

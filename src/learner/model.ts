@@ -24,6 +24,8 @@ export interface ModelOptions {
   readonly l2?: number
   /** Regression: the scale by which the target is standardised. @default not standardised */
   readonly targetScale?: TargetScale
+  /** Adds the block of reactions to drift (`drift/reaction.ts`). @default false */
+  readonly reacts?: boolean
 }
 
 /**

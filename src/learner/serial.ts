@@ -5,12 +5,13 @@
 import { type AveragingSpec, averagingFor, createAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
 import type { Drift, DriftTest } from './drift/index.js'
+import { type DriftAction, DriftVote, reactingAveraging } from './drift/reaction.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
 import type { Metrics, Outcome } from './metrics/index.js'
 import { checkDimension, classesOf, isClassifier, type ModelName, outputsOf, scalarLossOf } from './model.js'
 import { adagradValues } from './rules/adagrad.js'
-import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
+import { createReactingRule, createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
 import type { TargetScale } from './target-scale.js'
@@ -36,6 +37,8 @@ export interface SerialOptions {
   readonly batch?: number
   /** The predictor that scores inputs before they are learned. @default 'average' */
   readonly predictWith?: PredictWith
+  /** What happens when the loss rises; `watchDrift` must be called as well. @default nothing */
+  readonly onDrift?: DriftAction
   /** Limit of the parameters of a model that grows. @default 2^25 (1 GiB with state and average) */
   readonly parameterLimit?: number
 }
@@ -45,7 +48,12 @@ export interface CustomEngine {
   readonly engine: Engine
   /** Whether the model predicts classes. */
   readonly classifies: boolean
+  /** Whether the engine reacts to drift. @default false */
+  readonly reacts?: boolean
 }
+
+/** Inputs after which it is decided whether the next ones vote. */
+const VOTE_INPUTS = 64
 
 /** Progressive results so far. */
 export interface SerialReport {
@@ -69,6 +77,7 @@ export interface SerialReport {
 export class SerialTrainer {
   readonly #engine: Engine
   readonly #classifies: boolean
+  readonly #vote: DriftVote | undefined
 
   /**
    * @param options options of a linear model, or an engine
@@ -78,7 +87,9 @@ export class SerialTrainer {
     if ('engine' in options) {
       this.#classifies = options.classifies
       this.#engine = options.engine
+      this.#vote = options.reacts ? new DriftVote() : undefined
     } else {
+      this.#vote = options.onDrift === undefined ? undefined : new DriftVote()
       this.#classifies = isClassifier(options.model)
       this.#engine = createEngine(options)
     }
@@ -94,7 +105,22 @@ export class SerialTrainer {
    * @throws ExampleError for a label or feature that does not fit the model, DivergenceError if numbers overflow
    */
   learn(examples: Examples): void {
-    this.#engine.learn(examples)
+    if (this.#vote === undefined) {
+      this.#engine.learn(examples)
+      return
+    }
+    // Votes change after fixed numbers of inputs, however the rows are divided into batches.
+    for (let row = 0; row < examples.size; ) {
+      const { inputs } = this.#engine.progress
+      const { drift } = this
+      if (inputs % VOTE_INPUTS === 0 && drift !== undefined) {
+        this.#engine.isDrifting = this.#vote.isVoting(drift, inputs)
+      }
+      const size = Math.min(examples.size - row, VOTE_INPUTS - (inputs % VOTE_INPUTS))
+      const { labels, offsets, indices, values } = examples
+      this.#engine.learn({ size, labels: labels.subarray(row), offsets: offsets.subarray(row), indices, values })
+      row += size
+    }
   }
 
   /**
@@ -144,7 +170,7 @@ export class SerialTrainer {
 }
 
 function createEngine(options: SerialOptions): Engine {
-  const { model, classes, dimension, l2, targetScale, batch = 1, predictWith = 'average' } = options
+  const { model, classes, dimension, l2, targetScale, batch = 1, predictWith = 'average', onDrift } = options
   const { parameterLimit = DEFAULT_PARAMETER_LIMIT } = options
   const ruleSpec = ruleFor(options.model, options.rule)
   const outputs = outputsOf(model, classes)
@@ -156,12 +182,16 @@ function createEngine(options: SerialOptions): Engine {
   const averaging = createAveraging(averagingFor(model, options.averaging))
   const dimensionLimit = Math.max(1, Math.floor(parameterLimit / outputs))
   if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || l2 || batch > 1) {
-    const learnerFor = (features: number) => createLearner({ model, classes, l2, targetScale, dimension: features })
-    const rule = createRule(ruleSpec)
-    return new BatchEngine({ learnerFor, rule, averaging, batch, predictWith, dimension, dimensionLimit })
+    const reacts = onDrift !== undefined
+    const learnerFor = (features: number) =>
+      createLearner({ model, classes, l2, targetScale, dimension: features, reacts })
+    const parts = reacts
+      ? { rule: createReactingRule(ruleSpec, onDrift), averaging: reactingAveraging(averaging) }
+      : { rule: createRule(ruleSpec), averaging }
+    return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit })
   }
   const adagrad = adagradValues(ruleSpec)
-  const sparse = { outputs, dimension, dimensionLimit, adagrad, averaging, predictWith }
+  const sparse = { outputs, dimension, dimensionLimit, adagrad, averaging, predictWith, onDrift }
   const loss = scalarLossOf(model, targetScale)
   return loss === undefined
     ? new SparseSoftmaxEngine(sparse)

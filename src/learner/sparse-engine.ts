@@ -8,6 +8,7 @@
  * number is lag divided by the product of all (1 − γ) so far (`retention`), which an update changes only where Δ is not zero.
  */
 import type { WeightedAveraging } from './averaging.js'
+import { birthOf, type DriftAction, driftState, KEPT_AGE, rejuvenated } from './drift/reaction.js'
 import type { OutcomeKind } from './metrics/index.js'
 import { featureOutOfRange } from './model.js'
 import { type AdagradValues, adagradWeight } from './rules/adagrad.js'
@@ -32,6 +33,8 @@ export interface SparseEngineOptions {
   readonly adagrad: AdagradValues
   readonly averaging: WeightedAveraging
   readonly predictWith: PredictWith
+  /** What happens at drift. @default nothing */
+  readonly onDrift?: DriftAction
 }
 
 /** Value of `retention` below which the stored lags are rescaled. */
@@ -54,11 +57,16 @@ export abstract class SparseEngine implements Engine {
   protected capacity: number
   protected readonly outputs: number
   protected readonly adagrad: AdagradValues
-  protected readonly averaging: WeightedAveraging
+  protected averaging: WeightedAveraging
   protected readonly servesAverage: boolean
   readonly #averages: boolean
   readonly #isFixed: boolean
   readonly #limit: number
+  readonly #onDrift: DriftAction | undefined
+  readonly #fromBirth: WeightedAveraging
+  /** The update from which the age of the average counts. */
+  #birth = 0
+  #isDrifting = false
   /** Number of features seen, or given. */
   #dimension: number
 
@@ -70,11 +78,33 @@ export abstract class SparseEngine implements Engine {
     this.servesAverage = options.predictWith === 'average' && this.#averages
     // Without an average, lags are unused. A weight of 0 avoids the cost of rescaling them.
     this.averaging = this.#averages ? options.averaging : { ...options.averaging, weight: () => 0 }
+    this.#fromBirth = this.averaging
+    this.#onDrift = options.onDrift
     this.#isFixed = options.dimension !== undefined
     this.#limit = options.dimension ?? options.dimensionLimit
     this.#dimension = options.dimension ?? 0
     this.capacity = options.dimension ?? Math.min(INITIAL_CAPACITY, options.dimensionLimit)
     this.cells = new Float64Array(this.capacity * this.outputs * CELL)
+  }
+
+  get isDrifting(): boolean {
+    return this.#isDrifting
+  }
+
+  set isDrifting(isDrifting: boolean) {
+    const action = this.#onDrift
+    if (isDrifting && !this.#isDrifting && action !== undefined) {
+      const { cells } = this
+      for (let i = SQUARES; i < cells.length; i += CELL) cells[i] *= KEPT_AGE[action]
+      this.#setBirth(rejuvenated(this.#birth, this.updates, action))
+    }
+    this.#isDrifting = isDrifting
+  }
+
+  #setBirth(birth: number): void {
+    this.#birth = birth
+    const { weight } = this.#fromBirth
+    this.averaging = { ...this.#fromBirth, weight: updates => weight(updates - birth) }
   }
 
   learn(examples: Examples): void {
@@ -85,7 +115,7 @@ export abstract class SparseEngine implements Engine {
   protected abstract learnRows(examples: Examples): void
 
   /** Numbers were rounded to float32 when the earlier run ended. */
-  resume({ parameters: [weights], average: [average], state: [squares], updates, dimension }: Trained): void {
+  resume({ parameters: [weights, drift], average: [average], state: [squares], updates, dimension }: Trained): void {
     const { cells } = this
     for (let i = 0; i < weights.length; i++) {
       cells[CELL * i] = weights[i]
@@ -93,6 +123,7 @@ export abstract class SparseEngine implements Engine {
       cells[CELL * i + SQUARES] = squares[i]
     }
     this.updates = updates
+    if (drift !== undefined) this.#setBirth(birthOf(drift))
     this.saw(dimension - 1)
   }
 
@@ -112,7 +143,14 @@ export abstract class SparseEngine implements Engine {
       average[i] = cells[CELL * i] - (this.#averages ? retention * cells[CELL * i + LAG] : 0)
       squares[i] = cells[CELL * i + SQUARES]
     }
-    return { dimension, parameters: [weights], average: [average], state: [squares], updates: this.updates }
+    const drift = this.#onDrift === undefined ? [] : [driftState(this.#isDrifting, this.#birth)]
+    return {
+      dimension,
+      parameters: [weights, ...drift],
+      average: [average, ...drift],
+      state: [squares],
+      updates: this.updates
+    }
   }
 
   /** Grows the cells for a row with a feature beyond the capacity. @throws ExampleError beyond the limit */

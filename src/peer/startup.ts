@@ -1,5 +1,6 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
 import { maximumFrameBytes } from '../admb/index.js'
+import { OptionError } from '../learner/index.js'
 import {
   createNetwork,
   decodeIdentityKey,
@@ -78,6 +79,9 @@ export async function learnerInit(
     predictWith = 'average',
     drift = 'adwin'
   } = options
+  if (spec.onDrift !== undefined && drift === 'off') {
+    throw new OptionError('a reaction to drift needs a test of drift: give drift, or leave onDrift out')
+  }
   const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {

@@ -2,6 +2,7 @@
 import type { AdmbNode } from '../admb/index.js'
 import {
   type Blocks,
+  DriftVote,
   ExampleError,
   type Examples,
   type Learner,
@@ -45,12 +46,14 @@ export class TestThenTrain {
   readonly #lateLabels: LateLabels | undefined
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
+  readonly #vote: DriftVote | undefined
   readonly #slice = new RowBuffer()
   #serving: Blocks
 
   constructor(options: TestThenTrainOptions) {
     const { init, learner, node, progress, streamingSums, inputs, lateLabels, onLearned, onMisfit: onUnfit } = options
     this.#spec = init.spec
+    this.#vote = init.spec.onDrift === undefined ? undefined : new DriftVote()
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
@@ -186,6 +189,7 @@ export class TestThenTrain {
     this.#streamingSums.begin(to - from)
     try {
       this.#currentLearner.addGradient(predictor.parameters, examples, from, to, accumulator, this.#streamingSums)
+      if (this.#isVoting) accumulator[accumulator.length - 1][0] += to - from
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
@@ -194,6 +198,12 @@ export class TestThenTrain {
     } finally {
       this.#streamingSums.end()
     }
+  }
+
+  /** Whether the next inputs vote for a reaction to drift. */
+  get #isVoting(): boolean {
+    const { drift, inputs } = this.#progress
+    return drift !== undefined && this.#vote?.isVoting(drift, inputs) === true
   }
 
   /** The learner for the current predictor: all peers that hold this predictor execute the same layers. */

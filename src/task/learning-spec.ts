@@ -10,13 +10,16 @@ import {
   createAveraging,
   createCustomLearner,
   createLearner,
+  createReactingRule,
   createRule,
+  type DriftAction,
   digest,
   isClassifier,
   isCustomName,
   type Learner,
   type ModelName,
   type RuleSpec,
+  reactingAveraging,
   type TargetScale
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
@@ -59,6 +62,8 @@ interface CommonSpec {
   readonly averaging: AveragingSpec
   /** b: gradients per update. */
   readonly batch: number
+  /** Linear models: what happens when the loss rises at most inputs. @default nothing but the alarm */
+  readonly onDrift?: DriftAction
   /** How inputs become features. */
   readonly features: FeatureSpec
   /** Digests of the plug-ins that the spec needs, as `loadPlugins` returns them. */
@@ -96,7 +101,8 @@ export async function learningParts(spec: LearningSpec, execution?: Execution): 
 
 /** The same for a linear model, synchronously. */
 export function linearParts(spec: LinearSpec | CustomLossSpec): LearningParts {
-  const learner = isCustomLoss(spec) ? createCustomLearner(spec) : createLearner(spec)
+  const reacts = spec.onDrift !== undefined
+  const learner = isCustomLoss(spec) ? createCustomLearner({ ...spec, reacts }) : createLearner({ ...spec, reacts })
   return { learner, recipe: recipeOf(spec) }
 }
 
@@ -104,7 +110,14 @@ function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
   return isCustomName(spec.model)
 }
 
-function recipeOf({ rule, averaging }: LearningSpec): Recipe {
+function recipeOf({ rule, averaging, onDrift }: LearningSpec): Recipe {
+  if (onDrift !== undefined) {
+    return {
+      rule: createReactingRule(rule, onDrift),
+      averaging: reactingAveraging(createAveraging(averaging)),
+      digest
+    }
+  }
   return { rule: createRule(rule), averaging: createAveraging(averaging), digest }
 }
 
@@ -177,7 +190,7 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
-  const { model, network, dimension, classes, l2, rule, averaging, batch, features, plugins } = spec
+  const { model, network, dimension, classes, l2, rule, averaging, batch, onDrift, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   const targetScale = targetScaleOf(spec)
   const { constant, hashBits, columns, label, scale, classNames } = features
@@ -193,6 +206,7 @@ export function specText(spec: LearningSpec): string {
     rule: sorted(rule),
     averaging: sorted(averaging),
     batch,
+    onDrift,
     features: { constant, hashBits, columns, label, scale, classNames },
     plugins
   })

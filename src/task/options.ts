@@ -1,5 +1,5 @@
 /** The options of a learning task: one set for the command line and the library. */
-import type { AveragingSpec, CustomName, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
+import type { AveragingSpec, CustomName, DriftAction, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
@@ -38,6 +38,11 @@ export interface TaskOptions {
   readonly rule?: RuleSpec
   /** The average of the parameters that serves predictions (`--average`). @default the tail average */
   readonly averaging?: AveragingSpec
+  /**
+   * What happens when the loss rises at most of the inputs: nothing but the alarm, longer steps, or a rule and an average that
+   * begin again. Linear models with the rules `adagrad` and `mirror-descent`. All peers must agree on it. @default 'alert'
+   */
+  readonly onDrift?: 'alert' | DriftAction
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
   /**

@@ -190,8 +190,11 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
   const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
   const batch = options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch)
-  const common = { dimension, averaging, batch, features, ...(plugins !== undefined && { plugins }) }
+  const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
+  const reaction = onDrift && { onDrift }
+  const common = { dimension, averaging, batch, features, ...reaction, ...(plugins !== undefined && { plugins }) }
   if (isNetwork) {
+    if (onDrift !== undefined) throw new OptionError('--on-drift is for linear models: leave it out for a network')
     const network = text?.network ?? networkOf(model.layers, isNumber, dimension, classes)
     return { model: 'network', network, classes, rule: rule ?? defaultNetworkRule, ...common }
   }

@@ -1,4 +1,5 @@
 /** A serial trainer for a task: what learns in this process, whatever the model. */
+import type { Recipe } from '../admb/index.js'
 import type { Execution, ExecutionReport, Plan } from '../l2l/index.js'
 import {
   BatchEngine,
@@ -34,15 +35,14 @@ export async function trainerFor(
 ): Promise<RunningTrainer> {
   const { rule, averaging, batch } = spec
   if (spec.model !== 'network') {
-    const { model, classes, dimension, l2 } = spec
+    const { model, classes, dimension, l2, onDrift } = spec
     if (!isCustomName(model)) {
       const targetScale = 'targetScale' in spec ? spec.targetScale : undefined
-      return {
-        trainer: new SerialTrainer({ model, classes, dimension, rule, averaging, batch, l2, targetScale, predictWith })
-      }
+      const given = { model, classes, dimension, rule, averaging, batch, l2, targetScale, predictWith, onDrift }
+      return { trainer: watching(new SerialTrainer(given), spec) }
     }
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
-    return { trainer: plainTrainer(linearParts(known).learner, known, predictWith) }
+    return { trainer: watching(plainTrainer(linearParts(known), known, predictWith), spec) }
   }
   const { deviceFor, networkLearner, networkModel, resolveExecution, L2LEngine } = await import('../l2l/index.js')
   const { reason: device } = await deviceFor(execution)
@@ -57,23 +57,30 @@ export async function trainerFor(
   }
   // A rule that looks at all layers at once waits for the last gradient.
   const learner = await networkLearner(spec.network, batch, execution)
-  return { trainer: plainTrainer(learner, closed(spec), predictWith), device }
+  const recipe = { rule: createRule(rule), averaging: createAveraging(averaging) }
+  return { trainer: plainTrainer({ learner, recipe }, closed(spec), predictWith), device }
+}
+
+/** A reaction to drift needs a test of drift. */
+function watching(trainer: SerialTrainer, { onDrift }: OpenLearningSpec): SerialTrainer {
+  if (onDrift !== undefined) trainer.watchDrift('adwin')
+  return trainer
 }
 
 /** Any learner, one batch after another. */
 function plainTrainer(
-  learner: Learner,
-  { dimension, rule, averaging, batch }: LearningSpec,
+  { learner, recipe }: { readonly learner: Learner; readonly recipe: Pick<Recipe, 'rule' | 'averaging'> },
+  { dimension, batch, onDrift }: LearningSpec,
   predictWith: PredictWith
 ): SerialTrainer {
   const engine = new BatchEngine({
     learnerFor: () => learner,
     dimension,
     dimensionLimit: dimension,
-    rule: createRule(rule),
-    averaging: createAveraging(averaging),
+    rule: recipe.rule,
+    averaging: recipe.averaging,
     batch,
     predictWith
   })
-  return new SerialTrainer({ engine, classifies: learner.classifies })
+  return new SerialTrainer({ engine, classifies: learner.classifies, reacts: onDrift !== undefined })
 }

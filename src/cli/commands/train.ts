@@ -97,6 +97,9 @@ async function train(flags: Flags): Promise<void> {
     if (earlier !== undefined) trainer.resume(earlier.trained)
     const { drift: test = 'off' } = flags
     if (test !== 'off') trainer.watchDrift(test)
+    else if (flags.drift !== undefined && spec.onDrift !== undefined) {
+      throw new UsageError('--on-drift needs a test of drift: leave --drift off out')
+    }
     const alarms = new DriftLog()
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
@@ -196,8 +199,8 @@ async function sourceOf(spec: LearningSpec, flags: Flags): Promise<StreamOptions
 }
 
 /** Parts of the spec that options were given for; the others are those of the earlier run. */
-function givenFields({ model, rule, average, batch, l2 }: Flags): (keyof LearningSpec)[] {
-  const given = { model, network: model, rule, averaging: average, batch, l2 }
+function givenFields({ model, rule, average, batch, l2, onDrift }: Flags): (keyof LearningSpec)[] {
+  const given = { model, network: model, rule, averaging: average, batch, l2, onDrift }
   return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)
 }
 

@@ -7,7 +7,7 @@ export const HELP_ALL = '--help-all'
 /** Options by long name that `--help` leaves out. */
 export const RARER: ReadonlySet<string> = new Set([
   ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--text', '--dimension', '--no-constant'],
-  ...['--from', '--label-delay', '--classes', '--webhook', '--drift'],
+  ...['--from', '--label-delay', '--classes', '--webhook', '--drift', '--on-drift'],
   ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--target-scale', '--carry', '--label-delay'],

@@ -4,9 +4,11 @@ import {
   type AveragingSpec,
   averages,
   averagingNames,
+  type DriftAction,
   type DriftTest,
   defaultAveraging,
   defaultRule,
+  driftActions,
   driftTests,
   type RuleSpec,
   ruleNames,
@@ -55,6 +57,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly batch?: number
   readonly l2?: number
   readonly targetScale?: TargetScale | 'none'
+  readonly onDrift?: 'alert' | DriftAction
   /** Tokens per row, for models that read text. */
   readonly length?: number
   readonly tokenizer?: string
@@ -102,11 +105,13 @@ export function withData(command: Command): Command {
 /** How rises of the loss are detected. */
 export function withDrift(command: Command, standard: DriftTest | 'off'): Command {
   const tests = [...driftTests, 'off'] as const
-  return command.option(
-    '--drift <test>',
-    `detect rises of the loss: ${tests.join(', ')} (default: ${standard})`,
-    choice(tests)
-  )
+  return command
+    .option('--drift <test>', `detect rises of the loss: ${tests.join(', ')} (default: ${standard})`, choice(tests))
+    .option(
+      '--on-drift <action>',
+      'at drift of most inputs: alert, raise-step or forget (default: alert)',
+      choice(['alert', ...driftActions] as const)
+    )
 }
 
 /** How inputs become features. Stored with a model, so only commands that create one have these options. */

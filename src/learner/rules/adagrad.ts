@@ -86,6 +86,7 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
   summary: 'AdaGrad with a diagonal metric; needs no tuning (Duchi et al., 2011)',
   options,
   isBlockwise: ({ radius, maxLossDecrease }) => radius === undefined && maxLossDecrease === undefined,
+  aged: (state, share) => state.map(squares => squares.map(square => share * square)),
   create(given): UpdateRule {
     const values = adagradValues(given)
     const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY, forget = 0 } = values

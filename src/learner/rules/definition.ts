@@ -17,6 +17,11 @@ export interface RuleDefinition<Options> {
    * if it depends on the whole block. Without it, the rule has no such option.
    */
   readonly eightBitState?: 'elementwise' | 'blockwise'
+  /**
+   * The state as if only that share of its gradients had been, which makes steps longer. Without it, steps do not depend on the
+   * number of gradients. Uses only + − × ÷.
+   */
+  aged?(state: Blocks, share: number): Float32Array[]
   /** @throws OptionError */
   create(options: Options): UpdateRule
 }

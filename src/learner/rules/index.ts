@@ -1,5 +1,6 @@
 /** The registry of update rules. A new rule is one file and one line of `rules`. */
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
+import { type DriftAction, reactingRule } from '../drift/reaction.js'
 import { OptionError } from '../errors.js'
 import { isClassifier, type ModelName } from '../model.js'
 import type { OptionTable } from '../options.js'
@@ -81,6 +82,14 @@ export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
   const { bits, ...options } = spec as BitsOption & { readonly name: RuleName; readonly radius?: number }
   const rule = create(options)
   return isCompact(rule.name, { bits, radius: options.radius }) ? compact(rule, eightBitState === 'elementwise') : rule
+}
+
+/**
+ * The same for parameters whose last block is `driftBlock`.
+ * @throws OptionError for a rule that cannot react to drift
+ */
+export function createReactingRule(spec: RuleSpec, action: DriftAction): UpdateRule {
+  return reactingRule(createRule(spec), isCustomRule(spec) ? undefined : definitionOf(spec).aged, action)
 }
 
 /** Whether the rule, with these options, steps each block independently. Custom rules may depend on all blocks. */

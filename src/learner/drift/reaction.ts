@@ -1,0 +1,88 @@
+/**
+ * Reactions to drift that peers agree on. A peer whose detector alarms counts its next inputs as votes, in a block of their own of
+ * its gradient sums. So votes are added up, carried over and counted once like gradients. An update with votes from more than half of
+ * its gradients, after one without, makes the rule and the average younger. Age is counted in the block `drift` of the predictor, so
+ * whoever replays the batch computes the same bits.
+ */
+import { OptionError } from '../errors.js'
+import type { RuleDefinition } from '../rules/definition.js'
+import type { Averaging, Blocks, Layout, UpdateRule } from '../types.js'
+import { type Drift, SAME_ALARM } from './detector.js'
+
+export const driftActions = ['raise-step', 'forget'] as const
+/** `raise-step`: a quarter of the past counts, so steps double. `forget`: rule and average begin again, from the present weights. */
+export type DriftAction = (typeof driftActions)[number]
+
+/** Share of its age that rule and average keep. */
+export const KEPT_AGE: Readonly<Record<DriftAction, number>> = { 'raise-step': 0.25, forget: 0 }
+
+/** Whether most gradients of the last update were votes, and the update at which the average is as old as 0, in two digits. */
+export const driftBlock: Layout['blocks'][number] = { name: 'drift', length: 3 }
+const DIGIT = 2 ** 20
+
+/** The update that counts as the first one. */
+export function birthOf([, high, low]: Float32Array): number {
+  return high * DIGIT + low
+}
+
+/** @param birth from `birthOf` or `rejuvenated` */
+export function driftState(isDrifting: boolean, birth: number): Float32Array {
+  const high = Math.floor(birth / DIGIT)
+  return Float32Array.of(Number(isDrifting), high, birth - high * DIGIT)
+}
+
+/** The later birth after a drift at an update. */
+export function rejuvenated(birth: number, updates: number, action: DriftAction): number {
+  return updates - Math.floor(KEPT_AGE[action] * (updates - birth))
+}
+
+/** The rule for parameters whose last block is `driftBlock`. @throws OptionError if its state has no age */
+export function reactingRule(rule: UpdateRule, aged: RuleDefinition<never>['aged'], action: DriftAction): UpdateRule {
+  if (aged === undefined) {
+    throw new OptionError(
+      `rule ${rule.name} does not shorten its steps with time, so it cannot react to drift: leave --on-drift out, or use adagrad or mirror-descent`
+    )
+  }
+  return {
+    name: rule.name,
+    description: `${rule.description} on-drift ${action}`,
+    stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
+    step(previous, sum, count, updates) {
+      const last = sum.length - 1
+      const before = previous.parameters[last]
+      const isDrifting = 2 * sum[last][0] > count
+      const reacts = isDrifting && before[0] === 0
+      const birth = reacts ? rejuvenated(birthOf(before), updates, action) : birthOf(before)
+      const state = reacts ? aged(previous.state, KEPT_AGE[action]) : previous.state
+      const parameters = previous.parameters.slice(0, -1)
+      const next = rule.step({ parameters, state }, sum.slice(0, -1), count, updates - birth)
+      return { parameters: [...next.parameters, driftState(isDrifting, birth)], state: next.state }
+    }
+  }
+}
+
+/** The average for such parameters. */
+export function reactingAveraging(averaging: Averaging): Averaging {
+  return {
+    name: averaging.name,
+    description: averaging.description,
+    average(previous: Blocks, parameters: Blocks, updates: number): Float32Array[] {
+      const drift = parameters[parameters.length - 1]
+      const age = updates - birthOf(drift)
+      return [...averaging.average(previous.slice(0, -1), parameters.slice(0, -1), age), drift]
+    }
+  }
+}
+
+/** Decides which inputs of a learner vote: those after an alarm. */
+export class DriftVote {
+  #alarms = 0
+  #until = 0
+
+  /** @param inputs number of inputs before the next one */
+  isVoting({ alarms }: Drift, inputs: number): boolean {
+    if (alarms > this.#alarms) this.#until = inputs + SAME_ALARM
+    this.#alarms = alarms
+    return inputs < this.#until
+  }
+}
