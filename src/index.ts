@@ -68,7 +68,7 @@ export {
 export type { Features, Label } from './library/inputs.js'
 export { type ScenarioValues, simulate } from './library/simulate.js'
 export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
-export type { LogLevel } from './network/index.js'
+export type { LogLevel } from './network/types.js'
 export type { CustomLayerSpec } from './nn/layers/custom.js'
 export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
 export type { Sample, WeightSpec } from './nn/types.js'

@@ -14,13 +14,13 @@ import type { AccessControl } from './access.js'
 import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
 import { gossipService } from './gossip.js'
 import { limitHalfOpen } from './half-open.js'
-import { type IdentityKey, rawNetworkKey } from './keys.js'
+import { libp2pKey, rawNetworkKey } from './keys.js'
 import type { Limits } from './limits.js'
 import { boundedYamux } from './muxer.js'
-import type { Log } from './options.js'
 import { forgetStrangers } from './peer-store.js'
 import { networkKeyProtector, openProtector } from './protector.js'
 import { keepReservations, type Reservations } from './relay-keeper.js'
+import type { IdentityKey, Log } from './types.js'
 
 /** mDNS service name. */
 const mdnsService = '_admb._udp.local'
@@ -58,7 +58,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
   let reservations: Reservations | undefined
   const host = await createLibp2p({
     start: false,
-    privateKey: options.privateKey,
+    privateKey: libp2pKey(options.privateKey),
     nodeInfo: { name: 'admb', version: '1', userAgent: 'admb' },
     addresses: { listen: listen.map(String), announce: announce.map(String) },
     transports: [

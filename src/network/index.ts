@@ -6,12 +6,12 @@ export {
   encodeIdentityKey,
   generateIdentityKey,
   generateNetworkKey,
-  type IdentityKey,
   parseNetworkKey,
   parsePeerId,
   peerIdOf
 } from './keys.js'
 export { createNetwork, type Network } from './network.js'
-export type { Log, LogLevel, NetworkOptions, PeerTarget } from './options.js'
+export type { NetworkOptions, PeerTarget } from './options.js'
 export type { Topic } from './protocols.js'
 export type { Session } from './session.js'
+export type { IdentityKey, Log, LogLevel } from './types.js'

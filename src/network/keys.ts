@@ -5,9 +5,12 @@ import { generateKeyPair, privateKeyFromProtobuf, privateKeyToProtobuf } from '@
 import type { Ed25519PrivateKey } from '@libp2p/interface'
 import { peerIdFromPrivateKey, peerIdFromString } from '@libp2p/peer-id'
 import { DamagedKeyError, MalformedPeerIdError } from './errors.js'
+import type { IdentityKey } from './types.js'
 
-/** A peer's identity: an Ed25519 key pair. */
-export type IdentityKey = Ed25519PrivateKey
+/** The key for libp2p. */
+export function libp2pKey(key: IdentityKey): Ed25519PrivateKey {
+  return key as Ed25519PrivateKey
+}
 
 export function generateIdentityKey(): Promise<IdentityKey> {
   return generateKeyPair('Ed25519')
@@ -15,7 +18,7 @@ export function generateIdentityKey(): Promise<IdentityKey> {
 
 /** libp2p's protobuf encoding: 68 bytes. */
 export function encodeIdentityKey(key: IdentityKey): Uint8Array {
-  return privateKeyToProtobuf(key)
+  return privateKeyToProtobuf(libp2pKey(key))
 }
 
 /** @throws DamagedKeyError if the bytes are not an Ed25519 key in libp2p's protobuf encoding */
@@ -32,7 +35,7 @@ export function decodeIdentityKey(bytes: Uint8Array): IdentityKey {
 
 /** Peer id of a key: `12D3Koo…`. */
 export function peerIdOf(key: IdentityKey): string {
-  return peerIdFromPrivateKey(key).toString()
+  return peerIdFromPrivateKey(libp2pKey(key)).toString()
 }
 
 /** Normalizes a peer id. @throws MalformedPeerIdError if it is malformed */

@@ -1,12 +1,7 @@
 /** Options of a network, and targets for dialling. */
 import type { Hello } from './hello.js'
-import type { IdentityKey } from './keys.js'
 import type { Limits } from './limits.js'
-
-/** Severity of a log message. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
-/** Receives log messages. */
-export type Log = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>) => void
+import type { IdentityKey, Log } from './types.js'
 
 export interface NetworkOptions {
   readonly privateKey: IdentityKey

@@ -6,7 +6,7 @@ import type { Libp2p, PeerId } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { peerOf } from './addresses.js'
-import type { Log } from './options.js'
+import type { Log } from './types.js'
 
 /** Interval between checks, in ms. */
 const CHECK_INTERVAL_MS = 2000

@@ -1,7 +1,7 @@
 /** The module's public API: one peer, for the commands and the HTTP server. Terms: docs/glossary.md. */
 
 export type { Figures } from '../learner/index.js'
-export type { Log } from '../network/index.js'
+export type { Log } from '../network/types.js'
 export {
   type CustomLossSpec,
   type FeatureSpec,
@@ -22,7 +22,7 @@ export type { Download } from './download.js'
 export { LearnerFailedError, RequestError, UnavailableError } from './learner-handle.js'
 export { DEFAULT_CARRY, type NeighbourChange, type PeerOptions, type PeerStatus, type Traffic } from './options.js'
 export { Peer } from './peer.js'
-export { storedSchema } from './startup.js'
+export { storedSchema } from './stored-schema.js'
 export type {
   FailedInput,
   InputAnswer,

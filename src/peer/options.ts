@@ -2,7 +2,7 @@
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Drift, DriftTest } from '../learner/index.js'
-import type { IdentityKey, Log } from '../network/index.js'
+import type { IdentityKey, Log } from '../network/types.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { PeerMetrics, PeerPredictWith } from './thread-messages.js'

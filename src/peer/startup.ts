@@ -9,9 +9,8 @@ import {
   type IdentityKey,
   type Network
 } from '../network/index.js'
-import { type Checkpoint, drawNonce, MissingStateError, type StartedRun, Store } from '../storage/index.js'
-import type { Schema } from '../streams/index.js'
-import { learningParts, learningSpecFields, PROTOCOL_VERSION, parseSpec, schemaOf } from '../task/learning-spec.js'
+import { type Checkpoint, drawNonce, type StartedRun, type Store } from '../storage/index.js'
+import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
 import type { LearnerInit, ProgressSums, SavedProgress, StoredPredictor } from './thread-messages.js'
 
@@ -21,28 +20,6 @@ export async function identityOf(store: Store | undefined, given: IdentityKey | 
   const key = given ?? (await generateIdentityKey())
   await store?.create(encodeIdentityKey(key))
   return key
-}
-
-/**
- * The schema in a state directory, which a restarted peer keeps even if its file would now suggest another one.
- * @returns undefined if the directory holds no state
- * @throws errors of the store
- */
-export async function storedSchema(dir: string | undefined): Promise<Schema | undefined> {
-  if (dir === undefined) return undefined
-  let store: Store
-  try {
-    store = await Store.openExisting(dir)
-  } catch (error) {
-    if (error instanceof MissingStateError) return undefined
-    throw error
-  }
-  try {
-    const text = await store.model()
-    return text === undefined ? undefined : schemaOf(parseSpec(text))
-  } finally {
-    await store.close()
-  }
 }
 
 /** @throws NetworkError */

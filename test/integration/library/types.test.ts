@@ -40,8 +40,21 @@ describe('the types of the package', () => {
   })
   after(() => rm(folder, { recursive: true, force: true }))
 
-  it('compile in a strict program that checks the declarations of its libraries', async () => {
-    const compilerOptions = { module: 'nodenext', target: 'es2022', strict: true, skipLibCheck: false, noEmit: true }
+  // Without `lib`, the types of browsers are known.
+  for (const lib of [undefined, ['es2022']]) {
+    it(`compile in a strict program with ${lib ?? 'all'} types that checks the declarations of its libraries`, () =>
+      compile(lib))
+  }
+
+  async function compile(lib: readonly string[] | undefined): Promise<void> {
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      strict: true,
+      lib,
+      skipLibCheck: false,
+      noEmit: true
+    }
     await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
     await writeFile(join(folder, 'program.ts'), PROGRAM)
     await writeFile(
@@ -53,5 +66,5 @@ describe('the types of the package', () => {
       (error: { readonly stdout: string }) => error
     )
     assert.equal(stdout, '')
-  })
+  }
 })
