@@ -2,8 +2,8 @@
 import { stat } from 'node:fs/promises'
 import { StreamOptionsError } from '../errors.js'
 import { checkSource, isEncoded, readSource, type SourceOptions } from '../source.js'
-import { bytesAt } from './file-position.js'
 import { followed } from './follow.js'
+import { rowStart } from './row-start.js'
 import { type ByteSource, type ByteSourceOptions, filePiece, inputFiles, type Plan, planFrom } from './segments.js'
 import { isUrl, openUrl } from './url.js'
 
@@ -47,13 +47,13 @@ function fileSource(data: string, options: ByteSourceOptions): ByteSource {
   return {
     isReplayable: true,
     async *pieces(from, once = false) {
-      const plan = checked ?? (await planFrom(data, from))
+      const plan = checked ?? (await planFrom(data, from, options.follow))
       checked = undefined
-      if (options.follow && !once) yield* followed(data, plan.segments, options)
+      if (options.follow && !once) yield* followed(data, plan.segments, options, from?.path)
       else for (const segment of plan.segments) yield filePiece(segment, options)
     },
     async resume(from) {
-      checked = await planFrom(data, from)
+      checked = await planFrom(data, from, options.follow)
       return checked
     },
     async locate(from, first) {
@@ -64,33 +64,9 @@ function fileSource(data: string, options: ByteSourceOptions): ByteSource {
       }
       if (await isEncoded(path))
         throw new StreamOptionsError(`${path} is compressed and has no offsets: leave from out`)
-      const offset = await rowStart(path, from)
+      const { size } = await stat(path)
+      const offset = await rowStart(path, size, offset => readSource(path, {}, offset), from)
       return offset === 0 ? undefined : { path, offset, line: 0, head: first?.head }
     }
   }
-}
-
-/** The start of the first row at or after an offset; with `now`, the start of an incomplete last row, or the end. */
-async function rowStart(path: string, from: 'now' | number): Promise<number> {
-  const { size } = await stat(path)
-  if (from === 'now') return lastRowStart(path, size)
-  if (from > size) throw new StreamOptionsError(`${path} has ${size} bytes, fewer than the offset ${from}`)
-  if (from === 0) return 0
-  let offset = from - 1
-  for await (const chunk of readSource(path, {}, offset)) {
-    const newline = chunk.indexOf(0x0a)
-    if (newline >= 0) return offset + newline + 1
-    offset += chunk.length
-  }
-  return size
-}
-
-async function lastRowStart(path: string, size: number): Promise<number> {
-  const window = 65_536
-  for (let end = size; end > 0; end -= window) {
-    const from = Math.max(0, end - window)
-    const newline = (await bytesAt(offset => readSource(path, {}, offset), from, end - from)).lastIndexOf(0x0a)
-    if (newline >= 0) return from + newline + 1
-  }
-  return 0
 }

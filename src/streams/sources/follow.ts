@@ -3,6 +3,7 @@
  * that was truncated is read from its start, after the rows that only its copy still has.
  */
 import { type FileHandle, open, stat } from 'node:fs/promises'
+import { MissingInputError } from '../errors.js'
 import { pause } from '../source.js'
 import { rotatedFiles } from './files.js'
 import {
@@ -24,18 +25,23 @@ const TAIL_BYTES = 64
 /** How a file ended: another has its name, it was cut, or a later file of the set exists. */
 type Ending = 'renamed' | 'truncated' | 'followed by another'
 
-/** Yields the segments, then what is appended to the last one, and to the files after it, without end. */
+/**
+ * Yields the segments, then what is appended to the last one, and to the files after it, without end.
+ * @param gone if there are no segments: the file in which the position was
+ */
 export async function* followed(
   data: string,
   segments: readonly Segment[],
-  options: ByteSourceOptions
+  options: ByteSourceOptions,
+  gone?: string
 ): AsyncGenerator<Piece> {
   const say = options.onNotice ?? (() => undefined)
   for (const segment of segments.slice(0, -1)) yield filePiece(segment, options)
-  let current = segments[segments.length - 1]
+  const known = new Set(await filesNow(data))
+  let current = segments.at(-1) ?? (await nextFile(data, gone as string, options.signal))
   for (;;) {
     const path = current.start.path
-    const growing = new GrowingFile(data, current, options.signal)
+    const growing = new GrowingFile(data, current, known, options)
     const piece: Piece = {
       ...filePiece(current, options),
       read: () => growing.read(),
@@ -63,11 +69,31 @@ export async function* followed(
         break
       }
       case 'followed by another':
-        current = wholeFile((await inputFiles(data)).find(file => file > path) as string)
+        current = await nextFile(data, path, options.signal)
         break
       default:
         return
     }
+  }
+}
+
+/** The files of the input, of which there may be none for a while. */
+async function filesNow(data: string): Promise<readonly string[]> {
+  try {
+    return await inputFiles(data)
+  } catch (error) {
+    if (error instanceof MissingInputError) return []
+    throw error
+  }
+}
+
+/** Waits for a file after the one that has ended; or, if that is gone, for another of its name. */
+async function nextFile(data: string, ended: string, signal: AbortSignal | undefined): Promise<Segment> {
+  for (;;) {
+    const files = await filesNow(data)
+    const next = files.find(file => file > ended) ?? files.find(file => file === ended)
+    if (next !== undefined) return wholeFile(next)
+    await pause(POLL_MS, signal)
   }
 }
 
@@ -78,13 +104,19 @@ class GrowingFile {
   readonly #data: string
   readonly #path: string
   readonly #segment: Segment
+  /** Files of the set that have been read, or reported. */
+  readonly #known: Set<string>
   readonly #signal: AbortSignal | undefined
+  readonly #say: (line: string) => void
+  #isDeleted = false
 
-  constructor(data: string, segment: Segment, signal: AbortSignal | undefined) {
+  constructor(data: string, segment: Segment, known: Set<string>, { signal, onNotice }: ByteSourceOptions) {
     this.#data = data
     this.#path = segment.start.path
     this.#segment = segment
+    this.#known = known
     this.#signal = signal
+    this.#say = onNotice ?? (() => undefined)
   }
 
   /** Reads until the file is complete. `ending` is then set. */
@@ -136,7 +168,9 @@ class GrowingFile {
       else {
         const named = await stat(this.#path).catch(() => undefined)
         if (named !== undefined && named.ino !== own.ino) this.ending = 'renamed'
-        else if (named !== undefined && (await this.#hasNext())) this.ending = 'followed by another'
+        else if ((named !== undefined || own.nlink === 0) && (await this.#hasNext()))
+          this.ending = 'followed by another'
+        else if (named === undefined && own.nlink === 0) this.#noteDeleted()
       }
       if (this.ending !== undefined || own.size > offset) return true
       await pause(POLL_MS, this.#signal)
@@ -146,7 +180,22 @@ class GrowingFile {
   /** Whether the set has a later file. */
   async #hasNext(): Promise<boolean> {
     if (this.#data === this.#path) return false
-    return (await inputFiles(this.#data)).some(file => file > this.#path)
+    const files = await filesNow(this.#data)
+    for (const file of files) {
+      if (this.#known.has(file)) continue
+      this.#known.add(file)
+      if (file < this.#path)
+        this.#say(`${file} is new, but its name is before ${this.#path}, which is followed: it is not read`)
+    }
+    return files.some(file => file > this.#path)
+  }
+
+  /** A rotated log has another name; one without a name cannot come back. */
+  #noteDeleted(): void {
+    if (this.#isDeleted) return
+    this.#isDeleted = true
+    const later = this.#data === this.#path ? '' : ' or a later one'
+    this.#say(`${this.#path} was deleted: waiting for a file of that name${later}`)
   }
 }
 

@@ -72,14 +72,15 @@ export function wholeFile(path: string, name = path): Segment {
 }
 
 /** @throws MissingInputError, UnreadableInputError */
-export async function planFrom(data: string, from: FilePosition | undefined): Promise<Plan> {
+export async function planFrom(data: string, from: FilePosition | undefined, follows = false): Promise<Plan> {
   const files = await inputFiles(data)
   if (from === undefined) return { segments: files.map(file => wholeFile(file)), isSame: true }
   const { path } = from
   if (!files.includes(path)) {
     const later = files.filter(file => file > path)
-    const next = later.length === 0 ? '' : `: continuing with ${later[0]}`
-    return { segments: later.map(file => wholeFile(file)), isSame: true, notice: `${path} is gone${next}` }
+    const waits = follows ? ': waiting for a file of that name or a later one' : ''
+    const next = later.length === 0 ? waits : `: continuing with ${later[0]}`
+    return { segments: later.map(file => wholeFile(file)), isSame: false, notice: `${path} is gone${next}` }
   }
   const rest = files.slice(files.indexOf(path) + 1).map(file => wholeFile(file))
   if (await holds(readerOf(path), from)) return { segments: [{ file: path, start: from }, ...rest], isSame: true }

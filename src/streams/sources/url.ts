@@ -6,6 +6,7 @@ import { StreamOptionsError, UnreadableInputError } from '../errors.js'
 import { pause, slices, withoutFirst } from '../source.js'
 import { decoded, isEncoded } from './encodings.js'
 import { type FilePosition, holds } from './file-position.js'
+import { rowStart } from './row-start.js'
 import type { ByteSource, ByteSourceOptions, Piece } from './segments.js'
 
 /** Polling interval of a resource that does not grow, in milliseconds. */
@@ -22,6 +23,8 @@ interface Resource {
   /** Whether the same bytes can be requested again. */
   readonly isReplayable: boolean
   readonly hasRanges: boolean
+  /** In bytes, if the server with ranges tells it. */
+  readonly size: number | undefined
 }
 
 /**
@@ -29,7 +32,7 @@ interface Resource {
  * @throws UnreadableInputError, StreamOptionsError
  */
 export async function openUrl(url: string, options: ByteSourceOptions, pollMs = POLL_MS): Promise<ByteSource> {
-  const { isReplayable, hasRanges } = await probe(url, options.signal)
+  const { isReplayable, hasRanges, size } = await probe(url, options.signal)
   const { follow = false, signal } = options
   if (follow && !isReplayable) {
     throw new StreamOptionsError(`${url} has no validator or length, so it cannot be followed: leave follow out`)
@@ -62,8 +65,15 @@ export async function openUrl(url: string, options: ByteSourceOptions, pollMs = 
       const notice = `${url} is not what was read before (its content differs): it is read from its beginning, and what was not read before is lost`
       return { isSame: false, notice }
     },
-    async locate(from) {
-      throw new StreamOptionsError(`${url} has no position ${from}: leave from out`)
+    async locate(from, first) {
+      if (!hasRanges || size === undefined) {
+        throw new StreamOptionsError(`${url}: the server has no byte ranges, so no row can be found: leave from out`)
+      }
+      if (await isCompressed(url, signal)) {
+        throw new StreamOptionsError(`${url} is compressed and has no offsets: leave from out`)
+      }
+      const offset = await rowStart(url, size, readAt, from)
+      return offset === 0 ? undefined : { path: url, offset, line: 0, head: first?.head }
     }
   }
 }
@@ -74,7 +84,9 @@ async function probe(url: string, signal: AbortSignal | undefined): Promise<Reso
   const { headers } = answer
   const hasRanges = answer.status === 206 || answer.status === 416
   const isStored = ['etag', 'last-modified', 'content-length'].some(name => headers.has(name))
-  return { hasRanges, isReplayable: hasRanges || isStored }
+  const total = /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1]
+  const size = total === undefined ? undefined : Number(total)
+  return { hasRanges, size, isReplayable: hasRanges || isStored }
 }
 
 /** Bytes from an offset on, decoded. */
@@ -147,6 +159,7 @@ class GrowingResource {
 
   /** Reads until the resource is replaced. */
   async *read(): AsyncGenerator<Uint8Array> {
+    if (this.#hasRanges && this.#offset > 0) await this.#readTail()
     for (let isFirst = true; ; isFirst = false) {
       if (!isFirst) await pause(this.#pollMs, this.#signal)
       const from = this.#offset - this.#tail.length
@@ -175,6 +188,15 @@ class GrowingResource {
       }
       this.#remember(answer.headers)
     }
+  }
+
+  /** Reads the bytes before the start, by which a replaced resource is recognised. */
+  async #readTail(): Promise<void> {
+    const range = `bytes=${Math.max(0, this.#offset - TAIL_BYTES)}-${this.#offset - 1}`
+    const parts: Uint8Array[] = []
+    for await (const part of body(await request(this.#url, { range }, this.#signal), this.#url))
+      parts.push(part.slice())
+    this.#tail = Buffer.concat(parts)
   }
 
   /** Yields the bytes after the first `before`, which must end as before. @returns whether they do */

@@ -1,6 +1,6 @@
 /** Following files that grow: rows as they are appended, log rotation by renaming and by copying, and later files of a directory. */
 import assert from 'node:assert/strict'
-import { appendFile, copyFile, mkdir, rename, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openStream, type StreamOptions, type StreamPosition } from '../../../src/streams/index.js'
 import { until } from '../../support/peer-processes.js'
@@ -128,6 +128,58 @@ describe('follow', function () {
       await writeFile(join(directory, 'c'), lines(6, 8))
       await reader.has(8)
       assert.deepEqual(await reader.stop(), range(0, 8))
+    }))
+
+  it('waits if the last file of a directory is deleted, also if that happened while it was stopped', () =>
+    withFiles(async (_write, root) => {
+      const directory = join(root, 'logs')
+      const path = (name: string) => join(directory, name)
+      await mkdir(directory)
+      await writeFile(path('b'), lines(0, 3))
+      const reader = follow(directory)
+      await reader.has(3)
+      await rm(path('b'))
+      await until('the deletion is noticed', () => reader.notices.length === 1)
+      assert.match(reader.notices[0], /b was deleted: waiting for a file of that name or a later one$/)
+      await writeFile(path('c'), lines(3, 5))
+      await reader.has(5)
+      await reader.stop()
+      await rm(path('c'))
+      await writeFile(path('a'), lines(90, 95))
+      const second = follow(directory, reader.position)
+      await until('the missing file is noticed', () => second.notices.length > 0)
+      assert.match(second.notices[0], /c is gone: waiting for a file of that name or a later one$/)
+      await writeFile(path('d'), lines(5, 7))
+      await second.has(2)
+      assert.deepEqual(await second.stop(), range(5, 7))
+      // Without follow, there is nothing left to read.
+      const ended = new Reader({
+        data: directory,
+        format: 'libsvm',
+        resume: {
+          ...second.position,
+          source: { ...(second.position?.source as object), path: path('x') }
+        } as StreamPosition
+      })
+      assert.deepEqual(await ended.stop(), [])
+    }))
+
+  it('reads the new file of the name of a deleted one, and says which new files it does not read', () =>
+    withFiles(async (_write, root) => {
+      const directory = join(root, 'logs')
+      const path = (name: string) => join(directory, name)
+      await mkdir(directory)
+      await writeFile(path('b'), lines(0, 3))
+      const reader = follow(directory)
+      await reader.has(3)
+      await writeFile(path('a'), lines(90, 95))
+      await until('the earlier file is noticed', () => reader.notices.length === 1)
+      assert.match(reader.notices[0], /logs.a is new, but its name is before \S+b, which is followed: it is not read$/)
+      await rm(path('b'))
+      await until('the deletion is noticed', () => reader.notices.length === 2)
+      await writeFile(path('b'), lines(3, 6))
+      await reader.has(6)
+      assert.deepEqual(await reader.stop(), range(0, 6))
     }))
 
   it('begins at the end with now, and at the first row from an offset on', () =>

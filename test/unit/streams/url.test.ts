@@ -34,7 +34,8 @@ describe('a URL', function () {
       const first = hasRanges ? /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') : null
       if (first === null) return reply(200, headers, content)
       if (Number(first[1]) >= content.length) return reply(416, { 'content-range': `bytes */${content.length}` })
-      const end = first[2] === '' ? content.length : Number(first[2]) + 1
+      const end = first[2] === '' ? content.length : Math.min(content.length, Number(first[2]) + 1)
+      headers['content-range'] = `bytes ${first[1]}-${end - 1}/${content.length}`
       return reply(206, headers, content.subarray(Number(first[1]), end))
     })
     server.listen(0, '127.0.0.1')
@@ -76,6 +77,54 @@ describe('a URL', function () {
       assert.deepEqual(other.values, range(700, 720))
       assert.match(other.notices.join('\n'), /rows\.libsvm is not what was read before/)
     })
+
+  const valuesFrom = async (from: 'now' | number) => {
+    const values: number[] = []
+    for await (const batch of await openStream({ data: url, from })) {
+      values.push(...plainRows(batch).map(({ features }) => features[0][1]))
+    }
+    return values
+  }
+
+  it('begins at the first row from an offset on, or at its end, if it has byte ranges', async () => {
+    hasRanges = true
+    hasValidator = true
+    content = Buffer.from(lines(0, 5))
+    assert.deepEqual(await valuesFrom(0), range(0, 5))
+    assert.deepEqual(await valuesFrom(1), range(1, 5))
+    assert.deepEqual(await valuesFrom(6), range(1, 5))
+    assert.deepEqual(await valuesFrom(7), range(2, 5))
+    assert.deepEqual(await valuesFrom('now'), [])
+    content = Buffer.from(`${lines(0, 20_000)}0 1:7`)
+    assert.deepEqual(await valuesFrom('now'), [7])
+    await assert.rejects(valuesFrom(1e9), { message: /rows\.libsvm has \d+ bytes, fewer than the offset 1000000000$/ })
+    content = Buffer.from(gzipSync(lines(0, 5)))
+    await assert.rejects(valuesFrom('now'), { message: /is compressed and has no offsets: leave from out$/ })
+    hasRanges = false
+    content = Buffer.from(lines(0, 5))
+    await assert.rejects(valuesFrom('now'), { message: /the server has no byte ranges, .*: leave from out$/ })
+  })
+
+  it('is followed from its end without reading what it has', async () => {
+    hasRanges = true
+    hasValidator = true
+    content = Buffer.from(lines(0, 500))
+    const source = await openUrl(url, { follow: true, onNotice: line => assert.fail(line) }, 5)
+    const start = await source.locate('now', undefined)
+    assert.equal(start?.offset, content.length)
+    for await (const piece of source.pieces(start)) {
+      let read = ''
+      setTimeout(() => {
+        content = Buffer.concat([content, Buffer.from('0 1:500\n')])
+      }, 30)
+      for await (const bytes of piece.read()) {
+        read += Buffer.from(bytes).toString()
+        if (read.length === 8) break
+      }
+      assert.equal(read, '0 1:500\n')
+      break
+    }
+  })
 
   it('without a validator, a length or ranges has no position', async () => {
     hasRanges = false
