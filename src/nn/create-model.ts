@@ -59,7 +59,7 @@ function outputLayer(input: readonly number[], expected: readonly number[]): Lay
 }
 
 function headFor(target: Target, input: readonly number[]): Head {
-  return target.kind === 'number' ? squaredHead() : softmaxHead(input)
+  return target.kind === 'number' ? squaredHead(target.scale) : softmaxHead(input)
 }
 
 function checkNames(layers: readonly Layer[]): void {

@@ -1,5 +1,6 @@
 /** The heads of a network: softmax cross-entropy for classes and tokens, squared error for numbers. */
 import * as tf from '#tfjs'
+import type { TargetScale } from '../learner/index.js'
 import { asRows } from './matmul.js'
 import { consume, oneHot } from './ops.js'
 import { sizeOf } from './shape.js'
@@ -52,10 +53,19 @@ export function softmaxHead(input: readonly number[]): Head {
   }
 }
 
-/** Squared error of one predicted number: ½(x − target)², as for linear models. */
-export function squaredHead(): Head {
-  const differenceOf = (x: tf.Tensor, targets: tf.Tensor) => tf.tidy(() => tf.sub(x, tf.reshape(targets, [-1, 1])))
-  const lossOf = (difference: tf.Tensor) => tf.tidy(() => tf.mul(tf.sum(tf.square(difference)), 0.5))
+/**
+ * Squared error of one predicted number: ½(prediction − target)², as for linear models. With a scale, the network learns the
+ * standardised target (target − mean)/deviation. Losses and predictions are in units of the target; the gradient is that of
+ * the standardised loss.
+ */
+export function squaredHead(scale?: TargetScale): Head {
+  const { mean, deviation } = scale ?? { mean: 0, deviation: 1 }
+  const standardised = (targets: tf.Tensor) =>
+    scale === undefined ? targets : tf.div(tf.sub(targets, mean), deviation)
+  const differenceOf = (x: tf.Tensor, targets: tf.Tensor) =>
+    tf.tidy(() => tf.sub(x, tf.reshape(standardised(targets), [-1, 1])))
+  const lossOf = (difference: tf.Tensor) =>
+    tf.tidy(() => tf.mul(tf.sum(tf.square(difference)), 0.5 * deviation * deviation))
   return {
     kind: 'squared',
     classifies: false,
@@ -68,6 +78,9 @@ export function squaredHead(): Head {
       const dx = differenceOf(x, targets)
       return { loss: lossOf(dx), hits: undefined, dx }
     },
-    predict: x => tf.reshape(x, [-1])
+    predict: x => {
+      if (scale === undefined) return tf.reshape(x, [-1])
+      return tf.tidy(() => tf.add(tf.mul(tf.reshape(x, [-1]), deviation), mean))
+    }
   }
 }

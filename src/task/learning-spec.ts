@@ -185,6 +185,7 @@ export function schemaOf(spec: LearningSpec): Schema {
 }
 
 export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
+  if (spec.network?.target.kind === 'number') return spec.network.target.scale
   return 'targetScale' in spec ? spec.targetScale : undefined
 }
 
@@ -192,7 +193,8 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, l2, rule, averaging, batch, onDrift, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
-  const targetScale = targetScaleOf(spec)
+  // A network has its own.
+  const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
   const { constant, hashBits, columns, label, scale, classNames } = features
   const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
   return JSON.stringify({

@@ -46,8 +46,8 @@ export interface TaskOptions {
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
   /**
-   * The mean and deviation by which the target of the model `linear` is standardised; `none` learns it as it is. All peers
-   * must agree on it. @default inferred from the first rows of text, rounded; otherwise `none`
+   * The mean and deviation by which the target of the model `linear`, or of a network that predicts a number, is standardised;
+   * `none` learns it as it is. All peers must agree on it. @default inferred from the first rows of text, rounded; otherwise `none`
    */
   readonly targetScale?: TargetScale | 'none'
   /**

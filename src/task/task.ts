@@ -9,7 +9,7 @@ import {
   type TargetScale
 } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
-import type { NetworkSpec } from '../nn/spec/network-spec.js'
+import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
 import { readsText, sampleFor } from '../nn/spec/network-spec.js'
 import {
   type ColumnSchema,
@@ -37,7 +37,7 @@ export const SERIAL_BATCH = 1
 /** b of one learner that trains a network. */
 export const SERIAL_NETWORK_BATCH = 32
 
-const NO_TARGET_SCALE = 'a target scale is for the model linear: leave it out, or give --model linear'
+const NO_TARGET_SCALE = 'a target scale is for models that predict a number: leave it out, or give --model linear'
 
 /** What an opened stream knows before it is read. */
 export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label'>>
@@ -148,9 +148,8 @@ export function factsOfLabels(options: TaskOptions, labels: readonly (string | n
 /** Refuses options that the model would ignore. */
 function checkOptions(options: TaskOptions, model: TaskModel | undefined) {
   const { batch, l2, constant, target, targetScale, classes, classNames } = options
-  if (targetScale !== undefined && model !== undefined && !(model.kind === 'linear' && model.name === 'linear')) {
-    throw new OptionError(NO_TARGET_SCALE)
-  }
+  const hasOwnTarget = model !== undefined && model.kind !== 'network' && model.name !== 'linear'
+  if (targetScale !== undefined && hasOwnTarget) throw new OptionError(NO_TARGET_SCALE)
   if (batch !== undefined && !(Number.isSafeInteger(batch) && batch >= 1)) {
     throw new OptionError(`batch must be a whole number of gradients, at least 1, not ${batch}`)
   }
@@ -160,7 +159,7 @@ function checkOptions(options: TaskOptions, model: TaskModel | undefined) {
   if (model?.kind === 'network') {
     if (l2) throw new OptionError('l2 is for linear models: networks take a rule with decay, such as lamb,decay=0.01')
     if (constant) throw new OptionError('networks have biases: leave constant out')
-  } else if (target === 'number' && model !== undefined && !(model.kind === 'linear' && model.name === 'linear')) {
+  } else if (target === 'number' && hasOwnTarget) {
     throw new OptionError(`the model ${model.name} has its own target: for a number, give the model linear`)
   }
 }
@@ -192,10 +191,13 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
   const batch = options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch)
   const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
   const reaction = onDrift && { onDrift }
+  const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   const common = { dimension, averaging, batch, features, ...reaction, ...(plugins !== undefined && { plugins }) }
   if (isNetwork) {
     if (onDrift !== undefined) throw new OptionError('--on-drift is for linear models: leave it out for a network')
-    const network = text?.network ?? networkOf(model.layers, isNumber, dimension, classes)
+    if (options.targetScale !== undefined && !isNumber) throw new OptionError(NO_TARGET_SCALE)
+    const number = isNumber ? { kind: 'number' as const, ...(scaling && { scale: scaling }) } : undefined
+    const network = text?.network ?? networkOf(model.layers, number, dimension, classes)
     return { model: 'network', network, classes, rule: rule ?? defaultNetworkRule, ...common }
   }
   if (model?.kind === 'custom') {
@@ -209,8 +211,7 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
     )
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
-  const scaling = options.targetScale ?? scaleOf(label)
-  const targetScale = name !== 'linear' || scaling === 'none' ? undefined : scaling
+  const targetScale = name === 'linear' ? scaling : undefined
   const outputs = name === 'softmax' ? classes : undefined
   return {
     model: name,
@@ -225,7 +226,7 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
 
 function networkOf(
   layers: ModelSpec,
-  isNumber: boolean,
+  number: Target | undefined,
   dimension: number | undefined,
   classes: number | undefined
 ): NetworkSpec {
@@ -233,7 +234,7 @@ function networkOf(
     throw new OptionError('a network needs the number of features: give features (--dimension N)')
   }
   const sample = sampleFor(layers, dimension)
-  if (isNumber) return { layers, sample, target: { kind: 'number' } }
+  if (number !== undefined) return { layers, sample, target: number }
   if (classes === undefined) {
     throw new OptionError(
       'a network needs the number of classes: give classes (--classes N), classNames, or target number'

@@ -150,7 +150,7 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     )
     .option('--batch <b>', `gradients per update (default: ${batch})`, whole(1))
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
-    .option('--target-scale <mean:sd>', 'linear: of the target, or none (default: inferred)', targetScale)
+    .option('--target-scale <mean:sd>', 'regression: of the target, or none (default: inferred)', targetScale)
   return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
 }
 

@@ -1,14 +1,18 @@
 /** A complete network as plain data: stored with a predictor, and compared between peers. */
 import { createHash } from 'node:crypto'
+import type { TargetScale } from '../../learner/index.js'
 import { ModelError, type Sample } from '../types.js'
 import { inputOf } from './layer-kinds.js'
 import type { ModelSpec } from './model-spec.js'
 import { layersOf } from './presets.js'
 
-/** What the network predicts: one of `classes` classes, a number, or the next token at each position. */
+/**
+ * What the network predicts: one of `classes` classes, a number (standardised by `scale` if there is one), or the next token at
+ * each position.
+ */
 export type Target =
   | { readonly kind: 'class'; readonly classes: number }
-  | { readonly kind: 'number' }
+  | { readonly kind: 'number'; readonly scale?: TargetScale }
   | { readonly kind: 'next-token' }
 
 /** A network as peers agree on it: layers, sample and target. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { specText } from '../../../src/task/learning-spec.js'
+import { learningSpecFields, parseSpec, specText } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
 import { createPeerTask } from '../../../src/task/task.js'
 
@@ -52,6 +52,25 @@ describe('a regression', function () {
       assert.ok(metrics.total.r2 > 0.9, `${data}: R² ${metrics.total.r2}`)
       assert.ok(metrics.recent[0].rmse < metrics.total.rmse)
     }
+  })
+
+  it('is learned by a network in the units of the target as well, whose scale peers agree on', async () => {
+    const network = ['--label', 'price', '--model', 'mlp', '--target', 'number', '--backend', 'wasm', '--passes', '3']
+    const data = ['train', '--data', path('homes.csv'), ...network]
+    const { averageLoss } = admb([...data, '--dir', path('net'), '--predict-with', 'current'])
+    assert.ok(Math.sqrt(2 * averageLoss) < 15_000, `${averageLoss}`)
+    const unscaled = admb([...data, '--target-scale', 'none', '--predict-with', 'current'])
+    assert.ok(unscaled.averageLoss > 10 * averageLoss, `${averageLoss}, ${unscaled.averageLoss}`)
+    const { loss } = admb(['eval', '--data', path('homes.csv'), '--dir', path('net'), '--predict-with', 'current'])
+    assert.ok(Math.sqrt(2 * loss) < 5000, `${loss}`)
+    const predicted = execFileSync(process.execPath, [
+      ...[MAIN, 'predict', '--data', path('homes.csv'), '--dir', path('net'), '--predict-with', 'current']
+    ]).toString()
+    assert.ok(Math.abs(Number(predicted.split('\n')[0]) - 115_000) < 15_000, predicted.split('\n')[0])
+    const { spec } = await createPeerTask({ ...task({}), model: 'mlp', target: 'number' })
+    const fields = Object.fromEntries(learningSpecFields(spec))
+    assert.match(fields['target-scale'], /^1\d+:\d+$/)
+    assert.deepEqual(parseSpec(specText(spec)), JSON.parse(JSON.stringify(spec)))
   })
 
   it('stores the scale: eval and predict give numbers in the units of the target', () => {

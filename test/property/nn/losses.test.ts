@@ -71,6 +71,22 @@ describe('heads', () => {
           }),
           { numRuns: 20 }
         ))
+
+      it('squared, of a standardised target: losses and predictions in its units, the gradient without unit', () =>
+        fc.assert(
+          fc.property(fc.array(fc.tuple(score, score), { minLength: 1, maxLength: 5 }), pairs => {
+            const [mean, deviation] = [30, 8]
+            const x = pairs.map(([output]) => output)
+            const targets = pairs.map(([, target]) => mean + deviation * target)
+            const head = squaredHead({ mean, deviation })
+            const { loss, dx } = run(head, [pairs.length, 1], x, targets, [pairs.length], v => mean + deviation * v)
+            const expected = sumOf(pairs.map(([a, b]) => (deviation * (a - b)) ** 2 / 2))
+            assert.ok(Math.abs(loss - expected) <= 1e-3 * Math.max(1, expected), `${loss}, ${expected}`)
+            // The target was rounded to float32.
+            for (const [i, [a, b]] of pairs.entries()) assert.ok(Math.abs(dx[i] - (a - b)) < 1e-4)
+          }),
+          { numRuns: 20 }
+        ))
     })
   }
 })
@@ -83,7 +99,14 @@ function entropyOf(row: readonly number[], target: number): { loss: number; slop
 }
 
 /** Loss with gradient. Checks that the loss alone is the same and that nothing stays on the device. */
-function run(head: Head, shape: number[], x: number[], targets: number[], targetShape = [targets.length]) {
+function run(
+  head: Head,
+  shape: number[],
+  x: number[],
+  targets: number[],
+  targetShape = [targets.length],
+  predictionOf = (output: number) => output
+) {
   const before = tf.memory().numTensors
   const input = tf.tensor(x, shape)
   const labels = tf.tensor(targets, targetShape, head.classifies ? 'int32' : 'float32')
@@ -98,7 +121,7 @@ function run(head: Head, shape: number[], x: number[], targets: number[], target
   assert.deepEqual(result.dx.shape, shape)
   assert.equal(numbersOf(alone.loss)[0], plain.loss)
   const total = sumOf([...numbersOf(predicted)])
-  close(total, head.classifies ? targets.length : sumOf(x))
+  close(total, head.classifies ? targets.length : sumOf(x.map(predictionOf)))
   tf.dispose([input, labels, predicted, alone.loss, alone.hits ?? [], result.loss, result.hits ?? [], result.dx])
   assert.equal(tf.memory().numTensors, before)
   return plain
