@@ -27,6 +27,11 @@ export class EventQueue {
     heap[i] = item
   }
 
+  /** When the next event is due; Infinity if there is none. */
+  get nextAt(): number {
+    return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
+  }
+
   /** Runs the next event if it is due by `end`; otherwise advances the clock to `end` and returns false. */
   step(end: number): boolean {
     const heap = this.#heap

@@ -1,0 +1,183 @@
+/** Rounds of faults against networks of real peers, and what must hold after each round. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Random } from '../../sim/engine/random.js'
+import { Cluster } from './cluster.js'
+import { buildFaults, Lab } from './lab.js'
+import { type Nemesis, nemeses } from './nemeses.js'
+import type { Line } from './switch/lines.js'
+import { predictorBytes, type Workload, workloads } from './workloads.js'
+
+export interface CampaignOptions {
+  readonly seed: number
+  readonly rounds: number
+  readonly minutes: number
+  readonly peers: number
+  /** Names of workloads; @default all */
+  readonly models?: readonly string[]
+  /** Names of nemeses; @default all */
+  readonly nemeses?: readonly string[]
+  /** Names of lines; @default all */
+  readonly lines?: readonly string[]
+  /** Length of a round's fault in seconds: uniform between these. */
+  readonly seconds: readonly [min: number, max: number]
+  /** Rounds with the same peers. */
+  readonly episode: number
+  /** Folder for the logs of peers after a failure. @default they are not kept */
+  readonly logs?: string
+}
+
+export interface Round {
+  readonly number: number
+  readonly model: string
+  readonly line: string
+  readonly nemesis: string
+  /** Length of the fault, in seconds. */
+  readonly seconds: number
+  /** Tree edges that ended until the peers agreed, counted at both ends. */
+  readonly lostLinks: number
+  /** From the end of the fault until all peers reported one predictor and one tree, in seconds. */
+  readonly agreement: number
+  /** What it may be. */
+  readonly bound: number
+  /** Largest resident memory of a peer, in MB. */
+  readonly memory: number
+  /** Largest state directory, in MB. */
+  readonly state: number
+  /** Mean progressive loss over that of the serial run; absent for a network. */
+  readonly loss?: number
+  /** What did not hold. */
+  readonly failures: readonly string[]
+}
+
+/** The lines between faults. Rates are those of a peer's uplink, in bytes per second. */
+export const lines: Readonly<Record<string, Line>> = {
+  lan: { delay: 0.5 },
+  wan: { delay: 40, jitter: 10, loss: 0.001, rate: 12_500_000 },
+  dsl: { delay: 20, jitter: 5, loss: 0.001, rate: 1_250_000 }
+}
+
+/** Nodes besides those of the peers, for those that join and for copies. */
+const SPARE_NODES = 2
+/** Time without an obstacle that the peers may take, in seconds: to notice that a neighbour is gone, and to join again. */
+const BASE_BOUND_S = 15
+/** Inputs go on for so long after a fault, in ms, so that the peers still differ. */
+const GO_ON_MS = 1000
+/** Hops over which a whole predictor may have to travel, one after the other. */
+const HOPS = 6
+const MAX_LOSS_RATIO = 2
+const BASE_MEMORY_MB = 260
+const BASE_STATE_MB = 24
+
+/** Seconds within which the peers must agree: 15 s, 20 round trips, and the time of a predictor on the way across the tree. */
+export function agreementBound(line: Line, workload: Workload): number {
+  const roundTrip = (2 * (line.delay + (line.jitter ?? 0))) / 1000
+  const transfer = line.rate === undefined ? predictorBytes(workload) / 20e6 : predictorBytes(workload) / line.rate
+  return BASE_BOUND_S + 20 * roundTrip + HOPS * transfer
+}
+
+export async function* campaign(options: CampaignOptions): AsyncGenerator<Round> {
+  const { seed, rounds, minutes, peers, episode } = options
+  const end = performance.now() + 60_000 * minutes
+  const lab = await Lab.create(peers + SPARE_NODES, lines.lan, seed)
+  const faults = buildFaults()
+  const chosen = <T>(all: readonly T[], name: (item: T) => string, names: readonly string[] | undefined) =>
+    names === undefined ? all : all.filter(item => names.includes(name(item)))
+  const usable = chosen(nemeses, ({ name }) => name, options.nemeses).filter(each => faults || !each.needsFaults)
+  const models = chosen(workloads, ({ name }) => name, options.models)
+  const lineNames = chosen(Object.keys(lines), name => name, options.lines)
+  const random = new Random(seed, 'campaign')
+  const deck: Nemesis[] = []
+  let number = 0
+  try {
+    for (let e = 0; number < rounds && performance.now() < end; e++) {
+      const workload = models[e % models.length]
+      const lineName = lineNames[Math.floor(e / models.length) % lineNames.length]
+      const cluster = new Cluster(lab, lines[lineName], workload, seed + e, faults)
+      try {
+        await begin(cluster, peers)
+        for (let r = 0; r < episode && number < rounds && performance.now() < end; r++) {
+          // Each nemesis once, in random order, before any comes again.
+          if (deck.length === 0) deck.push(...random.shuffle([...usable]))
+          const nemesis = deck.pop() as Nemesis
+          const round = await play(cluster, nemesis, random, options)
+          yield { number: ++number, line: lineName, ...round }
+          if (round.failures.length > 0) {
+            keepLogs(cluster, number, options.logs)
+            break
+          }
+        }
+      } finally {
+        await cluster.stop()
+      }
+    }
+  } finally {
+    lab.stop()
+  }
+}
+
+async function begin(cluster: Cluster, peers: number): Promise<void> {
+  for (let i = 0; i < peers; i++) {
+    const peer = cluster.create()
+    cluster.add(peer)
+    cluster.start(peer)
+    // The others need the address of the first.
+    while (i === 0 && peer.address === undefined && peer.isRunning) await sleep(50)
+  }
+  const limit = performance.now() + 60_000
+  while (cluster.peers.some(peer => peer.latest === undefined)) {
+    if (performance.now() > limit || cluster.faults.length > 0) {
+      throw new Error(`the peers did not start: ${cluster.faults.join('; ')}\n${cluster.describe()}`)
+    }
+    await sleep(50)
+  }
+}
+
+async function play(cluster: Cluster, nemesis: Nemesis, random: Random, options: CampaignOptions) {
+  const { workload, base } = cluster
+  const [min, max] = options.seconds
+  const seconds = Math.max(nemesis.seconds ?? 0, min + (max - min) * random.next())
+  const known = cluster.faults.length
+  const linksBefore = cluster.lostLinks
+  cluster.feed()
+  const begin = performance.now()
+  await nemesis.inflict(cluster, random, 1000 * seconds)
+  const lasted = (performance.now() - begin) / 1000
+  cluster.heal()
+  await sleep(GO_ON_MS)
+  cluster.stopFeeding()
+  const bound = agreementBound(base, workload)
+  const agreement = GO_ON_MS / 1000 + (await cluster.agreement(2 * bound))
+  const memory = Math.max(...cluster.peers.map(peer => peer.memory)) / 1e6
+  const state = Math.max(...cluster.peers.map(peer => peer.stateBytes)) / 1e6
+  const loss = cluster.lossRatio
+  const lostLinks = cluster.lostLinks - linksBefore
+  const megabytes = predictorBytes(workload) / 1e6
+  const failures = cluster.faults.slice(known)
+  if (agreement > bound) failures.push(`no agreement within ${bound.toFixed(0)} s`)
+  if (memory > BASE_MEMORY_MB + 30 * megabytes) failures.push(`${memory.toFixed(0)} MB of memory`)
+  if (state > BASE_STATE_MB + 10 * megabytes) failures.push(`${state.toFixed(0)} MB of state`)
+  if (loss !== undefined && !(loss < MAX_LOSS_RATIO)) failures.push(`${loss.toFixed(2)} times the serial loss`)
+  return {
+    model: workload.name,
+    nemesis: nemesis.name,
+    seconds: lasted,
+    lostLinks,
+    agreement,
+    bound,
+    memory,
+    state,
+    loss,
+    failures
+  }
+}
+
+function keepLogs(cluster: Cluster, round: number, folder: string | undefined): void {
+  if (folder === undefined) return
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `round-${round}.txt`), `${cluster.faults.join('\n')}\n${cluster.describe()}\n`)
+  for (const { options, latest, log } of cluster.peers) {
+    writeFileSync(join(folder, `round-${round}-${options.name}-${latest?.id.slice(-4)}.log`), log.join('\n'))
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * `npm run nemesis -- --minutes N --seed S [--rounds N] [--peers N] [--models 300,1M] [--nemeses partition,kill] [--lines lan]
+ * [--seconds MIN,MAX] [--episode N] [--logs DIR] [--json]`: injects faults into networks of real peers in namespaces of their
+ * own, and prints a row for each round. The exit code is 1 if something did not hold, 3 if namespaces are not allowed here.
+ */
+import { parseArgs } from 'node:util'
+import { campaign, type Round } from './campaign.js'
+import { isInside, obstacle, runInside } from './lab.js'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '1000000' },
+    peers: { type: 'string', default: '6' },
+    models: { type: 'string' },
+    nemeses: { type: 'string' },
+    lines: { type: 'string' },
+    seconds: { type: 'string', default: '3,8' },
+    episode: { type: 'string', default: '18' },
+    logs: { type: 'string' },
+    json: { type: 'boolean', default: false }
+  }
+})
+
+const widths = [6, 6, 5, 20, 7, 6, 10, 7, 11, 10, 6]
+const header = ['round', 'model', 'line', 'nemesis', 'fault', 'links', 'agreement', 'bound', 'memory', 'state', 'loss']
+
+function format(cells: readonly string[], failures: readonly string[] = []): string {
+  return [...cells.map((cell, i) => cell.padEnd(widths[i])), ...failures].join(' ').trimEnd()
+}
+
+function describe({
+  number,
+  model,
+  line,
+  nemesis,
+  seconds,
+  lostLinks,
+  agreement,
+  bound,
+  memory,
+  state,
+  loss,
+  failures
+}: Round): string {
+  const [fault, ...times] = [seconds, agreement, bound].map(time => `${time.toFixed(1)} s`)
+  const sizes = [`${memory.toFixed(0)} MB`, `${state.toFixed(1)} MB`]
+  return format(
+    [`${number}`, model, line, nemesis, fault, `${lostLinks}`, ...times, ...sizes, loss?.toFixed(2) ?? '–'],
+    failures
+  )
+}
+
+async function run(): Promise<void> {
+  const list = (text: string | undefined) => text?.split(',')
+  const [seconds, longest] = values.seconds.split(',').map(Number)
+  const options = {
+    seed: Number(values.seed),
+    rounds: Number(values.rounds),
+    minutes: Number(values.minutes),
+    peers: Number(values.peers),
+    models: list(values.models),
+    nemeses: list(values.nemeses),
+    lines: list(values.lines),
+    seconds: [seconds, longest ?? seconds] as const,
+    episode: Number(values.episode),
+    logs: values.logs
+  }
+  if (!values.json) process.stdout.write(`${format(header)}\n`)
+  const rounds: Round[] = []
+  for await (const round of campaign(options)) {
+    rounds.push(round)
+    process.stdout.write(`${values.json ? JSON.stringify(round) : describe(round)}\n`)
+    if (round.failures.length > 0) process.exitCode = 1
+  }
+  if (values.json) return
+  const times = rounds.map(round => round.agreement).sort((a, b) => a - b)
+  const failed = rounds.filter(round => round.failures.length > 0).length
+  const median = times[Math.floor(times.length / 2)]?.toFixed(1)
+  process.stdout.write(
+    `${rounds.length} rounds, ${failed} failed; agreement after ${median} s (median), ${times.at(-1)?.toFixed(1)} s (longest)\n`
+  )
+}
+
+if (isInside) {
+  process.stdin.once('end', () => process.exit(1)).resume()
+  await run()
+  process.exit()
+}
+const reason = obstacle()
+if (reason === undefined) process.exitCode = await runInside(process.argv.slice(1))
+else {
+  process.stdout.write(`skipped: ${reason}\n`)
+  process.exitCode = 3
+}
