@@ -26,7 +26,7 @@ export const gossipService = gossipsub({
   maxOutboundStreams: 2,
   maxOutboundBufferSize: 4 * 1024 * 1024,
   maxTopicBytesPerPeer: 16 * 1024,
-  heartbeatInterval: 500,
+  heartbeatInterval: 1000,
   // Many peers may share an IP address: a cluster on one machine, or a site behind one router.
   // Peer ids are free, so state about disconnected peers must expire soon.
   scoreParams: { IPColocationFactorWeight: 0, retainScore: 60_000 },

@@ -33,9 +33,9 @@ export interface Limits {
   readonly inboundPerSecond: number
   /** Maximum number of relay reservations. @default 64 */
   readonly relayedPeers: number
-  /** Timeout of dialling, in ms. @default 5000 */
+  /** Timeout of dialling, in ms; an overloaded machine takes seconds. @default 10000 */
   readonly dialTimeoutMs: number
-  /** Timeout of the hello, in ms. @default 5000 */
+  /** Timeout of the hello, in ms. @default 10000 */
   readonly helloTimeoutMs: number
   /** Time without any byte from the other end after which a fetch is given up, in ms. @default 30000 */
   readonly fetchSilenceMs: number
@@ -50,8 +50,8 @@ export const defaultLimits: Limits = {
   connections: 300,
   inboundPerSecond: 100,
   relayedPeers: 64,
-  dialTimeoutMs: 5000,
-  helloTimeoutMs: 5000,
+  dialTimeoutMs: 10_000,
+  helloTimeoutMs: 10_000,
   fetchSilenceMs: 30_000,
   closeTimeoutMs: 1000
 }

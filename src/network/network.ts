@@ -25,6 +25,8 @@ import { Session } from './session.js'
 
 /** Maximum number of streams per protocol, connection and direction. A pair of peers needs one, two while it is replaced. */
 const streamsPerConnection = 4
+/** How long addresses are kept, in ms. */
+const addressesMs = 2000
 /** Tag that protects tree neighbours when libp2p prunes connections. */
 const edgeTag = 'admb-edge'
 
@@ -74,6 +76,8 @@ export class Network {
   readonly #controlRate: RateLimiter
   readonly #fetchRate: RateLimiter
   #nextSession = 1
+  #addresses: readonly string[] = []
+  #addressesAt = Number.NEGATIVE_INFINITY
   #onSession: ((session: Session) => void) | undefined
   #onFetch: FetchHandler | undefined
   #onRefused: ((peer: string, reason: string) => void) | undefined
@@ -102,9 +106,14 @@ export class Network {
     this.#gossip.start()
   }
 
-  /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`. */
+  /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`. libp2p derives them anew each time. */
   get addresses(): readonly string[] {
-    return this.#host.getMultiaddrs().map(address => address.toString())
+    const now = performance.now()
+    if (now - this.#addressesAt > addressesMs) {
+      this.#addresses = this.#host.getMultiaddrs().map(address => address.toString())
+      this.#addressesAt = now
+    }
+    return this.#addresses
   }
 
   /** Peers that are connected. */

@@ -55,10 +55,10 @@ function accept(state: State, now: number, session: SessionId, peer: PeerKey, ad
 }
 
 function redirect(state: State, session: SessionId): void {
-  const child = state.children.redirectTarget()
-  if (child === undefined) return
-  child.redirected += 1
-  state.send(session, { kind: 'redirect', contact: { peer: child.peer, addresses: child.addresses } })
+  const target = state.children.redirectTarget()
+  if (target === undefined) return
+  const { peer, addresses } = target
+  state.send(session, { kind: 'redirect', contact: { peer, addresses } })
   state.push({ kind: 'close', session, reason: 'redirected' })
 }
 

@@ -30,7 +30,8 @@ export function offerSlot(state: State, now: number): void {
 /** Accepts an offer, or passes it to the deepest branch. */
 export function onOffer(state: State, now: number, offer: Offer): void {
   const { parent } = state
-  if (parent === undefined || state.freeze !== undefined || offer.contact.peer === state.settings.self) return
+  if (state.isLate || parent === undefined || state.freeze !== undefined || offer.contact.peer === state.settings.self)
+    return
   const { timers } = state.settings
   const depth = state.path.length
   const deepest = depth + state.children.summary(state.self).height

@@ -67,8 +67,19 @@ export class ChildTable {
     this.#children.delete(session)
   }
 
-  /** The child with the nearest free slot, then the smallest subtree, counting peers that were redirected to it. */
-  redirectTarget(): Child | undefined {
+  /**
+   * Where to redirect a joining peer, which counts as redirected: towards the child with the nearest free slot, then the smallest
+   * subtree, counting peers that were redirected. The first one after an UP goes to the reported slot, which saves the hops on
+   * the way; further ones to the child, which knows more.
+   */
+  redirectTarget(): Contact | undefined {
+    const child = this.#redirectChild()
+    if (child === undefined) return undefined
+    child.redirected += 1
+    return (child.redirected === 1 ? slotOf(child)?.contact : undefined) ?? child
+  }
+
+  #redirectChild(): Child | undefined {
     let best: Child | undefined
     let bestDistance = 0
     let bestSize = 0

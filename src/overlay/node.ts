@@ -114,6 +114,11 @@ export class OverlayNode {
     neighbour.roundTrip = roundTrip
   }
 
+  /** How late this node's timers have run recently, in ms. It waits longer for others, and makes no voluntary changes. */
+  setLateness(ms: number): void {
+    this.#state.lateness = ms
+  }
+
   /** This node did not run for `ms` milliseconds, so the silence of others during that time does not count. */
   stalled(ms: number): void {
     this.#state.postpone(ms)
@@ -174,7 +179,7 @@ export class OverlayNode {
     } else if (now >= state.summaryAt) state.sendSummary(now)
     if (now >= state.beaconAt) {
       state.beaconAt = now + timers.beacon * (0.5 + random())
-      if (state.isRoot) {
+      if (state.isRoot && !state.book.knowsOlder(now, state.label)) {
         state.beaconSentAt = now
         state.push({ kind: 'beacon', beacon: { label: state.label, addresses: state.self.addresses } })
       }

@@ -133,6 +133,16 @@ export class PeerBook {
     return peer === undefined ? undefined : this.contact(peer)
   }
 
+  /** Whether a peer with an older label than `own` is known that can be joined, as far as is known. */
+  knowsOlder(now: number, own: Label): boolean {
+    for (const known of this.#known.values()) {
+      const label = this.#currentLabel(now, known)
+      const isWilling = known.failures === 0 && known.strikes === 0 && known.bannedUntil <= now
+      if (label !== undefined && isWilling && isOlder(label, own)) return true
+    }
+    return false
+  }
+
   /** When `choose` may next return a peer if no other event occurs. */
   nextDue(now: number, own: Label): number {
     let next = Number.POSITIVE_INFINITY

@@ -126,5 +126,5 @@ export function closesCycle(state: State, path: readonly Contact[]): boolean {
 /** Time limit of a freeze: each level of the subtree may have to wait for silent peers; deeper nodes time out first. */
 function freezeTimeout(state: State): number {
   const { height } = state.children.summary(state.self)
-  return state.settings.timers.dead * (2 + Math.min(height, 8))
+  return (state.settings.timers.dead + state.patience) * (2 + Math.min(height, 8))
 }

@@ -22,6 +22,11 @@ export interface Parent {
 
 /** Longest round trip that timers account for, in ms. It bounds how long a silent peer is waited for. */
 const MAX_ROUND_TRIP = 2000
+/** Longest lateness of its own timers that a node accounts for, in ms, and by which factor. */
+const MAX_LATENESS = 2500
+const PATIENCE = 8
+/** Lateness above which a node makes no voluntary changes, in ms. */
+const LATE = 250
 
 /** The current step (dial, JOIN, answer) of a join. */
 export interface Attempt {
@@ -55,6 +60,8 @@ export class State {
   /** Peers to ask first after the loss of the parent, nearest ancestor first. */
   hints: Contact[] = []
   hasLeft = false
+  /** How late its timers have run recently, in ms. */
+  lateness = 0
   /** When actions are due. */
   heartbeatAt = 0
   summaryAt = Number.POSITIVE_INFINITY
@@ -101,14 +108,24 @@ export class State {
 
   /** When a neighbour that stays silent is considered dead. On a line with losses, retransmissions take several round trips. */
   deadAt({ lastReceived, roundTrip }: { readonly lastReceived: number; readonly roundTrip: number }): number {
-    return lastReceived + this.settings.timers.dead + 4 * Math.min(roundTrip, MAX_ROUND_TRIP)
+    return lastReceived + this.settings.timers.dead + 4 * Math.min(roundTrip, MAX_ROUND_TRIP) + this.patience
+  }
+
+  /** Addition to time limits in ms: if this node's machine is overloaded, those of the others may be as well. */
+  get patience(): number {
+    return PATIENCE * Math.min(this.lateness, MAX_LATENESS)
+  }
+
+  /** Whether this node's timers run late. */
+  get isLate(): boolean {
+    return this.lateness > LATE
   }
 
   /** Timeout of one step of a join, in ms. Opening a session takes six round trips. */
   get joinTimeout(): number {
     let roundTrip = this.parent?.roundTrip ?? 0
     for (const child of this.children) roundTrip = Math.max(roundTrip, child.roundTrip)
-    return this.settings.timers.join + 8 * Math.min(roundTrip, MAX_ROUND_TRIP)
+    return this.settings.timers.join + 8 * Math.min(roundTrip, MAX_ROUND_TRIP) + this.patience
   }
 
   newSession(): SessionId {
@@ -168,8 +185,9 @@ export class State {
     this.send(this.parent.session, { kind: 'up', summary: this.children.summary(this.self) })
   }
 
-  /** Schedules a beacon as soon as the rate limit allows. */
+  /** Schedules a beacon as soon as the rate limit allows. A root that will join an older one leaves that to it. */
   beaconSoon(now: number): void {
+    if (this.book.knowsOlder(now, this.label)) return
     const soonest = Math.max(now, this.beaconSentAt + this.settings.timers.beacon / 8)
     this.beaconAt = Math.min(this.beaconAt, soonest)
   }

@@ -3,6 +3,10 @@ import type { Log, Network } from '../network/index.js'
 
 const INITIAL_BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 15_000
+/** The first dial waits until timers of this process are less late than this, in ms, but at most for `MAX_PROBES` of them. */
+const LATE_MS = 100
+const PROBE_MS = 50
+const MAX_PROBES = 100
 /** Interval between checks of the connection. */
 const CHECK_MS = 1000
 
@@ -33,6 +37,7 @@ export class Bootstrap {
     let peer: string | undefined
     let wait = INITIAL_BACKOFF_MS
     let lastWarning = ''
+    await this.#calm()
     while (!signal.aborted) {
       if (this.#network.peers.some(({ id }) => id === peer)) {
         await this.#sleep(CHECK_MS)
@@ -52,6 +57,15 @@ export class Bootstrap {
         await this.#sleep(wait * (0.75 + Math.random() / 2))
         wait = Math.min(MAX_BACKOFF_MS, wait * 2)
       }
+    }
+  }
+
+  /** Waits while the machine is overloaded, as when many peers start at once: dials would fail and be repeated. */
+  async #calm(): Promise<void> {
+    for (let probe = 0; probe < MAX_PROBES && !this.#stop.signal.aborted; probe++) {
+      const due = performance.now() + PROBE_MS * (0.5 + Math.random())
+      await this.#sleep(due - performance.now())
+      if (performance.now() - due < LATE_MS) return
     }
   }
 

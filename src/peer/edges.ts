@@ -137,6 +137,7 @@ export class Edges {
       this.#overlay.stalled(stall)
       this.#options.log('debug', `this process did not run for ${Math.round(stall)} ms`, { ms: stall })
     }
+    this.#overlay.setLateness(this.#clock.lateness)
     const { now } = this.#clock
     for (const edge of this.#up) {
       const session = this.#sessions.get(edge)
@@ -219,6 +220,7 @@ export class Edges {
     const wait = Math.min(MAX_SLEEP_MS, Math.max(0, this.#overlay.nextDeadline(now) - now))
     this.#clock.expect(now + wait)
     this.#timer = setTimeout(() => {
+      this.#clock.ran(now + wait)
       this.#overlay.tick(this.#now())
       this.#flushEffects()
     }, wait)

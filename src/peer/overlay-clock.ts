@@ -8,12 +8,16 @@
 const JUMP_MS = 2000
 /** Delay of a timer above which the process was stalled, in ms. */
 const STALL_MS = 250
+/** Time in which a lateness decays to a third, in ms. */
+const LATENESS_DECAY_MS = 10_000
 
 export class OverlayClock {
   readonly #wall: () => number
   readonly #monotonic: () => number
   #offset: number
   #expected = Number.POSITIVE_INFINITY
+  #lateness = 0
+  #lateAt = 0
 
   /**
    * @param wall ms since the Unix epoch
@@ -34,6 +38,18 @@ export class OverlayClock {
   /** This process will run at `time` at the latest, unless it is stalled. */
   expect(time: number): void {
     this.#expected = time
+  }
+
+  /** A timer due at `time` runs now. */
+  ran(time: number): void {
+    const { now } = this
+    this.#lateness = Math.max(this.lateness, now - time)
+    this.#lateAt = now
+  }
+
+  /** How late timers have run in the last seconds, in ms: the maximum, which decays. */
+  get lateness(): number {
+    return this.#lateness * Math.exp((this.#lateAt - this.now) / LATENESS_DECAY_MS)
   }
 
   /** How long the process has been stalled since the last call, in ms; 0 if it has not. */

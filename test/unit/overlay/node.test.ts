@@ -158,6 +158,19 @@ describe('overlay node: accepting', () => {
     assert.equal(node.view().children.length, 2)
   })
 
+  it('redirects one peer to the slot that a child reports, and the next ones to the child', () => {
+    const node = make('me', { degree: 2 })
+    const { session } = join(node, T0, 'kid')
+    const target = (peer: string) => {
+      const [message] = sent(join(node, T0, peer).did)
+      return message.kind === 'redirect' ? message.contact.peer : message.kind
+    }
+    assert.equal(target('a'), 'kid')
+    const summary = { size: 9, height: 4, slot: { distance: 3, contact: contact('leaf') } }
+    node.receive(T0, session, { kind: 'up', summary })
+    assert.deepEqual(['b', 'c'].map(target), ['leaf', 'kid'])
+  })
+
   it('replaces the session of a child that restarted', () => {
     const node = make()
     const first = join(node, T0, 'kid')
@@ -347,6 +360,21 @@ describe('overlay node: moving, leaving, options', () => {
     assert.ok(!kinds(node.takeEffects()).includes('beacon'))
   })
 
+  it('publishes no beacon while it can join an older root', () => {
+    const beacons = (node: OverlayNode, now: number) => {
+      node.tick(now)
+      return kinds(node.takeEffects()).filter(kind => kind === 'beacon').length
+    }
+    const node = make()
+    assert.equal(beacons(node, T0), 1)
+    node.beacon(T0 + 100, { label: label(7, 'old'), addresses: [] })
+    node.beacon(T0 + 200, { label: label(T0 + 1, 'young'), addresses: [] })
+    assert.equal(beacons(node, T0 + 3000), 0)
+    // The dial fails, so younger roots may have to join this one.
+    node.closed(T0 + 3000, 1)
+    assert.equal(beacons(node, T0 + 6500), 1)
+  })
+
   it('reports the option that is out of range', () => {
     const wrong = (more: object, what: RegExp): void => {
       assert.throws(() => make('me', more), { name: 'OverlayOptionError', message: what })
@@ -389,6 +417,21 @@ describe('overlay node: silence', () => {
       node.tick(T0 + 4000 + extra)
       assert.ok(isAlone(node))
     }
+  })
+
+  it('lasts longer while the timers of this node run late, which then makes no voluntary move', () => {
+    const node = make()
+    const session = attach(node, T0)
+    join(node, T0, 'kid')
+    node.setLateness(1000)
+    node.tick(T0 + 4000 + 8 * 1000 - 1)
+    assert.equal(node.view().parent?.peer, 'dad')
+    assert.equal(node.view().children.length, 1)
+    node.receive(T0 + 9000, session, { kind: 'offer', contact: contact('slot'), slotDepth: 0, deepest: 9 })
+    assert.equal(node.view().parent?.peer, 'dad')
+    node.setLateness(0)
+    node.receive(T0 + 9000, session, { kind: 'offer', contact: contact('slot'), slotDepth: 0, deepest: 9 })
+    assert.equal(node.view().parent, undefined)
   })
 
   it('does not count while this node is stalled', () => {

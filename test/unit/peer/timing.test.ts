@@ -157,6 +157,17 @@ describe('OverlayClock', () => {
     assert.equal(clock.now - start, 8 * 3_600_000 + 200)
   })
 
+  it('measures how late timers run, which decays', () => {
+    const clock = create()
+    clock.ran(clock.now - 2000)
+    assert.equal(clock.lateness, 2000)
+    pass(10_000)
+    clock.ran(clock.now)
+    assert.ok(clock.lateness > 500 && clock.lateness < 1000)
+    pass(60_000)
+    assert.ok(clock.lateness < 10)
+  })
+
   it('reports the time for which the process did not run, once', () => {
     const clock = create()
     assert.equal(clock.takeStall(), 0)
