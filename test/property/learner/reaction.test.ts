@@ -48,7 +48,7 @@ describe('a reaction to drift', () => {
         fc.array(fc.tuple(fc.integer({ min: 1, max: 20 }), fc.nat(20)), { maxLength: 30 }),
         (onDrift, batches) => {
           const { learner, recipe } = linearParts(spec(onDrift))
-          const contributor = { origin: 'a', incarnation: 1 }
+          const contributor = { origin: 'a', incarnation: 1, nonce: 0 }
           let predictor = startingPredictor(learner.initial(), recipe)
           let birth = 0
           let wasDrifting = false
