@@ -1,4 +1,5 @@
 /** Runs the built command line. */
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -11,9 +12,22 @@ export interface CommandResult {
   readonly stderr: string
 }
 
-/** @param input on standard input */
-export function admb(args: readonly string[], input = ''): Promise<CommandResult> {
-  const child = spawn(process.execPath, [MAIN, ...args], { timeout: 30_000 })
+interface CommandSetting {
+  /** Standard input. */
+  readonly input?: string
+  /** Variables besides those of this process. */
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/** Runs the command and returns the last object that it prints with `--json`. Fails if its exit code is not 0. */
+export async function admbJson(args: readonly string[], setting?: CommandSetting) {
+  const { stdout, stderr, code } = await admb([...args, '--json'], setting)
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout.trim().split('\n').at(-1) as string)
+}
+
+export function admb(args: readonly string[], { input = '', env = {} }: CommandSetting = {}): Promise<CommandResult> {
+  const child = spawn(process.execPath, [MAIN, ...args], { timeout: 60_000, env: { ...process.env, ...env } })
   let stdout = ''
   let stderr = ''
   child.stdout.on('data', text => {

@@ -23,7 +23,7 @@ describe('a command', function () {
   after(() => rm(dir, { recursive: true, force: true }))
 
   async function refuses(args: readonly string[], exitCode: number, line: RegExp, input?: string): Promise<void> {
-    const { code, stdout, stderr } = await admb(args, input)
+    const { code, stdout, stderr } = await admb(args, { input })
     assert.equal(code, exitCode, `${args.join(' ')}: ${stderr}`)
     assert.match(stderr, line)
     assert.match(stderr, /^admb: [^\n]+\n$/, args.join(' '))
@@ -161,7 +161,9 @@ describe('a command', function () {
   it('predicts unlabelled inputs in every text format, and rejects those that do not fit the model', async () => {
     const model = join(dir, 'model')
     const rows = Array.from({ length: 200 }, (_, i) => `${i % 2} ${1 + (i % 2)}:1`).join('\n')
-    const trained = await admb(['train', '--data', '-', '--format', 'libsvm', '--dimension', '2', '--dir', model], rows)
+    const trained = await admb(['train', '--data', '-', '--format', 'libsvm', '--dimension', '2', '--dir', model], {
+      input: rows
+    })
     assert.equal(trained.code, 0, trained.stderr)
     const inputs: [format: string, text: string][] = [
       ['libsvm', '2:1\n'],
@@ -170,7 +172,9 @@ describe('a command', function () {
       ['jsonl', '{"features": {"1": 1}}\n']
     ]
     for (const [format, text] of inputs) {
-      const { code, stdout, stderr } = await admb(['predict', '--dir', model, '--data', '-', '--format', format], text)
+      const { code, stdout, stderr } = await admb(['predict', '--dir', model, '--data', '-', '--format', format], {
+        input: text
+      })
       assert.equal(code, 0, stderr)
       assert.match(stdout, /^1 0\.\d{4}\n$/, format)
     }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { admb } from '../../support/admb-command.js'
+import { admb, admbJson } from '../../support/admb-command.js'
 
 const pick = <T>(list: readonly T[], i: number): T => list[(i * 7919) % list.length]
 
@@ -35,11 +35,7 @@ describe('admb explain', function () {
   let dir: string
   let data: string
   const path = (name: string) => join(dir, name)
-  const json = async (...words: string[]) => {
-    const { stdout, stderr, code } = await admb([...words, '--json'])
-    assert.equal(code, 0, stderr)
-    return JSON.parse(stdout.trim().split('\n').at(-1) as string)
-  }
+  const json = (...words: string[]) => admbJson(words)
   before(async () => {
     dir = mkdtempSync(join(tmpdir(), 'admb-explain-'))
     data = path('homes.csv')

@@ -1,15 +1,12 @@
 /** `--model linear` from the command line: one target scale for all shards and runs, and figures in the target's units. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { learningSpecFields, parseSpec, specText } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
 import { createPeerTask } from '../../../src/task/task.js'
-
-const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+import { admb, admbJson } from '../../support/admb-command.js'
 
 /** Prices near 100,000 that follow from two columns. */
 function table(rows: number, level = 100_000): string {
@@ -24,14 +21,6 @@ describe('a regression', function () {
   this.timeout(60_000)
   let dir: string
   const path = (name: string) => join(dir, name)
-  const admb = (args: readonly string[], input?: string) =>
-    JSON.parse(
-      execFileSync(process.execPath, [MAIN, ...args, '--json'], { input })
-        .toString()
-        .trim()
-        .split('\n')
-        .at(-1) as string
-    )
   const flags = ['--label', 'price', '--model', 'linear', '--scale', 'standard']
   before(() => {
     dir = mkdtempSync(join(tmpdir(), 'admb-regression-'))
@@ -46,9 +35,9 @@ describe('a regression', function () {
     data: { data: path('homes.csv'), label: 'price', ...more }
   })
 
-  it('predicts far better than the mean with default options, from a file and from standard input', () => {
+  it('predicts far better than the mean with default options, from a file and from standard input', async () => {
     for (const [data, input] of [[path('homes.csv')], ['-', table(4000)]]) {
-      const { metrics } = admb(['train', '--data', data, '--format', 'csv', ...flags], input)
+      const { metrics } = await admbJson(['train', '--data', data, '--format', 'csv', ...flags], { input })
       assert.ok(metrics.total.r2 > 0.9, `${data}: R² ${metrics.total.r2}`)
       assert.ok(metrics.recent[0].rmse < metrics.total.rmse)
     }
@@ -57,15 +46,29 @@ describe('a regression', function () {
   it('is learned by a network in the units of the target as well, whose scale peers agree on', async () => {
     const network = ['--label', 'price', '--model', 'mlp', '--target', 'number', '--backend', 'wasm', '--passes', '3']
     const data = ['train', '--data', path('homes.csv'), ...network]
-    const { averageLoss } = admb([...data, '--dir', path('net'), '--predict-with', 'current'])
+    const { averageLoss } = await admbJson([...data, '--dir', path('net'), '--predict-with', 'current'])
     assert.ok(Math.sqrt(2 * averageLoss) < 15_000, `${averageLoss}`)
-    const unscaled = admb([...data, '--target-scale', 'none', '--predict-with', 'current'])
+    const unscaled = await admbJson([...data, '--target-scale', 'none', '--predict-with', 'current'])
     assert.ok(unscaled.averageLoss > 10 * averageLoss, `${averageLoss}, ${unscaled.averageLoss}`)
-    const { loss } = admb(['eval', '--data', path('homes.csv'), '--dir', path('net'), '--predict-with', 'current'])
+    const { loss } = await admbJson([
+      'eval',
+      '--data',
+      path('homes.csv'),
+      '--dir',
+      path('net'),
+      '--predict-with',
+      'current'
+    ])
     assert.ok(Math.sqrt(2 * loss) < 5000, `${loss}`)
-    const predicted = execFileSync(process.execPath, [
-      ...[MAIN, 'predict', '--data', path('homes.csv'), '--dir', path('net'), '--predict-with', 'current']
-    ]).toString()
+    const { stdout: predicted } = await admb([
+      'predict',
+      '--data',
+      path('homes.csv'),
+      '--dir',
+      path('net'),
+      '--predict-with',
+      'current'
+    ])
     assert.ok(Math.abs(Number(predicted.split('\n')[0]) - 115_000) < 15_000, predicted.split('\n')[0])
     const { spec } = await createPeerTask({ ...task({}), model: 'mlp', target: 'number' })
     const fields = Object.fromEntries(learningSpecFields(spec))
@@ -73,20 +76,13 @@ describe('a regression', function () {
     assert.deepEqual(parseSpec(specText(spec)), JSON.parse(JSON.stringify(spec)))
   })
 
-  it('stores the scale: eval and predict give numbers in the units of the target', () => {
+  it('stores the scale: eval and predict give numbers in the units of the target', async () => {
     const model = path('model')
-    admb(['train', '--data', path('homes.csv'), ...flags, '--dir', model])
-    const { metrics } = admb(['eval', '--data', path('homes.csv'), '--label', 'price', '--dir', model])
+    await admbJson(['train', '--data', path('homes.csv'), ...flags, '--dir', model])
+    const { metrics } = await admbJson(['eval', '--data', path('homes.csv'), '--label', 'price', '--dir', model])
     assert.ok(metrics.rmse < 3000 && metrics.r2 > 0.98, JSON.stringify(metrics))
     writeFileSync(path('new.csv'), 'size,age\n50,10\n')
-    const printed = execFileSync(process.execPath, [
-      MAIN,
-      'predict',
-      '--data',
-      path('new.csv'),
-      '--dir',
-      model
-    ]).toString()
+    const { stdout: printed } = await admb(['predict', '--data', path('new.csv'), '--dir', model])
     assert.ok(Math.abs(Number(printed) - 125_000) < 3000, printed)
   })
 

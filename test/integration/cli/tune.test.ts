@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { admb } from '../../support/admb-command.js'
+import { admb, admbJson } from '../../support/admb-command.js'
 
 /** A label that depends on two numbers and a category, and drifts. */
 function table(rows: number): string {
@@ -22,11 +22,7 @@ describe('admb tune', function () {
   let dir: string
   let data: string
   const path = (name: string) => join(dir, name)
-  const json = async (...words: string[]) => {
-    const { stdout, stderr, code } = await admb([...words, '--json'])
-    assert.equal(code, 0, stderr)
-    return JSON.parse(stdout.trim().split('\n').at(-1) as string)
-  }
+  const json = (...words: string[]) => admbJson(words)
   before(() => {
     dir = mkdtempSync(join(tmpdir(), 'admb-tune-'))
     data = path('drift.csv')

@@ -1,6 +1,5 @@
 /** The device webgpu, if its packages and a driver are installed: its results and its errors. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
@@ -16,26 +15,11 @@ import { uniforms } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { Layer, Model } from '../../../src/nn/types.js'
+import { admb, admbJson } from '../../support/admb-command.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { difference } from '../../support/l2l/layers.js'
 import { stepOf } from '../../support/l2l/models.js'
 import { needWebgpu } from '../../support/webgpu.js'
-
-const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
-
-async function admb(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.on('data', text => {
-    stdout += text
-  })
-  child.stderr.on('data', text => {
-    stderr += text
-  })
-  const [code] = await once(child, 'close')
-  return { code, last: stdout.trim().split('\n').at(-1) ?? '', stderr }
-}
 
 const TEXT = { kind: 'tokens', shape: [6], vocabulary: 9 } as const
 const MODELS = [
@@ -175,26 +159,24 @@ describe('the device webgpu', function () {
 
   it('trains to the same result as other devices, alone and with several workers', async () => {
     const [wasm, alone, shared] = await Promise.all([
-      admb([...TRAIN, '--backend', 'wasm']),
-      admb([...TRAIN, '--backend', 'webgpu', '--schedule', 'l2l-p', '--microbatch', '8']),
-      admb([...TRAIN, '--backend', 'webgpu', '--microbatch', '4', '--workers', '2'])
+      admbJson([...TRAIN, '--backend', 'wasm']),
+      admbJson([...TRAIN, '--backend', 'webgpu', '--schedule', 'l2l-p', '--microbatch', '8']),
+      admbJson([...TRAIN, '--backend', 'webgpu', '--microbatch', '4', '--workers', '2'])
     ])
-    const { averageLoss } = JSON.parse(wasm.last)
-    for (const { code, last, stderr } of [alone, shared]) {
-      assert.equal(code, 0, stderr)
-      const { averageLoss: loss, device } = JSON.parse(last)
+    const { averageLoss } = wasm
+    for (const { averageLoss: loss, device } of [alone, shared]) {
       assert.ok(Math.abs(loss - averageLoss) < 1e-4 * averageLoss, `${loss} against ${averageLoss}`)
       assert.match(device, /^webgpu works, on /)
     }
   })
 
   it('is not chosen without a driver, and says why', async () => {
-    const nowhere = { VK_DRIVER_FILES: '/nowhere', VK_ICD_FILENAMES: '/nowhere' }
+    const env = { VK_DRIVER_FILES: '/nowhere', VK_ICD_FILENAMES: '/nowhere' }
     if (process.platform !== 'linux') return
-    const { code, stderr } = await admb([...TRAIN, '--backend', 'webgpu'], nowhere)
+    const { code, stderr } = await admb([...TRAIN, '--backend', 'webgpu'], { env })
     assert.equal(code, 1)
     assert.match(stderr, /admb: webgpu: no GPU with a driver .*\(ERR_DEVICE\)\n$/)
-    const other = await admb([...TRAIN, '--backend', 'auto'], nowhere)
-    assert.doesNotMatch(JSON.parse(other.last).device, /^webgpu/)
+    const other = await admbJson([...TRAIN, '--backend', 'auto'], { env })
+    assert.doesNotMatch(other.device, /^webgpu/)
   })
 })

@@ -1,15 +1,9 @@
 /** Peers whose model is a network: they learn it together, store it, and reject peers with another one. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { agree, MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
-
-const admb = async (...args: string[]) =>
-  JSON.parse(
-    (await promisify(execFile)(process.execPath, [MAIN, ...args, '--json'])).stdout.trim().split('\n').at(-1) ?? ''
-  )
+import { admbJson } from '../../support/admb-command.js'
+import { agree, PeerProcesses, until } from '../../support/peer-processes.js'
 
 describe('peers with a network', function () {
   this.timeout(120_000)
@@ -32,7 +26,7 @@ describe('peers with a network', function () {
     assert.ok(first.latest.predictor.updates > 10)
     assert.deepEqual(processes.equivocations, [])
     await first.stop()
-    const { accuracy, predictor } = await admb('eval', '--dir', join(dir, 'a'), '--data', 'digits:test')
+    const { accuracy, predictor } = await admbJson(['eval', '--dir', join(dir, 'a'), '--data', 'digits:test'])
     assert.ok(accuracy > 0.6, `accuracy ${accuracy}`)
     assert.equal(predictor.digest, first.latest.predictor.digest)
   })

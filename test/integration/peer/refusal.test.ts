@@ -1,14 +1,12 @@
 /** Incompatible peers: they log one line with the reason, and are never linked. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { MAIN, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
+import { admb } from '../../support/admb-command.js'
+import { type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
 
-const admb = async (...args: string[]) => (await promisify(execFile)(process.execPath, [MAIN, ...args])).stdout.trim()
 const SLOW = ['--data', 'digits', '--rate', '20', '--batch', '16']
 
 describe('an incompatible peer', function () {
@@ -31,7 +29,7 @@ describe('an incompatible peer', function () {
   it('has another network key, or none: logs it once, retries, never links', async () => {
     const dir = await processes.scratch()
     const keys = [join(dir, 'a.key'), join(dir, 'b.key')]
-    for (const key of keys) await admb('keygen', 'network', '--out', key)
+    for (const key of keys) await admb(['keygen', 'network', '--out', key])
     const first = await processes.start(...SLOW, '--network-key', keys[0]).ready()
     const [address] = first.latest.addresses
     const other = await processes.start(...SLOW, '--network-key', keys[1], '--peer', address).ready()
@@ -58,7 +56,7 @@ describe('an incompatible peer', function () {
   it('is not on the allow-list', async () => {
     const dir = await processes.scratch()
     const friendly = join(dir, 'friend')
-    const id = await admb('keygen', 'identity', '--dir', friendly)
+    const id = (await admb(['keygen', 'identity', '--dir', friendly])).stdout.trim()
     const list = join(dir, 'allowed.txt')
     await writeFile(list, `# who may come\n${id}   # a friend\n\n`)
     const guarded = await processes.start(...SLOW, '--allow', list).ready()

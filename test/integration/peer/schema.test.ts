@@ -114,10 +114,8 @@ describe('peers with files of different form', function () {
     const after = await processes.start(...options).ready()
     await until('it has gone on', () => after.latest.ended)
     assert.equal(await after.stop(), 0, after.stderr)
-    const { stdout } = await admb(
-      ['predict', '--dir', state, '--data', '-', '--format', 'csv'],
-      'city,age\nBern,NA\nRome,3\n'
-    )
+    const input = 'city,age\nBern,NA\nRome,3\n'
+    const { stdout } = await admb(['predict', '--dir', state, '--data', '-', '--format', 'csv'], { input })
     assert.match(stdout, /^yes 0\.\d+\nno 0\.\d+\n$/)
   })
 

@@ -1,31 +1,16 @@
 /** The guards of the HTTP server: token, host names, rates, timeouts and origins. */
 import assert from 'node:assert/strict'
-import { fork } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { admb } from '../../support/admb-command.js'
 import { get, PeerServer, raw } from '../../support/http-server.js'
-import { MAIN, PeerProcesses } from '../../support/peer-processes.js'
+import { PeerProcesses } from '../../support/peer-processes.js'
 
 const TOKEN = 'a-token-of-some-length'
 
 async function failureOf(answer: Response): Promise<{ readonly error: string; readonly code: string }> {
   return (await answer.json()) as { error: string; code: string }
-}
-
-/** Runs the command. @returns exit code, stdout, stderr */
-function admb(args: string[]): Promise<[code: number | null, stdout: string, stderr: string]> {
-  return new Promise(resolve => {
-    const child = fork(MAIN, args, { silent: true })
-    const output = ['', '']
-    child.stdout?.on('data', part => {
-      output[0] += part
-    })
-    child.stderr?.on('data', part => {
-      output[1] += part
-    })
-    child.on('close', code => resolve([code, output[0], output[1]]))
-  })
 }
 
 describe("the guards of a peer's HTTP server", function () {
@@ -148,17 +133,17 @@ describe("the guards of a peer's HTTP server", function () {
 
     it('creates a token, requires it, and sends it', async () => {
       const file = join(dir, 'http.token')
-      assert.equal((await admb(['keygen', 'token', '--out', file]))[0], 0)
+      assert.equal((await admb(['keygen', 'token', '--out', file])).code, 0)
       assert.ok((await readFile(file, 'utf8')).trim().length >= 32)
       if (process.platform !== 'win32') assert.equal((await stat(file)).mode & 0o777, 0o600)
-      assert.match((await admb(['keygen', 'token', '--out', file]))[2], /already exists/)
+      assert.match((await admb(['keygen', 'token', '--out', file])).stderr, /already exists/)
 
       const peer = await processes.start('--dimension', '4', '--http-token-file', file).ready()
       const http = (peer.latest.http as string).replace('http://', '')
-      const [code, , stderr] = await admb(['status', '--http', http])
+      const { code, stderr } = await admb(['status', '--http', http])
       assert.equal(code, 1)
       assert.match(stderr, /requires a token: give its --http-token-file/)
-      const [, stdout] = await admb(['status', '--http', http, '--http-token-file', file, '--json'])
+      const { stdout } = await admb(['status', '--http', http, '--http-token-file', file, '--json'])
       assert.equal(JSON.parse(stdout).id, peer.latest.id)
       assert.equal(await peer.stop(), 0)
       assert.ok(!peer.logs.some(({ msg }) => msg.includes('may read the token')))
@@ -168,12 +153,15 @@ describe("the guards of a peer's HTTP server", function () {
       const file = join(dir, 'short.token')
       await writeFile(file, 'short\n')
       const start = ['peer', '--dimension', '4', '--listen', '/ip4/127.0.0.1/tcp/0']
-      assert.match((await admb([...start, '--http-token-file', file]))[2], /no token of at least 16 characters/)
-      assert.match((await admb([...start, '--http-token-file', join(dir, 'none')]))[2], /cannot read .*none/)
-      const [code, , stderr] = await admb([...start, '--http', '0.0.0.0:0'])
+      assert.match((await admb([...start, '--http-token-file', file])).stderr, /no token of at least 16 characters/)
+      assert.match((await admb([...start, '--http-token-file', join(dir, 'none')])).stderr, /cannot read .*none/)
+      const { code, stderr } = await admb([...start, '--http', '0.0.0.0:0'])
       assert.equal(code, 1)
       assert.match(stderr, /needs a token: create one with admb keygen token --out/)
-      assert.match((await admb([...start, '--http-origin', 'pages']))[2], /--http-origin pages: give scheme and host/)
+      assert.match(
+        (await admb([...start, '--http-origin', 'pages'])).stderr,
+        /--http-origin pages: give scheme and host/
+      )
     })
 
     it('warns about a token that other users can read', async function () {
