@@ -98,6 +98,7 @@ export {
 export type { HttpOptions } from './server/index.js'
 export {
   type ColumnKind,
+  type ColumnRole,
   type ColumnSchema,
   type CustomFormat,
   type CustomInput,

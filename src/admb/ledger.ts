@@ -212,8 +212,9 @@ export class Ledger {
   /**
    * Ends the epoch and starts the next one.
    * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
+   * @param carries whether unused segments can be used at `next`; otherwise all are dropped @default true
    */
-  switchPredictor(next: PredictorId, lineage: readonly Header[], period: number): void {
+  switchPredictor(next: PredictorId, lineage: readonly Header[], period: number, carries = true): void {
     this.close(period)
     this.#epochs.push({
       number: this.#epochNumber,
@@ -225,7 +226,7 @@ export class Ledger {
     })
     const unused = this.#unused(next, lineage)
     this.releaseSums(period)
-    const needed = this.#needed(period)
+    const needed = carries ? this.#needed(period) : new Set<Segment>()
     this.#begin(
       next,
       unused.filter(segment => needed.has(segment))

@@ -478,8 +478,9 @@ export class AdmbNode {
   }
 
   #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {
+    const carries = this.#options.carries?.(this.predictor, received.predictor) ?? true
     this.#current.switchPredictor(chain, received)
-    this.#ledger.switchPredictor(received.predictor.id, this.#current.lineage, this.#period)
+    this.#ledger.switchPredictor(received.predictor.id, this.#current.lineage, this.#period, carries)
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor()
     this.#outgoingSums.markChanged()

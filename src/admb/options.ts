@@ -33,6 +33,11 @@ export interface AdmbOptions extends Recipe {
    */
   readonly lineage?: number
   /**
+   * Whether gradients at one predictor can be used at another. Gradients that cannot are dropped, and count as discarded.
+   * @default always
+   */
+  readonly carries?: (from: Predictor, to: Predictor) => boolean
+  /**
    * Whether inputs are numbered and own segments recorded, so that a later run uses each input exactly once (`takeJournal`).
    * @default false
    */

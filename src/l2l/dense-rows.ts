@@ -4,7 +4,7 @@
  * takes rows with one more token and ignores labels.
  */
 import * as tf from '#tfjs'
-import { checkLabel, ExampleError, type Examples, type OutcomeKind } from '../learner/index.js'
+import { checkLabel, ExampleError, type Examples, type OutcomeKind, weightOf } from '../learner/index.js'
 import { sizeOf } from '../nn/shape.js'
 import type { Model } from '../nn/types.js'
 import type { Batch } from './executor/types.js'
@@ -32,6 +32,8 @@ export class DenseRows implements Batch {
   append(examples: Examples, row: number): void {
     const label = examples.labels[row]
     if (!this.#predictsNextToken) checkLabel(label, labelClasses(this.#model), row)
+    if (weightOf(examples, row) !== 1)
+      throw new ExampleError(row, 'networks take no weights of inputs: leave weight out')
     this.appendUnlabelled(examples, row)
     this.#labels[this.size - 1] = label
   }

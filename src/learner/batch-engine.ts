@@ -3,6 +3,7 @@
  * computes from the same gradients. Its cost is proportional to the number of parameters; `sparse-engine.ts` is faster for b = 1.
  */
 import { grown, zeros } from './blocks.js'
+import { countAdded, withClass } from './class-table.js'
 import { featureOutOfRange } from './model.js'
 import {
   checkProgress,
@@ -36,6 +37,8 @@ export interface BatchEngineOptions {
   /** Gradients per update, ≥ 1. */
   readonly batch: number
   readonly predictWith: PredictWith
+  /** Softmax with room for more classes: number of those with names. @default no room */
+  readonly named?: number
 }
 
 export class BatchEngine implements Engine {
@@ -84,6 +87,15 @@ export class BatchEngine implements Engine {
       from = to
     }
     checkProgress(this.progress)
+  }
+
+  addClass(name: string): number | undefined {
+    const [weights, table] = this.#parameters
+    const next = table && withClass(table, name)
+    if (next === undefined) return undefined
+    this.#parameters = [weights, next]
+    this.#average = [this.#average[0], next]
+    return (this.#options.named ?? 0) + countAdded(table)
   }
 
   resume({ parameters, average, state, updates }: Trained): void {

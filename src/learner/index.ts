@@ -15,6 +15,17 @@ export {
 export { BatchEngine } from './batch-engine.js'
 export { stateBlockIndices, zeros } from './blocks.js'
 export {
+  addedClasses,
+  countAdded,
+  extendsTable,
+  fitsTable,
+  growingAverage,
+  growingRule,
+  hasFreeSlot,
+  propose,
+  withClass
+} from './class-table.js'
+export {
   addLoss,
   addRule,
   type CustomLoss,
@@ -72,4 +83,4 @@ export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer
 export type { TargetScale } from './target-scale.js'
 export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
 export type * from './types.js'
-export { learnerAfter } from './types.js'
+export { learnerAfter, weightOf } from './types.js'

@@ -3,6 +3,7 @@
  * rows in CSR form. There is one block, `weights` (with a reaction to drift, a second one), in which a feature's weights are adjacent (index = feature·C + class), so
  * that each feature of a row touches one stretch of memory.
  */
+import { countAdded, tableLength } from './class-table.js'
 import { type CustomLoss, type CustomName, customLoss } from './custom.js'
 import { driftBlock } from './drift/reaction.js'
 import { ExampleError } from './errors.js'
@@ -10,16 +11,27 @@ import { portableExp } from './exp.js'
 import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
 import { commitClass, type OutcomeKind } from './metrics/index.js'
 import {
+  checkClassWeights,
   checkDimension,
   checkGradient,
   checkLabel,
+  classesOf,
   featureOutOfRange,
+  gradientWeight,
   type ModelOptions,
   outputsOf,
   scalarLossOf
 } from './model.js'
 import { l2Option, resolveOptions } from './options.js'
-import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './types.js'
+import {
+  type Blocks,
+  type Examples,
+  type Layout,
+  type Learner,
+  type Prediction,
+  type Score,
+  weightOf
+} from './types.js'
 
 /**
  * Creates a linear model: scores, gradients and predictions as functions of the parameters.
@@ -31,14 +43,16 @@ import type { Blocks, Examples, Layout, Learner, Prediction, Score } from './typ
  * @throws OptionError if model, classes, dimension or l2 do not go together
  */
 export function createLearner(options: ModelOptions): Learner {
-  const { model, dimension, classes, l2: givenL2, targetScale, reacts = false } = options
+  const { model, dimension, classes, l2: givenL2, targetScale, classWeights, named, reacts = false } = options
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
   const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
   const loss = scalarLossOf(model, targetScale)
+  checkClassWeights(classWeights, classesOf(model, outputs))
+  const common = { l2, reacts, classWeights }
   return loss === undefined
-    ? new SoftmaxLearner(dimension, outputs, l2, reacts)
-    : new ScalarLearner(loss, dimension, l2, reacts)
+    ? new SoftmaxLearner(dimension, outputs, common, named)
+    : new ScalarLearner(loss, dimension, common)
 }
 
 export interface CustomLossOptions {
@@ -49,16 +63,26 @@ export interface CustomLossOptions {
   readonly l2?: number
   /** Adds the block of reactions to drift. @default false */
   readonly reacts?: boolean
+  /** As in `ModelOptions`. */
+  readonly classWeights?: readonly number[]
 }
 
 /**
  * A linear model under a plug-in's loss.
  * @throws OptionError if no plug-in provides the loss, or dimension or l2 are invalid
  */
-export function createCustomLearner({ model, dimension, l2, reacts = false }: CustomLossOptions): Learner {
+export function createCustomLearner({
+  model,
+  dimension,
+  l2,
+  classWeights,
+  reacts = false
+}: CustomLossOptions): Learner {
   checkDimension(dimension)
+  const loss = customLoss(model)
+  checkClassWeights(classWeights, loss.classifies ? 2 : 0)
   const resolved = resolveOptions(`model ${model}`, l2Option, { l2 })
-  return new ScalarLearner(customLoss(model), dimension, resolved.l2, reacts, model)
+  return new ScalarLearner(loss, dimension, { l2: resolved.l2, reacts, classWeights }, model)
 }
 
 /** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
@@ -67,28 +91,42 @@ function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float
   for (let i = 0; i < weights.length; i++) sum[i] += l2 * count * weights[i]
 }
 
+/** Options of all linear learners. */
+interface Common {
+  readonly l2: number
+  readonly reacts: boolean
+  readonly classWeights: readonly number[] | undefined
+}
+
 /** What all linear learners share: layout, bounds checks and initial weights. */
 abstract class LinearLearner {
   readonly layout: Layout
+  protected readonly l2: number
+  protected readonly classWeights: readonly number[] | undefined
 
+  /** @param slots number of classes that can be added */
   constructor(
     protected readonly dimension: number,
     outputs: number,
-    reacts: boolean
+    { l2, reacts, classWeights }: Common,
+    slots = 0
   ) {
-    const weights = { name: 'weights', length: dimension * outputs }
-    this.layout = { blocks: reacts ? [weights, driftBlock] : [weights] }
+    this.l2 = l2
+    this.classWeights = classWeights
+    const blocks = [{ name: 'weights', length: dimension * outputs }]
+    if (slots > 0) blocks.push({ name: 'classes', length: tableLength(slots) })
+    this.layout = { blocks: reacts ? [...blocks, driftBlock] : blocks }
   }
 
   initial(): Float32Array[] {
     return this.layout.blocks.map(block => new Float32Array(block.length))
   }
 
-  predict([weights]: Blocks, examples: Examples, from: number, to: number): Prediction[] {
-    return Array.from({ length: to - from }, (_, i) => this.predictRow(weights, examples, from + i))
+  predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
+    return Array.from({ length: to - from }, (_, i) => this.predictRow(parameters, examples, from + i))
   }
 
-  protected abstract predictRow(weights: Float32Array, examples: Examples, row: number): Prediction
+  protected abstract predictRow(parameters: Blocks, examples: Examples, row: number): Prediction
 
   /** Σx² of a row. @throws ExampleError for a feature out of range */
   protected squareOf({ indices, values, offsets }: Examples, row: number): number {
@@ -108,11 +146,10 @@ class ScalarLearner extends LinearLearner implements Learner {
   constructor(
     private readonly loss: CustomLoss,
     dimension: number,
-    private readonly l2: number,
-    reacts: boolean,
+    common: Common,
     private readonly customName?: CustomName
   ) {
-    super(dimension, 1, reacts)
+    super(dimension, 1, common)
     this.#classes = loss.classifies ? 2 : 0
   }
 
@@ -129,13 +166,15 @@ class ScalarLearner extends LinearLearner implements Learner {
       const label = examples.labels[row]
       checkLabel(label, this.#classes, row)
       const score = this.#scoreOf(weights, examples, row)
-      into.loss += this.#checked(this.loss.value(score, label), row)
-      if (this.loss.classifies && score > 0 === label > 0) into.hits++
+      const weight = weightOf(examples, row)
+      into.loss += weight * this.#checked(this.loss.value(score, label), row)
+      if (this.loss.classifies && score > 0 === label > 0) into.hits += weight
+      if (weight !== 1) into.surplus = (into.surplus ?? 0) + weight - 1
       if (into.outcomes === undefined) continue
       const { entries } = into.outcomes
       entries[0] = label
       entries[1] = score
-      into.outcomes.commit(1)
+      into.outcomes.commit(1, weight)
     }
   }
 
@@ -143,14 +182,15 @@ class ScalarLearner extends LinearLearner implements Learner {
     const { indices, values, offsets, labels } = examples
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], this.#classes, row)
-      const slope = this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
+      const weight = gradientWeight(examples, row, this.classWeights)
+      const slope = weight * this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
       checkGradient(slope * slope * this.squareOf(examples, row), row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) sum[indices[p]] += slope * values[p]
     }
     addPenalty(weights, this.l2, to - from, sum)
   }
 
-  protected predictRow(weights: Float32Array, examples: Examples, row: number): Prediction {
+  protected predictRow([weights]: Blocks, examples: Examples, row: number): Prediction {
     const score = this.#scoreOf(weights, examples, row)
     if (!this.loss.classifies) {
       const number = this.loss.predict?.(score) ?? score
@@ -186,10 +226,10 @@ class SoftmaxLearner extends LinearLearner implements Learner {
   constructor(
     dimension: number,
     private readonly classes: number,
-    private readonly l2: number,
-    reacts: boolean
+    common: Common,
+    private readonly named = classes
   ) {
-    super(dimension, classes, reacts)
+    super(dimension, classes, common, classes - named)
     this.#scores = new Float64Array(classes)
   }
 
@@ -197,47 +237,58 @@ class SoftmaxLearner extends LinearLearner implements Learner {
     return { kind: 'classes', classes: this.classes }
   }
 
-  #scoresOf(weights: Float32Array, { indices, values, offsets }: Examples, row: number): Float64Array {
-    const scores = this.#scores.fill(0)
+  /** Classes that have a name: the others have no scores. */
+  #active(table: Float32Array): number {
+    return this.named === this.classes ? this.classes : this.named + countAdded(table)
+  }
+
+  #scoresOf(weights: Float32Array, active: number, { indices, values, offsets }: Examples, row: number): Float64Array {
+    const scores = active === this.classes ? this.#scores : this.#scores.subarray(0, active)
+    scores.fill(0)
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
       if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
       const first = indices[p] * this.classes
       const value = values[p]
-      for (let c = 0; c < this.classes; c++) scores[c] += weights[first + c] * value
+      for (let c = 0; c < active; c++) scores[c] += weights[first + c] * value
     }
     return scores
   }
 
-  score([weights]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
+  score([weights, table]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
+    const active = this.#active(table)
     for (let row = from; row < to; row++) {
       const label = examples.labels[row]
-      checkLabel(label, this.classes, row)
-      const scores = this.#scoresOf(weights, examples, row)
+      checkLabel(label, active, row)
+      const scores = this.#scoresOf(weights, active, examples, row)
       const norm = logSumExp(scores)
       const predicted = largest(scores)
-      into.loss += norm - scores[label]
-      if (predicted === label) into.hits++
-      if (into.outcomes !== undefined) commitClass(into.outcomes, scores, norm, label, predicted)
+      const weight = weightOf(examples, row)
+      into.loss += weight * (norm - scores[label])
+      if (predicted === label) into.hits += weight
+      if (weight !== 1) into.surplus = (into.surplus ?? 0) + weight - 1
+      if (into.outcomes !== undefined) commitClass(into.outcomes, scores, norm, label, predicted, weight)
     }
   }
 
-  addGradient([weights]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
+  addGradient([weights, table]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
     const { indices, values, offsets, labels } = examples
+    const active = this.#active(table)
     for (let row = from; row < to; row++) {
-      checkLabel(labels[row], this.classes, row)
-      const slopes = this.#scoresOf(weights, examples, row)
-      const square = slopesInPlace(slopes, labels[row])
+      checkLabel(labels[row], active, row)
+      const slopes = this.#scoresOf(weights, active, examples, row)
+      const weight = gradientWeight(examples, row, this.classWeights)
+      const square = slopesInPlace(slopes, labels[row], weight)
       checkGradient(square * this.squareOf(examples, row), row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) {
         const first = indices[p] * this.classes
-        for (let c = 0; c < this.classes; c++) sum[first + c] += slopes[c] * values[p]
+        for (let c = 0; c < active; c++) sum[first + c] += slopes[c] * values[p]
       }
     }
     addPenalty(weights, this.l2, to - from, sum)
   }
 
-  protected predictRow(weights: Float32Array, examples: Examples, row: number): Prediction {
-    const scores = this.#scoresOf(weights, examples, row)
+  protected predictRow([weights, table]: Blocks, examples: Examples, row: number): Prediction {
+    const scores = this.#scoresOf(weights, this.#active(table), examples, row)
     const norm = logSumExp(scores)
     return { label: largest(scores), scores: Array.from(scores, score => portableExp(score - norm)) }
   }

@@ -114,12 +114,15 @@ export function logSumExp(scores: Float64Array): number {
   return top + Math.log(sum)
 }
 
-/** Replaces scores by the derivatives of the log loss (probability, less 1 for the label's class); returns Σ of their squares. */
-export function slopesInPlace(scores: Float64Array, label: number): number {
+/**
+ * Replaces scores by the derivatives of the log loss (probability, less 1 for the label's class) times a weight.
+ * @returns Σ of their squares
+ */
+export function slopesInPlace(scores: Float64Array, label: number, weight = 1): number {
   const norm = logSumExp(scores)
   let square = 0
   for (let c = 0; c < scores.length; c++) {
-    scores[c] = portableExp(scores[c] - norm) - (c === label ? 1 : 0)
+    scores[c] = weight * (portableExp(scores[c] - norm) - (c === label ? 1 : 0))
     square += scores[c] * scores[c]
   }
   return square

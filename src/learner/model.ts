@@ -5,6 +5,7 @@
 import { ExampleError, OptionError } from './errors.js'
 import { type ScalarLoss, scalarLosses, standardised } from './losses.js'
 import { checkTargetScale, type TargetScale } from './target-scale.js'
+import { type Examples, weightOf } from './types.js'
 
 /** `logistic`, `hinge`: two classes; `softmax`: any number of classes; `linear`: regression with squared loss. */
 export type ModelName = keyof typeof scalarLosses | 'softmax'
@@ -26,6 +27,13 @@ export interface ModelOptions {
   readonly targetScale?: TargetScale
   /** Adds the block of reactions to drift (`drift/reaction.ts`). @default false */
   readonly reacts?: boolean
+  /** Factor of the gradients of each class's inputs. Losses are not weighted by it. @default 1 for all classes */
+  readonly classWeights?: readonly number[]
+  /**
+   * Softmax: number of classes that have names. The others are added while the model learns, and are in a second block of the
+   * parameters. @default all classes
+   */
+  readonly named?: number
 }
 
 /**
@@ -93,6 +101,23 @@ export function checkLabel(label: number, classes: number, row: number): void {
   if (classes > 0 ? label >= 0 && label < classes && Number.isInteger(label) : Number.isFinite(label)) return
   const expected = classes > 0 ? `class numbers 0 to ${classes - 1}` : 'finite numbers as labels'
   throw new ExampleError(row, `label ${label} does not fit: this model takes ${expected} (check --model and --classes)`)
+}
+
+/**
+ * @param classes 0 for regression
+ * @throws OptionError unless there is a finite weight above 0 for each class
+ */
+export function checkClassWeights(weights: readonly number[] | undefined, classes: number): void {
+  if (weights === undefined) return
+  if (classes === 0) throw new OptionError('class weights are for classifiers: leave them out')
+  if (weights.length === classes && weights.every(weight => weight > 0 && Math.fround(weight) < Infinity)) return
+  throw new OptionError(`class weights ${weights.join(', ')}: give a number above 0 for each of ${classes} classes`)
+}
+
+/** Factor of the gradient of a row: its importance, times the weight of its class. */
+export function gradientWeight(examples: Examples, row: number, classWeights: readonly number[] | undefined): number {
+  const weight = weightOf(examples, row)
+  return classWeights === undefined ? weight : weight * classWeights[examples.labels[row]]
 }
 
 export function featureOutOfRange(feature: number, dimension: number, row: number): ExampleError {

@@ -4,19 +4,28 @@
  */
 import { type AveragingSpec, averagingFor, createAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
+import { fitsTable, growingAverage, growingRule } from './class-table.js'
 import type { Drift, DriftTest } from './drift/index.js'
 import { type DriftAction, DriftVote, reactingAveraging } from './drift/reaction.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
 import type { Metrics, Outcome } from './metrics/index.js'
-import { checkDimension, classesOf, isClassifier, type ModelName, outputsOf, scalarLossOf } from './model.js'
+import {
+  checkClassWeights,
+  checkDimension,
+  classesOf,
+  isClassifier,
+  type ModelName,
+  outputsOf,
+  scalarLossOf
+} from './model.js'
 import { adagradValues } from './rules/adagrad.js'
 import { createReactingRule, createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
 import type { TargetScale } from './target-scale.js'
 import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Rest, type Trained } from './trainer.js'
-import type { Examples } from './types.js'
+import type { Averaging, Examples } from './types.js'
 
 /** Options for training a linear model in one process. */
 export interface SerialOptions {
@@ -29,6 +38,10 @@ export interface SerialOptions {
   readonly l2?: number
   /** Regression: the scale by which the target is standardised. @default not standardised */
   readonly targetScale?: TargetScale
+  /** Factor of the gradients of each class's inputs. @default 1 for all classes */
+  readonly classWeights?: readonly number[]
+  /** Softmax: names of the first classes; the others can be added with `addClass`. @default all classes are known */
+  readonly named?: readonly string[]
   /** @default adagrad */
   readonly rule?: RuleSpec
   /** @default tail */
@@ -61,6 +74,8 @@ export interface SerialReport {
   /** Number of rows without a label, which were skipped. */
   readonly unlabelled: number
   readonly updates: number
+  /** Sum of the weights of the inputs: `inputs`, unless they have weights. */
+  readonly weight: number
   /** Mean progressive loss per input, in nats (or squared-error units); undefined before the first input. */
   readonly averageLoss: number | undefined
   /** Share of inputs whose class was predicted correctly; undefined for regression and before the first input. */
@@ -136,6 +151,11 @@ export class SerialTrainer {
     return this.#engine.snapshot()
   }
 
+  /** The number of a class that is added; undefined if there is no room, or the name is too long. */
+  addClass(name: string): number | undefined {
+    return fitsTable(name) ? this.#engine.addClass?.(name) : undefined
+  }
+
   /** Figures since the start and over the last inputs; undefined for an engine that sends no outcomes. */
   metrics(): Metrics | undefined {
     const { outcomes, loss } = this.#engine.progress
@@ -158,22 +178,36 @@ export class SerialTrainer {
   }
 
   report(): SerialReport {
-    const { inputs, unlabelled, loss, hits } = this.#engine.progress
+    const { inputs, unlabelled, loss, hits, surplus } = this.#engine.progress
+    const weight = inputs + surplus
     return {
       inputs,
       unlabelled,
+      weight,
       updates: this.#engine.updates,
-      averageLoss: inputs > 0 ? loss / inputs : undefined,
-      accuracy: inputs > 0 && this.#classifies ? hits / inputs : undefined
+      averageLoss: weight > 0 ? loss / weight : undefined,
+      accuracy: weight > 0 && this.#classifies ? hits / weight : undefined
     }
   }
 }
 
 function createEngine(options: SerialOptions): Engine {
-  const { model, classes, dimension, l2, targetScale, batch = 1, predictWith = 'average', onDrift } = options
+  const {
+    model,
+    classes,
+    dimension,
+    l2,
+    targetScale,
+    classWeights,
+    named: names,
+    batch = 1,
+    predictWith = 'average',
+    onDrift
+  } = options
   const { parameterLimit = DEFAULT_PARAMETER_LIMIT } = options
   const ruleSpec = ruleFor(options.model, options.rule)
   const outputs = outputsOf(model, classes)
+  const named = names?.length
   if (dimension !== undefined) checkDimension(dimension)
   if (!Number.isInteger(batch) || batch < 1)
     throw new OptionError(`batch must be an integer of at least 1, not ${batch}`)
@@ -184,14 +218,18 @@ function createEngine(options: SerialOptions): Engine {
   if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || l2 || batch > 1) {
     const reacts = onDrift !== undefined
     const learnerFor = (features: number) =>
-      createLearner({ model, classes, l2, targetScale, dimension: features, reacts })
-    const parts = reacts
-      ? { rule: createReactingRule(ruleSpec, onDrift), averaging: reactingAveraging(averaging) }
-      : { rule: createRule(ruleSpec), averaging }
-    return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit })
+      createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features, reacts })
+    let parts = { rule: createRule(ruleSpec), averaging: averaging as Averaging }
+    if (names) parts = { rule: growingRule(parts.rule, names), averaging: growingAverage(averaging) }
+    else if (reacts) {
+      parts = { rule: createReactingRule(ruleSpec, onDrift), averaging: reactingAveraging(averaging) }
+    }
+    return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit, named })
   }
   const adagrad = adagradValues(ruleSpec)
-  const sparse = { outputs, dimension, dimensionLimit, adagrad, averaging, predictWith, onDrift }
+  checkClassWeights(classWeights, classesOf(model, outputs))
+  const room = { outputs, dimension, dimensionLimit, classWeights, named }
+  const sparse = { ...room, adagrad, averaging, predictWith, onDrift }
   const loss = scalarLossOf(model, targetScale)
   return loss === undefined
     ? new SparseSoftmaxEngine(sparse)

@@ -35,6 +35,9 @@ export interface SparseEngineOptions {
   readonly predictWith: PredictWith
   /** What happens at drift. @default nothing */
   readonly onDrift?: DriftAction
+  /** As in `ModelOptions`. */
+  readonly classWeights?: readonly number[]
+  readonly named?: number
 }
 
 /** Value of `retention` below which the stored lags are rescaled. */
@@ -59,6 +62,7 @@ export abstract class SparseEngine implements Engine {
   protected readonly adagrad: AdagradValues
   protected averaging: WeightedAveraging
   protected readonly servesAverage: boolean
+  protected readonly classWeights: readonly number[] | undefined
   readonly #averages: boolean
   readonly #isFixed: boolean
   readonly #limit: number
@@ -74,6 +78,7 @@ export abstract class SparseEngine implements Engine {
     this.progress = newProgress(kind)
     this.outputs = options.outputs
     this.adagrad = options.adagrad
+    this.classWeights = options.classWeights
     this.#averages = options.averaging.name !== 'none'
     this.servesAverage = options.predictWith === 'average' && this.#averages
     // Without an average, lags are unused. A weight of 0 avoids the cost of rescaling them.
@@ -123,7 +128,7 @@ export abstract class SparseEngine implements Engine {
       cells[CELL * i + SQUARES] = squares[i]
     }
     this.updates = updates
-    if (drift !== undefined) this.#setBirth(birthOf(drift))
+    if (this.#onDrift !== undefined && drift !== undefined) this.#setBirth(birthOf(drift))
     this.saw(dimension - 1)
   }
 

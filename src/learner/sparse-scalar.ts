@@ -2,11 +2,11 @@
 import { portableExp } from './exp.js'
 import { logistic, logisticSlope, outcomesOf, type ScalarLoss } from './losses.js'
 import type { OUTCOME_ROWS, Outcomes } from './metrics/index.js'
-import { checkGradient, checkLabel, GRADIENT_SQUARE_LIMIT } from './model.js'
+import { checkGradient, checkLabel, GRADIENT_SQUARE_LIMIT, gradientWeight } from './model.js'
 import { adagradWeight } from './rules/adagrad.js'
 import type * as cell from './sparse-engine.js'
 import { SMALLEST_RETENTION, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
-import type { Examples } from './types.js'
+import { type Examples, weightOf } from './types.js'
 
 // V8 inlines the values of this module's constants, but not those of imported ones.
 const CELL: typeof cell.CELL = 4
@@ -34,6 +34,10 @@ export class SparseScalarEngine extends SparseEngine {
   }
 
   protected override learnRows(examples: Examples): void {
+    if (examples.weights !== undefined || this.classWeights !== undefined) {
+      for (let row = 0; row < examples.size; row++) this.#learnWeighted(examples, row)
+      return
+    }
     for (let row = 0; row < examples.size; ) {
       row = this.#learnFrom(examples, row, Math.min(examples.size, row + SLICE_ROWS))
     }
@@ -155,6 +159,41 @@ export class SparseScalarEngine extends SparseEngine {
       this.grow(examples, row)
     }
     return row
+  }
+
+  /** The same for a row with a weight, without the shortcuts of the loop. */
+  #learnWeighted(examples: Examples, row: number): void {
+    const { labels, offsets, indices, values } = examples
+    const { progress } = this
+    const label = labels[row]
+    if (Number.isNaN(label)) {
+      progress.unlabelled++
+      return
+    }
+    checkLabel(label, this.#classes, row)
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      if (indices[p] >>> 0 >= this.capacity) this.grow(examples, row)
+    }
+    const { cells } = this
+    let [score, lagging, square] = [0, 0, 0]
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      score += cells[CELL * indices[p]] * values[p]
+      lagging += cells[CELL * indices[p] + LAG] * values[p]
+      square += values[p] * values[p]
+    }
+    const served = this.servesAverage ? score - this.retention * lagging : score
+    const slope = gradientWeight(examples, row, this.classWeights) * this.#loss.slope(score, label)
+    checkGradient(slope * slope * square, row)
+    const weight = weightOf(examples, row)
+    progress.inputs++
+    progress.surplus += weight - 1
+    progress.loss += weight * this.#loss.value(served, label)
+    if (served > 0 === label > 0) progress.hits += weight
+    this.#outcomes.entries[0] = label
+    this.#outcomes.entries[1] = served
+    this.#outcomes.commit(1, weight)
+    this.#stepOf(examples, row, slope)
+    this.shrinkLags()
   }
 
   #stepOf(examples: Examples, row: number, slope: number): void {

@@ -1,40 +1,78 @@
 /** The fused training loop of softmax: scores, loss, gradient and AdaGrad step of one row after another. */
+import { countAdded, tableLength, withClass } from './class-table.js'
 import { largest, logSumExp, slopesInPlace } from './losses.js'
 import { commitClass } from './metrics/index.js'
-import { checkGradient, checkLabel } from './model.js'
+import { checkGradient, checkLabel, gradientWeight } from './model.js'
 import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
-import type { Examples } from './types.js'
+import type { Trained } from './trainer.js'
+import { type Examples, weightOf } from './types.js'
 
 export class SparseSoftmaxEngine extends SparseEngine {
   readonly #scores: Float64Array
   readonly #served: Float64Array
+  /** Number of classes with names in the options. */
+  readonly #named: number
+  /** The classes that were added; empty if there is no room for more. */
+  #table: Float32Array
+  /** Number of classes with names. */
+  #active: number
 
   constructor(options: SparseEngineOptions) {
     super(options, { kind: 'classes', classes: options.outputs })
     this.#scores = new Float64Array(options.outputs)
     this.#served = new Float64Array(options.outputs)
+    this.#named = options.named ?? options.outputs
+    this.#active = this.#named
+    this.#table = new Float32Array(tableLength(options.outputs - this.#named))
+  }
+
+  addClass(name: string): number | undefined {
+    const table = withClass(this.#table, name)
+    if (table === undefined) return undefined
+    this.#table = table
+    return this.#active++
+  }
+
+  override resume(from: Trained): void {
+    super.resume(from)
+    if (this.#table.length === 0) return
+    const [, table] = from.parameters
+    this.#table = table
+    this.#active = this.#named + countAdded(table)
+  }
+
+  override snapshot(): Trained {
+    const { parameters, average, ...rest } = super.snapshot()
+    const classes = this.#table.length > 0 ? [this.#table] : []
+    return { ...rest, parameters: [...parameters, ...classes], average: [...average, ...classes] }
   }
 
   protected override learnRows(examples: Examples): void {
     const { labels, offsets, indices, size } = examples
     const { progress, outputs } = this
+    const isWhole = this.#active === outputs
+    const current = isWhole ? this.#scores : this.#scores.subarray(0, this.#active)
+    const average = isWhole ? this.#served : this.#served.subarray(0, this.#active)
     for (let row = 0; row < size; row++) {
       const label = labels[row]
       if (Number.isNaN(label)) {
         progress.unlabelled++
         continue
       }
-      checkLabel(label, outputs, row)
+      checkLabel(label, this.#active, row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++)
         if (indices[p] >>> 0 >= this.capacity) this.grow(examples, row)
       const square = this.#score(examples, row)
-      const served = this.servesAverage ? this.#served : this.#scores
+      const served = this.servesAverage ? average : current
       const norm = logSumExp(served)
       const predicted = largest(served)
-      progress.loss += norm - served[label]
-      if (predicted === label) progress.hits++
-      if (progress.outcomes !== undefined) commitClass(progress.outcomes, served, norm, label, predicted)
-      checkGradient(slopesInPlace(this.#scores, label) * square, row)
+      const weight = weightOf(examples, row)
+      progress.loss += weight * (norm - served[label])
+      if (predicted === label) progress.hits += weight
+      if (weight !== 1) progress.surplus += weight - 1
+      if (progress.outcomes !== undefined) commitClass(progress.outcomes, served, norm, label, predicted, weight)
+      const factor = gradientWeight(examples, row, this.classWeights)
+      checkGradient(slopesInPlace(current, label, factor) * square, row)
       this.saw(this.gather(examples, row, this.#scores))
       this.stepGathered(examples, row)
       progress.inputs++

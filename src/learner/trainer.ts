@@ -9,11 +9,15 @@ import type { Blocks, Examples, Score } from './types.js'
 /** The predictor that serves predictions: the running average, or the newest parameters (better on drifting streams). */
 export type PredictWith = 'average' | 'current'
 
-/** Progressive sums: `loss` in nats (or squared-error units) over `inputs` labelled rows, of which `hits` were predicted correctly. */
+/**
+ * Progressive sums: `loss` in nats (or squared-error units) over `inputs` labelled rows, of which `hits` were predicted correctly,
+ * each times the row's weight.
+ */
 export interface Progress extends Score {
   inputs: number
   /** Number of rows without a label, which are neither scored nor learned. */
   unlabelled: number
+  surplus: number
   readonly outcomes?: ProgressiveMetrics
 }
 
@@ -40,6 +44,8 @@ export interface Engine {
   /** Continues from an earlier result of the same model. Call it before `learn`. */
   resume(from: Trained): void
   learn(examples: Examples): void
+  /** Softmax with room for more classes: gives a name the next class number. @returns undefined if there is no room */
+  addClass?(name: string): number | undefined
   /** A copy of the current state, without an incomplete batch. */
   snapshot(): Trained
   /** @param rest default `learn`; `drop` after an error */
@@ -48,7 +54,7 @@ export interface Engine {
 
 /** @param kind of the outcomes that the engine sends; undefined if it sends none */
 export function newProgress(kind?: OutcomeKind): Progress {
-  return { inputs: 0, unlabelled: 0, loss: 0, hits: 0, outcomes: kind && new ProgressiveMetrics(kind) }
+  return { inputs: 0, unlabelled: 0, surplus: 0, loss: 0, hits: 0, outcomes: kind && new ProgressiveMetrics(kind) }
 }
 
 /** Called after each batch of examples, so that a diverging run stops early. @throws DivergenceError */

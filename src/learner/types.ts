@@ -28,6 +28,13 @@ export interface Examples {
   /** Zero-based feature numbers. Within a row they need not be sorted or unique. */
   readonly indices: Int32Array
   readonly values: Float32Array
+  /** Importance of each row, finite and ≥ 0: its gradient and its loss count that many times. @default 1 for all rows */
+  readonly weights?: Float32Array
+}
+
+/** Importance of a row. */
+export function weightOf({ weights }: Pick<Examples, 'weights'>, row: number): number {
+  return weights === undefined ? 1 : weights[row]
 }
 
 /** The prediction for one input. `scores`: the probability of each class, or the predicted number for regression. */
@@ -37,10 +44,15 @@ export interface Prediction {
   readonly scores: readonly number[]
 }
 
-/** Sums over rows: loss in nats (or squared-error units), and the number of correct classes (classification only). */
+/**
+ * Sums over rows, each times the row's weight: loss in nats (or squared-error units), and the number of correct classes
+ * (classification only).
+ */
 export interface Score {
   loss: number
   hits: number
+  /** Σ(weight − 1), so that rows without weights add nothing: the number of rows plus it is the sum of the weights. @default 0 */
+  surplus?: number
   /** Receives the outcome of each row, encoded as `Learner.outcomeKind` says. */
   readonly outcomes?: Outcomes
 }

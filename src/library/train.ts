@@ -11,7 +11,17 @@ import {
   type SerialReport
 } from '../learner/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
-import { createParser, openStream, type Rows, RunningMoments, type Scaling, scaled } from '../streams/index.js'
+import {
+  createParser,
+  LagHistory,
+  openStream,
+  Preparation,
+  type Rows,
+  RunningMoments,
+  type Scaling
+} from '../streams/index.js'
+import { ClassNumbers } from '../task/class-numbers.js'
+import { classNamesOf } from '../task/learning-spec.js'
 import type { TaskOptions } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'
 import { closed, createTask, factsOf, factsOfLabels } from '../task/task.js'
@@ -25,6 +35,8 @@ export interface TrainOptions extends TaskOptions {
   readonly inputs?: readonly Features[]
   /** One for each of `inputs`. @default none */
   readonly labels?: readonly Label[]
+  /** Importance of each of `inputs`, at least 0. @default 1 for all */
+  readonly weights?: readonly number[]
   /** The parameters that score inputs before they are learned, and that predict afterwards. @default 'average' */
   readonly predictWith?: PredictWith
   /** How a network is executed. @default one minibatch at a time on the first device that works */
@@ -49,14 +61,14 @@ export interface TrainReport extends SerialReport {
  *   EndedEarlyError if something was learned before
  */
 export async function train(options: TrainOptions): Promise<TrainedModel> {
-  const { inputs, labels, execution = {}, predictWith = 'average' } = options
+  const { inputs, labels, weights, execution = {}, predictWith = 'average' } = options
   if ((inputs === undefined) === (options.data === undefined)) {
     throw new OptionError('give either data, or inputs with their labels')
   }
   const task = { features: featuresOf(inputs, options), ...options }
   const { stream, specFor } = await createTask(task, 'serial')
   const spec = specFor(inputs === undefined ? await factsOf(stream) : factsOfLabels(task, labels ?? []))
-  const scaling = { moments: new RunningMoments(), frozen: false }
+  const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: false }
   const { trainer } = await trainerFor(spec, execution, predictWith)
   const opened = stream && (await openStream({ ...stream, scaling }))
   const end = async (rest: Rest) => {
@@ -65,15 +77,16 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
     const report = { ...trainer.report(), skipped: opened?.skipped ?? 0, metrics: trainer.metrics() }
     const { learner } = await learningParts(known, execution)
     const serving = predictWith === 'average' ? average : parameters
-    const frozen = spec.features.scale === 'standard' ? { ...scaling, frozen: true } : undefined
-    return new TrainedModel(known, learnerAfter(learner, updates), serving, report, frozen)
+    const preparation = preparationFor(known, { ...scaling, frozen: true })
+    return new TrainedModel(known, learnerAfter(learner, updates), serving, report, preparation)
   }
   try {
     if (inputs !== undefined) {
-      const rows = parse(closed(spec), encodeInputs(inputs, labels ?? []), false)
-      trainer.learn(spec.features.scale === 'standard' ? scaled(rows, scaling) : rows)
+      const rows = weighed(parse(closed(spec), encodeInputs(inputs, labels ?? []), false), weights)
+      trainer.learn(preparationFor(closed(spec), scaling)?.next(rows, 0, rows.size) ?? rows)
     }
-    for await (const examples of opened ?? []) trainer.learn(examples)
+    const numbers = new ClassNumbers(spec, trainer)
+    for await (const examples of opened ?? []) trainer.learn(numbers.apply(examples))
   } catch (error) {
     if (trainer.report().updates === 0) throw error
     throw await end('drop').then(
@@ -102,7 +115,7 @@ export class EndedEarlyError extends Error {
 /** A trained model with its report. */
 export class TrainedModel {
   readonly #learner: Learner
-  readonly #scaling: Scaling | undefined
+  readonly #preparation: Preparation | undefined
 
   /** @internal Use `train`. */
   constructor(
@@ -112,10 +125,10 @@ export class TrainedModel {
     readonly parameters: Blocks,
     /** Progressive: each input was scored before it was learned. */
     readonly report: TrainReport,
-    scaling: Scaling | undefined
+    preparation: Preparation | undefined
   ) {
     this.#learner = learner
-    this.#scaling = scaling
+    this.#preparation = preparation
   }
 
   /** @throws RequestError, MalformedInputError for an input that does not fit the model */
@@ -125,9 +138,10 @@ export class TrainedModel {
 
   predictAll(inputs: readonly Features[]): readonly Answer[] {
     const parsed = parse(this.spec, encodeInputs(inputs, undefined), true)
-    const rows = this.#scaling === undefined ? parsed : scaled(parsed, this.#scaling)
+    const rows = this.#preparation?.peek(parsed) ?? parsed
+    const names = classNamesOf(this.spec, this.parameters)
     return this.#learner.predict(this.parameters, rows, 0, inputs.length).map(({ label, scores }) => {
-      const name = this.#learner.classifies ? this.spec.features.classNames?.[label] : undefined
+      const name = this.#learner.classifies ? names?.[label] : undefined
       return { label: name ?? label, scores }
     })
   }
@@ -138,6 +152,19 @@ function featuresOf(inputs: readonly Features[] | undefined, { hashBits }: TaskO
   const first = inputs?.[0]
   if (first === undefined || hashBits !== undefined) return undefined
   return Array.isArray(first) || ArrayBuffer.isView(first) ? (first as ArrayLike<number>).length : undefined
+}
+
+function preparationFor({ features }: LearningSpec, scaling: Scaling): Preparation | undefined {
+  const { columns: schema, hashBits, constant, scale } = features
+  return Preparation.for({ schema, hashBits, constant, scale }, scaling)
+}
+
+function weighed(rows: Rows, weights: readonly number[] | undefined): Rows {
+  if (weights === undefined) return rows
+  if (weights.length === rows.size && weights.every(weight => weight >= 0 && Number.isFinite(Math.fround(weight)))) {
+    return { ...rows, weights: Float32Array.from(weights) }
+  }
+  throw new OptionError(`weights: give a number of at least 0 for each of ${rows.size} inputs`)
 }
 
 function parse(spec: LearningSpec, lines: Uint8Array, unlabelled: boolean): Rows {

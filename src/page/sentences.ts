@@ -67,7 +67,7 @@ export interface LearnedSchema {
     readonly names?: readonly string[]
     readonly classes?: number
   }
-  readonly columns?: readonly { readonly name: string; readonly kind: string }[]
+  readonly columns?: readonly { readonly name: string; readonly kind: string; readonly role?: string }[]
 }
 
 /** What is learned, in one sentence. @param data name of the data */
@@ -75,7 +75,9 @@ export function describeSchema({ label, columns }: LearnedSchema, data: string |
   const name = label?.name === undefined ? 'the label' : `“${label.name}”`
   const classes = label?.names ? shortList(label.names) : `${label?.classes ?? 2} classes`
   const target = label?.kind === 'number' ? `${name}, a number` : `${name} (${classes})`
-  const features = columns?.filter(({ kind }) => kind !== 'ignored').map(column => column.name)
+  const features = columns
+    ?.filter(({ kind, role }) => kind !== 'ignored' && role === undefined)
+    .map(column => column.name)
   const from = features === undefined ? '' : ` from ${shortList(features)}`
   return `This peer learns to predict ${target}${from}${data === undefined ? '' : `, in the data ${data === '-' ? 'of standard input' : data}`}.`
 }

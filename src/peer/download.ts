@@ -5,7 +5,7 @@
 
 import type { Blocks } from '../learner/index.js'
 import { encodeSafetensors, type NamedTensor } from '../nn/weights/safetensors.js'
-import type { LearningSpec } from '../task/learning-spec.js'
+import { classNamesOf, growingNames, type LearningSpec } from '../task/learning-spec.js'
 import { predictorMetadata } from '../task/predictor-metadata.js'
 import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'
@@ -27,7 +27,7 @@ export async function downloadOf(
   const metadata = {
     predictor: JSON.stringify(id),
     serving: predictWith,
-    ...predictorMetadata(spec, moments)
+    ...predictorMetadata(spec, moments, classNamesOf(spec, blocks))
   }
   const model = spec.network ? spec.network.layers.model : spec.model
   return {
@@ -41,8 +41,11 @@ export async function downloadOf(
 async function tensorsOf(spec: LearningSpec, blocks: Blocks): Promise<NamedTensor[]> {
   if (spec.network === undefined) {
     const outputs = blocks[0].length / spec.dimension
-    const shape = spec.model === 'softmax' ? [spec.dimension, outputs] : [spec.dimension]
-    return [{ name: 'weights', shape, numbers: blocks[0] }]
+    const used = growingNames(spec) ? (classNamesOf(spec, blocks)?.length ?? outputs) : outputs
+    const shape = spec.model === 'softmax' ? [spec.dimension, used] : [spec.dimension]
+    // Classes that are not known yet have no weights.
+    const numbers = used === outputs ? blocks[0] : blocks[0].filter((_, i) => i % outputs < used)
+    return [{ name: 'weights', shape, numbers }]
   }
   const [{ networkModel }, { exportBlocks }] = await Promise.all([
     import('../l2l/index.js'),

@@ -4,8 +4,8 @@
  */
 import type { JournalRecord } from '../admb/index.js'
 import type { JournalAppend, StoredJournal } from '../storage/index.js'
-import { RowBuffer, type Rows, type StreamPosition } from '../streams/index.js'
-import type { ProgressSums } from './thread-messages.js'
+import { NEW_CLASS, RowBuffer, type Rows, type StreamPosition } from '../streams/index.js'
+import type { SavedProgress } from './thread-messages.js'
 
 /** Consecutive inputs. */
 export interface InputPiece {
@@ -17,8 +17,10 @@ export interface InputPiece {
   readonly skip?: number
   /** The stream of `place`. */
   readonly stream?: string
-  /** Rows that cannot be read again, as they were before scaling. */
+  /** Rows that cannot be read again, as they were before scaling, but with their lags. */
   readonly rows?: SavedRows
+  /** As in `Rows`. */
+  readonly newClasses?: readonly string[]
 }
 
 /** The arrays of `Rows`, as JSON. */
@@ -97,7 +99,7 @@ export class InputLog {
   }
 
   /** Entries for the records. After this call all inputs so far are in recorded segments. */
-  take(records: readonly JournalRecord[], sums: ProgressSums): JournalAppend {
+  take(records: readonly JournalRecord[], sums: Omit<SavedProgress, 'moments'>): JournalAppend {
     const entries: (readonly [{ epoch: number; segment: number }, string])[] = []
     for (const record of records) {
       if (record.kind === 'dropped') this.#journalFrom = record.before
@@ -124,7 +126,7 @@ export class InputLog {
     const found: InputPiece[] = []
     for (let i = 0; i < ranges.length; i += 2) {
       for (const { first, count, place, copy } of this.#pieces) {
-        const whole = { first, count, ...(copy ? { rows: saved(copy.view()) } : { place, stream: this.#stream }) }
+        const whole = { first, count, ...(copy ? savedPiece(copy.view()) : { place, stream: this.#stream }) }
         const part = partOf(whole, ranges[i], ranges[i + 1])
         if (part) found.push(part)
       }
@@ -156,6 +158,12 @@ function slice(rows: Rows, from: number, to: number): Rows {
   return out.view()
 }
 
+function savedPiece(rows: Rows): Pick<InputPiece, 'rows' | 'newClasses'> {
+  const { newClasses, labels, size } = rows
+  const hasNew = newClasses !== undefined && labels.subarray(0, size).some(label => label >= NEW_CLASS)
+  return { rows: saved(rows), ...(hasNew && { newClasses: [...newClasses] }) }
+}
+
 function saved(rows: Rows): SavedRows {
   const { size } = rows
   const entries = rows.offsets[size]
@@ -170,10 +178,10 @@ function saved(rows: Rows): SavedRows {
 }
 
 /** The rows of a piece that holds them. */
-export function restored({ count, rows = {} }: InputPiece): Rows {
+export function restored({ count, rows = {}, newClasses }: InputPiece): Rows {
   const arrays = Object.entries(rows).map(([name, { type, values }]) => [
     name,
     type === 'float' ? Float32Array.from(values) : Int32Array.from(values)
   ])
-  return { size: count, ...Object.fromEntries(arrays) } as Rows
+  return { size: count, ...Object.fromEntries(arrays), ...(newClasses && { newClasses }) } as Rows
 }

@@ -9,7 +9,8 @@ import {
   type Learner,
   OUTCOME_ROWS,
   type Prediction,
-  type Score
+  type Score,
+  weightOf
 } from '../learner/index.js'
 import { RowBuffer, type Rows } from '../streams/index.js'
 
@@ -117,10 +118,16 @@ export function oneScore(learner: Learner, parameters: Blocks, rows: Examples, r
 }
 
 /** Adds the loss of a prediction that was given, and its outcome. */
-export function scoreGiven({ prediction, score }: GivenPrediction, label: number, learner: Learner, into: Score): void {
+export function scoreGiven(
+  { rows, prediction, score }: GivenPrediction,
+  label: number,
+  learner: Learner,
+  into: Score
+): void {
   const { outcomeKind: kind, classifies } = learner
   const { entries } = into.outcomes ?? { entries: new Float64Array(4 * OUTCOME_ROWS) }
   const isHit = classifies && prediction.label === label
+  const weight = weightOf(rows, 0)
   let loss: number
   if (kind !== undefined && 'loss' in kind && score !== undefined) {
     loss = kind.loss.value(score, label)
@@ -133,7 +140,8 @@ export function scoreGiven({ prediction, score }: GivenPrediction, label: number
     if (kind?.kind === 'classes') entries.set([label, prediction.label, scores[prediction.label], loss])
     else entries.set([loss, isHit ? 1 : 0])
   }
-  into.loss += loss
-  if (isHit) into.hits++
-  into.outcomes?.commit(1)
+  into.loss += weight * loss
+  if (isHit) into.hits += weight
+  into.surplus = (into.surplus ?? 0) + weight - 1
+  into.outcomes?.commit(1, weight)
 }

@@ -3,9 +3,17 @@
  * requests between them. It never waits for the network: a frame is sent when an edge can take one, and encoded only then, from
  * the newest state.
  */
-import { AdmbNode, type Effect, FrameError, type PredictorId, startingPredictor } from '../admb/index.js'
+import {
+  AdmbNode,
+  type Effect,
+  FrameError,
+  type Predictor,
+  type PredictorId,
+  startingPredictor
+} from '../admb/index.js'
+import { extendsTable } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
-import type { LearningParts } from '../task/learning-spec.js'
+import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'
 import { EdgeWriters } from './edge-writers.js'
@@ -64,9 +72,12 @@ export class LearnerLoop {
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     const { batch } = init.spec
+    const carries = growingNames(init.spec) && {
+      carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
+    }
     const fragmentBytes = FRAGMENT_BYTES
     const options = { ...recipe, self, incarnation, nonce, layout, initial, batch, carry, fragmentBytes }
-    this.#node = new AdmbNode({ ...options, journal: init.journal !== undefined })
+    this.#node = new AdmbNode({ ...options, ...carries, journal: init.journal !== undefined })
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
@@ -143,7 +154,7 @@ export class LearnerLoop {
     open: (place: StreamPosition) => Promise<ExampleStream>,
     pause: (ms: number) => Promise<void>
   ): Promise<void> {
-    for (const piece of this.#inputs?.pending ?? []) this.#training.learn(restored(piece), 0, piece.count)
+    for (const piece of this.#inputs?.pending ?? []) this.#training.learnPending(restored(piece))
     this.#flushEffects()
     const before = this.#node.discarded
     while (this.#node.waiting > 0 && !this.#isStopping) {
@@ -286,8 +297,15 @@ export class LearnerLoop {
     this.#warnings.warn(reason)
   }
 
+  /** The names of the classes of the current predictor. */
+  get classNames(): readonly string[] | undefined {
+    return this.#training.classNames
+  }
+
   status(): LearnerStatus {
+    const names = growingNames(this.#init.spec)
     return {
+      ...(names && { addedClasses: this.classNames?.slice(names.length) ?? [] }),
       progress: this.#progress.sums,
       metrics: this.#progress.metrics(this.#now()),
       drift: this.#progress.drift,
@@ -364,7 +382,7 @@ export class LearnerLoop {
     const records = this.#node.takeJournal()
     if (records.length === 0 && !always) return
     this.#node.closeSegment()
-    const entries = this.#inputs.take([...records, ...this.#node.takeJournal()], this.#progress.sums)
+    const entries = this.#inputs.take([...records, ...this.#node.takeJournal()], this.#progress.tail)
     this.#post({ kind: 'journal', ...entries })
   }
 

@@ -14,7 +14,7 @@ import {
   type StreamOptions,
   type StreamPosition
 } from '../streams/index.js'
-import { learningParts } from '../task/learning-spec.js'
+import { growingNames, learningParts } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { optionsOf } from '../task/stream.js'
 import { requestedText } from '../task/text.js'
@@ -93,9 +93,9 @@ function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {
   return ({ source, line, column, reason }) => loop.warn(`${source}:${line}:${column}: ${reason}`)
 }
 
-/** Removes the scaling, which the loop does. */
-function unscaled({ scale: _scale, ...options }: StreamOptions): StreamOptions {
-  return options
+/** Leaves lags and scaling to the loop. */
+function unscaled(options: StreamOptions): StreamOptions {
+  return { ...options, scaleLater: true }
 }
 
 async function request(loop: LearnerLoop, id: number, { action, format, body }: InputRequest): Promise<void> {
@@ -135,6 +135,8 @@ async function rowsOf(
     source: 'request',
     strict: learns,
     unlabelled: !learns,
+    ids: true,
+    newClasses: learns && growingNames(init.spec) !== undefined,
     onMalformed: one => malformed.push(one)
   })
   return parser.push(terminated(body))
@@ -162,7 +164,7 @@ async function learnWithIds(loop: LearnerLoop, body: Uint8Array): Promise<InputA
     .toString('utf8')
     .split('\n')
     .filter(line => line.trim() !== '')
-  const late = lines.map(lateLabel)
+  const late = lines.map(line => lateLabel(line, loop.classNames))
   const inputs = lines.filter((_, index) => late[index] === undefined)
   // Nothing is learned if an input or a label is malformed.
   const rows = inputs.length === 0 ? undefined : await rowsOf('jsonl', Buffer.from(inputs.join('\n')), true, [])
@@ -182,11 +184,11 @@ interface LateLabel {
 }
 
 /** The label of a line that has no input. @throws Error for a label that the model does not know */
-function lateLabel(line: string): LateLabel | undefined {
+function lateLabel(line: string, classNames: readonly string[] | undefined): LateLabel | undefined {
   if (!line.includes('"id"')) return undefined
   const { id, label, ...others } = JSON.parse(line) as Record<string, unknown>
   if (typeof id !== 'string' || label === undefined || Object.keys(others).length > 0) return undefined
-  const names = init.spec.features.classNames ?? init.spec.network?.text?.classNames
+  const names = classNames ?? init.spec.network?.text?.classNames
   if (names === undefined) return { id, label: label === -1 ? 0 : Number(label) }
   const number = names.indexOf(String(label))
   if (number >= 0) return { id, label: number }

@@ -93,6 +93,10 @@ export interface PeerStatus {
   readonly nonce: number
   readonly inputs: number
   readonly updates: number
+  /** Classes that were added while the network learned, in the order of their numbers; absent if there is no room for more. */
+  readonly addedClasses?: readonly string[]
+  /** Sum of the weights of the inputs; absent if it is their number. */
+  readonly weight?: number
   readonly averageLoss: number
   readonly accuracy?: number
   /** Figures of this run; absent for a model that reports sums only. */

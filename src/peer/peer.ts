@@ -202,15 +202,18 @@ export class Peer extends EventEmitter {
 
   status(): PeerStatus {
     const problem = this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#discards.warning
-    const { progress, metrics, drift, predictor, adopted, discarded, skipped, ended } = this.#status
-    const { inputs, loss, hits } = progress
+    const { progress, metrics, drift, predictor, adopted, discarded, skipped, ended, addedClasses } = this.#status
+    const { inputs, surplus = 0, loss, hits } = progress
+    const weight = inputs + surplus
     return {
       id: this.id,
       ...this.#run,
       inputs,
       updates: predictor.updates,
-      averageLoss: inputs === 0 ? 0 : loss / inputs,
-      ...(hits === undefined ? {} : { accuracy: inputs === 0 ? 0 : hits / inputs }),
+      ...(addedClasses && { addedClasses }),
+      ...(weight === inputs ? {} : { weight }),
+      averageLoss: weight > 0 ? loss / weight : 0,
+      ...(hits === undefined ? {} : { accuracy: weight > 0 ? hits / weight : 0 }),
       ...(metrics === undefined ? {} : { metrics }),
       ...(drift === undefined ? {} : { drift }),
       // The publisher asks for the first status while it is constructed.
@@ -242,7 +245,7 @@ export class Peer extends EventEmitter {
 
   /** What the inputs mean: the schema of the columns and the label. */
   get schema(): Schema {
-    return schemaOf(this.#options.spec)
+    return schemaOf(this.#options.spec, this.#status.addedClasses)
   }
 
   /** The current predictor, encoded for `decodeSaved`. */

@@ -12,7 +12,7 @@ import {
 import { type Checkpoint, drawNonce, type StartedRun, type Store } from '../storage/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
-import type { LearnerInit, ProgressSums, SavedProgress, StoredPredictor } from './thread-messages.js'
+import type { LearnerInit, SavedProgress, StoredPredictor } from './thread-messages.js'
 
 /** The stored identity, or else the given or a new one, which is stored if there is a store. */
 export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
@@ -86,7 +86,7 @@ function progressOf(run: StartedRun | undefined): SavedProgress | undefined {
   const stored = run?.checkpoint?.progress as SavedProgress | undefined
   const tail = run?.journal.tail
   if (tail === undefined) return stored
-  const sums = JSON.parse(tail) as ProgressSums
+  const sums = JSON.parse(tail) as Omit<SavedProgress, 'moments'>
   return stored === undefined || sums.inputs > stored.inputs ? { ...stored, ...sums } : stored
 }
 

@@ -1,6 +1,13 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
 import { type Drift, type Learner, ProgressiveMetrics, type Score, TimedSums } from '../learner/index.js'
-import { type Rows, RunningMoments, type StreamOptions, type StreamPosition } from '../streams/index.js'
+import {
+  LagHistory,
+  Preparation,
+  type Rows,
+  RunningMoments,
+  type StreamOptions,
+  type StreamPosition
+} from '../streams/index.js'
 import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
 
 /** A stream, and how far it has been read. */
@@ -16,8 +23,11 @@ interface StreamState {
 export class StreamProgress {
   inputs: number
   readonly score: Score
-  /** Moments by which numeric columns are scaled; undefined without scaling. */
-  readonly moments: RunningMoments | undefined
+  /** Adds what depends on earlier rows; undefined if nothing does. */
+  readonly preparation: Preparation | undefined
+  readonly #moments: RunningMoments
+  readonly #history: LagHistory
+  readonly #isStandard: boolean
   /** Of the last run whose stream can be resumed. */
   readonly #stored: StreamState
   readonly #stream: string | undefined
@@ -35,10 +45,16 @@ export class StreamProgress {
     this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
     if (drift !== undefined) this.#metrics?.watchDrift(drift)
     this.#earlierLoss = progress?.loss ?? 0
-    this.score = { loss: this.#earlierLoss, hits: progress?.hits ?? 0, outcomes: this.#metrics }
+    const { hits = 0, surplus = 0 } = progress ?? {}
+    this.score = { loss: this.#earlierLoss, hits, surplus, outcomes: this.#metrics }
     this.#stored = { stream: progress?.stream, position: progress?.position ?? 0, place: progress?.place }
     this.#stream = stream && streamKey(stream)
-    if (spec.features.scale === 'standard') this.moments = RunningMoments.restore(progress?.moments ?? [])
+    const { columns: schema, hashBits, constant, scale } = spec.features
+    this.#isStandard = scale === 'standard'
+    this.#moments = RunningMoments.restore(progress?.moments ?? [])
+    this.#history = LagHistory.restore(progress?.history)
+    const scaling = { moments: this.#moments, history: this.#history, frozen: false }
+    this.preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
     this.#classifies = classifies
     this.#minute.note(now, this.sums)
   }
@@ -78,17 +94,22 @@ export class StreamProgress {
 
   /** The sums and the position, without the moments. */
   get sums(): ProgressSums {
-    const { loss, hits } = this.score
-    const scored = { inputs: this.inputs, loss, hits: this.#classifies ? hits : undefined }
+    const { loss, hits, surplus } = this.score
+    const scored = { inputs: this.inputs, surplus, loss, hits: this.#classifies ? hits : undefined }
     // A run without a resumable stream keeps the position of the last run that had one.
     if (!this.#isResumable) return { ...scored, ...this.#stored }
     const place = this.#place?.()
     return { ...scored, stream: this.#stream, position: place?.rows ?? this.#position, place }
   }
 
+  /** The sums, and the rows before the next one. */
+  get tail(): Omit<SavedProgress, 'moments'> {
+    return { ...this.sums, ...(this.preparation?.isOrdered && { history: this.#history.save() }) }
+  }
+
   /** Plain data from which a run can resume. */
   progress(): SavedProgress {
-    return { ...this.sums, moments: this.moments?.save() }
+    return { ...this.tail, ...(this.#isStandard && { moments: this.#moments.save() }) }
   }
 }
 

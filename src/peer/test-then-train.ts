@@ -5,12 +5,15 @@ import {
   DriftVote,
   ExampleError,
   type Examples,
+  fitsTable,
+  hasFreeSlot,
   type Learner,
   learnerAfter,
-  type Prediction
+  type Prediction,
+  propose
 } from '../learner/index.js'
-import { RowBuffer, type Rows, scaled } from '../streams/index.js'
-import type { LearningSpec } from '../task/learning-spec.js'
+import { NEW_CLASS, type Rows } from '../streams/index.js'
+import { classNamesOf, type LearningSpec } from '../task/learning-spec.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
 import type { StreamProgress } from './stream-progress.js'
@@ -34,6 +37,11 @@ export interface TestThenTrainOptions {
 }
 
 export class TestThenTrain {
+  /** Names of new classes that were proposed at the predictor with this digest. */
+  readonly #proposed = new Set<string>()
+  #proposedAt = ''
+  /** Labels of the rows that are learned next, with the numbers of the current predictor. */
+  #labels = new Float32Array(0)
   /** Number of inputs that did not fit the model. */
   misfits = 0
   readonly #spec: LearningSpec
@@ -47,7 +55,6 @@ export class TestThenTrain {
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
   readonly #vote: DriftVote | undefined
-  readonly #slice = new RowBuffer()
   #serving: Blocks
 
   constructor(options: TestThenTrainOptions) {
@@ -76,11 +83,25 @@ export class TestThenTrain {
     this.#serving = this.#selectServing()
   }
 
-  /** Learns rows [from, to). With scaling, first scales them and adds them to the moments. */
+  /** Learns rows [from, to). Those of a table are prepared first, and counted in its moments and history. */
   learn(rows: Rows, from: number, to: number): void {
-    const { moments } = this.#progress
-    if (moments === undefined) this.#step(rows, from, to, rows, 0)
-    else this.#step(scaled(rows, { moments, frozen: false }, this.#slice, from, to), 0, to - from, rows, from)
+    const { preparation } = this.#progress
+    if (preparation === undefined) {
+      this.#step(rows, from, to, rows, 0)
+      return
+    }
+    // Rows with lags cannot be made again from a position, so they are kept with their lags.
+    const lagged = preparation.lagged(rows, from, to)
+    const count = to - from
+    if (lagged === undefined) this.#step(preparation.scaled(rows, false, from, to), 0, count, rows, from)
+    else this.#step(preparation.scaled(lagged, false), 0, count, lagged, 0)
+  }
+
+  /** Learns rows that an earlier run has acknowledged, as the journal has them. */
+  learnPending(rows: Rows): void {
+    const { preparation } = this.#progress
+    if (preparation?.isOrdered) this.#step(preparation.late(rows), 0, rows.size, rows, 0)
+    else this.learn(rows, 0, rows.size)
   }
 
   /**
@@ -89,14 +110,23 @@ export class TestThenTrain {
    * @returns the row after the last one that was learned
    */
   learnAgain(given: Rows, from: number, to: number, first: number): number {
-    const { moments } = this.#progress
-    const rows = moments ? scaled(given, { moments, frozen: true }, this.#slice, from, to) : given
-    const start = moments ? from : 0
+    const { preparation } = this.#progress
+    const rows = preparation?.scaled(given, true, from, to) ?? given
+    const start = preparation ? from : 0
     for (let row = from; row < to; ) {
       const number = first + row - from
       if (this.#node.relearnable?.[0] !== number) return row
-      const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
-      const learned = this.#addGradients(rows, row - start, end - start) + start
+      const next = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
+      const { examples, end: known } = this.#numbered(rows, row - start, next - start)
+      const end = known + start
+      if (end === row) {
+        if (this.#propose(rows, row - start)) this.#node.added(1, number)
+        else this.#node.forget(number, number + 1)
+        this.#onLearned()
+        row++
+        continue
+      }
+      const learned = this.#addGradients(examples, row - start, known) + start
       if (learned > row) {
         this.#node.added(learned - row, number)
         this.#onLearned()
@@ -109,23 +139,28 @@ export class TestThenTrain {
 
   /** Predicts the rows of a request, or predicts and then learns them one by one. */
   answer(given: Rows, learn: boolean): readonly NamedPrediction[] {
-    const { moments } = this.#progress
-    const rows = moments ? scaled(given, { moments, frozen: !learn }) : given
+    const { preparation } = this.#progress
     const answers: NamedPrediction[] = []
     if (!learn) {
+      const lagged = preparation?.peekLags(given) ?? given
+      const rows = preparation?.scaled(lagged, true) ?? lagged
       for (const [row, prediction] of this.#predict(rows, 0, rows.size).entries()) {
         const id = this.#lateLabels?.keep({
-          rows: rowCopy(given, row),
+          rows: rowCopy(lagged, row),
           prediction,
           score: oneScore(this.#currentLearner, this.#serving, rows, row)
         })
-        answers.push({ ...this.#named(prediction), ...(id !== undefined && { id }) })
+        answers.push({ ...this.#named(prediction), ...rowIdOf(given, row), ...(id !== undefined && { id }) })
       }
       return answers
     }
+    const lagged = preparation?.lagged(given, 0, given.size) ?? given
+    const rows = preparation?.scaled(lagged) ?? lagged
     for (let row = 0; row < rows.size; row++) {
-      answers.push(...this.#predict(rows, row, row + 1).map(prediction => this.#named(prediction)))
-      this.#step(rows, row, row + 1, given, 0)
+      for (const prediction of this.#predict(rows, row, row + 1)) {
+        answers.push({ ...this.#named(prediction), ...rowIdOf(given, row) })
+      }
+      this.#step(rows, row, row + 1, lagged, 0)
     }
     return answers
   }
@@ -137,32 +172,48 @@ export class TestThenTrain {
   learnLate(id: string, label: number): NamedPrediction {
     const given = (this.#lateLabels as LateLabels).take(id)
     const rows = { ...given.rows, labels: Float32Array.of(label) }
-    const { moments, score } = this.#progress
-    const examples = moments ? scaled(rows, { moments, frozen: false }, this.#slice) : rows
+    const { preparation, score } = this.#progress
+    const examples = preparation?.late(rows) ?? rows
     this.#addGradients(examples, 0, 1, error => {
       throw error
     })
     scoreGiven(given, label, this.#learner, score)
     this.#added(rows, 0, 1)
-    return { ...this.#named(given.prediction), id }
+    return { ...this.#named(given.prediction), ...rowIdOf(given.rows, 0), id }
   }
 
   #predict(rows: Examples, from: number, to: number): Prediction[] {
     return this.#currentLearner.predict(this.#serving, rows, from, to)
   }
 
-  #named({ label, scores }: Prediction): NamedPrediction {
-    const name = this.#learner.classifies ? this.#spec.features.classNames?.[label] : undefined
+  /** The names of the classes of the current predictor. */
+  get classNames(): readonly string[] | undefined {
+    return classNamesOf(this.#spec, this.#node.predictor.parameters)
+  }
+
+  #named({ label, scores }: Prediction, names = classNamesOf(this.#spec, this.#serving)): NamedPrediction {
+    const name = this.#learner.classifies ? names?.[label] : undefined
     return { label: name ?? label, scores }
   }
 
   /**
    * Scores and learns rows [from, to), divided at the updates. Skips rows that do not fit the model.
-   * @param given the rows before scaling: row `start` is the first one of `examples`
+   * @param given the rows before scaling: row `start` is the first one of `rows`
    */
-  #step(examples: Examples, from: number, to: number, given: Rows, start: number): void {
+  #step(rows: Rows, from: number, to: number, given: Rows, start: number): void {
     for (let row = from; row < to; ) {
-      const end = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
+      const next = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
+      const { examples, end } = this.#numbered(rows, row, next)
+      if (end === row) {
+        if (this.#propose(rows, row)) {
+          // The row counts with weight 0.
+          const { score } = this.#progress
+          score.surplus = (score.surplus ?? 0) - 1
+          this.#added(given, start + row, 1)
+        }
+        row++
+        continue
+      }
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
         this.#currentLearner.score(this.#serving, examples, row, learned, this.#progress.score)
@@ -170,6 +221,39 @@ export class TestThenTrain {
       }
       row = learned < end ? learned + 1 : end
     }
+  }
+
+  /** The labels of rows [from, end) as numbers of the current predictor: `end` is `to`, or the first row of a class without one. */
+  #numbered(rows: Rows, from: number, to: number): { readonly examples: Examples; readonly end: number } {
+    const { newClasses, labels } = rows
+    if (newClasses === undefined) return { examples: rows, end: to }
+    if (this.#labels.length < labels.length) this.#labels = new Float32Array(labels.length)
+    const names = classNamesOf(this.#spec, this.#node.predictor.parameters) ?? []
+    let end = from
+    for (; end < to; end++) {
+      const label = labels[end]
+      const number = label >= NEW_CLASS ? names.indexOf(newClasses[label - NEW_CLASS]) : label
+      if (number < 0) break
+      this.#labels[end] = number
+    }
+    return { examples: { ...rows, labels: this.#labels }, end }
+  }
+
+  /** Proposes the class of a row that has no number yet. @returns false if there is no room */
+  #propose({ newClasses = [], labels }: Rows, row: number): boolean {
+    const name = newClasses[labels[row] - NEW_CLASS]
+    const { id, parameters } = this.#node.predictor
+    const hasRoom = fitsTable(name) && hasFreeSlot(parameters[1])
+    if (!hasRoom) {
+      const reason = fitsTable(name) ? 'there is no room for more (--classes-max)' : 'its name is too long'
+      this.#misfit(new ExampleError(row, `label "${name.slice(0, 40)}" is not among the classes, and ${reason}`))
+      return false
+    }
+    if (this.#proposedAt !== id.digest) this.#proposed.clear()
+    this.#proposedAt = id.digest
+    if (!this.#proposed.has(name)) propose(this.#node.accumulator[1], name, id.updates)
+    this.#proposed.add(name)
+    return true
   }
 
   #added(given: Rows, row: number, count: number): void {
@@ -223,4 +307,9 @@ export class TestThenTrain {
         return this.#predictWith satisfies never
     }
   }
+}
+
+function rowIdOf({ ids }: Rows, row: number): Pick<NamedPrediction, 'rowId'> {
+  const rowId = ids?.[row]
+  return rowId === undefined ? {} : { rowId }
 }

@@ -6,7 +6,7 @@ import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
 import type { JournalAppend, StoredJournal } from '../storage/index.js'
-import type { SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
+import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 
@@ -16,6 +16,8 @@ export type PeerPredictWith = PredictWith | 'ahead'
 /** Progressive sums over all inputs that a peer has scored, across restarts. */
 export interface ProgressSums {
   readonly inputs: number
+  /** Sum of their weights, less their number. @default 0 */
+  readonly surplus?: number
   readonly loss: number
   /** Number of correctly classified inputs; undefined for regression. */
   readonly hits?: number
@@ -31,6 +33,8 @@ export interface ProgressSums {
 export interface SavedProgress extends ProgressSums {
   /** Moments for `scale: 'standard'`; undefined without scaling. */
   readonly moments?: SavedMoments
+  /** The rows before, for lags; undefined without lags. */
+  readonly history?: SavedHistory
 }
 
 /** An encoded predictor, as returned by `AdmbNode.savedParts`. */
@@ -75,6 +79,8 @@ export interface LearnerInit {
 }
 
 export interface LearnerStatus {
+  /** Classes that were added to those of the spec; undefined if there is no room for more. */
+  readonly addedClasses?: readonly string[]
   readonly progress: ProgressSums
   readonly metrics: PeerMetrics | undefined
   /** Undefined if it is not looked for. */
@@ -105,6 +111,8 @@ export interface Prediction {
   readonly scores: readonly number[]
   /** Identifies the prediction when its label arrives later. */
   readonly id?: string
+  /** Value of the column with the role `id`, or the tag of VW. */
+  readonly rowId?: string
 }
 
 /** Why an input cannot be scored, or a late label cannot be learned. */

@@ -118,6 +118,8 @@ export const components = [
         nonce: { ...count, description: 'Random number of this run.' },
         inputs: { ...count, description: 'Inputs learned, including earlier runs.' },
         updates: { ...count, description: 'Updates of the predictor.' },
+        addedClasses: { ...texts, description: 'Classes that were added while the network learned.' },
+        weight: { ...number, description: 'Sum of the weights of the inputs; absent if it is their number.' },
         averageLoss: { ...number, description: 'Nats per input; half the squared error for model linear.' },
         accuracy: { ...number, minimum: 0, maximum: 1 },
         metrics: { $ref: 'Metrics#' },
@@ -136,7 +138,7 @@ export const components = [
         sent: { $ref: 'Traffic#' },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['accuracy', 'metrics', 'drift', 'data', 'problem']
+      ['addedClasses', 'weight', 'accuracy', 'metrics', 'drift', 'data', 'problem']
     )
   },
   {
@@ -166,9 +168,10 @@ export const components = [
                   items: number,
                   description: 'The probability of each class, or the predicted number.'
                 },
-                id: { ...text, description: 'With --label-delay: for POST /learn with {"id": …, "label": …}.' }
+                id: { ...text, description: 'With --label-delay: for POST /learn with {"id": …, "label": …}.' },
+                rowId: { ...text, description: 'Value of the column with the role id, or the tag of VW.' }
               },
-              ['id']
+              ['id', 'rowId']
             ),
             object(
               {
@@ -247,24 +250,33 @@ export const components = [
             name: { ...text, description: 'Column or key of the label.' },
             kind: { enum: ['class', 'number'] },
             names: { ...texts, description: 'Class names in the order of their class numbers.' },
-            classes: { ...count, description: 'Number of classes.' },
+            classes: { ...count, description: 'Number of classes, those included that can be added.' },
+            added: { ...texts, description: 'Classes that were added, in the order of their numbers.' },
+            weights: {
+              type: 'object',
+              additionalProperties: number,
+              description: 'Factors of the gradients of inputs, by class.'
+            },
             mean: { ...number, description: 'Numbers are centred by it.' },
             deviation: { ...number, description: 'Numbers are divided by it.' }
           },
-          ['name', 'names', 'classes', 'mean', 'deviation']
+          ['name', 'names', 'classes', 'added', 'weights', 'mean', 'deviation']
         ),
         columns: {
           type: 'array',
           items: object(
             {
               name: text,
-              kind: { enum: ['number', 'category', 'text', 'time', 'ignored'] },
+              kind: { enum: ['number', 'category', 'text', 'time', 'ignored', 'interaction', 'lag'] },
+              role: { enum: ['weight', 'id', 'time'], description: 'What the column is for, if it is no feature.' },
+              of: { ...texts, description: 'Interactions: two columns. Lags: a number, or the label.' },
+              rows: { ...count, description: 'Lags: how many rows earlier.' },
               missing: { type: 'boolean', description: 'Whether a missing value has a feature of its own.' },
               bigrams: { type: 'boolean', description: 'Whether pairs of words are features.' },
               mean: { ...number, description: 'The value is centred by it.' },
               deviation: { ...number, description: 'The value is divided by it.' }
             },
-            ['missing', 'bigrams', 'mean', 'deviation']
+            ['role', 'of', 'rows', 'missing', 'bigrams', 'mean', 'deviation']
           )
         },
         hashBits: { ...count, description: 'Hashed values share 2^hashBits features.' }

@@ -9,11 +9,12 @@ import type { ParserOptions } from './options.js'
 import { RecordLocator, RecordSplitter } from './records.js'
 import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
+import { isDerived } from './table/derived.js'
 import { delimiters } from './table/dialect.js'
 import { RowEncoder } from './table/encoder.js'
 import { inferColumns, listed } from './table/infer.js'
-import { type Column, Layout } from './table/schema.js'
-import type { ColumnSchema } from './table/types.js'
+import { type Column, columnRoles, isFeature, Layout } from './table/schema.js'
+import type { ColumnRole, ColumnSchema } from './table/types.js'
 
 export const csv: TextDefinition = {
   kind: 'text',
@@ -25,6 +26,11 @@ export const csv: TextDefinition = {
     'categorical',
     'columns',
     'schema',
+    'weight',
+    'id',
+    'time',
+    'interactions',
+    'lags',
     'na',
     'text',
     'delimiter',
@@ -53,7 +59,7 @@ export const parquet: TextDefinition = {
 }
 
 /** What a field of the file is. */
-type Field = Column | 'label' | 'ignored'
+type Field = Column | 'label' | 'ignored' | ColumnRole
 
 class CsvParser implements RowParser {
   readonly labels: LabelReader
@@ -104,6 +110,7 @@ class CsvParser implements RowParser {
   restart(): void {
     this.#headerRead = false
     this.line = 0
+    this.#encoder?.restart()
     this.#locator.restart()
   }
 
@@ -146,6 +153,7 @@ class CsvParser implements RowParser {
 
   #setNames(names: readonly string[]): void {
     const { label = 'label', unlabelled = false, categorical = [], ignore = [], columns = [], header } = this.#options
+    const roles = columnRoles.flatMap(role => this.#options[role] ?? [])
     const known = new Set(names)
     const what = `${this.#reporter.source}: the ${header === false ? 'columns' : 'header'} (${listed(names, 20)})`
     if (known.size < names.length) {
@@ -155,10 +163,13 @@ class CsvParser implements RowParser {
     if (!known.has(label) && !unlabelled) {
       throw new HeaderError(`${what} has no label column "${label}": give its name with label`)
     }
-    const hinted = this.#schema === undefined ? [...categorical, ...ignore, ...columns] : []
+    const hinted = this.#schema === undefined ? [...categorical, ...ignore, ...columns, ...roles] : []
     const unknown = hinted.find(name => !known.has(name))
     if (unknown !== undefined) throw new HeaderError(`${what} has no column "${unknown}": check its spelling`)
-    const used = this.#schema?.filter(({ kind }) => kind !== 'ignored').map(({ name }) => name)
+    const used = this.#schema
+      // Predictions need no weights.
+      ?.filter(column => (isFeature(column) && !isDerived(column)) || (column.role === 'weight' && !unlabelled))
+      .map(({ name }) => name)
     const missing = used?.filter(name => !known.has(name))
     if (missing !== undefined && missing.length > 0) {
       throw new HeaderError(
@@ -175,8 +186,12 @@ class CsvParser implements RowParser {
     this.#layout = layout
     this.#encoder = new RowEncoder(layout, this.#options)
     const label = this.#options.label ?? 'label'
-    this.#fields = names.map(name => (name === label ? 'label' : (layout.column(name) ?? 'ignored')))
-    const unknown = names.filter((_, i) => this.#fields[i] === 'ignored')
+    this.#fields = names.map(name => {
+      if (name === label) return 'label'
+      const column = layout.column(name)
+      return column?.role ?? (column?.kind === 'ignored' ? 'ignored' : (column ?? 'ignored'))
+    })
+    const unknown = names.filter(name => name !== label && layout.column(name) === undefined)
     if (unknown.length > 0) {
       const [columns, them] = unknown.length === 1 ? ['the column', 'it is'] : [`${unknown.length} columns`, 'they are']
       this.#options.onNotice?.(
@@ -218,6 +233,10 @@ class CsvParser implements RowParser {
           this.#fault = this.labels.reason
           return i
         }
+      } else if (typeof field === 'string') {
+        if (encoder.setRole(field, text[i], from[i], to[i])) continue
+        this.#fault = encoder.fault
+        return i
       } else if (!encoder.add(field, text[i], from[i], to[i])) {
         this.#fault = encoder.fault
         return i

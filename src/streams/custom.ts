@@ -11,6 +11,8 @@ export type CustomFormat = `custom:${string}`
 export interface CustomInput {
   /** Class number from 0, or the number to predict. @default NaN, which means unlabelled */
   readonly label?: number
+  /** Importance: the input counts that many times. @default 1 */
+  readonly weight?: number
   /** Values of the features 0, 1, …, or values by feature number. */
   readonly features: ArrayLike<number> | ReadonlyMap<number, number>
   /**
@@ -166,7 +168,7 @@ function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal | undefined)
 
 function append(
   out: RowBuffer,
-  { label = Number.NaN, features }: CustomInput,
+  { label = Number.NaN, weight = 1, features }: CustomInput,
   shift: number,
   where: () => string
 ): void {
@@ -186,6 +188,12 @@ function append(
     out.indices[at] = feature + shift
     out.values[at++] = value
   }
+  if (!(weight >= 0 && Number.isFinite(Math.fround(weight)))) {
+    throw new StreamOptionsError(
+      `${where()}: the weight is ${weight}: a reader must return finite numbers of at least 0`
+    )
+  }
+  out.weigh(weight)
   out.labels[out.size] = label
   out.numeric[out.size] = 0
   out.entries = at

@@ -43,15 +43,20 @@ export type InputOption =
   | 'dimension'
   | 'header'
   | 'hashBits'
+  | 'id'
   | 'ignore'
+  | 'interactions'
   | 'label'
   | 'labels'
+  | 'lags'
   | 'na'
   | 'noise'
   | 'scale'
   | 'schema'
   | 'text'
+  | 'time'
   | 'unlabelled'
+  | 'weight'
 
 /** An opened input, to which `openStream` adds passes, shards, shuffling, scaling and limits. */
 export interface Reader {
@@ -61,6 +66,8 @@ export interface Reader {
   /** As in `ExampleStream`. */
   readonly schema?: readonly ColumnSchema[]
   readonly label?: LabelSchema
+  readonly classCounts?: readonly number[]
+  readonly newClasses?: readonly string[]
   readonly summary?: string
   readonly skipped: number
   /** Whether `pass` may be called more than once. */

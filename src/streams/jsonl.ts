@@ -14,7 +14,7 @@ import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import { RowBuffer } from './rows.js'
 import { KeyedRow } from './table/keyed-row.js'
-import type { ColumnSchema } from './table/types.js'
+import type { ColumnRole, ColumnSchema } from './table/types.js'
 
 const QUOTE = 0x22
 const OBJECT = 0x7b
@@ -31,7 +31,20 @@ export const jsonl: TextDefinition = {
   kind: 'text',
   summary: 'JSON lines: an object of features a line, named or in an array',
   fileName: /\.(jsonl|ndjson)$/,
-  options: ['label', 'ignore', 'schema', 'na', 'classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'scale'],
+  options: [
+    'label',
+    'ignore',
+    'schema',
+    'interactions',
+    'lags',
+    'na',
+    'classNames',
+    'classes',
+    'hashBits',
+    'dimension',
+    'unlabelled',
+    'scale'
+  ],
   isSizedByFirstRow: true,
   createRowParser: (options, reporter) => new JsonlParser(options, reporter)
 }
@@ -111,6 +124,7 @@ class JsonlParser implements RowParser {
 
   restart(): void {
     this.line = 0
+    this.#table?.restart()
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
@@ -141,6 +155,9 @@ class JsonlParser implements RowParser {
     if (Number.isNaN(this.#label) && !this.#options.unlabelled) {
       return scanner.fail(open, `the label is missing (key "${this.#labelKey}")`)
     }
+    if (this.#table?.lacksWeight && !this.#options.unlabelled) {
+      return scanner.fail(open, `the weight is missing (key "${this.#table.lacksWeight}")`)
+    }
     const shape = this.#rowShape === 'array' ? 'array' : 'named'
     if (this.#shape === 'unknown') this.#shape = shape
     const isEither = this.#isNumbered || this.#table !== undefined
@@ -160,7 +177,7 @@ class JsonlParser implements RowParser {
 
   #clear(shape: 'flat' | 'named' | 'array'): void {
     this.#rowShape = shape
-    this.#table?.begin(this.#out)
+    this.#table?.begin(this.#out, shape !== 'flat')
     this.#entry = this.#out.entries
     this.#ones.length = 0
     this.#position = 0
@@ -190,6 +207,8 @@ class JsonlParser implements RowParser {
   readonly #member = (bytes: Uint8Array, value: number): number => {
     const scanner = this.#scanner
     const byte = bytes[value]
+    const role = this.#table?.roleOf(scanner.text, scanner.from, scanner.to)
+    if (role !== undefined) return this.#readRole(this.#table as KeyedRow, role, bytes, value)
     if (this.#isKey(this.#labelKey) || (this.#hasPlainLabel && this.#isKey(LABEL))) return this.#readLabel(bytes, value)
     if (byte === OBJECT && this.#isKey(FEATURES)) {
       this.#clear('named')
@@ -238,6 +257,8 @@ class JsonlParser implements RowParser {
   /** Reads a member whose key may be a column. */
   #field(table: KeyedRow, bytes: Uint8Array, value: number): number {
     const scanner = this.#scanner
+    const role = table.roleOf(scanner.text, scanner.from, scanner.to)
+    if (role !== undefined) return this.#readRole(table, role, bytes, value)
     const column = table.find(scanner.text, scanner.from, scanner.to)
     const byte = bytes[value]
     if (column === undefined || column.kind === 'ignored') {
@@ -294,6 +315,18 @@ class JsonlParser implements RowParser {
     const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
     this.#reject(value, `"${name}" is not a feature number from 0 to ${limit - 1}`)
     return 0
+  }
+
+  /** Reads a member whose column has a role. */
+  #readRole(table: KeyedRow, role: ColumnRole, bytes: Uint8Array, value: number): number {
+    const scanner = this.#scanner
+    const isString = bytes[value] === QUOTE
+    const end = isString ? scanner.string(bytes, value) : scanner.skip(bytes, value)
+    if (end < 0) return end
+    const isValid = isString
+      ? table.setRole(role, scanner.text, scanner.from, scanner.to)
+      : table.setRole(role, bytes, value, end)
+    return isValid ? end : scanner.fail(value, table.fault)
   }
 
   readonly #element = (bytes: Uint8Array, value: number): number => {

@@ -6,6 +6,11 @@ import { MissingValues } from './table/values.js'
 /** Returned for an invalid label, with the reason in `LabelReader.reason`. No label is infinite. */
 export const REFUSED = Number.NEGATIVE_INFINITY
 
+/** The label of the first new class; the others follow. All are exact float32 numbers. */
+export const NEW_CLASS = 2 ** 23
+/** Largest number of new classes of an input. */
+const MAX_NEW = 10_000
+
 /** Number of class names that are compared one after another. */
 const COMPARED_NAMES = 16
 
@@ -20,6 +25,9 @@ export class LabelReader {
   reason = ''
   /** Number of classes, if given. */
   readonly classes: number | undefined
+  /** Names with provisional labels: `NEW_CLASS` plus the index. Undefined if such names are refused. */
+  readonly newNames: string[] | undefined
+  readonly #newNumbers = new Map<string, number>()
   readonly #onLabel: ((label: string) => void) | undefined
   readonly #number: boolean
   readonly #limit: number
@@ -32,8 +40,9 @@ export class LabelReader {
   readonly #scanner = new DecimalScanner()
   #scratch = new Uint8Array(64)
 
-  constructor({ onLabel, target, classes, classNames, na }: ParserOptions) {
+  constructor({ onLabel, target, classes, classNames, newClasses, na }: ParserOptions) {
     this.#onLabel = onLabel
+    if (newClasses && classNames !== undefined) this.newNames = []
     this.#number = target === 'number'
     this.classes = classes ?? classNames?.length
     this.#limit = this.classes ?? Number.POSITIVE_INFINITY
@@ -70,7 +79,7 @@ export class LabelReader {
       return 0
     }
     // `1.0` and `+1` are the class `1`.
-    return isNumber ? this.value(value) : this.#refuseName(name)
+    return isNumber ? this.value(value) : this.#newName(name)
   }
 
   /** The number that a text is, or NaN. */
@@ -92,13 +101,25 @@ export class LabelReader {
       return 0
     }
     if (this.#number) return value
-    if (this.#numbers !== undefined) return this.#numbers.get(String(value)) ?? this.#refuseName(String(value))
+    if (this.#numbers !== undefined) return this.#numbers.get(String(value)) ?? this.#newName(String(value))
     if (value === -1 && (this.classes ?? 2) === 2) return 0
     if (!Number.isInteger(value) || value < 0 || value >= 2 ** 24) {
       return this.refuse(`label ${value} is not a class number (0, 1, … or -1/+1)`)
     }
     if (value >= this.#limit) return this.refuse(`label ${value} is not below the number of classes, ${this.#limit}`)
     return value
+  }
+
+  /** The provisional label of a name, or `REFUSED`. */
+  #newName(name: string): number {
+    const names = this.newNames
+    if (names === undefined) return this.#refuseName(name)
+    const known = this.#newNumbers.get(name)
+    if (known !== undefined) return known
+    if (names.length === MAX_NEW) return this.#refuseName(name)
+    const number = NEW_CLASS + names.push(name) - 1
+    this.#newNumbers.set(name, number)
+    return number
   }
 
   #refuseName(name: string): number {

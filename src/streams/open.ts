@@ -17,9 +17,9 @@ import {
 } from './formats.js'
 import { checkInteger } from './options.js'
 import type { From, PassPosition, StreamPosition } from './position.js'
+import { Preparation, type Scaling } from './prepare.js'
 import { Random } from './random.js'
 import type { Rows } from './rows.js'
-import { RunningMoments, resolveScale, type Scaling, standardise } from './scale.js'
 import { checkSource, sourceName } from './source.js'
 import { inputFiles } from './sources/segments.js'
 import { isUrl } from './sources/url.js'
@@ -42,9 +42,9 @@ export interface StreamOptions extends InputOptions {
   readonly passes?: number
   /** Rows in the shuffle's window, up to 1,000,000. @default no shuffle */
   readonly shuffleWindow?: number
-  /** Moments for `scale: 'standard'`. @default the moments of this stream alone */
+  /** The state by which numbers are standardised and lags are known. @default that of this stream alone */
   readonly scaling?: Scaling
-  /** Rows are not scaled, because a later stage does it. @default false */
+  /** Rows have no lags, are not scaled and not multiplied, because a later stage does it. @default false */
   readonly scaleLater?: boolean
   /** Where the stream begins. @default 'stored' */
   readonly from?: From
@@ -54,6 +54,10 @@ export interface StreamOptions extends InputOptions {
   readonly maxRows?: number
   /** Infers from the first rows of text whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
+  /** Largest number of classes, those that the first rows of text lack included. @default those of the first rows */
+  readonly classesMax?: number
+  /** Counts the labels of each class in the first rows of text. @default false */
+  readonly countClasses?: boolean
   /** Rows of tokens that `data` was already converted into. If given, `data` is not read. @default none */
   readonly tokens?: TokenRows
 }
@@ -91,6 +95,8 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
       return reader.schema
     },
     label: reader.label,
+    classCounts: reader.classCounts,
+    newClasses: reader.newClasses,
     summary: reader.summary,
     get skipped() {
       return reader.skipped
@@ -169,10 +175,15 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
     const before = typeof start === 'number' ? start : start.rows
     rows = takeRows(rows, Math.max(0, options.maxRows - before))
   }
-  // Last, so that only rows that are learned are counted in the moments.
-  if (!options.scaleLater && resolveScale(options.scale ?? 'none', reader.schema) === 'standard') {
-    rows = standardise(rows, options.scaling ?? { moments: new RunningMoments(), frozen: false })
+  // Last, so that only rows that are learned are counted.
+  const { scale = 'none', constant = false, scaling } = options
+  const { schema, hashBits } = reader
+  const preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
+  const isMixed = options.shuffleWindow !== undefined || options.holdout !== undefined
+  if (preparation?.isOrdered && isMixed) {
+    throw new StreamOptionsError('lags need rows in their order: leave shuffleWindow and holdout out')
   }
+  if (!options.scaleLater && preparation !== undefined) rows = preparation.rows(rows)
   const { replayable = reader.repeatable } = reader
   for await (const batch of rows) {
     options.signal?.throwIfAborted()
@@ -239,7 +250,11 @@ async function* rowsFrom(
       isEmpty = false
       const { positionAfter } = batch
       const before = yielded
-      yield { ...batch, positionAfter: positionAfter && (count => ({ ...positionAfter(count), rows: before + count })) }
+      yield {
+        ...batch,
+        pass,
+        positionAfter: positionAfter && (count => ({ ...positionAfter(count), rows: before + count }))
+      }
       yielded = before + batch.size
     }
     // Infinitely many passes over an empty input would never return.

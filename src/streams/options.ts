@@ -1,6 +1,7 @@
 /** Options of a parser, with defaults and limits, which are checked once before anything is read. */
 import { StreamOptionsError } from './errors.js'
 import type { ReporterOptions } from './reporter.js'
+import type { DerivedHints } from './table/derived.js'
 import type { ColumnSchema, Delimiter } from './table/types.js'
 
 /** Limit of a line's length, so that a file without newlines does not fill the memory. */
@@ -16,7 +17,7 @@ export const MAX_DIMENSION = 2 ** 31 - 1
 export type OnHashed = (feature: number, column: ColumnSchema, value: string | undefined) => void
 
 /** Options of a parser. */
-export interface ParserOptions extends ReporterOptions {
+export interface ParserOptions extends ReporterOptions, DerivedHints {
   /** Name of the input in messages. @default '<input>' */
   readonly source?: string
   /** `class`: labels become class numbers 0 … C−1. `number`: regression, the label is the number itself. @default 'class' */
@@ -25,8 +26,15 @@ export interface ParserOptions extends ReporterOptions {
   readonly classes?: number
   /** Label texts in the order of their class numbers. @default labels are class numbers, of which −1 counts as 0 */
   readonly classNames?: readonly string[]
+  /**
+   * Gives names that are not among `classNames` provisional labels, in the order of `Rows.newClasses`, instead of refusing them.
+   * @default false
+   */
+  readonly newClasses?: boolean
   /** @internal Called with each label instead of converting it, to infer what the labels are. @default none */
   readonly onLabel?: (label: string) => void
+  /** Keeps identifiers of rows: columns with the role `id`, and tags of VW. @default false */
+  readonly ids?: boolean
   /** @internal Called with each hashed value of a table and its feature, to explain models. @default none */
   readonly onHashed?: OnHashed
   /** Accept inputs without a label, or with an invalid one in a table: their label is NaN. Otherwise they are malformed. @default false */
@@ -44,6 +52,12 @@ export interface ParserOptions extends ReporterOptions {
   readonly columns?: readonly string[]
   /** CSV without a schema: columns that are categories although their values look like numbers. @default none */
   readonly categorical?: readonly string[]
+  /** CSV without a schema: the column of the rows' weights. @default none */
+  readonly weight?: string
+  /** CSV without a schema: the column that identifies rows. @default none */
+  readonly id?: string
+  /** CSV without a schema: the column of the rows' times, which is no feature. @default none */
+  readonly time?: string
   /** Texts of missing values of a table, besides the empty one. @default NA, N/A, NaN, nan, null, NULL, None, ? */
   readonly na?: readonly string[]
   /** CSV without a schema: what texts become, words or also pairs of neighbouring words. @default 'words' */

@@ -12,6 +12,8 @@ export interface Parser {
   readonly dimension: number | undefined
   readonly classes: number | undefined
   /** As in `ExampleStream`. */
+  readonly newClasses: readonly string[] | undefined
+  /** As in `ExampleStream`. */
   readonly hashBits: number | undefined
   /** As in `ExampleStream`. */
   readonly schema: readonly ColumnSchema[] | undefined
@@ -57,6 +59,7 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
   const rowParser = definition.createRowParser(options, reporter)
   const framer = new LineFramer(rowParser, reporter.source, MAX_LINE_BYTES)
   const out = new RowBuffer()
+  out.newClasses = rowParser.labels.newNames
   let before = 0
   reporter.index = () => before + out.size
   const clear = () => {
@@ -68,6 +71,7 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
       return withConstant(rowParser.dimension, options)
     },
     classes: rowParser.labels.classes,
+    newClasses: rowParser.labels.newNames,
     get hashBits() {
       return rowParser.hashBits
     },

@@ -8,6 +8,12 @@ import type { Mark, StreamPosition } from './position.js'
 /** A batch of a stream. The first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
 export interface Rows extends Examples {
   readonly numeric: Int32Array
+  /** Identifiers of the rows, if they are asked for; undefined for a row without one. */
+  readonly ids?: readonly (string | undefined)[]
+  /** Names of the labels from `NEW_CLASS` on, if they are asked for. */
+  readonly newClasses?: readonly string[]
+  /** Number of the pass over the input that the rows belong to, from 0. */
+  readonly pass?: number
   /** Where the rows are in their source; undefined if the source is read only from its start. */
   readonly mark?: Mark
   /** The position after the first `count` rows of the batch; undefined if the input cannot be replayed. */
@@ -24,11 +30,18 @@ export class RowBuffer {
   offsets = new Int32Array(1)
   indices = new Int32Array(0)
   values = new Float32Array(0)
+  /** Defined once a row has a weight other than 1. */
+  weights: Float32Array | undefined
+  newClasses: readonly string[] | undefined
+  /** Defined once a row has one. */
+  ids: (string | undefined)[] | undefined
 
   clear(): void {
     this.size = 0
     this.entries = 0
     this.offsets[0] = 0
+    this.weights = undefined
+    this.ids = undefined
   }
 
   /** Ensures capacity for more rows and entries. Keeps the contents, but may replace the arrays. */
@@ -39,6 +52,7 @@ export class RowBuffer {
       this.labels = grown(this.labels, new Float32Array(capacity))
       this.numeric = grown(this.numeric, new Int32Array(capacity))
       this.offsets = grown(this.offsets, new Int32Array(capacity + 1))
+      if (this.weights !== undefined) this.weights = grown(this.weights, new Float32Array(capacity).fill(1))
     }
     const length = this.entries + entries
     if (length > this.indices.length) {
@@ -48,8 +62,21 @@ export class RowBuffer {
     }
   }
 
+  /** Sets the importance of the row that is written next, for which there must be space. @param weight ≥ 0 */
+  weigh(weight: number): void {
+    if (weight === 1 && this.weights === undefined) return
+    this.weights ??= new Float32Array(this.labels.length).fill(1)
+    this.weights[this.size] = weight
+  }
+
+  /** Sets the identifier of the row that is written next. */
+  identify(id: string | undefined): void {
+    this.ids ??= []
+    this.ids[this.size] = id
+  }
+
   /** Appends a copy of row `row` of `from`. @param numeric number of its entries that are numeric columns */
-  append(from: Examples, row: number, numeric = 0): void {
+  append(from: Examples & Pick<Rows, 'ids' | 'newClasses'>, row: number, numeric = 0): void {
     const start = from.offsets[row]
     const length = from.offsets[row + 1] - start
     this.reserve(1, length)
@@ -58,16 +85,34 @@ export class RowBuffer {
       indices[entries + i] = from.indices[start + i]
       values[entries + i] = from.values[start + i]
     }
+    this.finish(from, row, numeric, entries + length)
+  }
+
+  /** Completes a row whose entries were written, up to `end`. The rest is that of row `row` of `from`. */
+  finish(from: Examples & Pick<Rows, 'ids' | 'newClasses'>, row: number, numeric: number, end: number): void {
     this.labels[this.size] = from.labels[row]
     this.numeric[this.size] = numeric
-    this.entries += length
-    this.offsets[++this.size] = this.entries
+    if (from.weights !== undefined || this.weights !== undefined) this.weigh(from.weights?.[row] ?? 1)
+    if (from.ids !== undefined) this.identify(from.ids[row])
+    if (from.newClasses !== undefined) this.newClasses = from.newClasses
+    this.entries = end
+    this.offsets[++this.size] = end
   }
 
   /** The rows so far, in this buffer's arrays: valid until the next write to the buffer. */
   view(): Rows {
-    const { size, labels, numeric, offsets, indices, values } = this
-    return { size, labels, numeric, offsets, indices, values }
+    const { size, labels, numeric, offsets, indices, values, weights, ids, newClasses } = this
+    return {
+      size,
+      labels,
+      numeric,
+      offsets,
+      indices,
+      values,
+      ...(weights && { weights }),
+      ...(ids && { ids }),
+      ...(newClasses && { newClasses })
+    }
   }
 }
 

@@ -7,18 +7,11 @@
  * Only the numeric entries at the start of a row are scaled (CSV's numeric columns, JSON's numbers). One-hot and other hashed
  * features are unchanged, so sparse rows stay sparse. A missing value stays missing, which stands for the mean.
  */
-import { RowBuffer, type Rows } from './rows.js'
+import type { RowBuffer, Rows } from './rows.js'
 import type { ColumnSchema } from './table/types.js'
 
 /** Limit of a scaled value, in standard deviations, because the deviation of the first few values can be tiny. */
 const MAX_DEVIATIONS = 10
-
-/** The moments to scale by, and whether the scaled rows are counted. */
-export interface Scaling {
-  readonly moments: RunningMoments
-  /** Rows are scaled without being counted: for evaluation and prediction. */
-  readonly frozen: boolean
-}
 
 /** What `auto` means for a table, or for rows without columns. */
 export function resolveScale(
@@ -26,21 +19,21 @@ export function resolveScale(
   schema: readonly ColumnSchema[] | undefined
 ): 'none' | 'standard' {
   if (scale !== 'auto') return scale
-  return schema?.some(({ kind, mean }) => kind === 'number' && mean === undefined) ? 'standard' : 'none'
+  const isUnscaled = ({ kind, role, mean }: ColumnSchema) =>
+    (kind === 'number' || kind === 'lag') && role === undefined && mean === undefined
+  return schema?.some(isUnscaled) ? 'standard' : 'none'
 }
 
-export async function* standardise(input: AsyncIterable<Rows>, scaling: Scaling): AsyncGenerator<Rows> {
-  const out = new RowBuffer()
-  for await (const rows of input) yield { ...scaled(rows, scaling, out), positionAfter: rows.positionAfter }
-}
-
-/** Copies rows [from, to) into `out`, which is cleared first, and scales their numeric entries. */
+/**
+ * Copies rows [from, to) into `out`, which is cleared first, and scales their numeric entries.
+ * @param scaling the moments to scale by, and whether the rows are left out of them
+ */
 export function scaled(
   rows: Rows,
-  { moments, frozen }: Scaling,
-  out: RowBuffer = new RowBuffer(),
-  from = 0,
-  to = rows.size
+  { moments, frozen }: { readonly moments: RunningMoments; readonly frozen: boolean },
+  out: RowBuffer,
+  from: number,
+  to: number
 ): Rows {
   out.clear()
   for (let row = from; row < to; row++) {

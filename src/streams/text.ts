@@ -9,11 +9,16 @@ import { openByteSource } from './sources/byte-source.js'
 import { bytesAt, type FilePosition, isFilePosition, PositionTracker } from './sources/file-position.js'
 import type { ByteSource, Piece } from './sources/segments.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
+import type { LabelSchema } from './table/types.js'
 import { refuseUnsupported } from './unsupported.js'
 
 export interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
+  /** Largest number of classes, those that the first rows lack included. @default those of the first rows */
+  readonly classesMax?: number
+  /** Counts the labels of each class in the first rows. @default false */
+  readonly countClasses?: boolean
 }
 
 /**
@@ -23,25 +28,30 @@ export interface TextOptions extends InputOptions {
  * @throws MissingInputError, UnreadableInputError, HeaderError, SchemaError, StreamOptionsError
  */
 export async function openText(data: string, format: TextFormat, options: TextOptions): Promise<Reader> {
-  const { inferLabel = false, ...given } = options
-  const named = { ...given, source: options.source ?? sourceName(data) }
+  const { inferLabel = false, countClasses = false, classesMax, ...given } = options
+  const { newClasses = classesMax !== undefined } = given
+  const named = { ...given, newClasses, source: options.source ?? sourceName(data) }
   const source = await openByteSource(data, options)
   const { isReplayable } = source
   // Reports options that contradict each other, before anything is read.
-  const quiet = { strict: false, onMalformed: undefined, onLabel: () => undefined }
+  const plain = { strict: false, onMalformed: undefined, onNotice: undefined }
+  const quiet = { ...plain, onLabel: () => undefined }
   const probe = createParser(format, { ...named, ...quiet })
   const { isSizedByFirstRow, dialect: tableDialect }: TextDefinition = formats[format]
   const isTable = tableDialect !== undefined
   const isOpen = probe.dimension === undefined && isSizedByFirstRow
+  const derives = (options.interactions ?? options.lags) !== undefined
   let started: Piece | undefined
   let inferred: Inferred = {}
-  if (isTable || inferLabel || isOpen) {
+  let first: Uint8Array | undefined
+  if (isTable || inferLabel || isOpen || countClasses || derives) {
     const piece = await firstPiece(source)
     // Notices and progress are those of the rows that are learned.
     const head = await readHead(isReplayable ? piece.readAt(0) : piece.read(), !isReplayable)
     if (isReplayable) await head.close()
     else started = { ...piece, read: () => head.chunks }
     refuseUnsupported(head.bytes, named.source)
+    first = head.bytes
     inferred = inferFrom(format, head.bytes, named, inferLabel)
     // JSON lines have the features of their first row.
     if (isOpen && !isTable) probe.push(head.bytes)
@@ -51,9 +61,15 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     ...named,
     ...dialect,
     ...(schema && { schema }),
-    ...(label && { target: label.kind, classes: label.names ? undefined : label.classes, classNames: label.names })
+    ...(label && {
+      target: label.kind,
+      classes: label.names ? undefined : mostClasses(label, classesMax),
+      classNames: label.names
+    })
   }
   const parser = createParser(format, parserOptions)
+  const counter = countClasses ? createParser(format, { ...parserOptions, ...plain }) : undefined
+  const classCounts = counter && first && classCountsOf(counter, first)
   return {
     get dimension() {
       return parser.dimension ?? probe.dimension
@@ -66,6 +82,8 @@ export async function openText(data: string, format: TextFormat, options: TextOp
       return parser.schema
     },
     label,
+    classCounts,
+    newClasses: parser.newClasses,
     summary,
     get skipped() {
       return parser.skipped
@@ -82,6 +100,18 @@ export async function openText(data: string, format: TextFormat, options: TextOp
       return parse(pieces, parser, isReplayable)
     }
   }
+}
+
+function mostClasses({ classes }: LabelSchema, most: number | undefined): number | undefined {
+  return classes === undefined || most === undefined ? classes : Math.max(classes, most)
+}
+
+/** How many of the first rows have each class. */
+function classCountsOf(parser: Parser, first: Uint8Array): readonly number[] {
+  const { labels, size } = parser.push(first)
+  const counts: number[] = []
+  for (let row = 0; row < size; row++) counts[labels[row]] = (counts[labels[row]] ?? 0) + 1
+  return Array.from(counts, count => count ?? 0)
 }
 
 async function firstPiece(source: ByteSource): Promise<Piece> {

@@ -32,6 +32,10 @@ export interface ExampleStream extends AsyncIterable<Rows> {
   readonly schema: readonly ColumnSchema[] | undefined
   /** What the label is, if it was inferred. */
   readonly label: LabelSchema | undefined
+  /** Labels of each class in the first rows, if they were counted. */
+  readonly classCounts: readonly number[] | undefined
+  /** Names of new classes so far, of an input that gives them provisional labels. */
+  readonly newClasses: readonly string[] | undefined
   /** What was inferred of label and columns, in one line. */
   readonly summary: string | undefined
   /** Whether the rows can be read again, so that a position has a meaning. */

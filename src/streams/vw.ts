@@ -36,6 +36,7 @@ class VwParser implements RowParser {
   readonly locate = locateLines
   readonly #reporter: Reporter
   readonly #unlabelled: boolean
+  readonly #ids: boolean
   readonly #constant: number
   readonly #mask: number
   readonly #scanner = new DecimalScanner()
@@ -50,6 +51,7 @@ class VwParser implements RowParser {
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#reporter = reporter
     this.#unlabelled = options.unlabelled ?? false
+    this.#ids = options.ids ?? false
     this.#constant = options.constant ? 1 : 0
     this.hashBits = options.hashBits ?? DEFAULT_HASH_BITS
     this.dimension = 2 ** this.hashBits
@@ -115,6 +117,8 @@ class VwParser implements RowParser {
   #head(bytes: Uint8Array, start: number, out: RowBuffer): number {
     let position = start
     let label = Number.NaN
+    let weight = 1
+    let id: string | undefined
     for (let field = 0; bytes[position] !== BAR; field++) {
       while (bytes[position] <= SPACE && bytes[position] !== NEWLINE) position++
       const first = position
@@ -124,17 +128,25 @@ class VwParser implements RowParser {
         this.#fail(start, NO_BAR)
         return -1
       }
-      if (isTag) continue
+      if (isTag) {
+        if (this.#ids && position > first) id = textOf(bytes, first + Number(bytes[first] === QUOTE), position)
+        continue
+      }
       if (field === 0) {
         label = this.labels.text(bytes, first, position)
         if (label === REFUSED) {
           this.#fail(first, this.labels.reason)
           return -1
         }
-      } else if (field > 1 || this.#scanner.scan(bytes, first) !== 1 || this.#scanner.end !== position) {
+      } else if (field === 1 && bytes.subarray(first, bytes.indexOf(NEWLINE, first)).includes(BAR)) {
+        weight = this.#scanner.scan(bytes, first)
+        if (this.#scanner.end === position && weight >= 0 && isFiniteFloat32(weight)) continue
+        this.#fail(first, 'the importance is not a number of at least 0')
+        return -1
+      } else {
         const hasBar = bytes.subarray(first, bytes.indexOf(NEWLINE, first)).includes(BAR)
         if (!hasBar) this.#fail(start, NO_BAR)
-        else this.#fail(first, 'importance weights other than 1 and initial predictions are not supported: remove it')
+        else this.#fail(first, 'initial predictions are not supported: remove it')
         return -1
       }
     }
@@ -143,6 +155,8 @@ class VwParser implements RowParser {
       return -1
     }
     out.labels[out.size] = label
+    out.weigh(weight)
+    if (this.#ids) out.identify(id)
     return position
   }
 
@@ -172,6 +186,10 @@ class VwParser implements RowParser {
     this.#fault = reason
     return false
   }
+}
+
+function textOf(bytes: Uint8Array, from: number, to: number): string {
+  return Buffer.from(bytes.subarray(from, to)).toString('utf8')
 }
 
 function isBlank(bytes: Uint8Array, from: number, to: number): boolean {

@@ -6,6 +6,8 @@ import type { Recipe } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import {
   type AveragingSpec,
+  addedClasses,
+  type Blocks,
   type CustomName,
   createAveraging,
   createCustomLearner,
@@ -14,6 +16,8 @@ import {
   createRule,
   type DriftAction,
   digest,
+  growingAverage,
+  growingRule,
   isClassifier,
   isCustomName,
   type Learner,
@@ -23,7 +27,8 @@ import {
   type TargetScale
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
-import { type ColumnSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
+import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
+import { weightsByClass } from './class-weights.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
 export const PROTOCOL_VERSION = 2
@@ -57,6 +62,8 @@ interface CommonSpec {
   /** Number of features, the constant feature included. */
   readonly dimension: number
   readonly classes?: number
+  /** Factor of the gradients of each class's inputs. @default 1 for all classes */
+  readonly classWeights?: readonly number[]
   readonly l2?: number
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
@@ -102,7 +109,9 @@ export async function learningParts(spec: LearningSpec, execution?: Execution): 
 /** The same for a linear model, synchronously. */
 export function linearParts(spec: LinearSpec | CustomLossSpec): LearningParts {
   const reacts = spec.onDrift !== undefined
-  const learner = isCustomLoss(spec) ? createCustomLearner({ ...spec, reacts }) : createLearner({ ...spec, reacts })
+  const learner = isCustomLoss(spec)
+    ? createCustomLearner({ ...spec, reacts })
+    : createLearner({ ...spec, reacts, named: growingNames(spec)?.length })
   return { learner, recipe: recipeOf(spec) }
 }
 
@@ -110,7 +119,16 @@ function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
   return isCustomName(spec.model)
 }
 
-function recipeOf({ rule, averaging, onDrift }: LearningSpec): Recipe {
+function recipeOf(spec: LearningSpec): Recipe {
+  const { rule, averaging, onDrift } = spec
+  const names = growingNames(spec)
+  if (names !== undefined) {
+    return {
+      rule: growingRule(createRule(rule), names),
+      averaging: growingAverage(createAveraging(averaging)),
+      digest
+    }
+  }
   if (onDrift !== undefined) {
     return {
       rule: createReactingRule(rule, onDrift),
@@ -121,12 +139,34 @@ function recipeOf({ rule, averaging, onDrift }: LearningSpec): Recipe {
   return { rule: createRule(rule), averaging: createAveraging(averaging), digest }
 }
 
+/** Names of the first classes of a model that has room for more; undefined for others. */
+export function growingNames({
+  model,
+  classes,
+  features
+}: Omit<LearningSpec, 'dimension'>): readonly string[] | undefined {
+  const { classNames } = features
+  return model === 'softmax' && classNames && (classes ?? 0) > classNames.length ? classNames : undefined
+}
+
+/** The names of all classes of a predictor, in the order of their numbers. */
+export function classNamesOf(spec: LearningSpec, [, table]: Blocks): readonly string[] | undefined {
+  const names = growingNames(spec)
+  return names === undefined ? spec.features.classNames : [...names, ...addedClasses(table)]
+}
+
+/** The spec by which inputs for a predictor are read: with the names of all its classes. */
+export function readableSpec(spec: LearningSpec, parameters: Blocks): LearningSpec {
+  return { ...spec, features: { ...spec.features, classNames: classNamesOf(spec, parameters) } }
+}
+
 /** The fields that both ends of a session compare, named like the options that set them, the most telling first. */
 export function learningSpecFields(spec: LearningSpec): [field: string, value: string][] {
   const recipe = recipeOf(spec)
   const { features } = spec
   const scale = targetScaleOf(spec)
   const text = spec.network?.text
+  const { weights } = weightsOf(spec)
   return [
     ...(text === undefined ? [] : [['tokenizer', tokenizerName(text)] as [string, string]]),
     ['class-names', (features.classNames ?? []).join(',')],
@@ -142,8 +182,21 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['average', recipe.averaging.description],
     ['l2', String(spec.l2 ?? 0)],
     ...(scale === undefined ? [] : [['target-scale', `${scale.mean}:${scale.deviation}`] as [string, string]]),
+    ...(weights === undefined ? [] : [['class-weights', pairs(weights)] as [string, string]]),
     ...(spec.plugins === undefined ? [] : [['plugins', spec.plugins] as [string, string]])
   ]
+}
+
+/** Classes that are added later have weight 1. */
+function weightsOf({ classWeights, features }: LearningSpec): Pick<LabelSchema, 'weights'> {
+  const { classNames } = features
+  return weightsByClass(classWeights?.slice(0, classNames?.length), classNames)
+}
+
+function pairs(weights: Readonly<Record<string, number>>): string {
+  return Object.entries(weights)
+    .map(([name, weight]) => `${name}=${weight}`)
+    .join(',')
 }
 
 /** Whether the model predicts a number instead of a class. */
@@ -169,15 +222,20 @@ export function parserOptions(spec: LearningSpec): ParserOptions {
   }
 }
 
-/** What the inputs of the model mean, for people and for the option `schema` of further peers. */
-export function schemaOf(spec: LearningSpec): Schema {
+/**
+ * What the inputs of the model mean, for people and for the option `schema` of further peers.
+ * @param added classes that were added to those of the spec
+ */
+export function schemaOf(spec: LearningSpec, added?: readonly string[]): Schema {
   const { columns, label: name, classNames: names, hashBits } = spec.features
   const isNumber = predictsNumbers(spec)
-  const classes = names?.length ?? spec.classes ?? 2
+  const classes = spec.classes ?? names?.length ?? 2
   return {
     label: {
       ...(name !== undefined && { name }),
-      ...(isNumber ? { kind: 'number', ...targetScaleOf(spec) } : { kind: 'class', names, classes })
+      ...(isNumber
+        ? { kind: 'number', ...targetScaleOf(spec) }
+        : { kind: 'class', names, classes, ...(added && { added }), ...weightsOf(spec) })
     },
     ...(columns && { columns }),
     ...(hashBits !== undefined && { hashBits })
@@ -191,7 +249,8 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
-  const { model, network, dimension, classes, l2, rule, averaging, batch, onDrift, features, plugins } = spec
+  const { model, network, dimension, classes, classWeights, l2, rule, averaging, batch, onDrift, features, plugins } =
+    spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -203,6 +262,7 @@ export function specText(spec: LearningSpec): string {
     network: network && JSON.parse(networkText(network)),
     dimension,
     classes,
+    classWeights,
     l2: l2 || undefined,
     targetScale: targetScale && { mean: targetScale.mean, deviation: targetScale.deviation },
     rule: sorted(rule),

@@ -1,6 +1,7 @@
 /** The options of a learning task: one set for the command line and the library. */
 import type { AveragingSpec, CustomName, DriftAction, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
+import type { ClassWeights } from './class-weights.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
 export type NetworkModel =
@@ -28,6 +29,16 @@ export interface TaskOptions {
   readonly classes?: number
   /** Label texts in the order of their class numbers. @default inferred from the first rows */
   readonly classNames?: readonly string[]
+  /**
+   * Factors of the gradients of inputs by class: `balanced` (n/(C·nᶜ), by the first rows), weights by class name or number, or
+   * a YAML or JSON file of them. Classes without one have weight 1. Losses are not weighted. @default those of the schema, or 1
+   */
+  readonly classWeights?: ClassWeights | (string & {})
+  /**
+   * Largest number of classes of `softmax`: classes that the first rows or `classNames` lack are added while the model learns.
+   * @default none is added
+   */
+  readonly classesMax?: number
   /** What is predicted. @default determined by the model, or inferred from the first labels; 'class' for networks without data */
   readonly target?: 'class' | 'number'
   /** Adds a feature that is always 1. Networks have biases instead. @default true for models other than networks */

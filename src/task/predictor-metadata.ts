@@ -2,7 +2,7 @@
  * What a program needs besides the weights to predict a row: columns with their features and scaling, classes, and the scale of
  * a predicted number. All values are text, as the metadata of a safetensors file must be; those of several parts are JSON.
  */
-import { Layout, murmur3, type SavedMoments } from '../streams/index.js'
+import { isFeature, Layout, murmur3, type SavedMoments } from '../streams/index.js'
 import { type LearningSpec, predictsNumbers, specText, targetScaleOf } from './learning-spec.js'
 
 const NOTHING = new Uint8Array(0)
@@ -11,7 +11,10 @@ const NOTHING = new Uint8Array(0)
 interface ColumnEntry {
   readonly name: string
   readonly kind: string
-  /** Number or time: index of its (first) weight. */
+  /** Interaction: its columns. Lag: the column, and how many rows earlier. */
+  readonly of?: readonly string[]
+  readonly rows?: number
+  /** Number, lag, time or product: index of its (first) weight. */
   readonly feature?: number
   /** Index of the weight that is added if the value is missing. */
   readonly indicator?: number
@@ -22,9 +25,16 @@ interface ColumnEntry {
   readonly seed?: number
 }
 
-/** @param moments the running moments of the features, if the spec scales by them */
-export function predictorMetadata(spec: LearningSpec, moments?: SavedMoments): Record<string, string> {
-  const { constant, classNames, columns, hashBits } = spec.features
+/**
+ * @param moments the running moments of the features, if the spec scales by them
+ * @param classNames of all classes @default those of the spec
+ */
+export function predictorMetadata(
+  spec: LearningSpec,
+  moments?: SavedMoments,
+  classNames = spec.features.classNames
+): Record<string, string> {
+  const { constant, columns, hashBits } = spec.features
   const scale = targetScaleOf(spec)
   const classes = classNames ?? Array.from({ length: spec.classes ?? 2 }, (_, number) => String(number))
   const table = columns && new Layout(columns, hashBits)
@@ -41,23 +51,25 @@ export function predictorMetadata(spec: LearningSpec, moments?: SavedMoments): R
 
 function columnsOf(table: Layout, first: number, moments: SavedMoments = []): ColumnEntry[] {
   const running = new Map(moments.map(([feature, ...moment]) => [feature, moment]))
-  return table.columns
-    .filter(({ kind }) => kind !== 'ignored')
-    .map(({ name, kind, feature, indicator, seed, mean, deviation }) => {
-      const isHashed = kind === 'category' || kind === 'text'
-      const moment = kind === 'number' ? running.get(feature + first) : undefined
-      return {
-        name,
-        kind,
-        ...(isHashed ? { seed } : { feature: feature + first }),
-        ...(indicator >= 0 && { indicator: indicator + first }),
-        // A missing value is a category of its own.
-        ...(kind === 'category' && {
-          indicator: first + table.hashedFrom + (murmur3(NOTHING, 0, 0, seed) & (table.hashed - 1))
-        }),
-        ...(moment ? scalingOf(moment, mean, deviation) : mean !== undefined && { mean, deviation })
-      }
-    })
+  const products = new Set(table.derived.products.map(one => one.feature))
+  return table.columns.filter(isFeature).map(({ name, kind, of, rows, feature, indicator, seed, mean, deviation }) => {
+    const isPair = kind === 'interaction' && !products.has(feature)
+    const isHashed = kind === 'category' || kind === 'text'
+    const moment = kind === 'number' || kind === 'lag' ? running.get(feature + first) : undefined
+    return {
+      name,
+      kind,
+      ...(of && { of }),
+      ...(rows !== undefined && { rows }),
+      ...(isHashed ? { seed } : isPair ? {} : { feature: feature + first }),
+      ...(indicator >= 0 && { indicator: indicator + first }),
+      // A missing value is a category of its own.
+      ...(kind === 'category' && {
+        indicator: first + table.hashedFrom + (murmur3(NOTHING, 0, 0, seed) & (table.hashed - 1))
+      }),
+      ...(moment ? scalingOf(moment, mean, deviation) : mean !== undefined && { mean, deviation })
+    }
+  })
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   inputOptionsOf,
   isCustomFormat,
   isText,
+  type LabelSchema,
   type ParserOptions,
   type Schema,
   type StreamOptions,
@@ -48,10 +49,17 @@ export function taskStream(
     schema: isText ? columns : undefined,
     scale: scale ?? (isText ? 'auto' : undefined),
     inferLabel: isText && label === undefined ? true : undefined,
+    classesMax: isText ? (options.classesMax ?? roomOf(described)) : undefined,
+    countClasses: isText && options.classWeights === 'balanced' ? true : undefined,
     maxRows: kind === 'synthetic' ? SYNTHETIC_ROWS : undefined,
     ...withoutUndefined(given),
     tokens
   })
+}
+
+/** Number of classes of a label that has classes without names. */
+function roomOf({ names, classes = 0 }: Partial<LabelSchema> = {}): number | undefined {
+  return names !== undefined && classes > names.length ? classes : undefined
 }
 
 /** What the options and the model determine about the label. */

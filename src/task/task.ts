@@ -22,6 +22,7 @@ import {
   type Schema,
   type StreamOptions
 } from '../streams/index.js'
+import { type ClassWeights, classWeightsFrom, resolveClassWeights } from './class-weights.js'
 import { type FeatureSpec, type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, modelOf, predictsNumber, type TaskModel } from './model.js'
 import type { TaskOptions } from './options.js'
@@ -37,10 +38,13 @@ export const SERIAL_BATCH = 1
 /** b of one learner that trains a network. */
 export const SERIAL_NETWORK_BATCH = 32
 
+const NO_WEIGHTS = 'networks take no weights of inputs and classes: leave them out, or give a linear model'
 const NO_TARGET_SCALE = 'a target scale is for models that predict a number: leave it out, or give --model linear'
 
 /** What an opened stream knows before it is read. */
-export type StreamFacts = Partial<Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label'>>
+export type StreamFacts = Partial<
+  Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label' | 'classCounts'>
+>
 
 /** A learning spec whose number of features may become known only while the stream is read. */
 export type OpenLearningSpec = LearningSpec extends infer Spec
@@ -56,6 +60,8 @@ export interface Task {
   readonly stream: StreamOptions | undefined
   /** Modules of plug-ins, for threads that have to load them as well. */
   readonly plugins: readonly string[]
+  /** The schema that was given; empty without one. */
+  readonly schema: Schema
   /**
    * The learning spec.
    * @param facts of the opened stream
@@ -74,13 +80,18 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial'):
   const model = modelOf(options)
   checkOptions(options, model)
   const schema = await schemaFrom(options.schema)
+  const weights = schema.label?.weights
+  const given = await classWeightsFrom(options.classWeights)
+  // Weights that were balanced before stay, although the rows differ.
+  const classWeights = given === 'balanced' ? (weights ?? given) : (given ?? weights)
   const text = model?.kind === 'network' && readsText(model.layers) ? await textTask(options, model.layers) : undefined
-  const stream = taskStream(options, model, text?.tokens, schema)
+  const stream = taskStream({ ...options, classWeights }, model, text?.tokens, schema)
   return {
     model,
     stream,
     plugins: modules,
-    specFor: facts => specOf({ options, role, model, text, plugins, schema }, facts)
+    schema,
+    specFor: facts => specOf({ options, role, model, text, plugins, schema, classWeights }, facts)
   }
 }
 
@@ -98,7 +109,7 @@ export async function createPeerTask(
 
 /** The stream of a peer, which must not infer anything else when it is opened again. */
 function known(stream: StreamOptions, spec: LearningSpec): StreamOptions {
-  const { inferLabel = false, ...options } = stream
+  const { inferLabel = false, countClasses: _counted, ...options } = stream
   if (!inferLabel) return options
   const { target, classes, classNames, schema } = parserOptions(spec)
   const { scale } = spec.features
@@ -140,9 +151,15 @@ export async function factsOf(stream: StreamOptions | undefined): Promise<Stream
 
 /** What labels in memory determine. @throws SchemaError if they do not fit the model */
 export function factsOfLabels(options: TaskOptions, labels: readonly (string | number)[]): StreamFacts {
-  if (options.classNames !== undefined) return {}
-  const label = inferLabel(labels.map(String), labelHints(options, modelOf(options)), 'the labels')
-  return label === undefined ? {} : { label, classes: label.classes }
+  const texts = labels.map(String)
+  const label =
+    options.classNames === undefined
+      ? inferLabel(texts, labelHints(options, modelOf(options)), 'the labels')
+      : { kind: 'class' as const, names: options.classNames, classes: options.classNames.length }
+  if (label === undefined) return {}
+  const names = label.names ?? Array.from({ length: label.classes ?? 0 }, (_, index) => String(index))
+  const classCounts = names.map(name => texts.filter(text => text === name).length)
+  return options.classNames === undefined ? { label, classes: label.classes, classCounts } : { classCounts }
 }
 
 /** Refuses options that the model would ignore. */
@@ -171,9 +188,13 @@ interface Resolved {
   readonly text: TextTask | undefined
   readonly plugins: string | undefined
   readonly schema: Schema
+  readonly classWeights: ClassWeights | undefined
 }
 
-function specOf({ options, role, model, text, plugins, schema }: Resolved, facts: StreamFacts): OpenLearningSpec {
+function specOf(
+  { options, role, model, text, plugins, schema, classWeights: given }: Resolved,
+  facts: StreamFacts
+): OpenLearningSpec {
   const { averaging = defaultAveraging, l2, rule } = options
   const isNetwork = model?.kind === 'network'
   const constant = hasConstant(options, model)
@@ -184,7 +205,8 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
   checkLabel(label, isNumber, model)
   const dimension = facts.dimension ?? givenDimension(options, columns, hashBits, constant)
   const classNames = isNumber ? undefined : (text?.network.text?.classNames ?? options.classNames ?? label?.names)
-  const classes = isNumber ? undefined : (options.classes ?? classNames?.length ?? facts.classes ?? label?.classes)
+  const known = options.classes ?? classNames?.length ?? facts.classes ?? label?.classes
+  const classes = isNumber ? undefined : mostClasses(options, known, schema, model)
   const scale = resolveScale(options.scale ?? 'auto', columns)
   const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
@@ -192,7 +214,24 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
   const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
   const reaction = onDrift && { onDrift }
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
-  const common = { dimension, averaging, batch, features, ...reaction, ...(plugins !== undefined && { plugins }) }
+  // Without a label and a model, the options describe a stream for a model that exists.
+  if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
+  const isWeighted = columns?.some(({ role }) => role === 'weight')
+  if (isNetwork && (given !== undefined || isWeighted)) throw new OptionError(NO_WEIGHTS)
+  if (isNumber && given !== undefined) throw new OptionError('class weights are for classes: leave them out')
+  const numbered = { names: classNames, count: classNames?.length ?? classes ?? 2, counts: facts.classCounts }
+  const named = given && resolveClassWeights(given, numbered)
+  // Classes that are added later have weight 1.
+  const classWeights = named && Array.from({ length: classes ?? 2 }, (_, index) => named[index] ?? 1)
+  const common = {
+    dimension,
+    averaging,
+    batch,
+    features,
+    ...(classWeights && { classWeights }),
+    ...reaction,
+    ...(plugins !== undefined && { plugins })
+  }
   if (isNetwork) {
     if (onDrift !== undefined) throw new OptionError('--on-drift is for linear models: leave it out for a network')
     if (options.targetScale !== undefined && !isNumber) throw new OptionError(NO_TARGET_SCALE)
@@ -211,6 +250,12 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
     )
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
+  const hasRoom = classNames !== undefined && (classes ?? 0) > classNames.length
+  if (hasRoom && onDrift !== undefined) {
+    throw new OptionError(
+      'classes cannot be added to a model that reacts to drift: leave --classes-max or --on-drift out'
+    )
+  }
   const targetScale = name === 'linear' ? scaling : undefined
   const outputs = name === 'softmax' ? classes : undefined
   return {
@@ -222,6 +267,36 @@ function specOf({ options, role, model, text, plugins, schema }: Resolved, facts
     ...common,
     averaging: averagingFor(name, options.averaging)
   }
+}
+
+/** The number of classes of the model, those included that are added later. @throws OptionError */
+function mostClasses(
+  { classesMax }: TaskOptions,
+  known: number | undefined,
+  { label }: Schema,
+  model: TaskModel | undefined
+): number | undefined {
+  const room = label?.names && Math.max(label.names.length, label.classes ?? 0)
+  const most = classesMax ?? room
+  if (most === undefined) return known
+  if (known !== undefined && most < known) {
+    throw new OptionError(`classes-max is ${most}, and there are ${known} classes: increase it`)
+  }
+  const isSoftmax = model === undefined || (model.kind === 'linear' && model.name === 'softmax')
+  if (most > (known ?? most) && !isSoftmax) {
+    throw new OptionError('classes are added only to the model softmax: give it, or leave classes-max out')
+  }
+  return most
+}
+
+/** @throws OptionError for lags of a label, which has classes */
+function refuseLabelLags(columns: readonly ColumnSchema[] = []): void {
+  const names = new Set(columns.map(({ name }) => name))
+  const lag = columns.find(({ kind, of: [source = ''] = [] }) => kind === 'lag' && !names.has(source))
+  if (lag === undefined) return
+  throw new OptionError(
+    `"${lag.name}": lags are values of numbers, and the label has classes: give lags of other columns`
+  )
 }
 
 function networkOf(

@@ -11,7 +11,7 @@ import {
   type PredictWith,
   SerialTrainer
 } from '../learner/index.js'
-import { type LearningSpec, linearParts } from './learning-spec.js'
+import { growingNames, type LearningSpec, linearParts } from './learning-spec.js'
 import { closed, type OpenLearningSpec } from './task.js'
 
 export interface RunningTrainer {
@@ -35,10 +35,11 @@ export async function trainerFor(
 ): Promise<RunningTrainer> {
   const { rule, averaging, batch } = spec
   if (spec.model !== 'network') {
-    const { model, classes, dimension, l2, onDrift } = spec
+    const { model, classes, classWeights, dimension, l2, onDrift } = spec
     if (!isCustomName(model)) {
       const targetScale = 'targetScale' in spec ? spec.targetScale : undefined
-      const given = { model, classes, dimension, rule, averaging, batch, l2, targetScale, predictWith, onDrift }
+      const room = { model, classes, classWeights, named: growingNames(spec), dimension }
+      const given = { ...room, rule, averaging, batch, l2, targetScale, predictWith, onDrift }
       return { trainer: watching(new SerialTrainer(given), spec) }
     }
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>

@@ -63,6 +63,12 @@ describe('the documents', function () {
     const tokenized = run(blocks('data tokenizer', page)[0])
     assert.match(tokenized, /wrote tokenizer\.json: \d+ tokens from 300 texts, 0\.\d+ per character/)
     assert.match(tokenized, /accuracy/)
+    assert.match(run(blocks('data weight', page)[0]), /weight +8\n(.*\n)*A1 \w+ 0\.\d+\nA2 /)
+    assert.match(run(blocks('data balanced', page)[0]), /inputs +4\n/)
+    assert.match(run(blocks('data classes', page)[0]), /\nelm 0\.\d+\n$/)
+    const [derived] = blocks('data derived', page).map(run)
+    assert.match(derived, /1 number, 1 category, 1 interaction, 2 lags/)
+    assert.ok(Math.abs(Number(derived.trim().split('\n').at(-1)) - 172.5) < 20, derived)
   })
 
   it('regret: the commands work as written', () => {

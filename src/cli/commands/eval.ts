@@ -2,8 +2,10 @@
 import type { Command } from 'commander'
 import { ProgressiveMetrics, type Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
+import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
+import { UsageError } from '../errors.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
@@ -33,7 +35,8 @@ Examples:
 }
 
 async function evaluate(flags: Flags): Promise<void> {
-  const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const { spec: stored, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs()
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), true))
   const stream = await openStream({
@@ -61,8 +64,11 @@ async function evaluate(flags: Flags): Promise<void> {
   progress.clear()
   const data = flags.data as string
   skipped.requireInputs(data, inputs)
-  const loss = score.loss / inputs
-  const accuracy = learner.classifies ? score.hits / inputs : undefined
+  const weight = inputs + (score.surplus ?? 0)
+  if (weight === 0)
+    throw new UsageError(`the weights of all inputs of ${data} are 0: give others, or leave the weights out`)
+  const loss = score.loss / weight
+  const accuracy = learner.classifies ? score.hits / weight : undefined
   const metrics = outcomes?.metrics(score.loss).total
   if (flags.json) {
     printJson({ command: 'eval', inputs, loss, accuracy, metrics, skipped: stream.skipped, predictor: predictor.id })

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Examples } from '../../learner/index.js'
 import { readsText } from '../../nn/spec/network-spec.js'
 import { openStream, RowBuffer } from '../../streams/index.js'
+import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
 import { FeatureNames } from '../explain/feature-names.js'
@@ -57,8 +58,10 @@ interface Explained extends Partial<Weights> {
 }
 
 async function explain(flags: Flags): Promise<void> {
-  const stored = await loadStored(flags.dir, executionOf(flags))
-  const { spec, predictor } = stored
+  const loaded = await loadStored(flags.dir, executionOf(flags))
+  const { predictor } = loaded
+  const spec = readableSpec(loaded.spec, predictor.parameters)
+  const stored = { ...loaded, spec }
   const isLinear = spec.network === undefined
   if (!isLinear && flags.data === undefined) {
     throw new UsageError(

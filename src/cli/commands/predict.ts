@@ -1,6 +1,7 @@
 /** `admb predict`: one prediction per line for inputs that need no label. */
 import type { Command } from 'commander'
 import { inputKind, type Malformed, openStream } from '../../streams/index.js'
+import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
@@ -23,8 +24,9 @@ export function predictCommand(program: Command): Command {
     .addHelpText(
       'after',
       `
-Prints a line for each input: the label and its probability, or the number.
-With --json a line {label, scores} for each input, then one with
+Prints a line for each input: the label and its probability, or the number. The
+value of the column with the role id, or the tag of VW, comes first.
+With --json a line {rowId, label, scores} for each input, then one with
 {command, inputs, skipped, predictor}. An input that cannot be scored gets a
 line "error: REASON", or {error}, in its place.
 
@@ -36,7 +38,8 @@ Examples:
 }
 
 async function predict(flags: Flags): Promise<void> {
-  const { spec, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const { spec: stored, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs()
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), false))
   const options = streamFor(spec, readOptions(flags))
@@ -48,7 +51,7 @@ async function predict(flags: Flags): Promise<void> {
     skipped.add(one)
     if (answers) malformed.push(one)
   }
-  const stream = await openStream({ ...options, tokens, scaling, unlabelled, onMalformed, onNotice: warn })
+  const stream = await openStream({ ...options, tokens, scaling, unlabelled, ids: true, onMalformed, onNotice: warn })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const names = spec.features.classNames
@@ -62,11 +65,14 @@ async function predict(flags: Flags): Promise<void> {
     }
   }
   for await (const examples of stream) {
-    for (const { label: number, scores } of learner.predict(parameters, examples, 0, examples.size)) {
+    const predictions = learner.predict(parameters, examples, 0, examples.size)
+    for (const [row, { label: number, scores }] of predictions.entries()) {
       answerMalformed()
+      const rowId = examples.ids?.[row]
       const label = learner.classifies ? (names?.[number] ?? number) : number
-      if (flags.json) printJson({ label, scores })
-      else print(learner.classifies ? `${label} ${scores[number].toFixed(4)}` : String(label))
+      const prediction = learner.classifies ? `${label} ${scores[number].toFixed(4)}` : String(label)
+      if (flags.json) printJson({ rowId, label, scores })
+      else print(rowId === undefined ? prediction : `${rowId} ${prediction}`)
       inputs++
     }
   }

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { type ColumnSchema, openStream, RunningMoments, type Schema } from '../../streams/index.js'
+import { weightsByClass } from '../../task/class-weights.js'
 import { noData } from '../../task/stream.js'
 import { createTask } from '../../task/task.js'
 import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'
@@ -30,11 +31,12 @@ Examples:
 }
 
 async function schema(flags: Flags): Promise<void> {
-  const { stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
+  const { stream: source, schema: given, specFor } = await createTask(taskOptions(flags), 'serial')
   if (source === undefined) throw noData()
   const { shuffleWindow: _shuffleWindow, ...ordered } = source
   const stream = await openStream({ ...ordered, passes: 1, maxRows: SAMPLE_ROWS, scale: 'none', onNotice: warn })
-  const { hashBits, features } = { hashBits: stream.hashBits, ...specFor(stream) }
+  const { classWeights, classes, features } = specFor(stream)
+  const { hashBits } = stream
   const moments = new RunningMoments()
   for await (const { size, offsets, indices, values, numeric } of stream) {
     for (let row = 0; row < size; row++) {
@@ -42,7 +44,11 @@ async function schema(flags: Flags): Promise<void> {
       for (let i = from; i < from + numeric[row]; i++) moments.count(indices[i], values[i])
     }
   }
-  const { label, summary } = stream
+  const { summary } = stream
+  const inferred = stream.label ?? given.label
+  const { classNames } = features
+  const weights = weightsByClass(classWeights?.slice(0, classNames?.length), classNames)
+  const label = inferred && { ...inferred, ...(classes !== undefined && { classes }), ...weights }
   const columns =
     stream.schema && (flags.scale === 'none' ? stream.schema : scaled(stream.schema, moments, features.constant))
   const found: Schema = {
@@ -58,7 +64,7 @@ async function schema(flags: Flags): Promise<void> {
 function scaled(columns: readonly ColumnSchema[], moments: RunningMoments, constant: boolean): readonly ColumnSchema[] {
   let feature = Number(constant)
   return columns.map(column => {
-    if (column.kind !== 'number') return column
+    if (column.kind !== 'number' || column.role !== undefined) return column
     const found = moments.of(feature++)
     if (column.mean !== undefined || found === undefined) return column
     const mean = Number(found.mean.toPrecision(6))

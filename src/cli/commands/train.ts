@@ -5,8 +5,17 @@ import type { Command } from 'commander'
 import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import { DriftLog, type DriftTest, describeAlarm, type SerialReport, type SerialTrainer } from '../../learner/index.js'
-import { openInThread, openStream, RunningMoments, type StreamOptions, startReader } from '../../streams/index.js'
-import type { LearningSpec } from '../../task/learning-spec.js'
+import {
+  LagHistory,
+  listed,
+  openInThread,
+  openStream,
+  RunningMoments,
+  type StreamOptions,
+  startReader
+} from '../../streams/index.js'
+import { ClassNumbers } from '../../task/class-numbers.js'
+import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
 import { checkFits, noData, streamFor } from '../../task/stream.js'
 import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
 import { moreText } from '../../task/text.js'
@@ -78,11 +87,19 @@ async function train(flags: Flags): Promise<void> {
   const { store, earlier } = flags.dir === undefined ? {} : await openForTraining(flags.dir)
   try {
     const start = performance.now()
-    const { stream: first, specFor } = await createTask(taskOptions(flags), 'serial')
+    const balances = flags.classWeights === 'balanced'
+    // Weights that were balanced before stay, although the rows differ.
+    const wanted = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
+    const { stream: first, specFor } = await createTask(taskOptions(wanted), 'serial')
     if (first === undefined) throw noData()
     const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
     const source = learned(given, flags)
-    const scaling = { moments: RunningMoments.restore(earlier?.progress.moments ?? []), frozen: false }
+    const { moments, history } = earlier?.progress ?? {}
+    const scaling = {
+      moments: RunningMoments.restore(moments ?? []),
+      history: LagHistory.restore(history),
+      frozen: false
+    }
     const skipped = new SkippedInputs()
     const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
     // On a terminal, a long run shows at its start what was inferred.
@@ -90,7 +107,7 @@ async function train(flags: Flags): Promise<void> {
     const spec = earlier?.spec ?? specFor(stream)
     if (earlier !== undefined) {
       const given = closed(specFor(stream), earlier.spec.dimension, stream)
-      checkContinues(flags.dir as string, earlier, given, givenFields(flags))
+      checkContinues(flags.dir as string, earlier, given, givenFields(wanted))
       checkFits(earlier.spec, stream)
     }
     const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
@@ -104,12 +121,15 @@ async function train(flags: Flags): Promise<void> {
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
     const progress = new ProgressLine()
-    const table = tableFor(flags, progress, spec.features.classNames)
+    const numbers = new ClassNumbers(spec, trainer, earlier?.trained.parameters)
+    const table = tableFor(flags, progress, numbers.names ?? spec.features.classNames)
     const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
     const known = (dimension: number) => earlier?.spec ?? closed(spec, dimension, stream)
     async function* passes() {
       for (let pass = 1; ; pass++) {
-        yield* pass === 1 ? stream : await openStream({ ...source, scaling })
+        if (pass > 1) scaling.history.clear()
+        const rows = pass === 1 ? stream : await openStream({ ...source, scaling })
+        for await (const batch of rows) yield numbers.apply(batch)
         if (validation === undefined) return
         const trained = trainer.snapshot()
         const { metrics, continues } = await validation.add(trained, known(trained.dimension))
@@ -141,7 +161,9 @@ async function train(flags: Flags): Promise<void> {
       const trained = validation?.trained ?? last
       log?.end(progressEntry(run, trainer.report()))
       const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
-      return keep(store, known(trained.dimension), trained, trainer.report(), moments, earlier?.progress)
+      const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
+      const state = { moments, ...(hasLags && { history: scaling.history.save() }) }
+      return keep(store, known(trained.dimension), trained, trainer.report(), state, earlier?.progress)
     }
     if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
     if (early) throw early
@@ -151,6 +173,9 @@ async function train(flags: Flags): Promise<void> {
     const seconds = (performance.now() - start) / 1000
     const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
     show(flags, trainer, { ...cost, validation: validation?.report }, id)
+    if (numbers.refused.size > 0) {
+      warn(`there is no room for the classes ${listed([...numbers.refused])}: increase --classes-max`)
+    }
     skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
   } finally {
     await store?.close()
@@ -195,12 +220,13 @@ function validationFor(
 async function sourceOf(spec: LearningSpec, flags: Flags): Promise<StreamOptions> {
   const options = readOptions(flags)
   const tokens = spec.network && (await moreText(spec.network, options, true))
-  return { ...streamFor(spec, options), passes: flags.passes, tokens }
+  const newClasses = growingNames(spec) !== undefined
+  return { ...streamFor(spec, options), passes: flags.passes, tokens, newClasses }
 }
 
 /** Parts of the spec that options were given for; the others are those of the earlier run. */
-function givenFields({ model, rule, average, batch, l2, onDrift }: Flags): (keyof LearningSpec)[] {
-  const given = { model, network: model, rule, averaging: average, batch, l2, onDrift }
+function givenFields({ model, rule, average, batch, l2, onDrift, classWeights }: Flags): (keyof LearningSpec)[] {
+  const given = { model, network: model, rule, averaging: average, batch, l2, onDrift, classWeights }
   return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)
 }
 
@@ -237,7 +263,7 @@ function show(
   { seconds, skipped, data, validation, device, plan, relay }: Cost,
   predictor: object
 ): void {
-  const { inputs, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
+  const { inputs, weight, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
   const metrics = trainer.metrics()
   const { drift } = trainer
   const inputsPerSecond = inputs / seconds
@@ -247,6 +273,7 @@ function show(
       command: 'train',
       data,
       inputs,
+      ...(weight === inputs ? {} : { weight }),
       updates,
       averageLoss,
       accuracy,
@@ -267,6 +294,7 @@ function show(
   print(
     `inputs          ${formatNumber(inputs)}${skipped > 0 ? ` (${formatNumber(skipped)} malformed inputs skipped)` : ''}`
   )
+  if (weight !== inputs) print(`weight          ${formatNumber(weight)}`)
   print(`updates         ${formatNumber(updates)}`)
   print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)

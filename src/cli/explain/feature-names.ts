@@ -24,9 +24,12 @@ export class FeatureNames {
     this.#constant = Number(constant)
     this.#isTable = columns !== undefined
     if (columns === undefined) return
-    for (const { name, kind, feature, indicator } of new Layout(columns, hashBits).columns) {
+    const { columns: named, derived } = new Layout(columns, hashBits)
+    const products = new Set(derived.products.map(one => one.feature))
+    for (const { name, kind, feature, indicator } of named) {
       const set = (at: number, text: string) => this.#known.set(at + this.#constant, { column: name, name: text })
-      if (kind === 'number') set(feature, name)
+      const isProduct = kind === 'interaction' && products.has(feature)
+      if (kind === 'number' || kind === 'lag' || isProduct) set(feature, name)
       if (kind === 'time') for (const [i, part] of timeFeatureNames.entries()) set(feature + i, `${name}: ${part}`)
       if (indicator >= 0) set(indicator, `${name}: missing`)
     }

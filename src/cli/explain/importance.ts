@@ -2,7 +2,7 @@
  * Permutation importance of columns (Breiman, "Random forests", Machine Learning 45, 2001; for any model: Fisher, Rudin and
  * Dominici, JMLR 2019): the increase of the loss when a column takes its values from other rows.
  */
-import type { Blocks, Examples, Learner, Score } from '../../learner/index.js'
+import { type Blocks, type Examples, type Learner, type Score, weightOf } from '../../learner/index.js'
 import { Random, RowBuffer } from '../../streams/index.js'
 
 export interface Importance {
@@ -47,7 +47,13 @@ export function importanceOf(options: ImportanceOptions): readonly Importance[] 
 export function lossOf({ learner, parameters }: Pick<ImportanceOptions, 'learner' | 'parameters'>, rows: Examples) {
   const score: Score = { loss: 0, hits: 0 }
   learner.score(parameters, rows, 0, rows.size, score)
-  return score.loss / Math.max(1, rows.size)
+  return score.loss / (sumOfWeights(rows) || 1)
+}
+
+function sumOfWeights(rows: Examples): number {
+  let sum = 0
+  for (let row = 0; row < rows.size; row++) sum += weightOf(rows, row)
+  return sum
 }
 
 /** The columns that occur, and the number of the column of each entry of the rows, −1 for the constant feature. */
@@ -94,7 +100,8 @@ function increaseOf(options: ImportanceOptions, permuted: Permuted, donors: Int3
     appendMixed(rows, row, donors[row], permuted, after)
   }
   if (before.size === 0) return 0
-  return ((lossOf(options, after.view()) - lossOf(options, before.view())) * before.size) / size
+  const [changed, old] = [after.view(), before.view()]
+  return ((lossOf(options, changed) - lossOf(options, old)) * sumOfWeights(old)) / (sumOfWeights(rows) || 1)
 }
 
 /** Appends a row that takes a column from another one. */
@@ -111,6 +118,7 @@ function appendMixed(rows: Examples, row: number, donor: number, permuted: Permu
   }
   take(row, true)
   take(donor, false)
+  out.weigh(weightOf(rows, row))
   out.labels[out.size] = labels[row]
   out.offsets[++out.size] = out.entries
 }

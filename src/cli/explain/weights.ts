@@ -57,19 +57,21 @@ export function namedWeights(
   const outputs = weights.length / spec.dimension
   const unit = targetScaleOf(spec)?.deviation ?? 1
   const scaled = scaledNumbers(spec)
-  const classes = classesOf(spec, outputs)
+  // Classes that are not known yet have no weights.
+  const used = outputs === 1 ? 1 : Math.min(outputs, spec.features.classNames?.length ?? outputs)
+  const classes = classesOf(spec, used)
   const found: (Weight & { readonly rank: number })[] = []
   let constant: readonly number[] | undefined
   for (let feature = 0; feature < spec.dimension; feature++) {
-    const own = weights.subarray(feature * outputs, (feature + 1) * outputs)
+    const own = weights.subarray(feature * outputs, feature * outputs + used)
     if (names.isConstant(feature)) {
       constant = Array.from(own, weight => unit * weight + (targetScaleOf(spec)?.mean ?? 0))
       continue
     }
     if (own.every(weight => weight === 0)) continue
-    const centre = outputs === 1 ? 0 : own.reduce((sum, weight) => sum + weight, 0) / outputs
+    const centre = outputs === 1 ? 0 : own.reduce((sum, weight) => sum + weight, 0) / used
     const divisor =
-      scaled.get(feature) ?? (spec.features.scale === 'standard' ? scaling?.moments.of(feature)?.deviation : 0)
+      scaled.get(feature) ?? (spec.features.scale === 'standard' ? scaling.moments.of(feature)?.deviation : 0)
     // A number that the model scales has a deviation of about 1.
     const deviation = deviations === undefined ? (divisor ? 1 : undefined) : (deviations.get(feature) ?? 0)
     for (const [output, value] of own.entries()) {
@@ -101,7 +103,9 @@ function scaledNumbers({ features: { columns, hashBits, constant } }: LearningSp
   if (columns === undefined) return new Map()
   return new Map(
     new Layout(columns, hashBits).columns.flatMap(({ kind, feature, deviation }) =>
-      kind === 'number' && deviation !== undefined ? [[feature + Number(constant), deviation] as const] : []
+      (kind === 'number' || kind === 'lag') && deviation !== undefined
+        ? [[feature + Number(constant), deviation] as const]
+        : []
     )
   )
 }

@@ -8,6 +8,7 @@ export const HELP_ALL = '--help-all'
 export const RARER: ReadonlySet<string> = new Set([
   ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--text', '--dimension', '--no-constant'],
   ...['--from', '--label-delay', '--classes', '--webhook', '--drift', '--on-drift'],
+  ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
   ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--target-scale', '--carry', '--label-delay'],

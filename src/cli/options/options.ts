@@ -16,8 +16,23 @@ import {
   type TargetScale
 } from '../../learner/index.js'
 import { type Delimiter, type Format, formatNames, type Shard } from '../../streams/index.js'
+import type { ClassWeights } from '../../task/class-weights.js'
 import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
-import { amount, choice, delimiter, list, named, once, shard, share, targetScale, whole } from './values.js'
+import {
+  amount,
+  choice,
+  classWeights,
+  delimiter,
+  lag,
+  list,
+  named,
+  once,
+  pairs,
+  shard,
+  share,
+  targetScale,
+  whole
+} from './values.js'
 
 export interface DataFlags {
   readonly data?: string
@@ -25,7 +40,9 @@ export interface DataFlags {
   readonly label?: string
   readonly labels?: string
   readonly classes?: number
+  readonly classesMax?: number
   readonly classNames?: readonly string[]
+  readonly classWeights?: ClassWeights | (string & {})
   readonly schema?: string
   readonly columns?: string[]
   readonly text?: 'words' | 'bigrams'
@@ -34,6 +51,11 @@ export interface DataFlags {
   readonly header?: boolean
   readonly na?: string[]
   readonly ignore?: string[]
+  readonly weight?: string
+  readonly id?: string
+  readonly time?: string
+  readonly interactions?: readonly (readonly [string, string])[]
+  readonly lag?: Readonly<Record<string, readonly number[]>>
   readonly categorical?: string[]
   readonly dimension?: number
   readonly hashBits?: number
@@ -119,6 +141,11 @@ export function withFeatures(command: Command): Command {
   return command
     .option('--dimension <n>', 'number of features (default: inferred)', whole(1))
     .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
+    .option('--weight <column>', 'CSV column of the weights of inputs')
+    .option('--id <column>', 'CSV column that identifies inputs')
+    .option('--time <column>', 'CSV column of the times of inputs, no feature')
+    .option('--interactions <list>', 'pairs of columns whose product matters, A:B,C:D', pairs)
+    .option('--lag <column:rows>', 'values of earlier rows, COLUMN:1,24; repeatable', lag)
     .option('--schema <file>', 'what columns mean: a file (admb schema), or URL/schema')
     .option(
       '--text <how>',
@@ -128,6 +155,8 @@ export function withFeatures(command: Command): Command {
     .addOption(new Option('--scale <how>', 'numeric columns (default: standard)').choices(['none', 'standard']))
     .option('--no-constant', 'omit the feature that is always 1')
     .option('--classes <n>', 'number of classes (default: inferred)', whole(2))
+    .option('--classes-max <n>', 'softmax: room for classes that come later', whole(2))
+    .option('--class-weights <how>', 'balanced, CLASS=WEIGHT,…, or a YAML file', classWeights)
 }
 
 /**

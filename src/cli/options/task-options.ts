@@ -6,12 +6,25 @@ import type { DataFlags, LearningFlags } from './options.js'
 
 /** The task that the flags describe. */
 export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
-  const { dimension: features, average: averaging, constant } = flags
+  const {
+    dimension: features,
+    average: averaging,
+    constant,
+    columns,
+    text,
+    weight,
+    id,
+    time,
+    interactions,
+    lag: lags
+  } = flags
   const {
     model,
     hashBits,
     classes,
     classNames,
+    classWeights,
+    classesMax,
     target,
     batch,
     rule,
@@ -28,6 +41,8 @@ export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
     hashBits,
     classes,
     classNames,
+    classWeights,
+    classesMax,
     target,
     batch,
     rule,
@@ -44,7 +59,7 @@ export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
   const data =
     flags.data === undefined
       ? undefined
-      : { ...readOptions(flags), columns: flags.columns, text: flags.text, data: flags.data }
+      : { ...readOptions(flags), columns, text, weight, id, time, interactions, lags, data: flags.data }
   return { ...given, data: data as StreamOptions | undefined }
 }
 

@@ -3,6 +3,7 @@ import { CommanderError, InvalidArgumentError } from 'commander'
 import type { TargetScale } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { type Delimiter, delimiters, type From } from '../../streams/index.js'
+import type { ClassWeights } from '../../task/class-weights.js'
 import { NAME_PATTERN } from '../../view/name.js'
 
 /** A whole number in a range. */
@@ -81,6 +82,40 @@ export function delimiter(word: string): Delimiter {
 /** Comma-separated names. */
 export function list(word: string): string[] {
   return word.split(',').filter(name => name !== '')
+}
+
+/** `balanced`, `CLASS=WEIGHT,…`, or a file. */
+export function classWeights(word: string): ClassWeights | string {
+  if (word === 'balanced' || /\.(ya?ml|json)$/i.test(word)) return word
+  const pairs = list(word).map(pair => [pair.slice(0, pair.lastIndexOf('=')), pair.slice(pair.lastIndexOf('=') + 1)])
+  const weights = pairs.map(([name, weight]) => [name, weight.trim() === '' ? Number.NaN : Number(weight)] as const)
+  if (pairs.length > 0 && weights.every(([name, weight]) => name !== '' && weight > 0 && Number.isFinite(weight))) {
+    return Object.fromEntries(weights)
+  }
+  throw new InvalidArgumentError('It must be balanced, CLASS=WEIGHT,… with weights above 0, or a YAML file.')
+}
+
+/** `A:B,C:D`, pairs of columns. */
+export function pairs(word: string): readonly (readonly [string, string])[] {
+  return list(word).map(text => {
+    const names = text.split(':')
+    if (names.length === 2 && names.every(name => name !== '')) return names as [string, string]
+    throw new InvalidArgumentError('It must be pairs of columns, A:B,C:D.')
+  })
+}
+
+/** `COLUMN:ROWS,…`, how many rows to look back; repeatable. */
+export function lag(
+  word: string,
+  previous: Readonly<Record<string, readonly number[]>> = {}
+): Readonly<Record<string, readonly number[]>> {
+  const at = word.lastIndexOf(':')
+  const rows = list(word.slice(at + 1)).map(Number)
+  if (at < 1 || rows.length === 0 || rows.some(count => !Number.isSafeInteger(count) || count < 1)) {
+    throw new InvalidArgumentError('It must be COLUMN:ROWS,… with whole numbers of rows from 1, such as load:1,24.')
+  }
+  const column = word.slice(0, at)
+  return { ...previous, [column]: [...(previous[column] ?? []), ...rows] }
 }
 
 /** `I/N`, the I-th of N shards, 1-based. */

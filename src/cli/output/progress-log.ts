@@ -28,10 +28,11 @@ export type ProgressEntry = z.infer<typeof schema>
 /** An entry from the report of a trainer or peer. */
 export function progressEntry(
   run: string,
-  { inputs, averageLoss = 0, accuracy }: { inputs: number; averageLoss?: number; accuracy?: number }
+  report: { inputs: number; weight?: number; averageLoss?: number; accuracy?: number }
 ): ProgressEntry {
-  const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs)
-  return { run, inputs, loss: averageLoss * inputs, hits }
+  const { inputs, weight = inputs, averageLoss = 0, accuracy } = report
+  const hits = accuracy === undefined ? undefined : Math.round(accuracy * weight)
+  return { run, inputs, loss: averageLoss * weight, hits }
 }
 
 const BEGINNING = '{"run":'

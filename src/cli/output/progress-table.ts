@@ -8,6 +8,8 @@ import { formatNumber } from './output.js'
 /** What a trainer has measured so far. */
 export interface Measured {
   readonly inputs: number
+  /** Sum of their weights. @default inputs */
+  readonly weight?: number
   /** Mean loss of all inputs. */
   readonly averageLoss: number | undefined
   /** The newest outcome, if it is known. */
@@ -22,8 +24,8 @@ export class ProgressTable {
   /** Number of inputs of the next line. */
   #due = 1
   #inputs = 0
-  /** Inputs and summed loss at the last line. */
-  #lineInputs = 0
+  /** Summed weight and loss at the last line. */
+  #lineWeight = 0
   #lineLoss = 0
 
   /**
@@ -49,13 +51,13 @@ export class ProgressTable {
     while (this.#due <= measured.inputs) this.#due *= 2
   }
 
-  #line({ inputs, averageLoss = 0, last }: Measured): void {
-    const loss = averageLoss * inputs
-    const sinceLast = (loss - this.#lineLoss) / (inputs - this.#lineInputs)
+  #line({ inputs, weight = inputs, averageLoss = 0, last }: Measured): void {
+    const loss = averageLoss * weight
+    const sinceLast = weight > this.#lineWeight ? (loss - this.#lineLoss) / (weight - this.#lineWeight) : 0
     const cells = last === undefined ? ['–', '–'] : [this.#nameOf(last.label), this.#nameOf(last.prediction)]
     this.#write(row([formatNumber(inputs), formatLoss(sinceLast), formatLoss(averageLoss), ...cells]))
     this.#lineLoss = loss
-    this.#lineInputs = inputs
+    this.#lineWeight = weight
   }
 }
 

@@ -83,8 +83,11 @@ function* slices(examples: Examples, most: () => number): Generator<Examples> {
   const { indices, values } = examples
   for (let from = 0, size = 0; from < examples.size; from += size) {
     size = Math.min(most(), examples.size - from)
+    const weights = examples.weights && { weights: examples.weights.subarray(from) }
     if (size === examples.size) yield examples
-    else
-      yield { size, labels: examples.labels.subarray(from), offsets: examples.offsets.subarray(from), indices, values }
+    else {
+      const { labels, offsets } = examples
+      yield { size, labels: labels.subarray(from), offsets: offsets.subarray(from), indices, values, ...weights }
+    }
   }
 }

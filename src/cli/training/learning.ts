@@ -37,7 +37,9 @@ export async function openLearning(flags: SerialFlags, why = HINDSIGHT): Promise
   if (source === undefined) throw noData()
   const moments = new RunningMoments()
   const skipped = new SkippedInputs()
-  const stream = await openStream({ ...source, scaling: { moments, frozen: false }, onMalformed: skipped.add })
+  // New classes need room, which these models do not have.
+  const { classesMax: _classesMax, ...known } = source
+  const stream = await openStream({ ...known, scaling: { moments, frozen: false }, onMalformed: skipped.add })
   const spec = specFor(stream) as Omit<LinearSpec, 'dimension'> & { readonly dimension: number | undefined }
   return { stream, options: { ...spec, predictWith: flags.predictWith }, moments, skipped }
 }

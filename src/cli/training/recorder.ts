@@ -15,8 +15,13 @@ export class Recorder {
     this.#data = data
   }
 
-  /** Copies all rows. @throws UsageError if they do not fit into memory */
+  /** Copies all rows. @throws UsageError if they have weights, or do not fit into memory */
   append(rows: Examples): void {
+    if (rows.weights !== undefined) {
+      throw new UsageError(
+        `${this.#data} has weights of inputs, which regret and simulations do not take: leave weight out`
+      )
+    }
     for (let row = 0; row < rows.size; row++) this.#rows.append(rows, row)
     if (this.#rows.entries > MOST_FEATURES) {
       throw new UsageError(

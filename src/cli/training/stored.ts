@@ -4,7 +4,7 @@ import type { Execution } from '../../l2l/index.js'
 import { digest, type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { type Checkpoint, DamagedStateError, Store } from '../../storage/index.js'
-import { RunningMoments, type Scaling } from '../../streams/index.js'
+import { LagHistory, RunningMoments, type Scaling } from '../../streams/index.js'
 import { type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 
@@ -13,8 +13,8 @@ export interface Stored {
   /** For this predictor. */
   readonly learner: Learner
   readonly predictor: Predictor
-  /** The scaling of its inputs, if any. */
-  readonly scaling: Scaling | undefined
+  /** What its inputs are scaled by, and the rows before them. */
+  readonly scaling: Scaling
 }
 
 /**
@@ -53,11 +53,15 @@ export async function loadStored(dir: string | undefined, execution: Execution):
       throw new UsageError(`${dir} holds no predictor yet: train one with admb train --dir ${dir} --data FILE`)
     }
     const spec = parseSpec(text)
-    const { moments = [] } = checkpoint.progress as SavedProgress
-    const scaling =
-      spec.features.scale === 'standard' ? { moments: RunningMoments.restore(moments), frozen: true } : undefined
+    const { moments = [], history } = checkpoint.progress as SavedProgress
+    const state = { moments: RunningMoments.restore(moments), history: LagHistory.restore(history) }
     const { learner, predictor } = await readPredictor(store, dir, spec, checkpoint, execution)
-    return { spec, learner: learnerAfter(learner, predictor.id.updates), predictor, scaling }
+    return {
+      spec,
+      learner: learnerAfter(learner, predictor.id.updates),
+      predictor,
+      scaling: { ...state, frozen: true }
+    }
   } finally {
     await store.close()
   }

@@ -7,7 +7,6 @@ import { DivergenceError, digest, type SerialReport, type Trained } from '../../
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { ModelMismatchError, Store } from '../../storage/index.js'
-import type { SavedMoments } from '../../streams/index.js'
 import { type LearningSpec, parseSpec, specText } from '../../task/learning-spec.js'
 import { InterruptedError, isBug } from '../errors.js'
 import { formatNumber } from '../output/output.js'
@@ -63,8 +62,8 @@ export async function keep(
   store: Store | undefined,
   spec: LearningSpec,
   { parameters, average, state, updates }: Trained,
-  { inputs, averageLoss, accuracy }: SerialReport,
-  moments: SavedMoments | undefined,
+  { inputs, weight, averageLoss, accuracy }: SerialReport,
+  scaling: Pick<SavedProgress, 'moments' | 'history'>,
   earlier?: SavedProgress
 ) {
   if (![parameters, average, state].every(isFinite32)) {
@@ -81,12 +80,18 @@ export async function keep(
   const name = { ...start, origin: peerIdOf(key), ...(updates > 0 && { incarnation, nonce }) }
   const predictor = { id: name, parameters, average, state }
   const parts = encodeSavedBlocks({ predictor, lineage: [] }, new ContributorTable())
-  const hits = accuracy === undefined ? undefined : Math.round(accuracy * inputs) + (earlier?.hits ?? 0)
-  const loss = (averageLoss ?? 0) * inputs + (earlier?.loss ?? 0)
-  const progress: SavedProgress = { inputs: inputs + (earlier?.inputs ?? 0), loss, hits, moments }
+  const hits = accuracy === undefined ? undefined : hitsOf(accuracy, weight, inputs) + (earlier?.hits ?? 0)
+  const loss = (averageLoss ?? 0) * weight + (earlier?.loss ?? 0)
+  const surplus = weight - inputs + (earlier?.surplus ?? 0)
+  const progress: SavedProgress = { inputs: inputs + (earlier?.inputs ?? 0), surplus, loss, hits, ...scaling }
   // The predictor contains all inputs of the journal that it can contain.
   await store.save({ ...parts, progress, journalFrom: Number.MAX_SAFE_INTEGER })
   return name
+}
+
+/** A whole number, unless the inputs have weights. */
+function hitsOf(accuracy: number, weight: number, inputs: number): number {
+  return weight === inputs ? Math.round(accuracy * inputs) : accuracy * weight
 }
 
 /** A run that ended early, with what happened to its predictor. */

@@ -13,7 +13,7 @@ import {
   type Trained
 } from '../../learner/index.js'
 import { openStream, RowBuffer, type RunningMoments, type StreamOptions } from '../../streams/index.js'
-import { type LearningSpec, learningParts } from '../../task/learning-spec.js'
+import { type LearningSpec, learningParts, readableSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 
 export interface ValidationOptions {
@@ -74,7 +74,7 @@ export class Validation {
 
   async #score({ parameters, average, updates }: Trained, spec: LearningSpec): Promise<Figures> {
     const { streamFor, execution, predictWith, moments } = this.#options
-    const stream = await streamFor(spec)
+    const stream = await streamFor(readableSpec(spec, parameters))
     const parts = await learningParts(spec, execution)
     const learner = learnerAfter(parts.learner, updates)
     const outcomes = learner.outcomeKind && new ProgressiveMetrics(learner.outcomeKind)
@@ -88,7 +88,8 @@ export class Validation {
       inputs += known.size
     }
     if (inputs === 0) throw new UsageError(`${stream.data} has no rows for validation: give more data, or another file`)
-    const loss = score.loss / inputs
+    const weight = inputs + (score.surplus ?? 0)
+    const loss = weight > 0 ? score.loss / weight : 0
     return outcomes?.metrics(score.loss).total ?? { inputs, loss }
   }
 }

@@ -1,5 +1,5 @@
 /** The rows of `admb tune` in shared memory, which all worker threads read. */
-import type { Examples } from '../../learner/index.js'
+import { type Examples, weightOf } from '../../learner/index.js'
 
 /** Rows, and the number of features that they have. */
 export interface SharedRows extends Examples {
@@ -10,14 +10,15 @@ export interface SharedRows extends Examples {
  * Copies labelled rows into shared memory. Their features are numbered by first appearance: the weights of features that do not
  * occur stay zero, so the losses are the same, and rules that step all weights take less time.
  */
-export function sharedRows({ size, labels, offsets, indices, values }: Examples): SharedRows {
+export function sharedRows({ size, labels, offsets, indices, values, weights }: Examples): SharedRows {
   const entries = offsets[size]
   const shared = {
     size: 0,
     labels: new Float32Array(new SharedArrayBuffer(4 * size)),
     offsets: new Int32Array(new SharedArrayBuffer(4 * (size + 1))),
     indices: new Int32Array(new SharedArrayBuffer(4 * entries)),
-    values: new Float32Array(new SharedArrayBuffer(4 * entries))
+    values: new Float32Array(new SharedArrayBuffer(4 * entries)),
+    ...(weights && { weights: new Float32Array(new SharedArrayBuffer(4 * size)) })
   }
   const numbers = new Map<number, number>()
   let end = 0
@@ -32,6 +33,7 @@ export function sharedRows({ size, labels, offsets, indices, values }: Examples)
       shared.indices[end] = number
       shared.values[end++] = values[i]
     }
+    if (shared.weights !== undefined) shared.weights[shared.size] = weightOf({ weights }, row)
     shared.labels[shared.size++] = labels[row]
     shared.offsets[shared.size] = end
   }

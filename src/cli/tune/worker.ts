@@ -37,9 +37,15 @@ function tryCandidate(options: SerialOptions, rows: SharedRows, count: number): 
   const trainer = new SerialTrainer(options)
   try {
     for (let from = 0; from < count; from += SLICE) {
-      const { labels, offsets } = rows
+      const { labels, offsets, weights } = rows
       const size = Math.min(SLICE, count - from)
-      trainer.learn({ ...rows, size, labels: labels.subarray(from), offsets: offsets.subarray(from) })
+      trainer.learn({
+        ...rows,
+        size,
+        labels: labels.subarray(from),
+        offsets: offsets.subarray(from),
+        weights: weights?.subarray(from)
+      })
     }
   } catch (error) {
     if (!(error instanceof DivergenceError || error instanceof ExampleError)) throw error

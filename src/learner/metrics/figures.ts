@@ -1,6 +1,9 @@
 /** What is measured over scored inputs, and how the outcomes of single inputs are encoded. */
 
-/** Figures over some inputs, each scored before it was learned. Those that a model does not have are absent. */
+/**
+ * Figures over some inputs, each scored before it was learned. All but `inputs` weigh an input by its importance. Those that a
+ * model does not have are absent.
+ */
 export interface Figures {
   readonly inputs: number
   /** Mean loss in nats; half the mean squared error for regression. */
@@ -77,8 +80,11 @@ export const OUTCOME_ROWS = 16
 export interface Outcomes {
   /** `OUTCOME_ROWS` outcomes, encoded by the model's kind. */
   readonly entries: Float64Array
-  /** @param rows number of outcomes in `entries`, at most `OUTCOME_ROWS` */
-  commit(rows: number): void
+  /**
+   * @param rows number of outcomes in `entries`, at most `OUTCOME_ROWS`
+   * @param weight importance of each of them @default 1
+   */
+  commit(rows: number, weight?: number): void
 }
 
 /**
@@ -90,14 +96,15 @@ export function commitClass(
   scores: Float64Array,
   norm: number,
   label: number,
-  predicted: number
+  predicted: number,
+  weight = 1
 ): void {
   const { entries } = outcomes
   entries[0] = label
   entries[1] = predicted
   entries[2] = Math.exp(scores[predicted] - norm)
   entries[3] = norm - scores[label]
-  outcomes.commit(1)
+  outcomes.commit(1, weight)
 }
 
 /** Sends the outcomes of inputs of which only sums are known. */

@@ -30,7 +30,11 @@ export class ProgressiveMetrics implements Outcomes {
   readonly #total: Tally
   /** The newest outcomes, a ring. */
   readonly #ring: Float64Array
+  /** Weights of the newest outcomes, once one has a weight other than 1. */
+  #weights: Float64Array | undefined
   #inputs = 0
+  /** Σ(weight − 1). */
+  #surplus = 0
   #drift: DriftDetector | undefined
   /** Mean loss of the last minibatch. */
   #lastMean = Number.NaN
@@ -56,12 +60,13 @@ export class ProgressiveMetrics implements Outcomes {
     return this.#drift?.drift
   }
 
-  commit(rows: number): void {
+  commit(rows: number, weight = 1): void {
     const { entries } = this
     if (this.#drift !== undefined) this.#observe(this.#drift, rows)
     const ring = this.#ring
     const end = rows * this.#width
-    this.#total.add(entries, 0, end)
+    this.#total.add(entries, 0, end, weight)
+    if (weight !== 1 || this.#weights !== undefined) this.#weigh(rows, weight)
     let at = (this.#inputs % CAPACITY) * this.#width
     for (let i = 0; i < end; i++) {
       ring[at] = entries[i]
@@ -88,7 +93,8 @@ export class ProgressiveMetrics implements Outcomes {
 
   /** @param loss summed loss of all inputs since the start */
   metrics(loss: number): Metrics {
-    const mean = this.#inputs === 0 ? 0 : loss / this.#inputs
+    const weight = this.#inputs + this.#surplus
+    const mean = weight > 0 ? loss / weight : 0
     return {
       total: figures(this.#kind, this.#inputs, mean, this.#total),
       recent: WINDOWS.map(window => ({ window, ...this.recent(window) }))
@@ -100,11 +106,24 @@ export class ProgressiveMetrics implements Outcomes {
     const inputs = Math.min(window, CAPACITY, this.#inputs)
     const tally = createTally(this.#kind)
     let loss = 0
+    let total = 0
     for (const [from, end] of this.#stretches(inputs)) {
-      tally.add(this.#ring, from, end)
-      for (let i = from; i < end; i += this.#width) loss += this.#lossOf(this.#ring, i)
+      if (this.#weights === undefined) tally.add(this.#ring, from, end)
+      for (let i = from; i < end; i += this.#width) {
+        const weight = this.#weights?.[i / this.#width] ?? 1
+        if (this.#weights !== undefined) tally.add(this.#ring, i, i + this.#width, weight)
+        total += weight
+        loss += weight * this.#lossOf(this.#ring, i)
+      }
     }
-    return figures(this.#kind, inputs, inputs === 0 ? 0 : loss / inputs, tally)
+    return figures(this.#kind, inputs, total > 0 ? loss / total : 0, tally)
+  }
+
+  /** Notes the weight of the next outcomes. */
+  #weigh(rows: number, weight: number): void {
+    this.#weights ??= new Float64Array(CAPACITY).fill(1)
+    for (let row = 0; row < rows; row++) this.#weights[(this.#inputs + row) % CAPACITY] = weight
+    this.#surplus += rows * (weight - 1)
   }
 
   /** The parts of the ring that hold the last inputs, oldest first. */

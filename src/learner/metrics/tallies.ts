@@ -6,8 +6,12 @@ import type { Figures, OutcomeKind, ScoreLoss } from './figures.js'
 type Counted = Omit<Figures, 'inputs' | 'loss' | 'logLoss'>
 
 export interface Tally {
-  /** Adds encoded outcomes. @param end position after the last number */
-  add(entries: Float64Array, from: number, end: number): void
+  /**
+   * Adds encoded outcomes.
+   * @param end position after the last number
+   * @param weight importance of each of them @default 1
+   */
+  add(entries: Float64Array, from: number, end: number, weight?: number): void
   /** @param loss mean loss of the inputs */
   figures(loss: number): Counted
 }
@@ -42,11 +46,11 @@ class TwoClassTally implements Tally {
 
   constructor(private readonly loss: ScoreLoss) {}
 
-  add(entries: Float64Array, from: number, end: number): void {
+  add(entries: Float64Array, from: number, end: number, weight = 1): void {
     const counts = this.#counts
     for (let i = from; i < end; i += 2) {
       const bin = Math.ceil(RESOLUTION * entries[i + 1])
-      counts[entries[i] * SIZE + HALF + (bin > HALF ? HALF : bin < -HALF ? -HALF : bin)]++
+      counts[entries[i] * SIZE + HALF + (bin > HALF ? HALF : bin < -HALF ? -HALF : bin)] += weight
     }
   }
 
@@ -85,11 +89,11 @@ class ClassesTally implements Tally {
     this.#confusion = new Confusion(classes)
   }
 
-  add(entries: Float64Array, from: number, end: number): void {
+  add(entries: Float64Array, from: number, end: number, weight = 1): void {
     for (let i = from; i < end; i += 4) {
       const [label, predicted] = [entries[i], entries[i + 1]]
-      this.#confusion.add(label, predicted)
-      this.#calibration.add(entries[i + 2], 1, Number(label === predicted))
+      this.#confusion.add(label, predicted, weight)
+      this.#calibration.add(entries[i + 2], weight, label === predicted ? weight : 0)
     }
   }
 
@@ -99,9 +103,9 @@ class ClassesTally implements Tally {
   }
 }
 
-/** Errors, and the moments of the targets by the recurrence of Welford (1962). */
+/** Errors, and the moments of the targets by the recurrence of Welford (1962), with weights as West (1979) has them. */
 class NumberTally implements Tally {
-  #inputs = 0
+  #weight = 0
   #squares = 0
   #absolute = 0
   #mean = 0
@@ -109,23 +113,25 @@ class NumberTally implements Tally {
 
   constructor(private readonly loss: ScoreLoss) {}
 
-  add(entries: Float64Array, from: number, end: number): void {
+  add(entries: Float64Array, from: number, end: number, weight = 1): void {
+    if (weight === 0) return
     for (let i = from; i < end; i += 2) {
       const label = entries[i]
       const error = (this.loss.predict?.(entries[i + 1]) ?? entries[i + 1]) - label
-      this.#squares += error * error
-      this.#absolute += Math.abs(error)
+      this.#squares += weight * error * error
+      this.#absolute += weight * Math.abs(error)
       const difference = label - this.#mean
-      this.#mean += difference / ++this.#inputs
-      this.#variation += difference * (label - this.#mean)
+      this.#weight += weight
+      this.#mean += (weight * difference) / this.#weight
+      this.#variation += weight * difference * (label - this.#mean)
     }
   }
 
   figures(): Counted {
-    if (this.#inputs === 0) return {}
+    if (this.#weight === 0) return {}
     return {
-      rmse: Math.sqrt(this.#squares / this.#inputs),
-      mae: this.#absolute / this.#inputs,
+      rmse: Math.sqrt(this.#squares / this.#weight),
+      mae: this.#absolute / this.#weight,
       ...(this.#variation > 0 ? { r2: 1 - this.#squares / this.#variation } : {})
     }
   }

@@ -7,6 +7,8 @@ const STEP_MS = 1000
 /** Cumulative sums. */
 interface Sums {
   readonly inputs: number
+  /** Sum of their weights, less their number. @default 0 */
+  readonly surplus?: number
   readonly loss: number
   /** Undefined for regression. */
   readonly hits?: number
@@ -39,8 +41,10 @@ export class TimedSums {
     const inputs = sums.inputs - first.sums.inputs
     const seconds = Math.round((at - first.at) / 100) / 10
     if (inputs <= 0) return { seconds, inputs: 0 }
-    const hits = sums.hits === undefined ? undefined : (sums.hits - (first.sums.hits ?? 0)) / inputs
-    const loss = (sums.loss - first.sums.loss) / inputs
+    const weight = inputs + (sums.surplus ?? 0) - (first.sums.surplus ?? 0)
+    if (weight <= 0) return { seconds, inputs }
+    const hits = sums.hits === undefined ? undefined : (sums.hits - (first.sums.hits ?? 0)) / weight
+    const loss = (sums.loss - first.sums.loss) / weight
     return { seconds, inputs, loss, ...(hits === undefined ? {} : { accuracy: hits }) }
   }
 }

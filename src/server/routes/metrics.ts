@@ -10,11 +10,11 @@ const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: P
   inputs_total: ['Inputs learned, including earlier runs', ({ inputs }) => inputs],
   loss_nats_total: [
     'Progressive loss, summed over inputs (half squared errors for model linear)',
-    ({ averageLoss, inputs }) => averageLoss * inputs
+    ({ averageLoss, inputs, weight = inputs }) => averageLoss * weight
   ],
   hits_total: [
     'Inputs whose class was predicted correctly before they were learned',
-    ({ accuracy, inputs }) => (accuracy === undefined ? undefined : Math.round(accuracy * inputs))
+    ({ accuracy, inputs, weight = inputs }) => (accuracy === undefined ? undefined : Math.round(accuracy * weight))
   ],
   adopted_predictors_total: ['Predictors adopted from other peers in this run', ({ adopted }) => adopted],
   discarded_gradients_total: ['Local gradients that no batch will use', ({ discarded }) => discarded],

@@ -4,8 +4,10 @@ import { murmur3 } from '../hash.js'
 import { shortened } from '../labels.js'
 import type { OnHashed } from '../options.js'
 import { RowBuffer } from '../rows.js'
-import type { Column, Layout } from './schema.js'
-import { hashWords, MissingValues, timeFeatures } from './values.js'
+import { crossHash } from './derived.js'
+import type { Column, Derived, Layout } from './schema.js'
+import type { ColumnRole } from './types.js'
+import { hashWords, MissingValues, timeFeatures, timeOf } from './values.js'
 
 /** Limit of a scaled value, in standard deviations. */
 const MAX_DEVIATIONS = 10
@@ -20,6 +22,10 @@ export interface EncoderOptions {
   readonly decimal?: '.' | ','
   /** @default none */
   readonly onHashed?: OnHashed
+  /** Whether invalid weights are accepted, because nothing is learned. @default false */
+  readonly unlabelled?: boolean
+  /** Whether identifiers are kept. @default false */
+  readonly ids?: boolean
 }
 
 export class RowEncoder {
@@ -31,6 +37,17 @@ export class RowEncoder {
   readonly #hashedFrom: number
   readonly #mask: number
   readonly #onHashed: OnHashed | undefined
+  readonly #derived: Derived
+  /** Hashes, and for `onHashed` texts, of the current row's categories that interact, by slot. */
+  readonly #crossed: number[] = []
+  readonly #crossedTexts: string[] = []
+  readonly #needsWeights: boolean
+  readonly #keepsIds: boolean
+  /** Whether rows must be in the order of their times. */
+  readonly #isOrdered: boolean
+  #lastTime = Number.NEGATIVE_INFINITY
+  /** The column of the weights. */
+  protected readonly weight: Column | undefined
   readonly #scanner = new DecimalScanner()
   #scratch = new Uint8Array(64)
   #out = new RowBuffer()
@@ -41,20 +58,36 @@ export class RowEncoder {
   #indices = new Int32Array(64)
   #values = new Float32Array(64)
 
-  constructor(layout: Layout, { constant = false, na, decimal = '.', onHashed }: EncoderOptions) {
+  constructor(layout: Layout, { constant = false, na, decimal = '.', onHashed, unlabelled, ids }: EncoderOptions) {
     this.#constant = constant ? 1 : 0
     this.#missing = new MissingValues(na)
     this.#isDecimalComma = decimal === ','
     this.#hashedFrom = layout.hashedFrom + this.#constant
     this.#mask = layout.hashed - 1
     this.#onHashed = onHashed
+    this.#derived = layout.derived
+    this.#isOrdered = layout.derived.lags.length > 0
+    this.#needsWeights = !unlabelled
+    this.#keepsIds = ids ?? false
+    this.weight = layout.columns.find(({ role }) => role === 'weight')
   }
 
-  /** Starts a row at the end of `out`. */
-  begin(out: RowBuffer): void {
+  /**
+   * Starts a row at the end of `out`, which has space for it.
+   * @param keepsRoles starts its features again, but keeps weight and identifier @default false
+   */
+  begin(out: RowBuffer, keepsRoles = false): void {
     this.#out = out
     this.#entry = out.entries
     this.#others = 0
+    if (keepsRoles) return
+    if (this.weight !== undefined) out.weigh(1)
+    if (this.#keepsIds) out.identify(undefined)
+  }
+
+  /** Expects the first row of a file again. */
+  restart(): void {
+    this.#lastTime = Number.NEGATIVE_INFINITY
   }
 
   isMissing(bytes: Uint8Array, from: number, to: number): boolean {
@@ -84,8 +117,14 @@ export class RowEncoder {
         // A missing value is a category of its own.
         if (this.isMissing(bytes, from, to)) this.#addMissingCategory(column)
         else {
-          const feature = this.#addHashed(murmur3(bytes, from, to, column.seed))
-          this.#onHashed?.(feature, column, textOf(bytes, from, to))
+          const hash = murmur3(bytes, from, to, column.seed)
+          const feature = this.#addHashed(hash)
+          if (column.slot >= 0) this.#crossed[column.slot] = hash
+          if (this.#onHashed !== undefined) {
+            const text = textOf(bytes, from, to)
+            this.#onHashed(feature, column, text)
+            if (column.slot >= 0) this.#crossedTexts[column.slot] = text
+          }
         }
         return true
       case 'text':
@@ -105,10 +144,43 @@ export class RowEncoder {
         return true
       }
       case 'ignored':
+      case 'interaction':
+      case 'lag':
         return true
       default:
         return column.kind satisfies never
     }
+  }
+
+  /**
+   * Sets what a column with a role says of the row.
+   * @returns false if the value is invalid, with `fault` set
+   */
+  setRole(role: ColumnRole, bytes: Uint8Array, from: number, to: number): boolean {
+    if (role === 'id' && this.#keepsIds) this.#out.identify(textOf(bytes, from, to))
+    if (role === 'time' && this.#isOrdered) return this.#isLater(textOf(bytes, from, to))
+    if (role !== 'weight') return true
+    const weight = this.#isDecimalComma ? this.#commaNumber(bytes, from, to) : this.#scanner.scan(bytes, from)
+    const end = this.#isDecimalComma ? from + this.#scanner.end : this.#scanner.end
+    const isValid = end === to && from < to && weight >= 0 && isFiniteFloat32(weight)
+    if (isValid) this.#out.weigh(weight)
+    if (isValid || !this.#needsWeights) return true
+    const text = shortened(textOf(bytes, from, to))
+    this.fault = `"${text}" in the column of weights "${this.weight?.name}" is not a number of at least 0`
+    return false
+  }
+
+  #isLater(text: string): boolean {
+    const time = timeOf(text)
+    if (time !== undefined && time >= this.#lastTime) {
+      this.#lastTime = time
+      return true
+    }
+    this.fault =
+      time === undefined
+        ? `"${shortened(text)}" is not a time such as 2024-02-29 18:30 or 1709231400, and lags need the order of rows`
+        : `the time "${shortened(text)}" is before that of an earlier row, and lags need the order of rows: sort the file`
+    return false
   }
 
   addNumber({ feature, mean, deviation }: Column, value: number): void {
@@ -126,8 +198,12 @@ export class RowEncoder {
   }
 
   #addMissingCategory(column: Column): void {
-    const feature = this.#addHashed(murmur3(this.#scratch, 0, 0, column.seed))
+    const hash = murmur3(this.#scratch, 0, 0, column.seed)
+    const feature = this.#addHashed(hash)
     this.#onHashed?.(feature, column, undefined)
+    if (column.slot < 0) return
+    this.#crossed[column.slot] = hash
+    this.#crossedTexts[column.slot] = 'missing'
   }
 
   #addNamedWords(column: Column, bytes: Uint8Array, from: number, to: number, onHashed: OnHashed): void {
@@ -142,8 +218,18 @@ export class RowEncoder {
   end(label: number): void {
     const out = this.#out
     out.numeric[out.size] = this.#entry - out.entries
+    const { crosses, slopes } = this.#derived
+    for (const { column, a, b } of crosses) {
+      const feature = this.#addHashed(crossHash(this.#crossed[a], this.#crossed[b]))
+      this.#onHashed?.(feature, column, `${this.#crossedTexts[a]}:${this.#crossedTexts[b]}`)
+    }
     if (this.#constant === 1) this.#addOther(0, 1)
     for (let i = 0; i < this.#others; i++) this.#push(this.#indices[i], this.#values[i])
+    for (const { column, slot, seed } of slopes) {
+      const feature = this.#hashedFrom + (crossHash(seed, this.#crossed[slot]) & this.#mask)
+      this.#push(feature, 1)
+      this.#onHashed?.(feature, column, this.#crossedTexts[slot])
+    }
     out.labels[out.size] = label
     out.entries = this.#entry
     out.offsets[++out.size] = this.#entry

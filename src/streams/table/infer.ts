@@ -3,6 +3,7 @@ import { roundedScale } from '../../base/rounded-scale.js'
 import { isFiniteFloat32 } from '../decimals.js'
 import { SchemaError } from '../errors.js'
 import { shortened } from '../labels.js'
+import { columnRoles } from './schema.js'
 import type { ColumnKind, ColumnSchema, LabelSchema } from './types.js'
 import { MissingValues, timeFeatures } from './values.js'
 
@@ -25,6 +26,10 @@ export interface ColumnHints {
   readonly categorical?: readonly string[]
   /** Columns that are numbers; if given, every other one is a category. */
   readonly columns?: readonly string[]
+  /** Columns that are no features but have a role. */
+  readonly weight?: string
+  readonly id?: string
+  readonly time?: string
   readonly na?: readonly string[]
   readonly decimal?: '.' | ','
   /** What texts become. @default 'words' */
@@ -46,7 +51,9 @@ export function inferColumns(
     if (hints.ignore?.includes(name)) return { name, kind: 'ignored', missingShare: 0 }
     const present = values[index].filter(value => !isMissing(missing, value))
     const missingShare = 1 - present.length / values[index].length
-    const kind = kindOf(name, present, hints)
+    const role = columnRoles.find(one => hints[one] === name)
+    const kind = kindOf(name, present, role === undefined ? hints : {})
+    if (role !== undefined) return { name, kind, role, missingShare: 0 }
     const isIndicated = missingShare > 0 && (kind === 'number' || kind === 'time')
     const bigrams = kind === 'text' && hints.text === 'bigrams'
     return { name, kind, ...(isIndicated && { missing: true }), ...(bigrams && { bigrams }), missingShare }
@@ -68,9 +75,19 @@ export function describe(label: LabelSchema | undefined, columns: readonly Infer
     parts.push(`${name}: ${label.kind === 'number' ? 'a number' : classes}`)
   }
   if (columns !== undefined) {
-    const plural = { number: 'numbers', category: 'categories', text: 'texts', time: 'times', ignored: 'ignored' }
+    for (const { name, role } of columns) if (role !== undefined) parts.push(`${role} "${name}"`)
+    const features = columns.filter(column => column.role === undefined)
+    const plural = {
+      number: 'numbers',
+      category: 'categories',
+      text: 'texts',
+      time: 'times',
+      ignored: 'ignored',
+      interaction: 'interactions',
+      lag: 'lags'
+    }
     const counts = Object.entries(plural).flatMap(([kind, many]) => {
-      const count = columns.filter(column => column.kind === kind).length
+      const count = features.filter(column => column.kind === kind).length
       return count === 0 ? [] : [`${count} ${count === 1 ? kind : many}`]
     })
     parts.push(counts.length === 0 ? 'no features' : counts.join(', '))

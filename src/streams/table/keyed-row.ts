@@ -3,17 +3,24 @@ import type { ParserOptions } from '../options.js'
 import type { RowBuffer } from '../rows.js'
 import { RowEncoder } from './encoder.js'
 import { type Column, Layout } from './schema.js'
-import type { ColumnSchema } from './types.js'
+import type { ColumnRole, ColumnSchema } from './types.js'
+
+function isEqual(name: Uint8Array, text: Uint8Array, from: number, to: number): boolean {
+  return to - from === name.length && name.every((byte, at) => text[from + at] === byte)
+}
 
 /** The columns of a row in any order, some of which may be absent. */
 export class KeyedRow extends RowEncoder {
   readonly layout: Layout
+  readonly #columns: readonly Column[]
   readonly #names: readonly Buffer[]
+  readonly #roles: readonly { readonly key: Buffer; readonly role: ColumnRole }[]
   /** Indices of the numeric columns. */
   readonly #numeric: readonly number[]
   /** Number of the row in which each column was seen last. */
   readonly #seen: Float64Array
   #row = 0
+  #isWeighed = false
   /** The column that probably comes next, because rows tend to have their keys in the same order. */
   #next = 0
 
@@ -21,15 +28,34 @@ export class KeyedRow extends RowEncoder {
     const layout = new Layout(schema, options.hashBits)
     super(layout, options)
     this.layout = layout
-    this.#names = schema.map(({ name }) => Buffer.from(name))
-    this.#numeric = schema.flatMap(({ kind }, index) => (kind === 'number' ? [index] : []))
-    this.#seen = new Float64Array(schema.length)
+    this.#columns = layout.fields
+    this.#names = this.#columns.map(({ name }) => Buffer.from(name))
+    this.#roles = schema.flatMap(({ name, role }) => (role === undefined ? [] : [{ key: Buffer.from(name), role }]))
+    this.#numeric = this.#columns.flatMap(({ kind }, index) => (kind === 'number' ? [index] : []))
+    this.#seen = new Float64Array(this.#columns.length)
   }
 
-  override begin(out: RowBuffer): void {
-    super.begin(out)
+  override begin(out: RowBuffer, keepsRoles = false): void {
+    super.begin(out, keepsRoles)
+    if (!keepsRoles) this.#isWeighed = false
     this.#row++
     this.#next = 0
+  }
+
+  /** The role of the column with the name `text[from, to)`. */
+  roleOf(text: Uint8Array, from: number, to: number): ColumnRole | undefined {
+    for (const { key, role } of this.#roles) if (isEqual(key, text, from, to)) return role
+    return undefined
+  }
+
+  /** The name of the column of weights, if the current row has none. */
+  get lacksWeight(): string | undefined {
+    return this.#isWeighed ? undefined : this.weight?.name
+  }
+
+  override setRole(role: ColumnRole, bytes: Uint8Array, from: number, to: number): boolean {
+    if (role === 'weight') this.#isWeighed = true
+    return super.setRole(role, bytes, from, to)
   }
 
   /** The column with the name `text[from, to)`, which then counts as seen. */
@@ -38,10 +64,10 @@ export class KeyedRow extends RowEncoder {
     for (let i = 0; i < count; i++) {
       const index = (this.#next + i) % count
       const name = this.#names[index]
-      if (to - from !== name.length || !name.every((byte, at) => text[from + at] === byte)) continue
+      if (!isEqual(name, text, from, to)) continue
       this.#next = index + 1
       this.#seen[index] = this.#row
-      return this.layout.columns[index]
+      return this.#columns[index]
     }
     return undefined
   }
@@ -51,11 +77,11 @@ export class KeyedRow extends RowEncoder {
     const index = this.#numeric[position]
     if (index === undefined) return
     this.#seen[index] = this.#row
-    this.addNumber(this.layout.columns[index], value)
+    this.addNumber(this.#columns[index], value)
   }
 
   override end(label: number): void {
-    for (const [index, column] of this.layout.columns.entries()) {
+    for (const [index, column] of this.#columns.entries()) {
       if (this.#seen[index] !== this.#row) this.addMissing(column)
     }
     super.end(label)

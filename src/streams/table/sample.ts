@@ -1,10 +1,13 @@
 /** Reads the first rows of a text input and infers from them what its options leave open. */
+import { HeaderError, SchemaError } from '../errors.js'
 import type { TextDefinition } from '../format.js'
 import { formats, type TextFormat } from '../formats.js'
 import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
 import { createParser } from '../parser.js'
+import { isDerived, withDerived } from './derived.js'
 import { recordsOf, sniffDialect } from './dialect.js'
-import { describe, type InferredColumn, inferColumns, inferLabel, SAMPLE_ROWS } from './infer.js'
+import { describe, type InferredColumn, inferColumns, inferLabel, listed, SAMPLE_ROWS } from './infer.js'
+import { columnRoles } from './schema.js'
 import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
 
 /** Bytes that are enough for a sample, unless they hold no complete row. */
@@ -114,9 +117,15 @@ export function inferFrom(
   const sniffed = definition.dialect === 'sniffed' ? sniffDialect(head, options, options.na, source) : undefined
   const dialect = definition.dialect === 'sniffed' ? sniffed : definition.dialect
   const inferred = options.schema || !dialect ? undefined : csvColumns(head, { ...options, ...dialect })
-  const schema = options.schema ?? inferred?.map(({ missingShare: _, ...column }) => column)
+  const known = options.schema ?? inferred?.map(({ missingShare: _, ...column }) => column)
+  const schema = known && withDerived(known, options, options.label ?? 'label', source)
+  if (schema === undefined && format === 'jsonl' && (options.interactions ?? options.lags) !== undefined) {
+    throw new SchemaError(`${source}: interactions and lags of JSON lines need a schema: give one with schema`)
+  }
   const columns = { ...sniffed, ...(schema && { schema }) }
-  const summary = inferred && describe(undefined, inferred)
+  const derived = schema?.filter(isDerived).map(column => ({ ...column, missingShare: 0 })) ?? []
+  const described = inferred && [...inferred, ...derived]
+  const summary = described && describe(undefined, described)
   if (!infersLabel || options.unlabelled || options.classNames !== undefined) return { ...columns, summary }
   const labels: string[] = []
   const parser = createParser(format, {
@@ -136,7 +145,7 @@ export function inferFrom(
   const found = inferLabel(labels.slice(0, SAMPLE_ROWS), options, what)
   if (found === undefined) return { ...columns, summary }
   const label = { ...(name !== undefined && { name }), ...found }
-  return { ...columns, label, summary: describe(label, inferred) }
+  return { ...columns, label, summary: describe(label, described) }
 }
 
 function csvColumns(
@@ -149,6 +158,12 @@ function csvColumns(
   const [first] = records
   const names = header ? first : first.map((_, index) => columns?.[index] ?? String(index + 1))
   const rows = (header ? records.slice(1) : records).filter(record => record.length === names.length)
+  const hints = [...(options.categorical ?? []), ...columnRoles.flatMap(role => options[role] ?? [])]
+  const unknown = hints.find(name => !names.includes(name))
+  if (unknown !== undefined) {
+    const known = `${options.source ?? '<input>'}: the columns are ${listed(names, 20)}`
+    throw new HeaderError(`${known}, without "${unknown}": check its spelling`)
+  }
   // The parser reports an invalid header.
   if (rows.length === 0 || new Set(names).size < names.length) return undefined
   const features = names.flatMap((name, index) => (name === label ? [] : [index]))

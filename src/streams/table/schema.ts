@@ -4,9 +4,24 @@
  */
 import { SchemaError } from '../errors.js'
 import { DEFAULT_HASH_BITS, murmur3 } from '../hash.js'
-import type { ColumnKind, ColumnSchema, LabelSchema, Schema } from './types.js'
+import { checkDerived, isDerived } from './derived.js'
+import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from './types.js'
 
-export const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored']
+export const columnKinds: readonly ColumnKind[] = [
+  'number',
+  'category',
+  'text',
+  'time',
+  'ignored',
+  'interaction',
+  'lag'
+]
+export const columnRoles: readonly ColumnRole[] = ['weight', 'id', 'time']
+
+/** Whether a column's values become features. */
+export function isFeature({ kind, role }: ColumnSchema): boolean {
+  return kind !== 'ignored' && role === undefined
+}
 
 /** A column with the numbers of its features. */
 export interface Column extends ColumnSchema {
@@ -16,18 +31,37 @@ export interface Column extends ColumnSchema {
   readonly indicator: number
   /** Category or text: the seed of the hash of its values. */
   readonly seed: number
+  /** Category of an interaction: where the encoder keeps its hash; −1 for others. */
+  readonly slot: number
+}
+
+/** The features that are made from those of a row or of earlier rows. */
+export interface Derived {
+  readonly lags: readonly (Column & { readonly source: string; readonly rows: number; readonly from: number })[]
+  /** Numbers times numbers, by their features. */
+  readonly products: readonly { readonly feature: number; readonly a: number; readonly b: number }[]
+  /** Categories times categories, by their slots. */
+  readonly crosses: readonly { readonly column: Column; readonly a: number; readonly b: number }[]
+  /** Categories times numbers. Their entries are the last ones of a row that a parser returns, with value 1. */
+  readonly slopes: readonly {
+    readonly column: Column
+    readonly slot: number
+    readonly number: number
+    readonly seed: number
+  }[]
 }
 
 /** Features of a `time` column. */
 export const TIME_FEATURES = 7
 
 /**
- * The features of a table: numbers in the order of the schema, times, indicators of missing values, and the hashed range, which
- * all categories and texts share.
+ * The features of a table: numbers and lags in the order of the schema, times, indicators of missing values, products, and the
+ * hashed range, which all categories, texts and their interactions share.
  */
 export class Layout {
   readonly columns: readonly Column[]
-  /** Number of numeric columns, whose features come first. */
+  readonly derived: Derived
+  /** Number of numeric columns. */
   readonly numbers: number
   /** Start of the hashed range. */
   readonly hashedFrom: number
@@ -36,25 +70,35 @@ export class Layout {
   readonly #byName: ReadonlyMap<string, Column>
 
   /** @param hashBits @default 18 if a column is hashed */
-  constructor(schema: readonly ColumnSchema[], hashBits: number | undefined) {
+  constructor(given: readonly ColumnSchema[], hashBits: number | undefined) {
+    const schema = given.map(column =>
+      isFeature(column) ? column : { ...column, kind: 'ignored' as const, missing: false }
+    )
     let next = 0
-    const numbers = schema.map(({ kind }) => (kind === 'number' ? next++ : 0))
-    this.numbers = next
+    const numbers = schema.map(({ kind }) => (kind === 'number' || kind === 'lag' ? next++ : 0))
+    this.numbers = schema.filter(({ kind }) => kind === 'number').length
     const features = schema.map(({ kind }, index) => {
       if (kind !== 'time') return numbers[index]
       next += TIME_FEATURES
       return next - TIME_FEATURES
     })
-    this.columns = schema.map((column, index) => ({
+    const crossed = new Set(schema.flatMap(({ kind, of = [] }) => (kind === 'interaction' ? of : [])))
+    let slot = 0
+    const columnOf = (column: ColumnSchema, index: number) => ({
       ...column,
       feature: features[index],
       indicator: column.missing ? next++ : -1,
-      seed: seedOf(column.name)
-    }))
+      seed: seedOf(column.name),
+      slot: column.kind === 'category' && crossed.has(column.name) ? slot++ : -1
+    })
+    const isProduct = isProductOf(schema)
+    const columns = schema.map(columnOf)
+    this.columns = columns.map(column => (isProduct(column) ? { ...column, feature: next++ } : column))
+    this.derived = derivedOf(this.columns)
     this.hashedFrom = next
     const isHashed = schema.some(({ kind }) => kind === 'category' || kind === 'text')
     this.hashed = hashBits !== undefined ? 2 ** hashBits : isHashed ? 2 ** DEFAULT_HASH_BITS : 0
-    this.#byName = new Map(this.columns.map(column => [column.name, column]))
+    this.#byName = new Map(this.fields.map(column => [column.name, column]))
   }
 
   /** Number of features without the constant one. */
@@ -62,9 +106,47 @@ export class Layout {
     return this.hashedFrom + this.hashed
   }
 
+  /** The columns that rows contain. */
+  get fields(): readonly Column[] {
+    return this.columns.filter(column => !isDerived(column))
+  }
+
+  /** A column that rows contain. */
   column(name: string): Column | undefined {
     return this.#byName.get(name)
   }
+}
+
+/** Tells interactions of two numbers from others. */
+function isProductOf(schema: readonly ColumnSchema[]): (column: ColumnSchema) => boolean {
+  const categories = new Set(schema.filter(({ kind }) => kind === 'category').map(({ name }) => name))
+  return ({ kind, of = [] }) => kind === 'interaction' && !of.some(name => categories.has(name))
+}
+
+function derivedOf(columns: readonly Column[]): Derived {
+  const byName = new Map(columns.map(column => [column.name, column]))
+  const isProduct = isProductOf(columns)
+  const lags = columns.flatMap(column => {
+    if (column.kind !== 'lag') return []
+    const { of: [source] = [], rows = 1 } = column
+    return [{ ...column, source, rows, from: byName.get(source)?.feature ?? -1 }]
+  })
+  const pairs = columns
+    .filter(({ kind }) => kind === 'interaction')
+    .map(column => ({ column, sources: (column.of ?? []).map(name => byName.get(name) as Column) }))
+  const products = pairs.flatMap(({ column, sources: [a, b] }) =>
+    isProduct(column) ? [{ feature: column.feature, a: a.feature, b: b.feature }] : []
+  )
+  const crosses = pairs.flatMap(({ column, sources: [a, b] }) =>
+    a.slot >= 0 && b.slot >= 0 ? [{ column, a: a.slot, b: b.slot }] : []
+  )
+  const slopes = pairs.flatMap(({ column, sources }) => {
+    const category = sources.find(({ slot }) => slot >= 0)
+    const number = sources.find(({ slot }) => slot < 0)
+    if (category === undefined || number === undefined) return []
+    return [{ column, slot: category.slot, number: number.feature, seed: number.seed }]
+  })
+  return { lags, products, crosses, slopes }
 }
 
 function seedOf(name: string): number {
@@ -75,10 +157,12 @@ function seedOf(name: string): number {
 /** The schema as one line, for comparison and messages: `age:number, city:category`. */
 export function schemaText(schema: readonly ColumnSchema[]): string {
   return schema
-    .filter(({ kind }) => kind !== 'ignored')
-    .map(({ name, kind, missing, bigrams, mean, deviation }) => {
+    .filter(column => isFeature(column) || column.role === 'weight')
+    .map(({ name, kind, role, of, rows = '', missing, bigrams, mean, deviation }) => {
+      if (role !== undefined) return `${name}:${role}`
       const scaling = mean === undefined && deviation === undefined ? '' : ` (mean ${mean}, deviation ${deviation})`
-      return `${name}:${kind}${bigrams ? '+bigrams' : ''}${missing ? '?' : ''}${scaling}`
+      const made = of === undefined ? '' : `(${of.join('×')}${rows})`
+      return `${name}:${kind}${made}${bigrams ? '+bigrams' : ''}${missing ? '?' : ''}${scaling}`
     })
     .join(', ')
 }
@@ -106,8 +190,14 @@ export function checkedSchema(value: unknown, source: string): Schema {
   const checked = (columns as unknown[] | undefined)?.map(column => checkedColumn(column, fail))
   const names = new Set(checked?.map(({ name }) => name))
   if (checked && names.size < checked.length) fail('name each column once')
+  for (const role of columnRoles) {
+    const twice = checked?.filter(column => column.role === role)
+    if (twice && twice.length > 1) fail(`give the role ${role} to one column`)
+  }
+  const target = label === undefined ? undefined : checkedLabel(label, fail)
+  if (checked !== undefined) checkDerived(checked, target?.name ?? 'label', source)
   return {
-    ...(label !== undefined && { label: checkedLabel(label, fail) }),
+    ...(target && { label: target }),
     ...(checked && { columns: checked }),
     ...(hashBits !== undefined && { hashBits: hashBits as number })
   }
@@ -115,23 +205,33 @@ export function checkedSchema(value: unknown, source: string): Schema {
 
 function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnSchema {
   if (!isRecord(value) || typeof value.name !== 'string') return fail('each column needs a name')
-  const { name, kind, missing, bigrams, mean, deviation } = value
+  const { name, kind, role, of, rows, missing, bigrams, mean, deviation } = value
   const unknown = Object.keys(value).find(
-    key => !['name', 'kind', 'missing', 'bigrams', 'mean', 'deviation'].includes(key)
+    key => !['name', 'kind', 'role', 'of', 'rows', 'missing', 'bigrams', 'mean', 'deviation'].includes(key)
   )
   if (unknown !== undefined) fail(`column "${name}" has the unknown key "${unknown}"`)
   if (!columnKinds.includes(kind as ColumnKind)) fail(`column "${name}": kind must be one of ${columnKinds.join(', ')}`)
+  if (role !== undefined && role !== 'feature' && !columnRoles.includes(role as ColumnRole)) {
+    fail(`column "${name}": role must be one of feature, ${columnRoles.join(', ')}`)
+  }
   for (const [key, flag] of Object.entries({ missing, bigrams })) {
     if (flag !== undefined && typeof flag !== 'boolean') fail(`column "${name}": ${key} must be true or false`)
   }
   if ((mean === undefined) !== (deviation === undefined)) fail(`column "${name}": give both mean and deviation`)
   const isScaled = Number.isFinite(mean) && Number.isFinite(deviation) && (deviation as number) > 0
   if (mean !== undefined && !isScaled) fail(`column "${name}": mean must be a number, and deviation above 0`)
-  if (mean !== undefined && kind !== 'number') fail(`column "${name}": only a number can be scaled`)
-  const indicated = missing === true && (kind === 'number' || kind === 'time')
+  if (mean !== undefined && kind !== 'number' && kind !== 'lag') fail(`column "${name}": only a number can be scaled`)
+  const sources = typeof of === 'string' ? [of] : of
+  if (sources !== undefined && !(Array.isArray(sources) && sources.every(one => typeof one === 'string'))) {
+    fail(`column "${name}": of must be a list of columns`)
+  }
+  if (role !== undefined && role !== 'feature') return { name, kind: kind as ColumnKind, role: role as ColumnRole }
+  const indicated = missing === true && (kind === 'number' || kind === 'lag' || kind === 'time')
   return {
     name,
     kind: kind as ColumnKind,
+    ...(sources !== undefined && { of: sources as string[] }),
+    ...(rows !== undefined && { rows: rows as number }),
     ...(indicated && { missing: true }),
     ...(bigrams === true && kind === 'text' && { bigrams }),
     ...(mean !== undefined && { mean: mean as number, deviation: deviation as number })
@@ -140,7 +240,8 @@ function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnS
 
 function checkedLabel(value: unknown, fail: (reason: string) => never): LabelSchema {
   if (!isRecord(value)) return fail('label must have a kind')
-  const { name, kind, names, classes, mean, deviation, ...rest } = value
+  // Classes that were added come with the predictor.
+  const { name, kind, names, classes, added: _added, weights, mean, deviation, ...rest } = value
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) fail(`label has the unknown key "${unknown}"`)
   if (name !== undefined && typeof name !== 'string') fail('label: name must be a text')
@@ -150,10 +251,16 @@ function checkedLabel(value: unknown, fail: (reason: string) => never): LabelSch
   if ((mean ?? deviation) !== undefined && (kind === 'class' || !isScaled)) {
     fail('label: mean must be a number, and deviation above 0, for a label that is a number')
   }
+  const isWeight = (weight: unknown) => Number.isFinite(weight) && (weight as number) > 0
+  if (weights !== undefined && (kind === 'number' || !isRecord(weights) || !Object.values(weights).every(isWeight))) {
+    fail('label: weights must give a number above 0 by class')
+  }
   if (names !== undefined && !Array.isArray(names)) fail('label: names must be a list')
   // YAML reads `no` as text, but 1 as a number.
   const texts = (names as unknown[] | undefined)?.map(String)
   if (texts && new Set(texts).size < Math.max(2, texts.length)) fail('label: give at least two names, each once')
+  if (texts && classes !== undefined && (classes as number) < texts.length)
+    fail('label: there are more names than classes')
   if (classes !== undefined && !(Number.isInteger(classes) && (classes as number) >= 2)) {
     fail('label: classes must be a whole number from 2')
   }
@@ -162,6 +269,7 @@ function checkedLabel(value: unknown, fail: (reason: string) => never): LabelSch
     kind: kind as 'class' | 'number',
     ...(texts && { names: texts }),
     ...(classes !== undefined && { classes: classes as number }),
+    ...(weights !== undefined && { weights: weights as Record<string, number> }),
     ...(isScaled && { mean: mean as number, deviation: deviation as number })
   }
 }

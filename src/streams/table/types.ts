@@ -2,19 +2,32 @@
 
 /**
  * `number`: one feature. `category`: one hashed feature for each value. `text`: one hashed feature for each word. `time`: year, and
- * month, weekday and hour on circles. `ignored`: no feature.
+ * month, weekday and hour on circles. `ignored`: no feature. `interaction`: the product of two numbers, the pair of two categories,
+ * or a number by category. `lag`: the value of a number in an earlier row.
  */
-export type ColumnKind = 'number' | 'category' | 'text' | 'time' | 'ignored'
+export type ColumnKind = 'number' | 'category' | 'text' | 'time' | 'ignored' | 'interaction' | 'lag'
+
+/**
+ * What a column is for, if it is no feature. `weight`: the importance of the row, a number of at least 0. `id`: an identifier, which
+ * is returned with the prediction. `time`: the time of the row, by which the order of rows is checked where it matters.
+ */
+export type ColumnRole = 'weight' | 'id' | 'time'
 
 /** A column of a table: its kind, and how its values become features. */
 export interface ColumnSchema {
   readonly name: string
   readonly kind: ColumnKind
-  /** Numbers and times: a missing value sets a feature of its own. @default false */
+  /** @default a feature */
+  readonly role?: ColumnRole
+  /** Interactions: two columns. Lags: a number, or the label. */
+  readonly of?: readonly string[]
+  /** Lags: how many rows earlier, from 1. */
+  readonly rows?: number
+  /** Numbers, lags and times: a missing value sets a feature of its own. @default false */
   readonly missing?: boolean
   /** Texts: pairs of neighbouring words are features as well as words. @default false */
   readonly bigrams?: boolean
-  /** Numbers: the value is centred by `mean` and divided by `deviation`, which is above 0. @default not scaled */
+  /** Numbers and lags: the value is centred by `mean` and divided by `deviation`, which is above 0. @default not scaled */
   readonly mean?: number
   readonly deviation?: number
 }
@@ -26,8 +39,12 @@ export interface LabelSchema {
   readonly kind: 'class' | 'number'
   /** Label texts in the order of their class numbers. @default class numbers */
   readonly names?: readonly string[]
-  /** Number of classes. @default the number of names */
+  /** Number of classes. More than there are names leave room for classes that are added later. @default the number of names */
   readonly classes?: number
+  /** Classes that a peer's network has added, which other peers learn from it. */
+  readonly added?: readonly string[]
+  /** Factors of the gradients of inputs by class name or number. @default 1 */
+  readonly weights?: Readonly<Record<string, number>>
   /** Numbers: `linear` learns (y − mean)/deviation. @default not scaled */
   readonly mean?: number
   readonly deviation?: number

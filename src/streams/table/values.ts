@@ -65,6 +65,22 @@ export function timeFeatures(text: string): readonly number[] | undefined {
   ]
 }
 
+/**
+ * A moment for comparisons: milliseconds of a date, with its time zone if it has one, or any number.
+ * @returns undefined for other texts
+ */
+export function timeOf(text: string): number | undefined {
+  if (text !== '' && Number.isFinite(Number(text))) return Number(text)
+  const match = TIME.exec(text)
+  if (match === null || timeFeatures(text) === undefined) return undefined
+  const [year, month, day, hour = 0, minute = 0, second = 0] = [1, 3, 4, 5, 6, 7].map(group =>
+    Number(match[group] ?? 0)
+  )
+  const [, sign, zoneHours, zoneMinutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(match[8] ?? '') ?? []
+  const zone = sign === undefined ? 0 : Number(`${sign}1`) * (60 * Number(zoneHours) + Number(zoneMinutes))
+  return Date.UTC(year, month - 1, day, hour, minute - zone, second)
+}
+
 function circle(share: number): [number, number] {
   return [Math.sin(2 * Math.PI * share), Math.cos(2 * Math.PI * share)]
 }

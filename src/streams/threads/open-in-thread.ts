@@ -7,8 +7,8 @@ import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { isCustomFormat } from '../custom.js'
 import { openStream, type StreamOptions } from '../open.js'
+import { Preparation } from '../prepare.js'
 import type { Rows } from '../rows.js'
-import { RunningMoments, resolveScale, standardise } from '../scale.js'
 import type { ExampleStream } from '../types.js'
 import { fromSent, type ReaderInit, type ReaderMessage, type ReaderRequest, type StreamFacts } from './messages.js'
 import { type BlockInfo, createRing, RingReader } from './ring.js'
@@ -65,8 +65,9 @@ export async function openThreaded(options: StreamOptions, thread = new ReaderTh
       if (isIterated) throw new Error('a stream can be iterated only once: open another one')
       isIterated = true
       const rows = thread.rows(signal)
-      if (resolveScale(options.scale ?? 'none', thread.facts.schema) !== 'standard') return rows
-      return standardise(rows, scaling ?? { moments: new RunningMoments(), frozen: false })
+      const { schema, hashBits } = thread.facts
+      const { scale = 'none', constant = false } = options
+      return Preparation.for({ schema, hashBits, constant, scale }, scaling)?.rows(rows) ?? rows
     }
   }
   for (const key of Object.keys(thread.facts) as (keyof StreamFacts)[]) {
@@ -126,7 +127,8 @@ export class ReaderThread {
         signal?.throwIfAborted()
         const block = await this.#next()
         if (block.size < 0) return
-        yield { size: block.size, ...block.view }
+        const { newClasses } = this.facts
+        yield { size: block.size, ...block.view, ...(newClasses && { newClasses }) }
         this.#ring.release()
       }
     } finally {

@@ -23,7 +23,10 @@ let sent: StreamFacts | undefined
 
 /** Sends the facts if they have changed. */
 function sendFacts(stream: ExampleStream): void {
-  const { skipped: _, share: __, [Symbol.asyncIterator]: ___, ...facts } = stream
+  const { skipped: _, share: __, [Symbol.asyncIterator]: ___, ...known } = stream
+  // The list grows while the stream is read.
+  const { newClasses } = known
+  const facts = newClasses ? { ...known, newClasses: [...newClasses] } : known
   if (isDeepStrictEqual(facts, sent)) return
   sent = facts
   post({ kind: 'facts', facts })

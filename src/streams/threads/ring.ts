@@ -20,9 +20,15 @@ export interface BlockInfo {
 
 export interface RingMemory {
   readonly control: Int32Array
-  /** For each slot: rows (−1 at the end of the stream), skipped, share. */
+  /** For each slot: rows (−1 at the end of the stream), skipped, share, 1 if the rows have weights, pass. */
   readonly headers: Float64Array
 }
+
+/** What of a block lies in a slot. Identifiers of rows are not sent. */
+type Block = Omit<Rows, 'size' | 'ids'> & Required<Pick<Rows, 'weights'>>
+
+/** Numbers of a slot's header. */
+const HEADER = 5
 
 /** The memory of a slot. The writer replaces it when a block does not fit. */
 export interface SlotMemory {
@@ -35,11 +41,11 @@ export interface SlotMemory {
 export function createRing(): RingMemory {
   return {
     control: new Int32Array(new SharedArrayBuffer(12)),
-    headers: new Float64Array(new SharedArrayBuffer(SLOTS * 3 * 8))
+    headers: new Float64Array(new SharedArrayBuffer(SLOTS * HEADER * 8))
   }
 }
 
-function viewOf({ buffer, rows, entries }: SlotMemory): Omit<Rows, 'size'> {
+function viewOf({ buffer, rows, entries }: SlotMemory): Block {
   let from = 0
   const next = (length: number) => {
     from += 4 * length
@@ -48,6 +54,7 @@ function viewOf({ buffer, rows, entries }: SlotMemory): Omit<Rows, 'size'> {
   return {
     labels: new Float32Array(buffer, next(rows), rows),
     numeric: new Int32Array(buffer, next(rows), rows),
+    weights: new Float32Array(buffer, next(rows), rows),
     offsets: new Int32Array(buffer, next(rows + 1), rows + 1),
     indices: new Int32Array(buffer, next(entries), entries),
     values: new Float32Array(buffer, next(entries), entries)
@@ -57,7 +64,7 @@ function viewOf({ buffer, rows, entries }: SlotMemory): Omit<Rows, 'size'> {
 export class RingWriter {
   readonly #memory: RingMemory
   readonly #grow: (slot: SlotMemory) => void
-  readonly #slots: { readonly view: Omit<Rows, 'size'> }[] = []
+  readonly #slots: { readonly view: Block }[] = []
   #written = 0
 
   /** @param grow sends a slot's new memory to the reader, before the block is published */
@@ -72,14 +79,15 @@ export class RingWriter {
     const { size, offsets } = block
     const start = offsets[0]
     const end = offsets[size]
-    const { labels, numeric, offsets: to, indices, values } = this.#reserve(size, end - start)
+    const { labels, numeric, weights, offsets: to, indices, values } = this.#reserve(size, end - start)
     labels.set(block.labels.subarray(0, size))
     numeric.set(block.numeric.subarray(0, size))
+    if (block.weights !== undefined) weights.set(block.weights.subarray(0, size))
     to.set(offsets.subarray(0, size + 1))
     if (start > 0) for (let row = 0; row <= size; row++) to[row] -= start
     indices.set(block.indices.subarray(start, end))
     values.set(block.values.subarray(start, end))
-    this.#publish(size, info)
+    this.#publish(size, info, block)
     return true
   }
 
@@ -98,22 +106,23 @@ export class RingWriter {
     }
   }
 
-  #reserve(rows: number, entries: number): Omit<Rows, 'size'> {
+  #reserve(rows: number, entries: number): Block {
     const slot = this.#written % SLOTS
     const view = this.#slots[slot]?.view
     if (view !== undefined && view.labels.length >= rows && view.indices.length >= entries) return view
     // Twice the size, because the first blocks of a stream are smaller than the others.
     const capacity = { rows: 2 * rows, entries: 2 * entries }
-    const buffer = new SharedArrayBuffer(4 * (3 * capacity.rows + 1 + 2 * capacity.entries))
+    const buffer = new SharedArrayBuffer(4 * (4 * capacity.rows + 1 + 2 * capacity.entries))
     const memory = { slot, buffer, ...capacity }
     this.#grow(memory)
     this.#slots[slot] = { view: viewOf(memory) }
     return this.#slots[slot].view
   }
 
-  #publish(size: number, { skipped, share }: BlockInfo): void {
+  #publish(size: number, { skipped, share }: BlockInfo, { weights, pass = 0 }: Partial<Rows> = {}): void {
     const { control, headers } = this.#memory
-    headers.set([size, skipped, share ?? Number.NaN], 3 * (this.#written % SLOTS))
+    const header = [size, skipped, share ?? Number.NaN, weights === undefined ? 0 : 1, pass]
+    headers.set(header, HEADER * (this.#written % SLOTS))
     this.#written++
     Atomics.store(control, WRITTEN, this.#written | 0)
     Atomics.notify(control, WRITTEN)
@@ -122,7 +131,7 @@ export class RingWriter {
 
 export class RingReader {
   readonly #memory: RingMemory
-  readonly #views: Omit<Rows, 'size'>[] = []
+  readonly #views: { readonly plain: Omit<Rows, 'size'>; readonly weighted: Block }[] = []
   #read = 0
 
   constructor(memory: RingMemory) {
@@ -145,14 +154,19 @@ export class RingReader {
   }
 
   replace(memory: SlotMemory): void {
-    this.#views[memory.slot] = viewOf(memory)
+    const weighted = viewOf(memory)
+    const { weights: _, ...plain } = weighted
+    this.#views[memory.slot] = { plain, weighted }
   }
 
   /** The next block, if one is ready: valid until `release`. Its size is −1 at the end of the stream. */
   take(): { readonly size: number; readonly info: BlockInfo; readonly view: Omit<Rows, 'size'> } {
     const slot = this.#read % SLOTS
-    const [size, skipped, share] = this.#memory.headers.subarray(3 * slot, 3 * slot + 3)
-    return { size, info: { skipped, share: Number.isNaN(share) ? undefined : share }, view: this.#views[slot] }
+    const from = HEADER * slot
+    const [size, skipped, share, isWeighted, pass] = this.#memory.headers.subarray(from, from + HEADER)
+    const { plain, weighted } = this.#views[slot] ?? {}
+    const view = { ...(isWeighted === 1 ? weighted : plain), pass } as Omit<Rows, 'size'>
+    return { size, info: { skipped, share: Number.isNaN(share) ? undefined : share }, view }
   }
 
   release(): void {

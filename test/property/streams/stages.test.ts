@@ -1,9 +1,9 @@
 /** Properties of the stages between a reader and a learner: shards, shuffle, scaling and random numbers. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { Preparation } from '../../../src/streams/prepare.js'
 import { Random } from '../../../src/streams/random.js'
 import { RowBuffer, type Rows } from '../../../src/streams/rows.js'
-import { RunningMoments, standardise } from '../../../src/streams/scale.js'
 import { leaveOut, shuffle, takeRows, takeShard } from '../../../src/streams/stages.js'
 import { type PlainRow, plainStream } from '../../support/streams.js'
 
@@ -25,6 +25,11 @@ async function* batches(sizes: number[]): AsyncGenerator<Rows> {
     }
     yield out.view()
   }
+}
+
+function stage(rows: AsyncGenerator<Rows>): AsyncGenerator<Rows> {
+  const options = { schema: undefined, hashBits: undefined, constant: false, scale: 'standard' } as const
+  return (Preparation.for(options) as Preparation).rows(rows)
 }
 
 const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 8 })
@@ -92,7 +97,7 @@ describe('stages', () => {
     await fc.assert(
       fc.asyncProperty(sizes, async cut => {
         const whole = await plainStream(batches(cut))
-        const scaled = await plainStream(standardise(batches(cut), { moments: new RunningMoments(), frozen: false }))
+        const scaled = await plainStream(stage(batches(cut)))
         const past: number[][] = [[], [], []]
         for (const [row, { features }] of whole.entries()) {
           for (const [i, [feature, value]] of features.entries()) {

@@ -4,6 +4,8 @@ import type { Examples } from '../../../src/learner/types.js'
 export interface Row {
   readonly label: number
   readonly features: readonly (readonly [index: number, value: number])[]
+  /** @default 1 */
+  readonly weight?: number
 }
 
 export function examplesOf(rows: readonly Row[]): Examples {
@@ -17,7 +19,8 @@ export function examplesOf(rows: readonly Row[]): Examples {
     labels: Float32Array.from(rows, row => row.label),
     offsets,
     indices: Int32Array.from(all, ([index]) => index),
-    values: Float32Array.from(all, ([, value]) => value)
+    values: Float32Array.from(all, ([, value]) => value),
+    ...(rows.some(row => row.weight !== undefined) && { weights: Float32Array.from(rows, row => row.weight ?? 1) })
   }
 }
 

@@ -28,7 +28,7 @@ const trained = (weight: number, updates: number) => ({
   state: [Float32Array.of(1, 1)],
   updates
 })
-const report: SerialReport = { inputs: 5, unlabelled: 0, updates: 5, averageLoss: 0.5, accuracy: 1 }
+const report: SerialReport = { inputs: 5, weight: 5, unlabelled: 0, updates: 5, averageLoss: 0.5, accuracy: 1 }
 
 describe('a state directory', () => {
   let dir: string
@@ -43,9 +43,9 @@ describe('a state directory', () => {
   })
 
   it('keeps its predictor if the next one is not finite', async () => {
-    const { digest } = await keep(store, spec, trained(2, 5), report, undefined)
+    const { digest } = await keep(store, spec, trained(2, 5), report, {})
     for (const broken of [Number.NaN, Number.POSITIVE_INFINITY]) {
-      await assert.rejects(keep(store, spec, trained(broken, 6), report, undefined), {
+      await assert.rejects(keep(store, spec, trained(broken, 6), report, {}), {
         name: 'DivergenceError',
         message: /holds numbers that are not finite, and is not stored: /
       })
@@ -76,7 +76,7 @@ describe('a state directory', () => {
     const rows = randomRows(networkModel(growing.network), 48)
     const { trainer } = await trainerFor(growing, { backend: 'cpu' })
     trainer.learn(rows)
-    await keep(store, growing, trainer.finish(), trainer.report(), undefined)
+    await keep(store, growing, trainer.finish(), trainer.report(), {})
     await store.close()
     const { learner, predictor } = await loadStored(join(dir, 'state'), { backend: 'cpu' })
     assert.equal(predictor.id.updates, 6)

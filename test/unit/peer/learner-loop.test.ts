@@ -55,6 +55,8 @@ function streamOf(batches: readonly Rows[], skip = 0): ExampleStream {
     hashBits: undefined,
     schema: undefined,
     label: undefined,
+    classCounts: undefined,
+    newClasses: undefined,
     summary: undefined,
     isReplayable: true,
     skipped: 0,

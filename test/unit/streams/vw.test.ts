@@ -60,8 +60,9 @@ describe('VW text', () => {
 
   const malformed: [string, string][] = [
     ['1 a b', '1:1: expected | before the features'],
-    ['1 2 | a', '1:3: importance weights other than 1 and initial predictions are not supported: remove it'],
-    ['1 1 0.5 | a', '1:5: importance weights other than 1 and initial predictions are not supported: remove it'],
+    ['1 -2 | a', '1:3: the importance is not a number of at least 0'],
+    ['1 two | a', '1:3: the importance is not a number of at least 0'],
+    ['1 1 0.5 | a', '1:5: initial predictions are not supported: remove it'],
     ['| a', '1:1: the label is missing'],
     ['1| a', '1:1: the label is missing'],
     ['x | a', '1:1: label "x" is not a class number (0, 1, … or -1/+1)'],
