@@ -6,7 +6,8 @@ options of a small grid, by two figures:
 - test: after some passes over the first part, on the rest (the given test set, or the last fifth).
 
 scikit-learn has two advantages: its options are chosen by the very figure that is shown, and its features are
-standardised with the moments of all rows, whereas `admb` uses those of the rows before.
+standardised with the moments of all rows, whereas `admb` uses those of the rows before. --past takes the second one
+away in the progressive figure.
 
     npm run build
     python3 -m venv venv && venv/bin/pip install scikit-learn
@@ -41,11 +42,13 @@ class Set:
         self.kind, self.numeric, self.y, self.categorical = kind, numeric, y, categorical
         self.train = len(y) * 4 // 5 if train is None else train
         self.passes = passes
+        self.past = False
 
-    def matrix(self):
+    def matrix(self, past=False):
+        """With past, rows are standardised by those before them, as `admb` does."""
         if sparse.issparse(self.numeric):
             return self.numeric.tocsr()
-        scaled = StandardScaler().fit_transform(self.numeric)
+        scaled = standardised_by_past(self.numeric) if past else StandardScaler().fit_transform(self.numeric)
         if self.categorical is None:
             return scaled
         return np.hstack([scaled, OneHotEncoder(sparse_output=False).fit_transform(self.categorical)])
@@ -65,6 +68,19 @@ class Set:
                 out.writerow([*self.numeric[row], *extra, self.y[row]])
         flags = ["--format", "csv", "--label", "y", "--scale", "standard"]
         return flags + (["--categorical", ",".join(groups)] if groups else [])
+
+
+def standardised_by_past(x):
+    out = np.zeros_like(x, float)
+    mean, squares = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    for n, row in enumerate(x):
+        if n > 0:
+            deviation = np.sqrt(squares / n)
+            out[n] = np.clip((row - mean) / np.where(deviation > 0, deviation, 1), -10, 10) * (deviation > 0)
+        difference = row - mean
+        mean = mean + difference / (n + 1)
+        squares = squares + difference * (row - mean)
+    return out
 
 
 def read_columns(path, label, numeric, categorical):
@@ -137,7 +153,7 @@ def figure(data, predicted, y):
 
 def progressive(job):
     data, options, rows = job
-    x, y = data.matrix()[:rows], data.y[:rows]
+    x, y = data.matrix(data.past)[:rows], data.y[:rows]
     model = estimator(data, options)
     guesses = np.zeros(rows)
     classes = {} if data.kind == "regression" else {"classes": np.unique(data.y)}
@@ -199,6 +215,7 @@ def main():
     parser.add_argument("--only", action="append")
     parser.add_argument("--flags", default="", help="further flags of admb train")
     parser.add_argument("--no-sklearn", action="store_true")
+    parser.add_argument("--past", action="store_true", help="progressive: scale for scikit-learn by the rows before")
     args = parser.parse_args()
     print(f"{'set':17}{'figure':22}{'admb':>10}{'scikit-learn':>14}   best options")
     with ProcessPoolExecutor() as pool:
@@ -209,6 +226,7 @@ def main():
                 data = load(args.data)
             except FileNotFoundError:
                 continue
+            data.past = args.past
             unit = "RMSE" if data.kind == "regression" else "accuracy %"
             ours = admb_figures(data, args.flags.split())
             for what, mine, run, rows in [

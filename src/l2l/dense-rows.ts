@@ -4,7 +4,7 @@
  * takes rows with one more token and ignores labels.
  */
 import * as tf from '#tfjs'
-import { checkLabel, ExampleError, type Examples, type OutcomeKind, weightOf } from '../learner/index.js'
+import { checkLabel, ExampleError, type Examples, weightOf } from '../learner/index.js'
 import { sizeOf } from '../nn/shape.js'
 import type { Model } from '../nn/types.js'
 import type { Batch } from './executor/types.js'
@@ -123,12 +123,6 @@ export function sliceBatch(rows: Batch, first: number, end: number): Batch {
 /** Whether the model predicts the next token at every position, so that the inputs are also the targets. */
 export function predictsNextToken({ sample, head }: Model): boolean {
   return sample.kind === 'tokens' && head.input.length > 1
-}
-
-/** The executor reports sums over minibatches. */
-export function outcomeKindOf(model: Model): OutcomeKind {
-  if (predictsNextToken(model)) return { kind: 'sums', predicts: 'token' }
-  return { kind: 'sums', predicts: model.head.classifies ? 'class' : 'number' }
 }
 
 /** Number of classes of the labels; 0 for regression. */

@@ -4,6 +4,7 @@
  */
 import {
   type Blocks,
+  commitRows,
   commitSums,
   DivergenceError,
   ExampleError,
@@ -19,8 +20,9 @@ import {
 import { initialBlocks, layoutOf } from '../nn/blocks.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
-import { DenseRows, outcomeKindOf } from './dense-rows.js'
+import { DenseRows } from './dense-rows.js'
 import { Executor } from './executor/executor.js'
+import { outcomeKindOf } from './executor/outcomes.js'
 import type { Execution, ExecutorOptions, ParameterStore } from './executor/types.js'
 import { BlockStore, TransactionalGradientStore } from './parameter-store.js'
 import { DevicePool, WorkerFailedError } from './workers/pool.js'
@@ -63,7 +65,7 @@ export class NetworkLearner implements Learner {
   }
 
   get outcomeKind(): OutcomeKind {
-    return outcomeKindOf(this.model)
+    return outcomeKindOf(this.model, true)
   }
 
   after(updates: number): Learner {
@@ -103,14 +105,14 @@ export class NetworkLearner implements Learner {
     const store = new BlockStore(this.model, parameters, [])
     const { executor } = this.#shared
     for (let row = from; row < to; row += SCORE_ROWS) {
-      const { loss, hits } = executor.score(
-        store,
-        this.#gather(examples, row, Math.min(to, row + SCORE_ROWS)),
-        this.#updates
-      )
+      const batch = this.#gather(examples, row, Math.min(to, row + SCORE_ROWS))
+      const { outcomeKind } = this
+      const { loss, hits, rows } = executor.score(store, batch, this.#updates, into.outcomes && outcomeKind)
       into.loss += loss
       into.hits += hits
-      if (into.outcomes) commitSums(into.outcomes, Math.min(to, row + SCORE_ROWS) - row, loss, hits)
+      if (into.outcomes === undefined) continue
+      if (rows === undefined) commitSums(into.outcomes, batch.size, loss, hits)
+      else commitRows(into.outcomes, rows, outcomeKind)
     }
   }
 

@@ -51,6 +51,7 @@ export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from '
 export { featuresOf } from './hindsight-problem.js'
 export { createCustomLearner, createLearner } from './linear.js'
 export {
+  commitRows,
   commitSums,
   type Figures,
   type Metrics,
@@ -63,7 +64,8 @@ export {
   type ScoreLoss,
   TimedSums,
   WINDOWS,
-  type WindowFigures
+  type WindowFigures,
+  widthOf
 } from './metrics/index.js'
 export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {

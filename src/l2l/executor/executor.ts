@@ -4,12 +4,13 @@
  */
 import * as tf from '#tfjs'
 import { BackendError, DeviceError } from '../../device/index.js'
-import { OptionError } from '../../learner/index.js'
+import { OptionError, type OutcomeKind, widthOf } from '../../learner/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'
 import type { Model } from '../../nn/types.js'
 import { runBaseline } from './baseline.js'
 import { runForward, runLayerwise } from './layerwise.js'
 import { type DeviceMeter, deviceMeter } from './meter.js'
+import { encodeOutcomes } from './outcomes.js'
 import { createStash } from './stash.js'
 import { addScore, type StepContext } from './step.js'
 import type { Batch, ExecutorOptions, ParameterStore, Precision, Schedule, Stash, StepScore } from './types.js'
@@ -91,18 +92,20 @@ export class Executor {
    * Summed loss and hits of a minibatch, without dropout.
    * @param updates as for `train`
    */
-  score(store: ParameterStore, batch: Batch, updates: number = ALL_LAYERS): StepScore {
+  score(store: ParameterStore, batch: Batch, updates: number = ALL_LAYERS, outcomes?: OutcomeKind): StepScore {
     const score = { loss: 0, hits: 0 }
+    const rows = outcomes && outcomes.kind !== 'sums' ? new Float64Array(batch.size * widthOf(outcomes)) : undefined
     const { head } = this.model
     this.#run(() =>
       runForward(this.#forwardContext(store, batch, updates), (y, from, to) => {
         const targets = batch.targets(from, to)
         const sums = head.score(y, targets)
+        if (rows !== undefined) encodeOutcomes(head, y, targets, rows, from)
         targets.dispose()
         addScore(score, sums)
       })
     )
-    return score
+    return { ...score, rows }
   }
 
   /**

@@ -82,7 +82,10 @@ export interface Batch {
 }
 
 /** Sums over a minibatch. */
-export type StepScore = Readonly<Score>
+export interface StepScore extends Readonly<Score> {
+  /** The encoded outcome of each row, if it was asked for and the head has one. */
+  readonly rows?: Float64Array
+}
 
 /** Storage of tensors, addressed by layer and microbatch. */
 export interface Stash {

@@ -3,10 +3,12 @@ import { openedDevice } from '../../device/index.js'
 import {
   type AveragingSpec,
   type Blocks,
+  commitRows,
   commitSums,
   type Engine,
   type Examples,
   newProgress,
+  type OutcomeKind,
   type PredictWith,
   type Progress,
   type Rest,
@@ -16,8 +18,9 @@ import {
 import { eachInitialBlock } from '../../nn/blocks.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { Model } from '../../nn/types.js'
-import { DenseRows, outcomeKindOf, predictsNextToken } from '../dense-rows.js'
+import { DenseRows, predictsNextToken } from '../dense-rows.js'
 import { Executor } from '../executor/executor.js'
+import { outcomeKindOf } from '../executor/outcomes.js'
 import type { Execution, ExecutorOptions, StepScore } from '../executor/types.js'
 import { INITIAL_SEED } from '../network-learner.js'
 import { DevicePool, WorkerFailedError } from '../workers/pool.js'
@@ -64,6 +67,7 @@ export class L2LEngine implements Engine {
   readonly progress: Progress
   updates = 0
   readonly #options: L2LEngineOptions
+  readonly #outcomeKind: OutcomeKind
   readonly #executor: Executor
   readonly #server: ParamServer
   readonly #rows: DenseRows
@@ -79,7 +83,8 @@ export class L2LEngine implements Engine {
   constructor(options: L2LEngineOptions) {
     const { model, rule, averaging, workers = 1 } = options
     this.#options = options
-    this.progress = newProgress(outcomeKindOf(model))
+    this.#outcomeKind = outcomeKindOf(model, options.predictWith === 'average')
+    this.progress = newProgress(this.#outcomeKind)
     this.#executor = new Executor(model, options)
     const threads = options.serverThreads ?? (this.#executor.schedule === 'l2l-p' ? 1 : 0)
     const initial = eachInitialBlock(model, INITIAL_SEED)
@@ -165,7 +170,9 @@ export class L2LEngine implements Engine {
     const rows = this.#rows
     const waited = this.#server.waitedMs
     const before =
-      predictWith === 'average' ? this.#executor.score(this.#server.averages, rows, this.updates) : undefined
+      predictWith === 'average'
+        ? this.#executor.score(this.#server.averages, rows, this.updates, this.#outcomeKind)
+        : undefined
     this.#server.begin(rows.size, this.updates)
     const start = performance.now()
     const trained = this.#train()
@@ -180,7 +187,9 @@ export class L2LEngine implements Engine {
       this.progress.loss += score.loss
       this.progress.hits += score.hits
       this.progress.inputs += rows.size
-      if (this.progress.outcomes) commitSums(this.progress.outcomes, rows.size, score.loss, score.hits)
+      const { outcomes } = this.progress
+      if (outcomes && score.rows) commitRows(outcomes, score.rows, this.#outcomeKind)
+      else if (outcomes) commitSums(outcomes, rows.size, score.loss, score.hits)
     }
     this.updates++
     rows.clear()

@@ -56,7 +56,8 @@ export interface ScoreLoss {
  * How a model's outcomes are encoded, as a few numbers for each input:
  * - `two-class`, `number`: label, score (w·x)
  * - `classes`: label, predicted class, its probability, loss
- * - `sums`: loss, share of correct predictions. Networks report these as means over a minibatch.
+ * - `sums`: loss, share of correct predictions, as means over a minibatch: of models that predict the next token, and of networks
+ *   whose newest parameters are scored while they learn.
  */
 export type OutcomeKind =
   | {
@@ -105,6 +106,16 @@ export function commitClass(
   entries[2] = Math.exp(scores[predicted] - norm)
   entries[3] = norm - scores[label]
   outcomes.commit(1, weight)
+}
+
+/** Sends encoded outcomes. @param rows of `kind`, one after another */
+export function commitRows(outcomes: Outcomes, rows: Float64Array, kind: OutcomeKind): void {
+  const width = widthOf(kind)
+  for (let from = 0; from < rows.length; from += OUTCOME_ROWS * width) {
+    const part = rows.subarray(from, from + OUTCOME_ROWS * width)
+    outcomes.entries.set(part)
+    outcomes.commit(part.length / width)
+  }
 }
 
 /** Sends the outcomes of inputs of which only sums are known. */

@@ -48,6 +48,9 @@ describe('a regression', function () {
     const data = ['train', '--data', path('homes.csv'), ...network]
     const { averageLoss } = await admbJson([...data, '--dir', path('net'), '--predict-with', 'current'])
     assert.ok(Math.sqrt(2 * averageLoss) < 15_000, `${averageLoss}`)
+    const { metrics: served } = await admbJson(data)
+    assert.ok(served.total.mae < served.total.rmse && served.recent[0].r2 > 0.5, JSON.stringify(served))
+    assert.ok(Math.abs(served.total.rmse - Math.sqrt(2 * served.total.loss)) < 1)
     const unscaled = await admbJson([...data, '--target-scale', 'none', '--predict-with', 'current'])
     assert.ok(unscaled.averageLoss > 10 * averageLoss, `${averageLoss}, ${unscaled.averageLoss}`)
     const { loss } = await admbJson([
