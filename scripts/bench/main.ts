@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   'l2l-data': () => import('./l2l-data.js'),
   sim: () => import('./sim.js'),
   steps: () => import('./steps.js'),
+  churn: () => import('./churn.js'),
   drift: () => import('./drift.js')
 }
 

@@ -67,6 +67,15 @@ export class CoverageDecoder {
     return local
   }
 
+  /** Adds the contributors to which this end refers. */
+  mark(live: Set<number>): void {
+    for (const contributor of this.#dictionary) live.add(contributor)
+    for (const contributor of this.contributors) live.add(contributor)
+    for (const { contributors } of this.#received.values()) {
+      if (contributors !== this.contributors) for (const contributor of contributors) live.add(contributor)
+    }
+  }
+
   /** Starts a new `contributors` list; coverages received so far keep the old one. */
   resetContributors(): void {
     this.contributors = []

@@ -83,6 +83,11 @@ export class CoverageEncoder {
     }
   }
 
+  /** Adds the contributors to which this end refers. */
+  mark(live: Set<number>): void {
+    for (const contributor of this.#dictionary) live.add(contributor)
+  }
+
   /** Starts a new dictionary. */
   reset(): void {
     this.#dictionary = []
@@ -140,6 +145,10 @@ export class SequenceWindow<T> {
   get(sequence: number): T | undefined {
     for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] === sequence) return this.#items[i]
     return undefined
+  }
+
+  values(): readonly T[] {
+    return this.#items
   }
 
   evictBefore(sequence: number): void {

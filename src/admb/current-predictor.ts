@@ -84,6 +84,11 @@ export class CurrentPredictor {
     return compareIds(id, this.#predictor.id)
   }
 
+  /** Adds the contributors to which the headers refer. */
+  mark(live: Set<number>): void {
+    this.#headers.mark(live)
+  }
+
   /** The predictor that an update with this batch yields; undefined if it is not finite. */
   next(batch: Batch, contributor: Contributor): Predictor | undefined {
     const predictor = nextPredictor(this.#predictor, batch, contributor, this.#recipe)

@@ -54,6 +54,12 @@ export class HeaderCache {
     return this.#limit
   }
 
+  /** Adds the contributors in the coverages of all headers. */
+  mark(live: Set<number>): void {
+    for (const { coverage } of [...this.#headers.values(), ...this.#last])
+      for (const contributor of coverage.contributors) live.add(contributor)
+  }
+
   /** The chain with all ancestors found in the cache. */
   #extendFromCache(chain: readonly Header[]): Header[] {
     const lineage = chain.slice()

@@ -282,6 +282,12 @@ export class Ledger {
     return segment.remaining.length > 0 && !isAmong(segment, this.#doubtful)
   }
 
+  /** Adds the runs of this node to which the epochs refer. */
+  mark(live: Set<number>): void {
+    live.add(this.#contributors[0])
+    for (const { contributor } of this.#epochs) live.add(contributor)
+  }
+
   /** Covers all closed segments. */
   get #coverage(): Coverage {
     const { length } = this.#list

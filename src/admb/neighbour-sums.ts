@@ -84,6 +84,35 @@ export class NeighbourSums {
     this.#reindex()
   }
 
+  /** Adds the contributors to which the edges refer. */
+  mark(live: Set<number>): void {
+    for (const { encoder, decoder, neighbourSum } of this.#edges.values()) {
+      encoder.mark(live)
+      decoder.mark(live)
+      for (const contributor of neighbourSum?.coverage.contributors ?? []) live.add(contributor)
+    }
+  }
+
+  /** Contributors were removed from the table, and their indices may be assigned again. */
+  contributorsRemoved(): void {
+    this.#reindex()
+    this.#recount()
+  }
+
+  /** Resets contributor lists with many former contributors while the predictor stays the same. Held sums stay. */
+  compact(): void {
+    const inUse = this.#maxListLength()
+    for (const edge of this.#edges.values()) {
+      const { encoder, decoder, neighbourSum } = edge
+      if (encoder.size > inUse) encoder.reset()
+      if (decoder.contributors.length <= inUse) continue
+      decoder.resetContributors()
+      if (neighbourSum) edge.neighbourSum = { ...neighbourSum, coverage: decoder.reorder(neighbourSum.coverage) }
+    }
+    this.#reindex()
+    this.#recount()
+  }
+
   /** Maximum length of a contributor list, from the number of contributors in use. */
   #maxListLength(): number {
     const isLong = ({ encoder, decoder }: Edge) => Math.max(encoder.size, decoder.contributors.length) > LONG_LIST

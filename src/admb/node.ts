@@ -36,6 +36,11 @@ import { createStep, maximumChainBytes } from './step.js'
 import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
 import { BufferPool, byteLength, type Shapes } from './vectors.js'
 
+/** Contributors that are kept without being used. */
+const SPARE_CONTRIBUTORS = 4
+/** While the predictor stays the same, contributor lists are compacted after this many periods. */
+const COMPACTION_PERIODS = 256
+
 /**
  * ADMB at one node (Dekel et al., Algorithms 3 to 6), as a state machine without I/O: events go in, effects and frames come out.
  * @example
@@ -69,6 +74,10 @@ export class AdmbNode {
   #effects: Effect[] = []
   #period = 0
   #streaming: StreamingSum | undefined
+  /** Period of the last change of predictor. */
+  #switchedAt = 0
+  /** Number of contributors above which those that are not used are removed. */
+  #maxContributors = SPARE_CONTRIBUTORS
   /** Allocates the blocks of a received sum. */
   readonly #allocateSum = () => this.#buffers.take()
 
@@ -123,6 +132,11 @@ export class AdmbNode {
   /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `batch`. */
   get gradients(): number {
     return this.#ledger.count + this.#sums.count
+  }
+
+  /** Number of contributors (peers in one of their runs) that this node knows. */
+  get contributors(): number {
+    return this.#table.size
   }
 
   /** The vectors kept of own segments: how many, and how many periods ago the oldest was closed. */
@@ -239,6 +253,8 @@ export class AdmbNode {
   /** Algorithm 4: a period T has passed. Sums become due, and lost messages are repeated. */
   tick(): void {
     this.#period++
+    if ((this.#period - this.#switchedAt) % COMPACTION_PERIODS === 0) this.#sums.compact()
+    this.#collectContributors()
     this.#ledger.releaseSums(this.#period)
     for (const edge of this.#edges.values()) {
       this.#outbox.scheduleRetries(edge, this.#period)
@@ -436,6 +452,18 @@ export class AdmbNode {
     this.#outgoingSums.markChanged()
   }
 
+  /** Removes contributors to which neither edges nor headers nor own segments refer. */
+  #collectContributors(): void {
+    if (this.#table.size <= this.#maxContributors) return
+    const live = new Set([this.#selfIndex])
+    this.#ledger.mark(live)
+    this.#current.mark(live)
+    this.#sums.mark(live)
+    this.#table.retain(live)
+    this.#sums.contributorsRemoved()
+    this.#maxContributors = 2 * live.size + SPARE_CONTRIBUTORS
+  }
+
   #adopt(chain: readonly Header[], received: ReceivedPredictor, from: string): void {
     this.#switchPredictor(chain, received)
     this.#effects.push({ kind: 'adopted', predictor: received.predictor, from })
@@ -483,6 +511,7 @@ export class AdmbNode {
     this.#ledger.switchPredictor(received.predictor.id, this.#current.lineage, this.#period, carries)
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor()
+    this.#switchedAt = this.#period
     this.#outgoingSums.markChanged()
   }
 }

@@ -177,6 +177,22 @@ const EXTENSIONS: readonly Mutant[] = [
 /** Defects that violate the remaining properties. */
 const DEFECTS: readonly Mutant[] = [
   {
+    without: 'the contributors of its neighbours among those that it keeps',
+    changes: [{ file: 'src/admb/neighbour-sums.js', from: 'encoder.mark(live); decoder.mark(live);', to: '' }],
+    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation']
+  },
+  {
+    without: 'the contributors of its lineage among those that it keeps',
+    changes: [
+      {
+        file: 'src/admb/current-predictor.js',
+        from: 'this.#headers.mark(live);',
+        to: ''
+      }
+    ],
+    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation']
+  },
+  {
     without: 'the release of vectors that cannot be carried over',
     changes: [
       { file: 'src/admb/ledger.js', from: 'if (!isExcess && !this.#isExpired(segment, period)) break;', to: 'break;' }
