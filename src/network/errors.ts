@@ -89,12 +89,14 @@ export class UnexpectedPeerError extends NetworkError {
   }
 }
 
-/** The connection broke before encryption, which is the symptom of different network keys. */
+/** The connection ended before encryption: the network keys differ, or the other end takes no further connection. */
 export class NetworkKeyMismatchError extends NetworkError {
   static override readonly code = 'ERR_NETWORK_KEY_MISMATCH'
 
   constructor(readonly target: string) {
-    super(`the network key differs or the other end is not an admb peer (${target}): give both the same --network-key`)
+    super(
+      `the connection ended before encryption (${target}): give both ends the same --network-key, check that an admb peer listens there, or wait if it has too many connections`
+    )
   }
 }
 

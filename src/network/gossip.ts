@@ -33,6 +33,11 @@ export const gossipService = gossipsub({
   seenTTL: 30_000
 })
 
+/** What the service has beyond its interface: the peers of each topic to which it forwards messages. */
+interface Meshes {
+  readonly mesh: ReadonlyMap<string, ReadonlySet<string>>
+}
+
 export class Gossip {
   readonly #pubsub: GossipSub
   readonly #access: AccessControl
@@ -64,6 +69,12 @@ export class Gossip {
 
   onMessage(handler: GossipHandler): void {
     this.#handler = handler
+  }
+
+  /** Whether messages travel over the connection to a peer. */
+  isInMesh(peer: string): boolean {
+    const { mesh } = this.#pubsub as GossipSub & Meshes
+    return [...topicOf.keys()].some(name => mesh.get(name)?.has(peer))
   }
 
   /** The last message published on each topic. */

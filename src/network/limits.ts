@@ -29,6 +29,8 @@ export interface Limits {
   readonly fetchesPerSecond: number
   /** Maximum number of connections. @default 300 */
   readonly connections: number
+  /** Age of connections that may be given back if they are not used, in ms. @default 5000 */
+  readonly idleConnectionMs: number
   /** Inbound connections accepted per second and host. @default 100 */
   readonly inboundPerSecond: number
   /** Maximum number of relay reservations. @default 64 */
@@ -48,6 +50,7 @@ export const defaultLimits: Limits = {
   gossipPerSecond: 20,
   fetchesPerSecond: 10,
   connections: 300,
+  idleConnectionMs: 5000,
   inboundPerSecond: 100,
   relayedPeers: 64,
   dialTimeoutMs: 10_000,

@@ -19,14 +19,18 @@ import { explainListen } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
-import { catchUpProtocol, edgeProtocol, fetchProtocol, type Topic } from './protocols.js'
+import { catchUpProtocol, edgeProtocol, fetchProtocol, referralProtocol, type Topic } from './protocols.js'
 import { RateLimiter } from './rate-limiter.js'
+import { receiveReferral } from './referral.js'
 import { Session } from './session.js'
+import { Trimmer } from './trimmer.js'
 
 /** Maximum number of streams per protocol, connection and direction. A pair of peers needs one, two while it is replaced. */
 const streamsPerConnection = 4
 /** How long addresses are kept, in ms. */
 const addressesMs = 2000
+/** Maximum number of remembered referrals. */
+const maxReferrals = 1000
 /** Tag that protects tree neighbours when libp2p prunes connections. */
 const edgeTag = 'admb-edge'
 
@@ -81,6 +85,9 @@ export class Network {
   #onSession: ((session: Session) => void) | undefined
   #onFetch: FetchHandler | undefined
   #onRefused: ((peer: string, reason: string) => void) | undefined
+  readonly #trimmer: Trimmer
+  /** When each peer gave back its connection to this one, by the monotonic clock in ms. */
+  readonly #referredAt = new Map<string, number>()
   #stopping: Promise<void> | undefined
 
   /** @param host not started; use `createNetwork` */
@@ -99,6 +106,13 @@ export class Network {
     void host.handle(edgeProtocol, this.#acceptSession, streams)
     void host.handle(fetchProtocol, this.#acceptFetch, streams)
     void host.handle(catchUpProtocol, this.#acceptCatchUp, streams)
+    void host.handle(referralProtocol, this.#acceptReferral, streams)
+    this.#trimmer = new Trimmer({
+      host,
+      limits,
+      isUsed: peer => options.relay === true || this.#hasSession(peer) || this.#gossip.isInMesh(peer),
+      contacts: () => this.#contacts()
+    })
   }
 
   /** Subscribes to gossip; called by `createNetwork` once the host listens. */
@@ -199,6 +213,11 @@ export class Network {
     )
   }
 
+  /** Whether a peer has given back its connection to this one within the last `ms`, because it needs it for others. */
+  wasReferredBy(peer: string, ms: number): boolean {
+    return performance.now() - (this.#referredAt.get(peer) ?? Number.NEGATIVE_INFINITY) < ms
+  }
+
   /** Replaces the set of blocked peers and closes their connections. */
   block(peers: ReadonlySet<string> | undefined): void {
     this.#access.block(peers ?? new Set())
@@ -231,6 +250,7 @@ export class Network {
     const released = [...this.#sessions.values()]
     for (const session of [...this.#sessions.keys()]) session.close('this peer stops')
     await Promise.all(released)
+    this.#trimmer.stop()
     this.#peers.stop()
     this.#gossip.stop()
     await this.#host.stop()
@@ -291,6 +311,28 @@ export class Network {
     receiveCatchUp(stream, this.#limits, latest => this.#gossip.receiveCatchUp(peer, latest), onViolation)
   }
 
+  readonly #acceptReferral = (stream: Stream, connection: Connection): void => {
+    const peer = connection.remotePeer.toString()
+    const onContacts = (contacts: readonly KnownPeer[]) => {
+      if (this.#referredAt.size >= maxReferrals) this.#referredAt.clear()
+      this.#referredAt.set(peer, performance.now())
+      this.#peers.referred(contacts.filter(({ id }) => id !== this.id))
+    }
+    receiveReferral(stream, this.#limits, onContacts, reason => this.ban(peer, reason))
+  }
+
+  #hasSession(peer: string): boolean {
+    return [...this.#sessions.keys()].some(session => session.peer === peer && session.ended === undefined)
+  }
+
+  /** Connected peers in random order, those with a session first. */
+  #contacts(): readonly KnownPeer[] {
+    const ranked = this.#peers.connected
+      .filter(({ addresses }) => addresses.length > 0)
+      .map(peer => ({ peer, rank: Math.random() - (this.#hasSession(peer.id) ? 1 : 0) }))
+    return ranked.sort((a, b) => a.rank - b.rank).map(({ peer }) => peer)
+  }
+
   /** Sends the latest messages to connected peers that gossipsub does not reach yet. */
   #sendCatchUpToOthers(recipients: ReadonlySet<string>): void {
     for (const { id } of this.#peers.connected) {
@@ -312,8 +354,7 @@ export class Network {
   }
 
   #unprotect(peer: string): void {
-    const isNeeded = [...this.#sessions.keys()].some(session => session.peer === peer && session.ended === undefined)
-    if (!isNeeded && !this.#stopping) this.#protect(peer, false)
+    if (!this.#hasSession(peer) && !this.#stopping) this.#protect(peer, false)
   }
 
   #protect(peer: string, on: boolean): void {

@@ -35,6 +35,12 @@ export class PeerTable {
     return [...this.#connected.values()]
   }
 
+  /** Peers named by another one. */
+  referred(contacts: readonly KnownPeer[]): void {
+    for (const contact of contacts)
+      if (!this.#connected.has(contact.id)) this.#handler?.({ ...contact, kind: 'discovered' })
+  }
+
   onEvent(handler: (event: PeerEvent) => void): void {
     this.#handler = handler
   }

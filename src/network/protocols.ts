@@ -2,6 +2,7 @@
 export const edgeProtocol = '/admb/edge/1'
 export const fetchProtocol = '/admb/fetch/1'
 export const catchUpProtocol = '/admb/greet/1'
+export const referralProtocol = '/admb/refer/1'
 
 /** `beacon`: roots of tree fragments; `head`: new predictors; `status`: statuses for the network view. */
 export type Topic = 'beacon' | 'head' | 'status'

@@ -1,4 +1,7 @@
-/** Dials the configured addresses until each peer answers, with exponential backoff, and again when its connection is lost. */
+/**
+ * Dials the configured addresses until each peer answers, with exponential backoff, and again when its connection is lost. A peer that
+ * needs its connections for others is dialled less often.
+ */
 import type { Log, Network } from '../network/index.js'
 
 const INITIAL_BACKOFF_MS = 200
@@ -7,17 +10,24 @@ const MAX_BACKOFF_MS = 15_000
 const LATE_MS = 100
 const PROBE_MS = 50
 const MAX_PROBES = 100
+/** Time until a peer that gave back the connection is dialled again: without a tree neighbour, and with one. */
+const REFERRED_ALONE_MS = 10_000
+const REFERRED_LINKED_MS = 5 * 60 * 1000
 /** Interval between checks of the connection. */
 const CHECK_MS = 1000
 
 export class Bootstrap {
   readonly #network: Network
+  readonly #isLinked: () => boolean
   readonly #log: Log
   readonly #stop = new AbortController()
   readonly #wakeUps = new Set<() => void>()
+  readonly #jitter = 0.75 + Math.random() / 2
 
-  constructor(network: Network, addresses: readonly string[], log: Log) {
+  /** @param isLinked whether this peer has a tree neighbour */
+  constructor(network: Network, addresses: readonly string[], isLinked: () => boolean, log: Log) {
     this.#network = network
+    this.#isLinked = isLinked
     this.#log = log
     for (const address of addresses) void this.#dialRepeatedly(address)
   }
@@ -39,7 +49,7 @@ export class Bootstrap {
     let lastWarning = ''
     await this.#calm()
     while (!signal.aborted) {
-      if (this.#network.peers.some(({ id }) => id === peer)) {
+      if (this.#network.peers.some(({ id }) => id === peer) || this.#isReferredBy(peer)) {
         await this.#sleep(CHECK_MS)
         continue
       }
@@ -67,6 +77,11 @@ export class Bootstrap {
       await this.#sleep(due - performance.now())
       if (performance.now() - due < LATE_MS) return
     }
+  }
+
+  #isReferredBy(peer: string | undefined): boolean {
+    const pause = this.#isLinked() ? REFERRED_LINKED_MS : REFERRED_ALONE_MS
+    return peer !== undefined && this.#network.wasReferredBy(peer, pause * this.#jitter)
   }
 
   #sleep(ms: number): Promise<void> {

@@ -176,7 +176,7 @@ export class Peer extends EventEmitter {
     })
     network.onGossip((topic, from, bytes) => this.#onGossip(topic, from, bytes))
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
-    this.#bootstrap = new Bootstrap(network, options.peers ?? [], log)
+    this.#bootstrap = new Bootstrap(network, options.peers ?? [], () => this.#edges.neighbours.length > 0, log)
     learner.listen(
       message => this.#onLearnerMessage(message),
       error => this.#fail(error)

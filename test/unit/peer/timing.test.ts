@@ -272,12 +272,14 @@ describe('Bootstrap', () => {
     const logged: string[] = []
     const network = {
       peers: [],
+      wasReferredBy: () => false,
       connect: async () => {
         dials.push(performance.now())
         throw new Error('unreachable')
       }
     } as unknown as Network
-    const bootstrap = new Bootstrap(network, ['/ip4/127.0.0.1/tcp/1'], (_level, message) => logged.push(message))
+    const log = (_level: string, message: string) => void logged.push(message)
+    const bootstrap = new Bootstrap(network, ['/ip4/127.0.0.1/tcp/1'], () => false, log)
     try {
       await new Promise(resolve => setTimeout(resolve, 900))
       const before = dials.length
