@@ -55,7 +55,7 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
 }
 
 function losesDisk(fault: Fault): boolean {
-  return fault.kind === 'leave' || (fault.kind === 'restart' && fault.disk === 'lost')
+  return fault.kind === 'leave' || (fault.kind === 'restart' && fault.disk !== 'kept')
 }
 
 /**

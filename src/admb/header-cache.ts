@@ -17,6 +17,8 @@ export class HeaderCache {
   readonly #limit: number
   /** By predictor id, in order of insertion. */
   readonly #headers = new Map<string, Header>()
+  /** Total number of contributors in their coverages. */
+  #contributors = 0
   /** The lineage returned last: the next one mostly extends it. */
   #last: readonly Header[] = []
 
@@ -31,17 +33,26 @@ export class HeaderCache {
    * @returns the lineage, newest first
    */
   extend(chain: readonly Header[]): readonly Header[] {
-    for (const header of chain) this.#headers.set(keyOf(header.id), header)
+    for (const header of chain) this.#add(header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
     const lineage = from < 0 ? this.#extendFromCache(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
     lineage.length = Math.min(lineage.length, this.#longest(lineage))
-    for (const key of this.#headers.keys()) {
-      if (this.#headers.size <= BRANCHES * this.#limit) break
+    for (const [key, { coverage }] of this.#headers) {
+      const isLarge = this.#contributors > BRANCHES * MAX_CONTRIBUTORS && this.#headers.size > BRANCHES * LEAST
+      if (!isLarge && this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
+      this.#contributors -= coverage.contributors.length
     }
     this.#last = lineage
     return lineage
+  }
+
+  #add(header: Header): void {
+    const key = keyOf(header.id)
+    this.#contributors +=
+      header.coverage.contributors.length - (this.#headers.get(key)?.coverage.contributors.length ?? 0)
+    this.#headers.set(key, header)
   }
 
   /** Maximum length of this lineage. */

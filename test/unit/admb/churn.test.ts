@@ -53,7 +53,7 @@ class Churn {
 
   #create(self: string): AdmbNode {
     const run = { incarnation: 1, nonce: this.#runs++ }
-    return new AdmbNode({ ...toy, self, ...run, layout, initial, batch: this.#batch, carry: 9 })
+    return new AdmbNode({ ...toy, self, ...run, layout, initial, batch: this.#batch, carry: 9, lineage: 64 })
   }
 
   #connect(a: number, b: number): void {
