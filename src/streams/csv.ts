@@ -3,7 +3,7 @@
  * time by its values: those in the first rows of a file, or in the first row if the parser is used alone.
  */
 import { HeaderError } from './errors.js'
-import type { RowParser, TextDefinition } from './format.js'
+import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { LabelReader, REFUSED } from './labels.js'
 import type { ParserOptions } from './options.js'
 import { RecordLocator, RecordSplitter } from './records.js'
@@ -20,29 +20,7 @@ export const csv: TextDefinition = {
   kind: 'text',
   summary: 'CSV with a header line: numbers, categories, texts and times',
   fileName: /\.(csv|tsv)$/,
-  options: [
-    'label',
-    'ignore',
-    'categorical',
-    'columns',
-    'schema',
-    'weight',
-    'id',
-    'time',
-    'interactions',
-    'lags',
-    'na',
-    'text',
-    'delimiter',
-    'decimal',
-    'header',
-    'classNames',
-    'classes',
-    'hashBits',
-    'dimension',
-    'unlabelled',
-    'scale'
-  ],
+  options: TABLE_OPTIONS,
   isSizedByFirstRow: true,
   dialect: 'sniffed',
   createRowParser: (options, reporter) => new CsvParser(options, reporter)

@@ -32,31 +32,15 @@ export interface InputOptions extends ParserOptions, SourceOptions {
   readonly follow?: boolean
 }
 
+/** Options that tables take. */
+export const TABLE_OPTIONS = [
+  ...(['label', 'ignore', 'categorical', 'classNames', 'columns', 'schema', 'weight', 'id', 'time'] as const),
+  ...(['interactions', 'lags', 'na', 'text', 'delimiter', 'decimal', 'header', 'unlabelled'] as const),
+  ...(['dimension', 'classes', 'hashBits', 'scale'] as const)
+]
+
 /** Options that only some inputs take. An input that does not take an option refuses it. */
-export type InputOption =
-  | 'categorical'
-  | 'classes'
-  | 'classNames'
-  | 'columns'
-  | 'decimal'
-  | 'delimiter'
-  | 'dimension'
-  | 'header'
-  | 'hashBits'
-  | 'id'
-  | 'ignore'
-  | 'interactions'
-  | 'label'
-  | 'labels'
-  | 'lags'
-  | 'na'
-  | 'noise'
-  | 'scale'
-  | 'schema'
-  | 'text'
-  | 'time'
-  | 'unlabelled'
-  | 'weight'
+export type InputOption = (typeof TABLE_OPTIONS)[number] | 'labels' | 'noise'
 
 /** An opened input, to which `openStream` adds passes, shards, shuffling, scaling and limits. */
 export interface Reader {

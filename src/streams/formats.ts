@@ -4,7 +4,14 @@ import { csv, parquet } from './csv.js'
 import { customInputOptions } from './custom.js'
 import { digits, digitsTest } from './digits.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'
-import type { BinaryDefinition, BuiltInDefinition, InputOption, InputOptions, TextDefinition } from './format.js'
+import {
+  type BinaryDefinition,
+  type BuiltInDefinition,
+  type InputOption,
+  type InputOptions,
+  TABLE_OPTIONS,
+  type TextDefinition
+} from './format.js'
 import { idx } from './idx.js'
 import { jsonl } from './jsonl.js'
 import { libsvm } from './libsvm.js'
@@ -75,31 +82,7 @@ export function inputKind(data: string, format: Format | undefined): InputKind |
 }
 
 /** Options that every kind of input either takes or refuses. */
-const inputOptions = [
-  'hashBits',
-  'label',
-  'ignore',
-  'categorical',
-  'classNames',
-  'columns',
-  'schema',
-  'weight',
-  'id',
-  'time',
-  'interactions',
-  'lags',
-  'na',
-  'text',
-  'delimiter',
-  'decimal',
-  'header',
-  'unlabelled',
-  'labels',
-  'dimension',
-  'classes',
-  'noise',
-  'scale'
-] as const satisfies readonly InputOption[]
+const inputOptions = [...TABLE_OPTIONS, 'labels', 'noise'] as const satisfies readonly InputOption[]
 
 /** @throws StreamOptionsError for an option that the input would ignore */
 export function refuseOtherOptions(input: string, taken: readonly InputOption[], options: InputOptions): void {

@@ -4,88 +4,41 @@ import type { TaskOptions } from '../../task/options.js'
 import type { ReadOptions } from '../../task/stream.js'
 import type { DataFlags, LearningFlags } from './options.js'
 
+/** Flags that are options of the same name. */
+const TASK_FLAGS = [
+  ...(['model', 'hashBits', 'classes', 'classNames', 'classWeights', 'classesMax', 'target', 'batch', 'rule'] as const),
+  ...(['l2', 'targetScale', 'onDrift', 'scale', 'length', 'tokenizer', 'schema'] as const)
+]
+const TABLE_FLAGS = ['columns', 'text', 'weight', 'id', 'time', 'interactions'] as const
+const READ_FLAGS = [
+  ...(['data', 'format', 'label', 'labels', 'ignore', 'categorical', 'delimiter', 'decimal', 'header', 'na'] as const),
+  ...(['shard', 'passes', 'shuffleWindow', 'seed', 'noise', 'strict'] as const)
+]
+
 /** The task that the flags describe. */
 export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
-  const {
-    dimension: features,
-    average: averaging,
-    constant,
-    columns,
-    text,
-    weight,
-    id,
-    time,
-    interactions,
-    lag: lags
-  } = flags
-  const {
-    model,
-    hashBits,
-    classes,
-    classNames,
-    classWeights,
-    classesMax,
-    target,
-    batch,
-    rule,
-    l2,
-    targetScale,
-    onDrift,
-    scale,
-    length,
-    tokenizer,
-    schema
-  } = flags
-  const options = {
-    model,
-    hashBits,
-    classes,
-    classNames,
-    classWeights,
-    classesMax,
-    target,
-    batch,
-    rule,
-    l2,
-    targetScale,
-    onDrift,
-    scale,
-    length,
-    tokenizer,
-    schema
+  const { dimension: features, average: averaging, constant, lag: lags, data } = flags
+  return {
+    ...pick(flags, TASK_FLAGS),
+    features,
+    averaging,
+    // Without --no-constant, the task's default applies.
+    ...(constant === false && { constant }),
+    data:
+      data === undefined ? undefined : { ...(readOptions(flags) as StreamOptions), ...pick(flags, TABLE_FLAGS), lags }
   }
-  // Without --no-constant, the task's default applies.
-  const given = { ...options, features, averaging, ...(constant === false && { constant }) }
-  const data =
-    flags.data === undefined
-      ? undefined
-      : { ...readOptions(flags), columns, text, weight, id, time, interactions, lags, data: flags.data }
-  return { ...given, data: data as StreamOptions | undefined }
 }
 
 /** How inputs are read, independent of a model. */
 export function readOptions(flags: Partial<DataFlags>): ReadOptions {
-  const { data, format, label, labels, ignore, categorical, delimiter, decimal, header, na } = flags
-  const { shard, passes, shuffleWindow, seed, limit: maxRows, noise, strict } = flags
   return {
-    data,
-    format,
-    label,
-    labels,
-    ignore,
-    categorical,
-    delimiter,
-    decimal,
-    header,
-    na,
+    ...pick(flags, READ_FLAGS),
+    maxRows: flags.limit,
     // Names of columns describe the file; numeric columns describe a model.
-    ...(header === false && { columns: flags.columns }),
-    shard,
-    passes,
-    shuffleWindow,
-    seed,
-    maxRows,
-    noise,
-    strict
+    ...(flags.header === false && { columns: flags.columns })
   }
+}
+
+function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map(name => [name, from[name]])) as Pick<T, K>
 }
