@@ -1,7 +1,7 @@
 /** Logs drift of this peer and of the network, and reports it to the owner's webhook. */
 import { type Drift, DriftLog, describeAlarm } from '../learner/index.js'
 import type { Log } from '../network/index.js'
-import type { NetworkView } from '../view/index.js'
+import type { NetworkUpdate, NetworkView } from '../view/index.js'
 import { Webhook } from './webhook.js'
 
 export interface DriftAlertOptions {
@@ -25,11 +25,13 @@ export class DriftAlerts {
     const { view, webhook, log } = options
     this.#options = options
     this.#webhook = webhook === undefined ? undefined : new Webhook(webhook, log)
-    this.#unsubscribe = view.subscribe(({ events }) => {
+    const onUpdate = ({ events }: NetworkUpdate) => {
       for (const { kind, detail, at, peers, count } of events) {
         if (kind === 'drift' && detail === 'network') this.#network(at, peers, count)
       }
-    })
+    }
+    // Without a drift of its own data the peer takes what comes.
+    this.#unsubscribe = view.subscribe(onUpdate, false)
   }
 
   /** Reports the alarms of this peer that are new. */

@@ -34,6 +34,8 @@ const SLICE_MS = 4
 /** Milliseconds of learning inputs of an earlier run. Each such slice has a segment of its own. */
 const AGAIN_MS = 20
 const STATUS_MS = 250
+/** The same while nothing is learned. */
+const IDLE_STATUS_MS = 1000
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
 const FRAGMENT_BYTES = 1 << 20
 
@@ -58,6 +60,7 @@ export class LearnerLoop {
   #stored: { readonly inputs: number; readonly updates: number } | undefined
   readonly #checkpoints = new CheckpointPace()
   #lastStatus = 0
+  #reported: { inputs: number; id: PredictorId; hasEnded: boolean } | undefined
 
   /**
    * @param parts the learner and recipe that `init.spec` describes
@@ -212,12 +215,20 @@ export class LearnerLoop {
     )
     if (announced) this.#post({ kind: 'fetch', ...announced })
     if (this.#gossip.shouldAnnounce(id, now)) this.#post({ kind: 'announce', predictor: id })
-    if (now - this.#lastStatus >= STATUS_MS) {
+    const age = now - this.#lastStatus
+    if (age >= IDLE_STATUS_MS || (age >= STATUS_MS && this.#hasNews)) {
       this.#lastStatus = now
+      this.#reported = { inputs: this.#progress.sums.inputs, id, hasEnded: this.#hasEnded }
       this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
     if (this.#inputs && this.#checkpoints.isDue(now)) this.checkpoint()
     this.#flushEffects()
+  }
+
+  /** Whether the last status is out of date. */
+  get #hasNews(): boolean {
+    const { inputs, id, hasEnded } = this.#reported ?? {}
+    return inputs !== this.#progress.sums.inputs || id !== this.#node.predictor.id || hasEnded !== this.#hasEnded
   }
 
   receive(message: ToLearner): void {

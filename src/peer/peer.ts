@@ -28,7 +28,7 @@ import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus
 import { isWebhookUrl } from './webhook.js'
 
 /**
- * Events: `status` (PeerStatus), `published` (NetworkStatus, as sent to all peers), `neighbour` (NeighbourChange), `failed`
+ * Events: `status` (PeerStatus), `report` (NetworkStatus, about once a second), `neighbour` (NeighbourChange), `failed`
  * (Error, after which the peer has stopped).
  */
 export class Peer extends EventEmitter {
@@ -160,7 +160,7 @@ export class Peer extends EventEmitter {
       name: options.name,
       status: () => this.status(),
       log,
-      onPublished: (published: NetworkStatus) => this.emit('published', published)
+      onReport: (report: NetworkStatus) => this.emit('report', report)
     })
     this.#alerts = new DriftAlerts({
       id: network.id,

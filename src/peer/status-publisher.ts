@@ -1,15 +1,18 @@
 /**
- * Publishes this peer's status, passes the statuses of other peers to the network view, and ticks the view. The interval of a
- * peer's statuses grows with the number of peers, so that their total rate stays bounded.
+ * Publishes this peer's status while some peer of the network watches, passes the statuses of other peers to the network view, and
+ * ticks the view. A peer watches while its page is open, and after an alarm of drift, which the peers merge. The interval of
+ * statuses grows with the number of peers, so that their total rate stays bounded.
  */
 import type { Log, Network } from '../network/index.js'
 import {
+  COMMON_MS,
   DUPLICATED,
   decodeStatus,
   encodeStatus,
   type HeldPredictor,
   MAX_NEIGHBOURS,
   type NetworkStatus,
+  type NetworkUpdate,
   NetworkView,
   RecentDigests
 } from '../view/index.js'
@@ -17,8 +20,19 @@ import type { PeerStatus } from './options.js'
 
 /** Interval of a peer's statuses in milliseconds. It grows in proportion above `LARGE_NETWORK` peers. */
 const INTERVAL_MS = 1000
-const LARGE_NETWORK = 100
+const LARGE_NETWORK = 10
 const MAX_INTERVAL_MS = 30_000
+/** Statuses are published for this many intervals of a watching peer after its last status, and a slack in ms. */
+const LEASE_INTERVALS = 3
+const LEASE_SLACK_MS = 5000
+/**
+ * Interval of statuses while nobody watches, in ms, for each known peer, and at least: they show whether two live peers have one
+ * identity.
+ */
+const RARE_MS = 6000
+const LEAST_RARE_MS = 10_000
+/** How long a peer watches after an alarm of its own, in ms: alarms of others within this time can have the same cause. */
+const ALARM_MS = COMMON_MS
 /** Interval of the view's ticks, in milliseconds. */
 const TICK_MS = 500
 /** Number of intervals over which the rate of inputs is averaged. */
@@ -29,8 +43,8 @@ export interface StatusPublisherOptions {
   readonly name: string | undefined
   readonly status: () => PeerStatus
   readonly log: Log
-  /** Called with each status that is published. */
-  readonly onPublished: (status: NetworkStatus) => void
+  /** Called with this peer's status when it is published, and about once a second otherwise. */
+  readonly onReport: (status: NetworkStatus) => void
 }
 
 export class StatusPublisher {
@@ -42,16 +56,24 @@ export class StatusPublisher {
   readonly #samples: { readonly at: number; readonly inputs: number }[] = []
   readonly #ticking: NodeJS.Timeout
   #publishing: NodeJS.Timeout | undefined
+  /** Until when another peer watches. */
+  #leasedUntil = 0
+  /** Until when this peer watches because of an alarm. */
+  #alarmedUntil = 0
+  #alarms = 0
+  #hasProblem = false
+  #publishedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: StatusPublisherOptions) {
     this.#options = options
     this.view = new NetworkView(options.network.id)
-    this.#ticking = setInterval(() => this.view.tick(this.#now()), TICK_MS)
-    this.view.subscribe(({ events }) => {
+    const onUpdate = ({ events }: NetworkUpdate) => {
       for (const { kind, peers } of events)
         if (kind === 'duplicated') options.log('warn', `peer ${peers[0]}: ${DUPLICATED}`, { peer: peers[0] })
-    })
-    this.#publishPeriodically()
+    }
+    this.view.subscribe(onUpdate, false)
+    this.#ticking = setInterval(() => this.#tick(), TICK_MS)
+    this.#reportPeriodically()
   }
 
   /** Adds predictors that the learner held since the last call. */
@@ -61,7 +83,13 @@ export class StatusPublisher {
 
   /** Handles a status from gossip. @throws StatusError if it is malformed */
   receive(from: string, bytes: Uint8Array): void {
-    this.view.receive(from, decodeStatus(bytes), this.#now())
+    const status = decodeStatus(bytes)
+    const now = this.#now()
+    this.view.receive(from, status, now)
+    if (!status.watching || status.leaving) return
+    const begins = !this.#isObserved(now)
+    this.#leasedUntil = Math.max(this.#leasedUntil, now + LEASE_INTERVALS * status.interval + LEASE_SLACK_MS)
+    if (begins) this.view.resume(now)
   }
 
   /** What is wrong if another live peer has this identity. */
@@ -82,27 +110,60 @@ export class StatusPublisher {
   stop(): void {
     clearInterval(this.#ticking)
     clearTimeout(this.#publishing)
-    this.#publish(INTERVAL_MS, true)
+    const now = this.#now()
+    const status = this.#report(now, { leaving: true })
+    if (this.#isObserved(now)) this.#options.network.publish('status', encodeStatus(status))
   }
 
   #now(): number {
     return Math.round(this.#epoch + performance.now())
   }
 
-  #publishPeriodically(): void {
-    const interval = Math.round(Math.min(MAX_INTERVAL_MS, INTERVAL_MS * Math.max(1, this.view.size / LARGE_NETWORK)))
-    this.#publish(interval, false)
-    // Jitter, so that peers that started together do not stay synchronised.
-    this.#publishing = setTimeout(() => this.#publishPeriodically(), interval * (0.9 + 0.2 * Math.random()))
+  #isWatching(now: number): boolean {
+    return this.view.isWatched || now < this.#alarmedUntil
   }
 
-  #publish(interval: number, leaving: boolean): void {
+  /** Whether any peer watches, so that statuses are published. */
+  #isObserved(now: number): boolean {
+    return now < this.#leasedUntil || this.#isWatching(now)
+  }
+
+  #tick(): void {
     const now = this.#now()
-    const { network, name, status, onPublished } = this.#options
+    if (this.#isObserved(now)) this.view.resume(now)
+    else this.view.pause(now)
+    this.view.tick(now)
+  }
+
+  #reportPeriodically(): void {
+    const now = this.#now()
+    const isWatching = this.#isWatching(now)
+    const status = this.#report(now, isWatching ? { watching: true } : {})
+    // News are published even if nobody watches, because they may be the reason to.
+    const alarms = status.drift?.alarms ?? 0
+    const isNews = alarms > this.#alarms || (status.problem === undefined) === this.#hasProblem
+    if (alarms > this.#alarms) this.#alarmedUntil = now + ALARM_MS
+    this.#alarms = alarms
+    this.#hasProblem = status.problem !== undefined
+    const isObserved = this.#isObserved(now)
+    const isRare = now - this.#publishedAt >= Math.max(LEAST_RARE_MS, RARE_MS * this.view.size)
+    if (isNews || isObserved || isRare) {
+      this.#publishedAt = now
+      this.#options.network.publish('status', encodeStatus(status))
+    }
+    // Jitter, so that peers that started together do not stay synchronised.
+    const wait = (isObserved ? status.interval : INTERVAL_MS) * (0.9 + 0.2 * Math.random())
+    this.#publishing = setTimeout(() => this.#reportPeriodically(), wait)
+  }
+
+  /** The current status, of which this peer's own view is told. */
+  #report(now: number, flags: Pick<NetworkStatus, 'watching' | 'leaving'>): NetworkStatus {
+    const { network, name, status, onReport } = this.#options
+    const interval = Math.round(Math.min(MAX_INTERVAL_MS, INTERVAL_MS * Math.max(1, this.view.size / LARGE_NETWORK)))
     const { incarnation, nonce, inputs, averageLoss, accuracy, metrics, neighbours, predictor, drift, ...rest } =
       status()
     const { updates, origin } = predictor
-    const published: NetworkStatus = {
+    const report: NetworkStatus = {
       version: 1,
       ...(name === undefined ? {} : { name }),
       incarnation,
@@ -127,11 +188,11 @@ export class StatusPublisher {
       ...(rest.problem === undefined ? {} : { problem: rest.problem }),
       ...(rest.skipped > 0 && { skipped: rest.skipped }),
       ended: rest.ended,
-      ...(leaving ? { leaving } : {})
+      ...flags
     }
-    network.publish('status', encodeStatus(published))
-    this.view.receive(network.id, published, now)
-    onPublished(published)
+    this.view.receive(network.id, report, now)
+    onReport(report)
+    return report
   }
 
   #rate(at: number, inputs: number): number {

@@ -25,6 +25,14 @@ export class DriftMonitor {
     return this.#count
   }
 
+  /** The first status of a peer may be published because of an alarm. */
+  first(record: PeerRecord, now: number): void {
+    const { drift, inputs, inputsPerSecond } = record.status
+    if (drift === undefined || 1000 * (inputs - drift.inputs) > COMMON_MS * inputsPerSecond) return
+    record.driftAt = now
+    this.#log.add(now, 'drift', [record.id])
+  }
+
   /** Call it before the record takes the status. @param restarted whether the status is the first of a run */
   receive(record: PeerRecord, { drift }: NetworkStatus, restarted: boolean, now: number): void {
     const before = restarted ? 0 : (record.status.drift?.alarms ?? 0)

@@ -1,4 +1,5 @@
 /** The network view: the state of all peers as known to one of them. Terms: docs/glossary.md. */
+export { COMMON_MS } from './drift-monitor.js'
 export type { EventKind, NetworkEvent } from './event-log.js'
 export { NAME_PATTERN } from './name.js'
 export { type HeldPredictor, RecentDigests } from './recent-digests.js'

@@ -46,6 +46,11 @@ export class PeerRecord {
     for (const [digest, at] of this.#held) if (at < limit) this.#held.delete(digest)
   }
 
+  /** For `ms` until `now` it was not expected to publish anything. */
+  postpone(ms: number, now: number): void {
+    this.lastSeen = Math.min(now, this.lastSeen + ms)
+  }
+
   get held(): Iterable<string> {
     return this.#held.keys()
   }
@@ -66,7 +71,14 @@ export class PeerRecord {
   }
 
   row(group: number): PeerRow {
-    const { version: _version, interval: _interval, trail: _trail, leaving: _leaving, ...reported } = this.status
+    const {
+      version: _version,
+      interval: _interval,
+      trail: _trail,
+      watching: _watching,
+      leaving: _leaving,
+      ...reported
+    } = this.status
     const { id, firstSeen, lastSeen, alive, left } = this
     return { id, ...reported, firstSeen, lastSeen, alive, left, group }
   }

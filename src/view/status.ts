@@ -1,5 +1,5 @@
 /**
- * Status that a peer publishes about itself about once a second. It contains no subject: it describes the peer that signed it, so
+ * Status that a peer publishes about itself, while some peer watches, about once a second. It contains no subject: it describes the peer that signed it, so
  * it cannot be forged for another peer. Remote statuses are validated here.
  */
 
@@ -72,6 +72,8 @@ const schema = z.object({
   skipped: count.optional(),
   /** Whether its stream has ended. */
   ended: z.boolean(),
+  /** True while it needs the statuses of all peers; they publish statuses only if some peer does. */
+  watching: z.boolean().optional(),
   /** True in the last status of a peer that stops. */
   leaving: z.boolean().optional()
 })

@@ -3,7 +3,7 @@ import type { NetworkEvent } from './event-log.js'
 import type { NetworkStatus } from './status.js'
 
 /** One peer, by its last status. */
-export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 'trail' | 'leaving'> {
+export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 'trail' | 'watching' | 'leaving'> {
   readonly id: string
   readonly firstSeen: number
   readonly lastSeen: number

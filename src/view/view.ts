@@ -17,6 +17,10 @@ export const MAX_PEERS = 1000
 export const FORGET_MS = 5 * 60 * 1000
 /** Problem of a peer whose identity another live peer uses. */
 export const DUPLICATED = 'another live peer uses its identity: stop one of them, and give each its own state directory'
+/** A single look at the table counts as watching for this long, in ms. */
+const LOOK_MS = 15_000
+/** How long statuses are needed to tell whether two live peers have one identity, in ms. */
+const DOUBT_MS = 30_000
 /** Number of peers whose curves are part of a snapshot; more lines would be unreadable. */
 export const CURVES_SHOWN = 32
 
@@ -29,6 +33,12 @@ export class NetworkView {
   readonly #drift = new DriftMonitor(this.#log)
   readonly #twins = new TwinDetector()
   readonly #listeners = new Set<(update: NetworkUpdate) => void>()
+  /** Listeners that need the statuses of other peers. */
+  readonly #watchers = new Set<(update: NetworkUpdate) => void>()
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #pausedAt: number | undefined
+  /** When a status arrived that is not of the newest run of its peer. */
+  #doubtedAt = Number.NEGATIVE_INFINITY
   /** Rows that have changed since the last update. */
   readonly #changed = new Set<string>()
   #gone: string[] = []
@@ -51,18 +61,43 @@ export class NetworkView {
     return this.#drift.count
   }
 
+  /** Whether somebody needs the statuses of other peers. */
+  get isWatched(): boolean {
+    return this.#watchers.size > 0 || this.#at - this.#lookedAt < LOOK_MS || this.#at - this.#doubtedAt < DOUBT_MS
+  }
+
+  /** Somebody reads the table once. */
+  look(): void {
+    this.#lookedAt = this.#at
+  }
+
+  /** From now on other peers publish no statuses, so their silence has no meaning. */
+  pause(now: number): void {
+    this.#pausedAt ??= now
+  }
+
+  /** Ends `pause`. No effect without one. */
+  resume(now: number): void {
+    if (this.#pausedAt === undefined) return
+    for (const record of this.#records.values()) record.postpone(now - this.#pausedAt, now)
+    this.#pausedAt = undefined
+  }
+
   /** Processes the status of a peer, signed by that peer. */
   receive(id: string, status: NetworkStatus, now: number): void {
     this.#at = Math.max(this.#at, now)
     const known = this.#records.get(id)
     if (known === undefined) {
       if (this.#records.size >= MAX_PEERS || status.leaving) return
-      this.#records.set(id, new PeerRecord(id, status, now))
+      const record = new PeerRecord(id, status, now)
+      this.#records.set(id, record)
       this.#log.add(now, 'joined', [id])
+      this.#drift.first(record, now)
     } else {
       const before = known.status
       const restarted = runOf(status) !== runOf(before)
       if (restarted && !this.#isNewer(known, status)) {
+        this.#doubtedAt = now
         if (!this.#twins.receive(id, status, now)) return
         this.#log.add(now, 'duplicated', [id])
         this.#changed.add(id)
@@ -111,6 +146,10 @@ export class NetworkView {
   /** Updates derived state and notifies the listeners. Call it a few times a second. */
   tick(now: number): void {
     this.#at = Math.max(this.#at, now)
+    if (this.#pausedAt !== undefined) {
+      this.#notify()
+      return
+    }
     this.#updateLiveness(now)
     const alive = [...this.#records.values()].filter(record => record.alive)
     this.#failures.check(alive, now)
@@ -133,10 +172,17 @@ export class NetworkView {
     }
   }
 
-  /** @returns a function that ends the subscription */
-  subscribe(listener: (update: NetworkUpdate) => void): () => void {
+  /**
+   * @param watches whether the listener needs the statuses of other peers, or takes what comes
+   * @returns a function that ends the subscription
+   */
+  subscribe(listener: (update: NetworkUpdate) => void, watches = true): () => void {
     this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    if (watches) this.#watchers.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+      this.#watchers.delete(listener)
+    }
   }
 
   #row(record: PeerRecord): PeerRow {

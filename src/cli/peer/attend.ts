@@ -46,9 +46,9 @@ export async function attend(peer: Peer, json: boolean, url: string | undefined,
   }
 }
 
-/** The parent process sends the peers to block, and receives the peer's published statuses. */
+/** The parent process sends the peers to block, and receives the peer's statuses. */
 function obey(peer: Peer): void {
-  peer.on('published', (status: NetworkStatus) => {
+  peer.on('report', (status: NetworkStatus) => {
     if (process.connected) process.send?.({ status })
   })
   process.on('message', (order: { block?: string[] }) => {

@@ -16,6 +16,7 @@ const STREAM = 'text/event-stream'
 export async function networkRoutes(app: FastifyInstance, { view }: NetworkRouteOptions): Promise<void> {
   const table = { 200: { description: 'The network', ...ref('Peers') }, ...failures }
   app.get('/peers', { schema: { summary: 'The status of all peers', response: table } }, () => {
+    view.look()
     const { at, self, peers } = view.snapshot()
     return { at, self, peers }
   })

@@ -45,13 +45,13 @@ describe('StatusPublisher', () => {
       name: 'cellar',
       status: () => current,
       log: () => undefined,
-      onPublished: one => reported.push(one)
+      onReport: one => reported.push(one)
     })
   })
   afterEach(() => publisher.stop())
 
-  it('publishes a status at the start, and announces that the peer leaves', () => {
-    const [{ started, uptime, ...first }] = published
+  it('reports a status at the start, and that the peer leaves', () => {
+    const [{ started, uptime, ...first }] = reported
     assert.deepEqual(first, {
       version: 1,
       name: 'cellar',
@@ -75,9 +75,9 @@ describe('StatusPublisher', () => {
     assert.equal(publisher.view.snapshot().self, A)
     publisher.addPredictors([{ updates: 6, digest: '0123456789'.padEnd(32, '0') }])
     publisher.stop()
-    assert.equal(published[1].leaving, true)
-    assert.deepEqual(published[1].trail, ['abcdef01', '01234567'])
-    assert.deepEqual(reported, published)
+    assert.equal(reported[1].leaving, true)
+    assert.deepEqual(reported[1].trail, ['abcdef01', '01234567'])
+    assert.equal(published.length, 1)
     assert.deepEqual(
       publisher.view.snapshot().events.map(({ kind }) => kind),
       ['joined', 'left']
@@ -87,16 +87,49 @@ describe('StatusPublisher', () => {
   it('omits a loss that is not finite', () => {
     current = { ...STATUS, averageLoss: Number.NaN }
     publisher.stop()
-    assert.equal(published.at(-1)?.loss, undefined)
-    assert.equal(published.at(-1)?.inputs, 100)
+    assert.equal(reported.at(-1)?.loss, undefined)
+    assert.equal(reported.at(-1)?.inputs, 100)
+  })
+
+  it('publishes while it has a page, and asks others to', async () => {
+    await until('further reports', () => reported.length > 2)
+    assert.equal(published.length, 1)
+    const close = publisher.view.subscribe(() => {})
+    await until('a status', () => published.length > 2)
+    assert.ok(published.slice(1).every(({ watching }) => watching))
+    close()
+    const count = published.length
+    const reports = reported.length
+    await until('further reports', () => reported.length > reports + 1)
+    assert.equal(published.length, count)
+  })
+
+  it('publishes while another peer watches', async () => {
+    publisher.receive(B, encodeStatus(status()))
+    await until('a report', () => reported.length > 1)
+    assert.equal(published.length, 1)
+    publisher.receive(B, encodeStatus(status({ uptime: 2, watching: true })))
+    await until('a status', () => published.length > 1)
+    assert.ok(published.every(({ watching }) => watching === undefined))
+  })
+
+  it('publishes a problem, and an alarm of drift with the request for the alarms of others', async () => {
+    current = { ...STATUS, problem: 'the learner has not responded for 15 s' }
+    await until('the problem is published', () => published.length === 2)
+    assert.equal(published[1].problem, current.problem)
+    const alarm = { inputs: 90, before: 0.1, after: 0.4 }
+    current = { ...current, drift: { test: 'adwin', alarms: 1, recent: [alarm] } }
+    await until('the alarm is published', () => published.length > 3)
+    assert.deepEqual(published[2].drift, { alarms: 1, inputs: 90 })
+    assert.equal(published[3].watching, true)
   })
 
   it('receives statuses by their signer, rejects malformed ones, and publishes less often in a large network', async () => {
     assert.throws(() => publisher.receive(B, Uint8Array.of(123)), StatusError)
     assert.equal(publisher.view.size, 1)
-    for (let peer = 0; peer < 300; peer++) publisher.receive(`peer${peer}`, encodeStatus(status()))
-    assert.equal(publisher.view.size, 301)
-    await until('a second status', () => published.length > 1)
-    assert.equal(published[1].interval, 3010)
+    for (let peer = 0; peer < 29; peer++) publisher.receive(`peer${peer}`, encodeStatus(status({ watching: true })))
+    assert.equal(publisher.view.size, 30)
+    await until('a status', () => published.length > 1)
+    assert.equal(published[1].interval, 3000)
   })
 })

@@ -99,13 +99,16 @@ describe('drift of the network', () => {
     assert.deepEqual(peers.alarm(B).drifts, ['B', 'B', 'B'])
   })
 
-  it('ignores alarms from before a peer was known', () => {
+  it('counts the alarm of a first status only if it is recent', () => {
     const view = new NetworkView(A)
-    view.receive(B, status({ drift: { alarms: 3, inputs: 100 } }), 1000)
+    view.receive(B, status({ inputs: 100_000, inputsPerSecond: 10, drift: { alarms: 3, inputs: 100 } }), 1000)
+    view.receive(C, status({ inputs: 100_000, inputsPerSecond: 10, drift: { alarms: 1, inputs: 99_990 } }), 1000)
     view.tick(1000)
-    assert.deepEqual(
-      view.snapshot().events.map(({ kind }) => kind),
-      ['joined']
-    )
+    const events = view.snapshot().events.map(({ kind, peers }) => [kind, peers])
+    assert.deepEqual(events, [
+      ['joined', [B]],
+      ['joined', [C]],
+      ['drift', [C]]
+    ])
   })
 })

@@ -206,6 +206,31 @@ describe('a network view', () => {
     assert.deepEqual(chain.changes, [])
   })
 
+  it('takes no silence for a loss while nobody publishes', () => {
+    const chain = new Chain().pass(3, [[A, B, C]])
+    chain.view.pause(chain.now)
+    chain.pass(60, [[A]])
+    chain.view.resume(chain.now)
+    chain.pass(2, [[A, B, C]])
+    assert.deepEqual(chain.changes, [])
+    assert.equal(chain.alive, 'yyy')
+    chain.pass(9, [[A, B]])
+    assert.deepEqual(chain.changes, ['lost C'])
+  })
+
+  it('is watched by subscribers that need the others, and for a while after a look', () => {
+    const view = new NetworkView(A)
+    view.tick(100_000)
+    const unsubscribe = [view.subscribe(() => {}, false), view.subscribe(() => {})]
+    assert.ok(view.isWatched)
+    for (const end of unsubscribe) end()
+    assert.ok(!view.isWatched)
+    view.look()
+    assert.ok(view.isWatched)
+    view.tick(200_000)
+    assert.ok(!view.isWatched)
+  })
+
   it('reports refused peers with the reason', () => {
     const chain = new Chain().pass(1, [[A]])
     chain.view.refused(B, 'it has batch 64', chain.now)
