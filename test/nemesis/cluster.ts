@@ -7,8 +7,6 @@ import { Inputs, peerOptions, predictorBytes, type Workload } from './workloads.
 
 /** Between two portions of inputs, in ms. */
 const FEED_MS = 100
-/** Addresses that a peer is given. */
-const CONTACTS = 2
 
 export class Cluster {
   readonly lab: Lab
@@ -57,10 +55,10 @@ export class Cluster {
     this.#peers.push(peer)
   }
 
-  /** Starts a peer with the addresses of others. */
+  /** Starts a peer with the addresses of all others: while it starts, some of them may leave. */
   start(peer: LabPeer): void {
     const others = this.#peers.filter(other => other !== peer).flatMap(other => other.address ?? [])
-    peer.start(others.slice(0, CONTACTS))
+    peer.start(others)
   }
 
   async remove(peer: LabPeer): Promise<void> {
@@ -105,8 +103,7 @@ export class Cluster {
     const reports = this.#peers.flatMap(peer => (peer.latest && peer.latestAt > since ? [peer.latest] : []))
     if (reports.length < this.#peers.length) return false
     const [{ predictor }] = reports
-    if (predictor.updates === 0 || reports.some(({ predictor: { digest } }) => digest !== predictor.digest))
-      return false
+    if (reports.some(({ predictor: { digest } }) => digest !== predictor.digest)) return false
     const edges = new Set(reports.flatMap(({ id, neighbours }) => neighbours.map(other => `${id} ${other}`)))
     const isMutual = [...edges].every(edge => edges.has(edge.split(' ').reverse().join(' ')))
     return isMutual && edges.size === 2 * (reports.length - 1)
