@@ -1,7 +1,7 @@
 /**
- * `node dist/scripts/scaling.js --peers N [--seconds S] [--limit S]`: starts N peers on loopback at once, all with the address of
- * the first, and measures how long they take to form one tree, and what each costs when idle. Linux only: it reads /proc. In a
- * network namespace (`unshare --net sh -c 'ip link set lo up; …'`) no other traffic is counted.
+ * `node dist/scripts/scaling.js --peers N [--seconds S] [--limit S] [--page]`: starts N peers on loopback at once, all with the
+ * address of the first, and measures how long they take to form one tree, and what each costs when idle, without or with an open
+ * page. Linux only: it reads /proc. In a network namespace (`unshare --net sh -c 'ip link set lo up; …'`) no other traffic is counted.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -12,29 +12,19 @@ import { parseArgs } from 'node:util'
 import type { PeerStatus } from '../src/peer/index.js'
 
 const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url))
-const OPTIONS = [
-  '--dimension',
-  '20',
-  '--model',
-  'logistic',
-  '--json',
-  '--http',
-  'off',
-  '--listen',
-  '/ip4/127.0.0.1/tcp/0'
-]
+const OPTIONS = ['--dimension', '20', '--model', 'logistic', '--json', '--listen', '/ip4/127.0.0.1/tcp/0']
 /** Ticks of CPU time in /proc, in ms. */
 const TICK_MS = 10
 
 interface Started {
   readonly process: ChildProcess
-  status?: PeerStatus & { readonly addresses: readonly string[] }
+  status?: PeerStatus & { readonly addresses: readonly string[]; readonly http?: string }
   /** Tree edges that ended. */
   lost: number
 }
 
-function start(...contacts: readonly string[]): Started {
-  const options = [...OPTIONS, ...contacts.flatMap(contact => ['--peer', contact])]
+function start(http: string, ...contacts: readonly string[]): Started {
+  const options = [...OPTIONS, '--http', http, ...contacts.flatMap(contact => ['--peer', contact])]
   const process_ = spawn(process.execPath, [MAIN, 'peer', ...options], { stdio: ['ignore', 'pipe', 'pipe'] })
   const peer: Started = { process: process_, lost: 0 }
   createInterface({ input: process_.stdout }).on('line', line => {
@@ -84,28 +74,35 @@ function diameter(peers: readonly Started[]): number | undefined {
   return reached === peers.length && edges === 2 * (peers.length - 1) ? farthest(end)[1] : undefined
 }
 
+/** Reads a stream of events, like a page. */
+async function keepReading(url: string): Promise<void> {
+  for await (const _part of (await fetch(url)).body ?? []);
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       peers: { type: 'string', default: '25' },
       seconds: { type: 'string', default: '30' },
-      limit: { type: 'string', default: '300' }
+      limit: { type: 'string', default: '300' },
+      page: { type: 'boolean', default: false }
     }
   })
   const [count, seconds, limit] = [values.peers, values.seconds, values.limit].map(Number)
-  const peers = [start()]
+  const peers = [start(values.page ? '127.0.0.1:0' : 'off')]
   process.once('exit', () => {
     for (const peer of peers) peer.process.kill('SIGKILL')
   })
   while (peers[0].status === undefined) await sleep(50)
   const { addresses } = peers[0].status
-  while (peers.length < count) peers.push(start(addresses[0]))
+  while (peers.length < count) peers.push(start('off', addresses[0]))
   while (peers.some(peer => peer.status === undefined)) await sleep(50)
   const ready = performance.now()
   const cpuReady = cpuSeconds(peers)
   while (diameter(peers) === undefined && performance.now() - ready < 1000 * limit) await sleep(100)
   const forming = (performance.now() - ready) / 1000
   const formingCpu = cpuSeconds(peers) - cpuReady
+  if (values.page) void keepReading(`${peers[0].status?.http}/events`)
   await sleep(5000)
   const before = { cpu: cpuSeconds(peers), bytes: loopbackBytes(), at: performance.now() }
   await sleep(1000 * seconds)
@@ -113,6 +110,7 @@ async function main(): Promise<void> {
   const rounded = (value: number) => Math.round(100 * value) / 100
   const row = {
     peers: count,
+    page: values.page,
     diameter: diameter(peers),
     formingSeconds: rounded(forming),
     formingCpuSecondsPerPeer: rounded(formingCpu / count),

@@ -68,7 +68,7 @@ const GO_ON_MS = 1000
 const HOPS = 6
 const MAX_LOSS_RATIO = 2
 const BASE_MEMORY_MB = 260
-const BASE_STATE_MB = 24
+const BASE_STATE_MB = 40
 
 /** Seconds within which the peers must agree: 15 s, 20 round trips, and the time of a predictor on the way across the tree. */
 export function agreementBound(line: Line, workload: Workload): number {
