@@ -29,7 +29,7 @@ export class Bootstrap {
     this.#network = network
     this.#isLinked = isLinked
     this.#log = log
-    for (const address of addresses) void this.#dialRepeatedly(address)
+    if (addresses.length > 0) void this.#dialAll(addresses)
   }
 
   /** Dials immediately, regardless of the backoff. */
@@ -42,12 +42,16 @@ export class Bootstrap {
     for (const wake of [...this.#wakeUps]) wake()
   }
 
+  async #dialAll(addresses: readonly string[]): Promise<void> {
+    await this.#calm()
+    for (const address of addresses) void this.#dialRepeatedly(address)
+  }
+
   async #dialRepeatedly(address: string): Promise<void> {
     const { signal } = this.#stop
     let peer: string | undefined
     let wait = INITIAL_BACKOFF_MS
     let lastWarning = ''
-    await this.#calm()
     while (!signal.aborted) {
       if (this.#network.peers.some(({ id }) => id === peer) || this.#isReferredBy(peer)) {
         await this.#sleep(CHECK_MS)

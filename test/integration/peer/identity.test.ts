@@ -37,7 +37,10 @@ describe('an identity that is used again', function () {
       // It makes predictors of its own with the numbers of updates of its earlier runs.
       await learn(peer, 8 + 4 * run)
       const joined = await create({ peers: [...witness.addresses, ...peer.addresses] })
-      await until('both are linked', () => joined.status().neighbours.length === 2)
+      await until('all are linked', () => {
+        const counts = [witness, peer, joined].map(one => one.status().neighbours.length)
+        return counts.every(count => count > 0) && counts.reduce((a, b) => a + b) === 4
+      })
       await learn(witness, 5)
       await until('all agree', () => {
         const [a, b, c] = [witness, peer, joined].map(one => one.status().predictor.digest)
