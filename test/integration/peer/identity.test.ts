@@ -37,13 +37,11 @@ describe('an identity that is used again', function () {
       // It makes predictors of its own with the numbers of updates of its earlier runs.
       await learn(peer, 8 + 4 * run)
       const joined = await create({ peers: [...witness.addresses, ...peer.addresses] })
-      await until('all are linked', () => {
-        const counts = [witness, peer, joined].map(one => one.status().neighbours.length)
-        return counts.every(count => count > 0) && counts.reduce((a, b) => a + b) === 4
-      })
+      const all = [witness, peer, joined]
+      await until('they form a tree', () => all.reduce((sum, one) => sum + one.status().neighbours.length, 0) === 4)
       await learn(witness, 5)
       await until('all agree', () => {
-        const [a, b, c] = [witness, peer, joined].map(one => one.status().predictor.digest)
+        const [a, b, c] = all.map(one => one.status().predictor.digest)
         return a === b && b === c
       })
       await Promise.all([peer.stop(), joined.stop()])
