@@ -1,0 +1,125 @@
+/** The journal on its way to the disk, and back: which rows an input number stands for. */
+import assert from 'node:assert/strict'
+import { InputLog, restored } from '../../../src/peer/input-log.js'
+import { JournalWriter } from '../../../src/peer/journal-writer.js'
+import type { JournalAppend, StoredJournal } from '../../../src/storage/index.js'
+import type { Rows } from '../../../src/streams/index.js'
+
+const EMPTY: StoredJournal = { records: [], pending: [], tail: undefined }
+const SUMS = { inputs: 0, loss: 0 }
+
+/** Rows with the labels; those of a stream have positions. */
+function rowsOf(labels: readonly number[], start?: number): Rows {
+  const size = labels.length
+  return {
+    size,
+    labels: Float32Array.from(labels),
+    numeric: new Int32Array(size),
+    offsets: Int32Array.from({ length: size + 1 }, (_, i) => i),
+    indices: Int32Array.from(labels, (_, i) => i % 3),
+    values: Float32Array.from(labels, label => label / 10),
+    ...(start !== undefined && {
+      positionAfter: count => ({ row: start + count, skip: 0, rows: start + count, pass: 0 })
+    })
+  }
+}
+
+function storedFrom(...appends: (JournalAppend | undefined)[]): StoredJournal {
+  return {
+    records: appends.flatMap(append => append?.records.map(([, text]) => text) ?? []),
+    pending: appends.flatMap(append => append?.pending.map(([, text]) => text) ?? []),
+    tail: undefined
+  }
+}
+
+describe('the log of inputs', () => {
+  const epoch = {
+    kind: 'epoch',
+    number: 1,
+    id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest: '' }
+  } as const
+  const list = { incarnation: 1, nonce: 0, carried: [], open: [] }
+
+  it('says where the rows of a stream are', () => {
+    const log = new InputLog(EMPTY, 'file')
+    assert.equal(log.add(rowsOf([1, 2, 3, 4, 5], 100), 1, 4), 0)
+    const segments = [
+      { ...epoch, ...list },
+      { kind: 'segment', number: 1, epoch: 1, inputs: [0, 3] },
+      { kind: 'segment', number: 2, epoch: 1, inputs: [3, 4] }
+    ] as const
+    const later = new InputLog(storedFrom(log.take(segments, SUMS)), 'file')
+    assert.equal(later.records.length, 3)
+    const found = later.find(1, 3)
+    assert.deepEqual([found?.first, found?.count, found?.skip, found?.place?.rows], [1, 2, 1, 101])
+    assert.equal(later.find(3, 4)?.skip, 3)
+    assert.equal(later.find(4, 5), undefined)
+    assert.equal(later.add(rowsOf([6], 105), 0, 1), 4, 'numbers continue')
+    assert.equal(new InputLog(storedFrom(log.take(segments, SUMS)), 'another').find(1, 3), undefined)
+  })
+
+  it('holds rows that cannot be read again, before and after they are in a segment', () => {
+    const log = new InputLog(EMPTY, undefined)
+    log.add(rowsOf([7, 8, 9]), 0, 3)
+    const acknowledged = log.acknowledge()
+    assert.equal(log.acknowledge(), undefined, 'once')
+    const pending = new InputLog(storedFrom(acknowledged), undefined).pending
+    assert.deepEqual(
+      pending.map(piece => [...restored(piece).labels]),
+      [[7, 8, 9]]
+    )
+    const records = [
+      { ...epoch, ...list },
+      { kind: 'segment', number: 1, epoch: 1, inputs: [0, 3] }
+    ] as const
+    const later = new InputLog(storedFrom(log.take(records, SUMS)), undefined)
+    const piece = later.find(1, 3)
+    assert.ok(piece)
+    const rows = restored(piece)
+    assert.deepEqual([...rows.labels], [8, 9])
+    assert.deepEqual([...rows.values], [Math.fround(0.8), Math.fround(0.9)])
+    assert.deepEqual([...rows.indices], [1, 2])
+  })
+})
+
+describe('the writer of the journal', () => {
+  const record = (segment: number): JournalAppend => ({ records: [[{ epoch: 1, segment }, '']], pending: [] })
+
+  it('writes together what arrives while it writes, in order, and says when all is durable', async () => {
+    const batches: number[][] = []
+    const finish: (() => void)[] = []
+    const writer = new JournalWriter({
+      append: ({ records }) => {
+        batches.push(records.map(([{ segment }]) => segment))
+        return new Promise(resolve => finish.push(resolve))
+      }
+    })
+    const durable = () => writer.durable
+    assert.equal(durable(), undefined)
+    const first = writer.write(record(1))
+    await new Promise(setImmediate)
+    const others = [writer.write(record(2)), writer.write(record(3))]
+    let isDurable = false
+    const all = durable()?.then(() => {
+      isDurable = true
+    })
+    await new Promise(setImmediate)
+    assert.deepEqual(batches, [[1]])
+    finish[0]()
+    await first
+    await new Promise(setImmediate)
+    assert.deepEqual(batches, [[1], [2, 3]])
+    assert.equal(isDurable, false)
+    finish[1]()
+    await Promise.all([...others, all])
+    assert.equal(isDurable, true)
+    assert.equal(durable(), undefined)
+  })
+
+  it('fails for all records that are not durable', async () => {
+    const writer = new JournalWriter({ append: () => Promise.reject(new Error('the disk is full')) })
+    const [write, durable] = [writer.write(record(1)), writer.durable]
+    await assert.rejects(write, /the disk is full/)
+    await assert.rejects(durable ?? Promise.resolve(), /the disk is full/)
+  })
+})
