@@ -57,6 +57,24 @@ describe('a peer with a table', function () {
     ])
   })
 
+  it('continues lags after it was killed', async () => {
+    const dir = await processes.scratch()
+    const data = join(dir, 'series.csv')
+    await writeFile(data, `t,y\n${series(0, 100_000)}`)
+    const options = ['--data', data, '--label', 'y', '--lag', 'y:3', '--batch', '1', '--dir', join(dir, 'state')]
+    const first = await processes.start(...options, '--rate', '1500').ready()
+    await until('rows are learned', () => first.latest.inputs > 2000)
+    assert.equal(await first.stop(), 0, first.stderr)
+    const second = await processes.start(...options, '--rate', '1500').ready()
+    await until('more rows are learned', () => second.latest.inputs > 4000)
+    second.child.kill('SIGKILL')
+    await second.exit
+    const third = await processes.start(...options, '--http', '0', '--rate', '0.05').ready()
+    await until('the state is read', () => third.latest.inputs > 2000)
+    const { inputs } = third.latest
+    near(await ask(third, 'predict', [{ t: inputs % 2 }]), [[1.5, 5, 9][inputs % 3]])
+  })
+
   it('refuses one with other weights, and returns identifiers', async () => {
     const dir = await processes.scratch()
     const data = join(dir, 'orders.csv')
