@@ -282,6 +282,7 @@ export class Simulation implements World, TransportHost, WiringRun {
     this.#wiring.restore()
     for (let node = 0; node < this.topology.nodes; node++) {
       this.#fault({ time, kind: 'resume', node })
+      this.#fault({ time, kind: 'unhang', node })
       this.#fault({ time, kind: 'restart', node, disk: 'kept' })
     }
     const crossing = (this.topology.diameter + 1) * (this.period + 2 * this.latency)

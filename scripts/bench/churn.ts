@@ -61,7 +61,7 @@ class Tree {
     const learner = createLearner({ model: 'logistic', dimension: 8 })
     const recipe = { rule: createRule(), averaging: createAveraging(), digest }
     const initial = startingPredictor(learner.initial(), recipe)
-    this.#options = { ...recipe, layout: learner.layout, initial, batch: nodes, carry: 16 }
+    this.#options = { ...recipe, layout: learner.layout, initial, batch: nodes, carry: 16, lineage: 64 }
     for (let i = 0; i < nodes; i++) this.#nodes.push(this.#create(i))
     for (let i = 1; i < nodes; i++) this.#link(i, (i - 1) >> 1)
   }

@@ -42,8 +42,10 @@ export class FaultInjector {
         break
       case 'clog':
         reachability.clog(fault.from, fault.to)
+        wiring.drip?.(fault.from, fault.to, fault.drips === true)
         break
       case 'unclog':
+        wiring.drip?.(fault.from, fault.to, false)
         reachability.unclog(fault.from, fault.to)
         transport.release()
         break
@@ -85,8 +87,16 @@ export class FaultInjector {
         this.#start(node, 'lost')
         break
       case 'pause':
+        this.#targets.wiring.paused?.(node)
+        break
+      case 'hang':
+        this.#targets.wiring.left?.(node)
+        break
+      case 'unhang':
+        this.#targets.wiring.returned?.(node)
         break
       case 'resume': {
+        this.#targets.wiring.resumed?.(node)
         this.#targets.transport.flushInbox(node)
         const postponed = this.#postponed.get(node) ?? []
         this.#postponed.delete(node)

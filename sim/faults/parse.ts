@@ -22,8 +22,10 @@ function schemaOf(nodes: number) {
     fault('leave', { node }),
     fault('partition', { sides: z.array(z.int().min(0)), oneWay: z.boolean() }),
     fault('heal', {}),
-    fault('clog', link),
-    fault('unclog', link),
+    fault('clog', { ...link, drips: z.boolean().optional() }),
+    fault('unclog', { ...link, drips: z.boolean().optional() }),
+    fault('hang', { node }),
+    fault('unhang', { node }),
     fault('link', link),
     fault('unlink', link)
   ]) satisfies z.ZodType<Fault>

@@ -11,6 +11,8 @@ const TRANSITIONS: Readonly<Record<NodeFault['kind'], { readonly from: readonly 
   restart: { from: ['down'], to: 'up' },
   pause: { from: ['up'], to: 'paused' },
   resume: { from: ['paused'], to: 'up' },
+  hang: { from: ['up'], to: 'up' },
+  unhang: { from: ['up'], to: 'up' },
   // A paused process cannot announce that it leaves.
   leave: { from: ['up'], to: 'absent' },
   join: { from: ['absent'], to: 'up' }

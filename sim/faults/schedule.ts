@@ -58,12 +58,23 @@ export interface Heal {
   readonly kind: 'heal'
 }
 
-/** Messages from one node to another are held until the link is unclogged, and then all delivered in order. */
+/**
+ * Messages from one node to another are held until the link is unclogged, and then all delivered in order. If it drips, bytes of a
+ * large frame arrive meanwhile, so that the overlay does not take the sender for dead.
+ */
 export interface Clog {
   readonly time: number
   readonly kind: 'clog' | 'unclog'
   readonly from: number
   readonly to: number
+  readonly drips?: boolean
+}
+
+/** The learner of a node hangs: the node leaves the overlay, and returns afterwards. */
+export interface Hang {
+  readonly time: number
+  readonly kind: 'hang' | 'unhang'
+  readonly node: number
 }
 
 /**
@@ -78,4 +89,4 @@ export interface Rewiring {
 }
 
 /** Times in virtual milliseconds; nodes are numbered from 0. */
-export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog | Rewiring
+export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog | Hang | Rewiring

@@ -16,6 +16,12 @@ export class OverlayHost implements CheckedOverlayNode {
   deadline = 0
   /** Last reading of its clock. */
   clock = 0
+  /** Reading of its clock when its process was stopped; undefined while it runs. */
+  pausedAt: number | undefined
+  /** When something last arrived on each tree edge, by its clock without the time for which the process was stopped. */
+  readonly heard = new Map<SessionId, number>()
+  /** Total time for which the process was stopped. */
+  stalled = 0
   readonly #keys: readonly string[]
   readonly #findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined
 
@@ -43,6 +49,8 @@ export class OverlayHost implements CheckedOverlayNode {
     this.core = undefined
     this.view = undefined
     this.edges.clear()
+    this.heard.clear()
+    this.pausedAt = undefined
     this.wakeAt = Number.POSITIVE_INFINITY
   }
 }

@@ -16,7 +16,7 @@ import type { Random } from '../engine/random.js'
 import type { Population } from '../faults/population.js'
 import type { Message } from '../network/message.js'
 import type { Transport } from '../network/transport.js'
-import type { Violation } from '../result.js'
+import { Violation } from '../result.js'
 import type { Connectable, StopCause, Wiring } from '../wiring/wiring.js'
 import { Gossip, type GossipMessage } from './gossip.js'
 import { OverlayHost } from './host.js'
@@ -24,6 +24,8 @@ import { type SessionMessage, Sessions } from './sessions.js'
 
 /** Heartbeat interval of the overlay's default timers. */
 const HEARTBEAT_MS = 1000
+/** Silence after which a neighbour counts as dead, by these timers. */
+const DEAD_MS = 4000
 
 export interface OverlayWiringOptions {
   /** Maximum number of tree neighbours. */
@@ -60,6 +62,10 @@ export class OverlayWiring implements Wiring {
   readonly #gossip: Gossip
   /** The node of each current or former key. */
   readonly #nodeOf = new Map<string, number>()
+  /** Links, as `from to`, on which bytes arrive although messages are held. */
+  readonly #dripping = new Set<string>()
+  /** Whether the current event is a timer of a node. */
+  #isTimer = false
 
   constructor(options: OverlayWiringOptions, run: OverlayRun) {
     this.#options = options
@@ -75,9 +81,14 @@ export class OverlayWiring implements Wiring {
       inbound: (node, dialler) => this.#event(node, (core, now) => core.inbound(now, dialler)),
       opened: (node, number) => this.#event(node, (core, now) => core.opened(now, number)),
       closed: (node, number) => this.#event(node, (core, now) => core.closed(now, number)),
-      overlay: (node, number, bytes) =>
-        this.#event(node, (core, now) => core.receive(now, number, decodeMessage(bytes))),
-      frame: (node, neighbour, bytes) => run.algorithm.receive(node, neighbour, bytes)
+      overlay: (node, number, bytes) => {
+        this.#hear(node, number)
+        this.#event(node, (core, now) => core.receive(now, number, decodeMessage(bytes)))
+      },
+      frame: (node, neighbour, bytes) => {
+        this.#receiveBytes(node, neighbour)
+        run.algorithm.receive(node, neighbour, bytes)
+      }
     })
   }
 
@@ -108,6 +119,32 @@ export class OverlayWiring implements Wiring {
     this.#sessions.stop(node, cause === 'silent')
     host.stop()
     this.#checker?.stopped(host)
+  }
+
+  paused(node: number): void {
+    this.#hosts[node].pausedAt = this.#clock
+  }
+
+  resumed(node: number): void {
+    const host = this.#hosts[node]
+    if (host.pausedAt === undefined) return
+    const stall = this.#clock - host.pausedAt
+    host.pausedAt = undefined
+    host.stalled += stall
+    host.core?.stalled(stall)
+  }
+
+  left(node: number): void {
+    this.#event(node, (core, now) => core.leave(now))
+  }
+
+  returned(node: number): void {
+    this.#event(node, (core, now) => core.rejoin(now))
+  }
+
+  drip(from: number, to: number, drips: boolean): void {
+    if (drips) this.#dripping.add(`${from} ${to}`)
+    else this.#dripping.delete(`${from} ${to}`)
   }
 
   link(): void {}
@@ -145,12 +182,40 @@ export class OverlayWiring implements Wiring {
     if (this.#run.now < host.wakeAt) return
     host.wakeAt = Number.POSITIVE_INFINITY
     host.clock = Math.max(host.clock, host.deadline)
+    for (const neighbour of host.edges.keys())
+      if (this.#dripping.has(`${neighbour} ${node}`)) this.#receiveBytes(node, neighbour)
+    this.#isTimer = true
     this.#event(node, (core, now) => core.tick(now))
+    this.#isTimer = false
   }
 
   /** The clock of the overlay nodes, in whole milliseconds, so that sums and differences of times are exact. */
   get #clock(): number {
     return Math.floor((this.#run.now * HEARTBEAT_MS) / this.#options.heartbeat)
+  }
+
+  /** Bytes arrived at a node on the session of a tree edge. */
+  #receiveBytes(node: number, neighbour: number): void {
+    const host = this.#hosts[node]
+    const number = host.edges.get(neighbour)
+    if (number === undefined || host.core === undefined) return
+    this.#hear(node, number)
+    host.core.bytesReceived(Math.max(host.clock, this.#clock), number, 0)
+  }
+
+  /** Something arrived on a session. */
+  #hear(node: number, number: SessionId): void {
+    const host = this.#hosts[node]
+    host.heard.set(number, Math.max(host.clock, this.#clock) - host.stalled)
+  }
+
+  /** A neighbour is taken for dead only if nothing has arrived for the time limit, while the node ran. */
+  #checkSilence(host: OverlayHost, number: SessionId, neighbour: string): void {
+    const heard = host.heard.get(number)
+    if (this.#checker === undefined || heard === undefined) return
+    const silence = host.clock - host.stalled - heard
+    if (silence < DEAD_MS)
+      throw new Violation('overlay', `${host.key} takes ${neighbour} for dead after ${silence} of ${DEAD_MS} ms`)
   }
 
   /** Runs an event at a node, performs its effects and schedules its next timer. */
@@ -201,12 +266,17 @@ export class OverlayWiring implements Wiring {
         // Messages under a key that the node has lost may still arrive.
         if (id === undefined || this.#options.keys[neighbour] !== effect.peer) break
         edges.set(neighbour, effect.session)
+        this.#hear(node, effect.session)
         this.#run.algorithm.connect?.(node, neighbour, id)
         this.#run.treeChanged()
         break
       }
       case 'edge-down': {
         const neighbour = this.#nodeOf.get(effect.peer) as number
+        // Otherwise the neighbour has said so.
+        if (effect.reason === 'silent' && this.#isTimer)
+          this.#checkSilence(this.#hosts[node], effect.session, effect.peer)
+        this.#hosts[node].heard.delete(effect.session)
         // A newer session with the same neighbour may have replaced it.
         if (edges.get(neighbour) !== effect.session) break
         edges.delete(neighbour)

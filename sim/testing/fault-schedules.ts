@@ -42,6 +42,10 @@ const pause = between({ node }, (from, to, { node: which }, nodes) => [
   { time: from, kind: 'pause', node: which % nodes },
   { time: to, kind: 'resume', node: which % nodes }
 ])
+const hang = between({ node }, (from, to, { node: which }, nodes) => [
+  { time: from, kind: 'hang', node: which % nodes },
+  { time: to, kind: 'unhang', node: which % nodes }
+])
 const absence = between({ node }, (from, to, { node: which }, nodes) => [
   { time: from, kind: 'leave', node: which % nodes },
   { time: to, kind: 'join', node: which % nodes }
@@ -59,8 +63,8 @@ const partition = between(
     { time: to, kind: 'heal' }
   ]
 )
-const clog = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
-  const link = { from: a % nodes, to: b % nodes }
+const clog = between({ a: node, b: node, drips: fc.boolean() }, (from, to, { a, b, drips }, nodes) => {
+  const link = { from: a % nodes, to: b % nodes, ...(drips && { drips }) }
   return [
     { time: from, kind: 'clog', ...link },
     { time: to, kind: 'unclog', ...link }
@@ -93,6 +97,7 @@ const looseFaults = fc.array(
     { weight: 1, arbitrary: shortcut },
     { weight: 1, arbitrary: reset },
     { weight: 1, arbitrary: pause },
+    { weight: 1, arbitrary: hang },
     { weight: 1, arbitrary: absence }
   ),
   { maxLength: 16, size: 'max' }

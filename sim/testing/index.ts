@@ -20,6 +20,7 @@ export type {
   Clog,
   Crash,
   Fault,
+  Hang,
   Heal,
   Membership,
   Partition,

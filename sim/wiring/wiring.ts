@@ -21,6 +21,14 @@ export interface Wiring {
   stopped(node: number, cause: StopCause): void
   /** A node has restarted or joined. */
   started(node: number): void
+  /** A node's process is stopped, and continues with everything that it had. */
+  paused?(node: number): void
+  resumed?(node: number): void
+  /** A running node leaves the overlay, and returns. */
+  left?(node: number): void
+  returned?(node: number): void
+  /** Whether bytes, but no whole messages, arrive from `from` at `to`. */
+  drip?(from: number, to: number, drips: boolean): void
   /** Adds a link that the topology does not have. The overlay ignores it, as it creates its own links. */
   link(from: number, to: number): void
   /** Closes the session at the end `from` only; on the overlay, the connection breaks at both ends. */

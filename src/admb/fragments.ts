@@ -84,12 +84,16 @@ export class FragmentBuffer {
     for (let i = first; i < first + count; i++)
       received.push(...compactBlocks(input.blocks({ blocks: [layouts[i % layouts.length]] })))
     input.finish()
-    const held = transfer > this.#transfer ? [] : this.#steps
+    const steps = transfer > this.#transfer ? [] : this.#steps.slice()
+    for (const [i, block] of received.entries()) steps[first + i] = block
     let bytes = 0
-    for (const block of [...Object.values(held), ...received]) bytes += blockSize(block)
+    // Those that have not arrived are skipped.
+    steps.forEach(block => {
+      bytes += blockSize(block)
+    })
     if (bytes > maximumFragmentBytes(shapes)) throw new FrameError('fragments of steps are larger than the predictor')
     this.#start(transfer)
-    for (const [i, block] of received.entries()) this.#steps[first + i] = block
+    this.#steps = steps
   }
 
   /** Fragments of another transfer replace those of the previous one. */

@@ -177,6 +177,27 @@ const EXTENSIONS: readonly Mutant[] = [
 /** Defects that violate the remaining properties. */
 const DEFECTS: readonly Mutant[] = [
   {
+    without: 'the grace after a stall',
+    changes: [{ file: 'src/overlay/node.js', from: 'this.#state.postpone(ms);', to: '' }],
+    breaks: ['overlay']
+  },
+  {
+    without: 'bytes as a sign of life',
+    changes: [
+      {
+        file: 'src/overlay/node.js',
+        from: 'neighbour.lastReceived = Math.max(neighbour.lastReceived, now);',
+        to: ''
+      }
+    ],
+    breaks: ['overlay']
+  },
+  {
+    without: 'the return after a hang',
+    changes: [{ file: 'src/overlay/node.js', from: 'this.#state.begin(now); this.#advance(now);', to: '' }],
+    breaks: ['overlay', 'quiescence']
+  },
+  {
     without: 'the contributors of its neighbours among those that it keeps',
     changes: [{ file: 'src/admb/neighbour-sums.js', from: 'encoder.mark(live); decoder.mark(live);', to: '' }],
     breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation']
