@@ -126,6 +126,7 @@ export class InputLog {
     const found: InputPiece[] = []
     for (let i = 0; i < ranges.length; i += 2) {
       for (const { first, count, place, copy } of this.#pieces) {
+        if (first >= ranges[i + 1] || first + count <= ranges[i]) continue
         const whole = { first, count, ...(copy ? savedPiece(copy.view()) : { place, stream: this.#stream }) }
         const part = partOf(whole, ranges[i], ranges[i + 1])
         if (part) found.push(part)

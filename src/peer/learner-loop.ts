@@ -17,10 +17,11 @@ import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'
 import { EdgeWriters } from './edge-writers.js'
-import { InputLog, type InputPiece, restored } from './input-log.js'
+import { InputLog, restored } from './input-log.js'
 import { LateLabels } from './late-labels.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
+import { Recovery } from './recovery.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
 import { TestThenTrain } from './test-then-train.js'
@@ -31,8 +32,6 @@ import { WarningLimiter } from './warning-limiter.js'
 const SLICE_ROWS = 64
 /** Milliseconds of learning between two turns of the event loop. */
 const SLICE_MS = 4
-/** Milliseconds of learning inputs of an earlier run. Each such slice has a segment of its own. */
-const AGAIN_MS = 20
 const STATUS_MS = 250
 /** The same while nothing is learned. */
 const IDLE_STATUS_MS = 1000
@@ -150,56 +149,21 @@ export class LearnerLoop {
   }
 
   /**
-   * Learns the inputs of earlier runs again that the lineage has not used. Resolves when there are none, or after `stop`.
+   * Learns the inputs of earlier runs that no batch has used. Resolves when there are none, or after `stop`.
    * @param open opens the stream at a position
    */
-  async learnAgain(
+  async recover(
     open: (place: StreamPosition) => Promise<ExampleStream>,
     pause: (ms: number) => Promise<void>
   ): Promise<void> {
-    for (const piece of this.#inputs?.pending ?? []) this.#training.learnPending(restored(piece))
+    if (this.#inputs === undefined) return
+    for (const piece of this.#inputs.pending) this.#training.learnPending(restored(piece))
     this.#flushEffects()
-    const before = this.#node.discarded
-    while (this.#node.waiting > 0 && !this.#isStopping) {
-      const range = this.#node.relearnable
-      const piece = range && this.#inputs?.find(...range)
-      if (piece)
-        await this.#learnPiece(piece, piece.rows ? [restored(piece)] : await open(piece.place as StreamPosition), pause)
-      else if (range) this.#node.forget(range[0], range[0] + 1)
-      // The others wait for the next predictor.
-      else await pause(this.#init.period)
-    }
-    const lost = this.#node.discarded - before
+    const [node, inputs, training, now] = [this.#node, this.#inputs, this.#training, this.#now]
+    const isStopping = () => this.#isStopping
+    const { period } = this.#init
+    const lost = await new Recovery({ node, inputs, training, now, period, isStopping, open, pause }).run()
     if (lost > 0) this.warn(`${lost} inputs that were learned before the last stop cannot be read again`)
-  }
-
-  async #learnPiece(
-    { first, count, skip = 0 }: InputPiece,
-    stream: AsyncIterable<Rows> | Iterable<Rows>,
-    pause: (ms: number) => Promise<void>
-  ): Promise<void> {
-    let number = first - skip
-    for await (const rows of stream) {
-      let row = Math.min(rows.size, Math.max(0, first - number))
-      const end = Math.min(rows.size, first + count - number)
-      while (row < end) {
-        if (this.#isStopping) return
-        const until = this.#now() + AGAIN_MS
-        this.#node.closeSegment()
-        while (row < end && this.#now() < until) {
-          const to = Math.min(end, row + SLICE_ROWS)
-          row = this.#training.learnAgain(rows, row, to, number + row)
-          if (row < to) break
-        }
-        this.#node.closeSegment()
-        if (row < end && this.#node.relearnable?.[0] !== number + row) return
-        await pause(0)
-      }
-      number += rows.size
-      if (number >= first + count) return
-    }
-    // The source is shorter than it was.
-    this.#node.forget(Math.max(first, number), first + count)
   }
 
   /** Runs the periodic step of algorithm 4. */

@@ -70,10 +70,7 @@ async function serve(loop: LearnerLoop): Promise<void> {
   post({ kind: 'status', status: loop.status(), recent: [] })
   const pause = (ms: number) => (ms > 0 ? sleep(ms) : yieldToEventLoop())
   try {
-    await Promise.all([
-      stream && loop.run(stream, pause),
-      loop.learnAgain(place => openAt(place, stopped.signal), pause)
-    ])
+    await Promise.all([stream && loop.run(stream, pause), loop.recover(place => openAt(place, stopped.signal), pause)])
   } catch (error) {
     if (stopped.signal.aborted) return
     // The input or the device failed, so the learned state is valid.
@@ -86,7 +83,7 @@ async function serve(loop: LearnerLoop): Promise<void> {
 /** Opens the stream at an earlier position, to read rows again that were reported then. */
 function openAt(resume: StreamPosition, signal: AbortSignal): Promise<ExampleStream> {
   const stream = unscaled(init.stream as StreamOptions)
-  return openStream({ ...stream, from: 'stored', resume, signal, onMalformed: () => undefined })
+  return openStream({ ...stream, from: 'stored', follow: false, resume, signal, onMalformed: () => undefined })
 }
 
 function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {
