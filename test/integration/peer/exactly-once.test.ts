@@ -67,10 +67,14 @@ describe('peers that are killed', function () {
         carry: 1500,
         peers: [...running.values()].map(({ address }) => address)
       }
-      const child = fork(PROGRAM, [JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+      const child = fork(PROGRAM, [JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+      let stderr = ''
+      child.stderr?.on('data', (text: Buffer) => {
+        stderr += text
+      })
       const line = await new Promise<string>((resolve, reject) => {
         child.stdout?.once('data', (text: Buffer) => resolve(text.toString()))
-        child.once('exit', code => reject(new Error(`peer ${peer} ended with code ${code}`)))
+        child.once('exit', code => reject(new Error(`peer ${peer} ended with code ${code}: ${stderr}`)))
       })
       running.set(peer, { child, ...JSON.parse(line) })
     }
