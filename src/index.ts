@@ -68,7 +68,7 @@ export {
 export type { Features, Label } from './library/inputs.js'
 export { type ScenarioValues, simulate } from './library/simulate.js'
 export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
-export type { LogLevel } from './network/types.js'
+export type { IdentityKey, LogLevel } from './network/types.js'
 export type { CustomLayerSpec } from './nn/layers/custom.js'
 export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
 export type { Sample, WeightSpec } from './nn/types.js'
@@ -110,6 +110,7 @@ export {
   type Format,
   type From,
   type LabelSchema,
+  type LagHistory,
   type Malformed,
   type Mark,
   openStream,
@@ -118,6 +119,7 @@ export {
   type ReadContext,
   type Rows,
   type RunningMoments,
+  type SavedHistory,
   type SavedMoments,
   type Scaling,
   type Schema,
@@ -127,4 +129,5 @@ export {
   type TextFormat,
   type TokenRows
 } from './streams/index.js'
+export type { ClassWeights } from './task/class-weights.js'
 export type { NetworkModel, TaskOptions } from './task/options.js'
