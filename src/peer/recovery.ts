@@ -1,0 +1,88 @@
+/** Learns the inputs of earlier runs again that no batch of the lineage has used, beside the stream. */
+import type { AdmbNode } from '../admb/index.js'
+import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
+import { type InputLog, type InputPiece, restored } from './input-log.js'
+import type { TestThenTrain } from './test-then-train.js'
+
+/** Rows that are learned between two checks of the clock. */
+const SLICE_ROWS = 64
+/** Milliseconds of learning between two turns of the event loop. Each such slice has a segment of its own. */
+const SLICE_MS = 20
+
+interface RecoveryOptions {
+  readonly node: AdmbNode
+  readonly inputs: InputLog
+  readonly training: TestThenTrain
+  readonly now: () => number
+  /** T in milliseconds. */
+  readonly period: number
+  readonly isStopping: () => boolean
+  /** Opens the stream at a position. */
+  readonly open: (place: StreamPosition) => Promise<ExampleStream>
+  /** Yields to the event loop for some milliseconds. */
+  readonly pause: (ms: number) => Promise<void>
+}
+
+export class Recovery {
+  readonly #options: RecoveryOptions
+  /** Number of inputs whose rows are gone. */
+  #lost = 0
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when no inputs wait any more, or after a stop. @returns the number of inputs whose rows are gone */
+  async run(): Promise<number> {
+    const { node, inputs, period, isStopping, open, pause } = this.#options
+    while (node.waiting > 0 && !isStopping()) {
+      const range = node.relearnable
+      const piece = range && inputs.find(...range)
+      if (piece) await this.#learn(piece, piece.rows ? [restored(piece)] : await open(piece.place as StreamPosition))
+      else if (range) this.#forget(range[0], range[0] + 1)
+      // The others wait for the next predictor.
+      else await pause(period)
+    }
+    return this.#lost
+  }
+
+  async #learn({ first, count, skip = 0 }: InputPiece, stream: AsyncIterable<Rows> | Iterable<Rows>): Promise<void> {
+    const { node, isStopping, pause } = this.#options
+    let number = first - skip
+    for await (const rows of stream) {
+      let row = Math.min(rows.size, Math.max(0, first - number))
+      const end = Math.min(rows.size, first + count - number)
+      while (row < end) {
+        if (isStopping()) return
+        row = this.#learnSlice(rows, row, end, number)
+        // The lineage may have changed, and with it what must be learned.
+        if (row < end && node.relearnable?.[0] !== number + row) return
+        await pause(0)
+      }
+      number += rows.size
+      if (number >= first + count) return
+    }
+    // The source is shorter than it was.
+    this.#forget(Math.max(first, number), first + count)
+  }
+
+  /** @param number number of the first input of the batch @returns the row after the last one that was learned */
+  #learnSlice(rows: Rows, from: number, end: number, number: number): number {
+    const { node, training, now } = this.#options
+    const until = now() + SLICE_MS
+    let row = from
+    node.closeSegment()
+    while (row < end && now() < until) {
+      const to = Math.min(end, row + SLICE_ROWS)
+      row = training.learnAgain(rows, row, to, number + row)
+      if (row < to) break
+    }
+    node.closeSegment()
+    return row
+  }
+
+  #forget(first: number, end: number): void {
+    this.#options.node.forget(first, end)
+    this.#lost += end - first
+  }
+}
