@@ -6,8 +6,8 @@ options of a small grid, by two figures:
 - test: after some passes over the first part, on the rest (the given test set, or the last fifth).
 
 scikit-learn has two advantages: its options are chosen by the very figure that is shown, and its features are
-standardised with the moments of all rows, whereas `admb` uses those of the rows before. --past takes the second one
-away in the progressive figure.
+standardised with the moments of all rows, whereas `admb` uses those of the preceding rows. --past removes the second
+advantage from the progressive figure.
 
     npm run build
     python3 -m venv venv && venv/bin/pip install scikit-learn
@@ -215,7 +215,7 @@ def main():
     parser.add_argument("--only", action="append")
     parser.add_argument("--flags", default="", help="further flags of admb train")
     parser.add_argument("--no-sklearn", action="store_true")
-    parser.add_argument("--past", action="store_true", help="progressive: scale for scikit-learn by the rows before")
+    parser.add_argument("--past", action="store_true", help="progressive: scikit-learn scales by the preceding rows")
     args = parser.parse_args()
     print(f"{'set':17}{'figure':22}{'admb':>10}{'scikit-learn':>14}   best options")
     with ProcessPoolExecutor() as pool:

@@ -124,7 +124,7 @@ export class ExactlyOnce implements Invariant {
     const oldestKnown = node.lineage.at(-1)?.parent.updates ?? Number.POSITIVE_INFINITY
     let recent = 0
     let unused = 0
-    // A node keeps a limited number of segments, each with a gradient at least.
+    // A node keeps a limited number of segments, each with at least one gradient.
     let kept = maxRetainedSums(this.#carry)
     for (let input = this.#gradients.length - 1; input >= 0; input--) {
       const gradients = this.#gradients[input]

@@ -1,12 +1,12 @@
 /**
- * The disk of a node. Writing a checkpoint takes time, and only one is written at a time. The journal is durable at once: frames
- * wait for it, so that a node which crashes before has not sent them.
+ * The disk of a node. Writing a checkpoint takes time, and only one is written at a time. The journal is durable at once, because a
+ * frame is sent only after its records are durable.
  */
 import type { JournalRecord, Saved } from '../../src/admb/index.js'
 
 interface Checkpoint {
   readonly saved: Saved
-  /** Epochs of the journal before this number are not needed from this checkpoint on. */
+  /** Journal epochs before this number are no longer needed after this checkpoint. */
   readonly dropped: number
 }
 

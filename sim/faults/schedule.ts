@@ -59,8 +59,8 @@ export interface Heal {
 }
 
 /**
- * Messages from one node to another are held until the link is unclogged, and then all delivered in order. If it drips, bytes of a
- * large frame arrive meanwhile, so that the overlay does not take the sender for dead.
+ * Messages from one node to another are held until the link is unclogged, and then all delivered in order. With `drips`, bytes of a
+ * large frame still arrive, so the overlay does not declare the sender dead.
  */
 export interface Clog {
   readonly time: number

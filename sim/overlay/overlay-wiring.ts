@@ -209,13 +209,13 @@ export class OverlayWiring implements Wiring {
     host.heard.set(number, Math.max(host.clock, this.#clock) - host.stalled)
   }
 
-  /** A neighbour is taken for dead only if nothing has arrived for the time limit, while the node ran. */
+  /** A neighbour may be declared dead only if nothing has arrived for the time limit while the node was running. */
   #checkSilence(host: OverlayHost, number: SessionId, neighbour: string): void {
     const heard = host.heard.get(number)
     if (this.#checker === undefined || heard === undefined) return
     const silence = host.clock - host.stalled - heard
     if (silence < DEAD_MS)
-      throw new Violation('overlay', `${host.key} takes ${neighbour} for dead after ${silence} of ${DEAD_MS} ms`)
+      throw new Violation('overlay', `${host.key} declares ${neighbour} dead after ${silence} of ${DEAD_MS} ms`)
   }
 
   /** Runs an event at a node, performs its effects and schedules its next timer. */
@@ -273,7 +273,7 @@ export class OverlayWiring implements Wiring {
       }
       case 'edge-down': {
         const neighbour = this.#nodeOf.get(effect.peer) as number
-        // Otherwise the neighbour has said so.
+        // Otherwise the neighbour has reported its silence.
         if (effect.reason === 'silent' && this.#isTimer)
           this.#checkSilence(this.#hosts[node], effect.session, effect.peer)
         this.#hosts[node].heard.delete(effect.session)

@@ -21,7 +21,7 @@ export interface Wiring {
   stopped(node: number, cause: StopCause): void
   /** A node has restarted or joined. */
   started(node: number): void
-  /** A node's process is stopped, and continues with everything that it had. */
+  /** A node's process is stopped, and continues with its whole state. */
   paused?(node: number): void
   resumed?(node: number): void
   /** A running node leaves the overlay, and returns. */

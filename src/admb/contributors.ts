@@ -1,7 +1,7 @@
 /**
  * A contributor of gradients is a node in one of its runs. Coverages refer to contributors so often that each node interns them:
- * coverages hold indices into its table. Contributors to which nothing refers any more are removed, so that the table does not
- * grow with the number of restarts in the network.
+ * coverages hold indices into its table. Contributors that are no longer referenced are removed, so the table does not grow with
+ * the number of restarts in the network.
  */
 import type { PredictorId } from './predictor-id.js'
 

@@ -9,7 +9,9 @@ import { formatId, type PredictorId, sameId } from './predictor-id.js'
 
 /** Number of full-length branches that fit. */
 const BRANCHES = 4
-/** Contributors in all headers of a lineage, above which older headers are dropped, but never the newest `LEAST`. */
+/**
+ * Maximum number of contributors in all headers of a lineage. Above it, older headers are dropped, except for the newest `LEAST`.
+ */
 const MAX_CONTRIBUTORS = 2 ** 16
 const LEAST = 64
 

@@ -9,9 +9,9 @@ import type { PredictorId } from './predictor-id.js'
 import { type Ranges, without } from './ranges.js'
 import type { Epoch, Segment } from './segments.js'
 
-/** A record, in the order in which things happened. Segments and epochs are numbered 1, 2, 3, … */
+/** A record; records are in chronological order. Segments and epochs are numbered 1, 2, 3, … */
 export type JournalRecord =
-  /** A predictor is held from now on. */
+  /** The node switches to a predictor. */
   | {
       readonly kind: 'epoch'
       readonly number: number
@@ -33,7 +33,7 @@ export type JournalRecord =
       /** Number of the earlier run's segment that contains these inputs. */
       readonly of?: number
     }
-  /** Epochs before this number, with their segments, are not needed any more. */
+  /** Epochs before this number, and their segments, are no longer needed. */
   | { readonly kind: 'dropped'; readonly before: number }
 
 /** What earlier runs recorded. */
@@ -42,7 +42,7 @@ export interface Recovered {
   readonly epochs: readonly Epoch[]
   /** Segments of these epochs. */
   readonly segments: readonly Segment[]
-  /** The first number that no segment has. */
+  /** Number of the next segment. */
   readonly nextSegment: number
 }
 
@@ -54,7 +54,7 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
   const segments = new Map<number, Segment>()
   const lists = new Map<number, { readonly record: JournalRecord & { kind: 'epoch' }; readonly list: Segment[] }>()
   const found = (number: number): Segment => {
-    // The record of a segment that is not needed any more may be gone, but it keeps its place on later lists.
+    // The record of a segment that is no longer needed may have been deleted, but later lists still contain its number.
     const segment = segments.get(number) ?? recovered(number, [], 0, undefined)
     segments.set(number, segment)
     return segment

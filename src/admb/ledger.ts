@@ -295,9 +295,9 @@ export class Ledger {
   }
 
   /**
-   * Segments that `lineage` has certainly not used, oldest first; marks all segments as used or not. The newest own epochs on
-   * the lineage (one in each run that held the predictor) decide: the child of their predictor used a prefix of each of their
-   * lists, earlier segments were settled when the first of them began, and later gradients cannot be on the lineage.
+   * Segments that `lineage` has certainly not used, oldest first; marks all segments as used or not. The newest own epochs on the
+   * lineage (one in each run that held the predictor) decide. The child of their predictor used a prefix of each of their lists.
+   * Earlier segments were decided when the first of them began. Later gradients cannot be on the lineage.
    */
   #unused({ updates }: PredictorId, lineage: readonly Header[]): Segment[] {
     const [on, coverage] = this.#newestEpochsOn(lineage)
@@ -353,7 +353,7 @@ export class Ledger {
       for (const segment of segments) {
         if (--segment.epochs > 0) continue
         if (!segment.used) this.#discarded += lostWith(segment)
-        // Whether a lineage used it cannot be told any more.
+        // It is no longer known whether a lineage used it.
         segment.remaining = []
       }
     }

@@ -12,7 +12,8 @@ export interface AdmbOptions extends Recipe {
   /** Number of this run: 1, 2, 3, … It must be stored durably before the first frame is sent. */
   readonly incarnation: number
   /**
-   * Random number of this run. It distinguishes runs with the same number: of a copied or restored directory, or without one.
+   * Random number of this run. It distinguishes runs with the same number, which occur with copied or restored directories and
+   * without a directory.
    * @default 0
    */
   readonly nonce?: number

@@ -116,8 +116,8 @@ export class Outbox {
   }
 
   /**
-   * The steps from the predictor that is on its way to the neighbour. If the neighbour does not adopt it, they cost a round trip: it
-   * then requests the predictor. For small models the bytes saved are not worth that.
+   * The steps from the predictor that is in flight to the neighbour. If the neighbour does not adopt it, it requests the predictor,
+   * which costs a round trip. For small models the saved bytes do not justify that.
    */
   #inFlightChain({ push, acknowledged, pushLost, replyDue }: Edge): readonly Step[] | undefined {
     if (push === undefined || push.kind === 'offer' || push.sequence <= acknowledged || pushLost || replyDue)
@@ -133,7 +133,7 @@ export class Outbox {
     if (replyDue && push?.kind === 'steps' && !push.isOptimistic && this.#wasPushed(edge)) {
       if (push.sequence <= acknowledged) return undefined
     }
-    // A neighbour that has left the lineage with its last update still holds the parent.
+    // A neighbour whose last update is on another branch still holds the parent.
     const isParent = lastCommon !== undefined && lastCommon.updates === peerPredictor.updates - 1
     return this.#current.stepsFrom(peerPredictor) ?? (isParent ? this.#current.stepsFrom(lastCommon) : undefined)
   }

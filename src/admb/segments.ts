@@ -11,7 +11,7 @@ import { type Ranges, sizeOf } from './ranges.js'
 export interface Segment {
   /** Number in the journal. */
   readonly number: number
-  /** Undefined once the segment cannot be carried over any more, and in recovered segments. */
+  /** Undefined when the segment can no longer be carried over, and in recovered segments. */
   sum: Blocks | undefined
   readonly count: number
   /** Period in which the segment was closed; 0 if it is recovered. */

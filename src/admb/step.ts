@@ -1,6 +1,7 @@
 /**
- * Steps: the gradient sums of the last batches, from which a node that holds an ancestor of a predictor computes it. They are kept
- * as compactly as they are sent, and take at most as many bytes as a whole predictor, so a chain of them is never the dearer way.
+ * Steps: the gradient sums of the last batches, from which a node that holds an ancestor of a predictor computes it. They are
+ * stored in the encoding in which they are sent. A chain takes at most as many bytes as a whole predictor, so sending it is never
+ * more expensive.
  */
 import type { Blocks, Layout } from '../learner/types.js'
 import { type BlockSource, blockSize, compactBlocks, FrameError, readCompactBlocks } from './bytes.js'

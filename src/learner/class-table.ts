@@ -1,12 +1,12 @@
 /**
- * Classes that a model learns to know while it runs. The names that were added are part of the parameters, in a block of float32
- * numbers, one byte a number. So every predictor has its own numbering, which its digest covers: peers that hold the same
- * predictor have the same one, and a number never changes on its lineage.
+ * Classes that are added to a model while it learns. The names that were added are part of the parameters, in a block of float32
+ * numbers, one byte a number. So every predictor has its own numbering, which its digest covers: peers that hold the same predictor
+ * have the same one, and a number never changes on its lineage.
  *
- * A peer that meets a new name adds a proposal to its gradient sum, in a block of the same layout. Proposals are added up like
- * gradients; a record whose numbers are multiples of one valid name is that name. An update assigns the names of its batch to the
- * free slots, sorted, so all peers that compute the update agree. Two names in one record are unreadable, and are proposed again in
- * other records (an invertible Bloom lookup table with one hash: Goodrich and Mitzenmacher, 2011).
+ * A peer that receives an input with a new name adds a proposal to its gradient sum, in a block of the same layout. Proposals are
+ * added up like gradients; a record whose numbers are multiples of one valid name is that name. An update assigns the names of its
+ * batch to the free slots, sorted, so all peers that compute the update agree. Two names in one record are unreadable, and are
+ * proposed again in other records (an invertible Bloom lookup table with one hash: Goodrich and Mitzenmacher, 2011).
  */
 import type { Averaging, Blocks, UpdateRule } from './types.js'
 

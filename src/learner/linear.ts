@@ -1,7 +1,7 @@
 /**
- * The sparse linear family as stateless learners: models with one score under any loss, built-in or custom, and softmax, over
- * rows in CSR form. There is one block, `weights` (with a reaction to drift, a second one), in which a feature's weights are adjacent (index = feature·C + class), so
- * that each feature of a row touches one stretch of memory.
+ * The sparse linear family as stateless learners: models with one score under any loss, built-in or custom, and softmax, over rows
+ * in CSR form. There is one block, `weights`, in which a feature's weights are adjacent (index = feature·C + class), so each
+ * feature of a row accesses contiguous memory. A reaction to drift adds a second block.
  */
 import { countAdded, tableLength } from './class-table.js'
 import { type CustomLoss, type CustomName, customLoss } from './custom.js'

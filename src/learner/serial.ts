@@ -50,7 +50,7 @@ export interface SerialOptions {
   readonly batch?: number
   /** The predictor that scores inputs before they are learned. @default 'average' */
   readonly predictWith?: PredictWith
-  /** What happens when the loss rises; `watchDrift` must be called as well. @default nothing */
+  /** The reaction when the loss rises; `watchDrift` must also be called. @default nothing */
   readonly onDrift?: DriftAction
   /** Limit of the parameters of a model that grows. @default 2^25 (1 GiB with state and average) */
   readonly parameterLimit?: number

@@ -33,7 +33,7 @@ export interface SparseEngineOptions {
   readonly adagrad: AdagradValues
   readonly averaging: WeightedAveraging
   readonly predictWith: PredictWith
-  /** What happens at drift. @default nothing */
+  /** The reaction to drift. @default nothing */
   readonly onDrift?: DriftAction
   /** As in `ModelOptions`. */
   readonly classWeights?: readonly number[]

@@ -89,7 +89,7 @@ export class UnexpectedPeerError extends NetworkError {
   }
 }
 
-/** The connection ended before encryption: the network keys differ, or the other end takes no further connection. */
+/** The connection ended before encryption: the network keys differ, or the other end accepts no further connection. */
 export class NetworkKeyMismatchError extends NetworkError {
   static override readonly code = 'ERR_NETWORK_KEY_MISMATCH'
 

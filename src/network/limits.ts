@@ -29,7 +29,7 @@ export interface Limits {
   readonly fetchesPerSecond: number
   /** Maximum number of connections. @default 300 */
   readonly connections: number
-  /** Age of connections that may be given back if they are not used, in ms. @default 5000 */
+  /** Age from which idle connections may be closed, in ms. @default 5000 */
   readonly idleConnectionMs: number
   /** Inbound connections accepted per second and host. @default 100 */
   readonly inboundPerSecond: number

@@ -86,7 +86,7 @@ export class Network {
   #onFetch: FetchHandler | undefined
   #onRefused: ((peer: string, reason: string) => void) | undefined
   readonly #trimmer: Trimmer
-  /** When each peer gave back its connection to this one, by the monotonic clock in ms. */
+  /** Time at which each peer closed its connection to this one with a referral, by the monotonic clock in ms. */
   readonly #referredAt = new Map<string, number>()
   #stopping: Promise<void> | undefined
 
@@ -120,7 +120,7 @@ export class Network {
     this.#gossip.start()
   }
 
-  /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`. libp2p derives them anew each time. */
+  /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`. libp2p recomputes them on each call. */
   get addresses(): readonly string[] {
     const now = performance.now()
     if (now - this.#addressesAt > addressesMs) {
@@ -213,7 +213,7 @@ export class Network {
     )
   }
 
-  /** Whether a peer has given back its connection to this one within the last `ms`, because it needs it for others. */
+  /** Whether a peer has closed its connection to this one with a referral within the last `ms`. */
   wasReferredBy(peer: string, ms: number): boolean {
     return performance.now() - (this.#referredAt.get(peer) ?? Number.NEGATIVE_INFINITY) < ms
   }

@@ -35,7 +35,7 @@ export class PeerTable {
     return [...this.#connected.values()]
   }
 
-  /** Peers named by another one. */
+  /** Peers in a referral. */
   referred(contacts: readonly KnownPeer[]): void {
     for (const contact of contacts)
       if (!this.#connected.has(contact.id)) this.#handler?.({ ...contact, kind: 'discovered' })

@@ -1,6 +1,6 @@
 /**
- * Referral: a peer that needs its connections for others names some other peers, and then closes the connection. A separate stream
- * with one control chunk, which the receiver closes.
+ * Referral: a peer that needs free connections sends the addresses of some other peers and then closes the connection. It uses a
+ * separate stream with one control chunk. The receiver closes the stream.
  */
 import type { Connection, Stream } from '@libp2p/interface'
 import { parseAddress } from './addresses.js'

@@ -1,6 +1,6 @@
 /**
- * Keeps connections free for newcomers: when few are left, the longest idle ones are given back. Their peers are told of others, so
- * that any number of peers can start with the address of one.
+ * Keeps connections free for new peers: when few are left, the oldest idle connections are closed. Their peers are referred to
+ * others, so any number of peers can start with the address of one.
  */
 import type { Connection } from '@libp2p/interface'
 import type { Host } from './host.js'
@@ -16,7 +16,7 @@ export interface TrimmerOptions {
   readonly limits: Limits
   /** Whether this peer needs the connection: for a session, for gossip, or as a relay. */
   readonly isUsed: (peer: string) => boolean
-  /** Peers to name to the others, the best first. */
+  /** Peers to include in referrals, the best first. */
   readonly contacts: () => readonly KnownPeer[]
 }
 
@@ -53,7 +53,7 @@ export class Trimmer {
       const others = contacts().filter(({ id }) => id !== peer)
       this.#closing.add(connection)
       refer(connection, others, limits)
-        // The other end may be gone, or know no referrals.
+        // The other end may have left, or may not support referrals.
         .catch(() => undefined)
         .finally(() => this.#closing.delete(connection))
     }

@@ -68,9 +68,9 @@ export class ChildTable {
   }
 
   /**
-   * Where to redirect a joining peer, which counts as redirected: towards the child with the nearest free slot, then the smallest
-   * subtree, counting peers that were redirected. The first one after an UP goes to the reported slot, which saves the hops on
-   * the way; further ones to the child, which knows more.
+   * Target of the redirection of a joining peer, which is then counted as redirected: the child with the nearest free slot, then
+   * the one with the smallest subtree, including redirected peers. The first peer after an UP is redirected to the reported slot,
+   * which saves intermediate hops. Further peers are redirected to the child, whose information is newer.
    */
   redirectTarget(): Contact | undefined {
     const child = this.#redirectChild()

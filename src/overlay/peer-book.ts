@@ -133,7 +133,7 @@ export class PeerBook {
     return peer === undefined ? undefined : this.contact(peer)
   }
 
-  /** Whether a peer with an older label than `own` is known that can be joined, as far as is known. */
+  /** Whether a peer with a label older than `own` is known that is not banned and to which no join has failed. */
   knowsOlder(now: number, own: Label): boolean {
     for (const known of this.#known.values()) {
       const label = this.#currentLabel(now, known)

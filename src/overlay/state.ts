@@ -22,7 +22,7 @@ export interface Parent {
 
 /** Longest round trip that timers account for, in ms. It bounds how long a silent peer is waited for. */
 const MAX_ROUND_TRIP = 2000
-/** Longest lateness of its own timers that a node accounts for, in ms, and by which factor. */
+/** Maximum lateness of its own timers that a node accounts for, in ms, and the factor by which it extends time limits. */
 const MAX_LATENESS = 2500
 const PATIENCE = 8
 /** Lateness above which a node makes no voluntary changes, in ms. */
@@ -185,7 +185,7 @@ export class State {
     this.send(this.parent.session, { kind: 'up', summary: this.children.summary(this.self) })
   }
 
-  /** Schedules a beacon as soon as the rate limit allows. A root that will join an older one leaves that to it. */
+  /** Schedules a beacon as soon as the rate limit allows. A root that can join an older root publishes none. */
   beaconSoon(now: number): void {
     if (this.book.knowsOlder(now, this.label)) return
     const soonest = Math.max(now, this.beaconSentAt + this.settings.timers.beacon / 8)

@@ -1,6 +1,6 @@
 /**
- * Dials the configured addresses until each peer answers, with exponential backoff, and again when its connection is lost. A peer that
- * needs its connections for others is dialled less often.
+ * Dials the configured addresses until each peer answers, with exponential backoff, and again when its connection is lost. A peer
+ * that has closed its connection with a referral is dialled less often.
  */
 import type { Log, Network } from '../network/index.js'
 
@@ -10,7 +10,7 @@ const MAX_BACKOFF_MS = 15_000
 const LATE_MS = 100
 const PROBE_MS = 50
 const MAX_PROBES = 100
-/** Time until a peer that gave back the connection is dialled again: without a tree neighbour, and with one. */
+/** Time in ms until a peer that closed the connection with a referral is dialled again: without a tree neighbour, and with one. */
 const REFERRED_ALONE_MS = 10_000
 const REFERRED_LINKED_MS = 5 * 60 * 1000
 /** Interval between checks of the connection. */

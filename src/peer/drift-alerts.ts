@@ -30,7 +30,7 @@ export class DriftAlerts {
         if (kind === 'drift' && detail === 'network') this.#network(at, peers, count)
       }
     }
-    // Without a drift of its own data the peer takes what comes.
+    // This subscription alone does not request statuses from other peers.
     this.#unsubscribe = view.subscribe(onUpdate, false)
   }
 

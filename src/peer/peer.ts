@@ -238,7 +238,7 @@ export class Peer extends EventEmitter {
    */
   async request(request: InputRequest): Promise<InputAnswer> {
     const answer = await this.#learner.request(request)
-    // Inputs that were learned are durable when the caller knows of it.
+    // Learned inputs are durable before the caller is notified.
     if (request.action === 'learn') await this.#journal?.durable
     return answer
   }

@@ -1,4 +1,4 @@
-/** Whole predictors between peers, besides the tree: announced by gossip, fetched if the tree does not deliver them. */
+/** Exchange of whole predictors outside the tree: they are announced by gossip, and fetched if the tree does not deliver them. */
 import { type EventEmitter, once } from 'node:events'
 import { compareIds, decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import type { Log, Network } from '../network/index.js'
@@ -45,7 +45,7 @@ export class PredictorExchange {
     const { edges, learner, current, statuses } = this.#options
     const { signal } = this.#fetching
     try {
-      // A frame that is arriving may contain it, as the next status then shows.
+      // A frame that is being received may contain it; the next status shows this.
       await edges.arrived()
       await once(statuses, 'status', { signal })
       for (const from of new Set([...edges.neighbours, maker])) {

@@ -1,7 +1,7 @@
 /**
- * Publishes this peer's status while some peer of the network watches, passes the statuses of other peers to the network view, and
- * ticks the view. A peer watches while its page is open, and after an alarm of drift, which the peers merge. The interval of
- * statuses grows with the number of peers, so that their total rate stays bounded.
+ * Publishes this peer's status while at least one peer of the network is watching, passes the statuses of other peers to the
+ * network view, and ticks the view. A peer watches while its page is open, and after a drift alarm, because peers merge their
+ * alarms. The interval of statuses grows with the number of peers, so that their total rate stays bounded.
  */
 import type { Log, Network } from '../network/index.js'
 import {
@@ -22,12 +22,12 @@ import type { PeerStatus } from './options.js'
 const INTERVAL_MS = 1000
 const LARGE_NETWORK = 10
 const MAX_INTERVAL_MS = 30_000
-/** Statuses are published for this many intervals of a watching peer after its last status, and a slack in ms. */
+/** Statuses are published for this many intervals of a watching peer after its last status, plus a margin in ms. */
 const LEASE_INTERVALS = 3
 const LEASE_SLACK_MS = 5000
 /**
- * Interval of statuses while nobody watches, in ms, for each known peer, and at least: they show whether two live peers have one
- * identity.
+ * Interval of statuses while no peer is watching, in ms: per known peer, and its minimum. These statuses show whether two live
+ * peers share an identity.
  */
 const RARE_MS = 6000
 const LEAST_RARE_MS = 10_000
@@ -92,7 +92,7 @@ export class StatusPublisher {
     if (begins) this.view.resume(now)
   }
 
-  /** What is wrong if another live peer has this identity. */
+  /** The problem to report if another live peer has this identity. */
   get duplicate(): string | undefined {
     return this.view.isDuplicated(this.#options.network.id) ? DUPLICATED : undefined
   }
@@ -139,7 +139,7 @@ export class StatusPublisher {
     const now = this.#now()
     const isWatching = this.#isWatching(now)
     const status = this.#report(now, isWatching ? { watching: true } : {})
-    // News are published even if nobody watches, because they may be the reason to.
+    // Changes are published even if no peer is watching, because they may cause peers to watch.
     const alarms = status.drift?.alarms ?? 0
     const isNews = alarms > this.#alarms || (status.problem === undefined) === this.#hasProblem
     if (alarms > this.#alarms) this.#alarmedUntil = now + ALARM_MS
@@ -156,7 +156,7 @@ export class StatusPublisher {
     this.#publishing = setTimeout(() => this.#reportPeriodically(), wait)
   }
 
-  /** The current status, of which this peer's own view is told. */
+  /** The current status, which is also passed to this peer's own view. */
   #report(now: number, flags: Pick<NetworkStatus, 'watching' | 'leaving'>): NetworkStatus {
     const { network, name, status, onReport } = this.#options
     const interval = Math.round(Math.min(MAX_INTERVAL_MS, INTERVAL_MS * Math.max(1, this.view.size / LARGE_NETWORK)))

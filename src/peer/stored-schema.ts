@@ -4,7 +4,7 @@ import type { Schema } from '../streams/index.js'
 import { parseSpec, schemaOf } from '../task/learning-spec.js'
 
 /**
- * The schema in a state directory, which a restarted peer keeps even if its file would now suggest another one.
+ * The schema in a state directory, which a restarted peer keeps even if another one would be inferred from its file.
  * @returns undefined if the directory holds no state
  * @throws errors of the store
  */

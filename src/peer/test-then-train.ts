@@ -105,7 +105,7 @@ export class TestThenTrain {
   }
 
   /**
-   * Learns inputs of an earlier run, which were scored then, as long as the node still wants them.
+   * Learns inputs of an earlier run, which were scored then, while the node still needs them.
    * @param first number of the first input
    * @returns the row after the last one that was learned
    */

@@ -250,7 +250,7 @@ export const components = [
             name: { ...text, description: 'Column or key of the label.' },
             kind: { enum: ['class', 'number'] },
             names: { ...texts, description: 'Class names in the order of their class numbers.' },
-            classes: { ...count, description: 'Number of classes, those included that can be added.' },
+            classes: { ...count, description: 'Number of classes, including those that can be added.' },
             added: { ...texts, description: 'Classes that were added, in the order of their numbers.' },
             weights: {
               type: 'object',
@@ -268,7 +268,7 @@ export const components = [
             {
               name: text,
               kind: { enum: ['number', 'category', 'text', 'time', 'ignored', 'interaction', 'lag'] },
-              role: { enum: ['weight', 'id', 'time'], description: 'What the column is for, if it is no feature.' },
+              role: { enum: ['weight', 'id', 'time'], description: 'The purpose of a column that is not a feature.' },
               of: { ...texts, description: 'Interactions: two columns. Lags: a number, or the label.' },
               rows: { ...count, description: 'Lags: how many rows earlier.' },
               missing: { type: 'boolean', description: 'Whether a missing value has a feature of its own.' },

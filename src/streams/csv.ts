@@ -59,7 +59,7 @@ class CsvParser implements RowParser {
   line = 0
   #fault = ''
 
-  /** @param countsRows whether the header, and newlines in fields, are no lines */
+  /** @param countsRows whether rows are counted instead of lines: neither the header nor newlines in fields count */
   constructor(options: ParserOptions, reporter: Reporter, countsRows = false) {
     this.#options = options
     this.#countsRows = countsRows

@@ -1,6 +1,6 @@
 /**
  * Lags: features that are the values of earlier rows. The history holds the last values of each column that has lags; it is part of
- * a model's state, like the moments of scaling, so that a restart continues the series.
+ * a model's state, like the moments of scaling, so a restart continues the series.
  */
 import { RowBuffer, type Rows } from './rows.js'
 import type { Derived } from './table/schema.js'

@@ -54,7 +54,7 @@ export interface StreamOptions extends InputOptions {
   readonly maxRows?: number
   /** Infers from the first rows of text whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
-  /** Largest number of classes, those that the first rows of text lack included. @default those of the first rows */
+  /** Largest number of classes, including those that the first rows of text lack. @default those of the first rows */
   readonly classesMax?: number
   /** Counts the labels of each class in the first rows of text. @default false */
   readonly countClasses?: boolean

@@ -56,7 +56,7 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
   readonly weight?: string
   /** CSV without a schema: the column that identifies rows. @default none */
   readonly id?: string
-  /** CSV without a schema: the column of the rows' times, which is no feature. @default none */
+  /** CSV without a schema: the column of the rows' times, which is not a feature. @default none */
   readonly time?: string
   /** Texts of missing values of a table, besides the empty one. @default NA, N/A, NaN, nan, null, NULL, None, ? */
   readonly na?: readonly string[]

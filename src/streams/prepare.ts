@@ -1,5 +1,5 @@
 /**
- * The last stage of a stream: what of a row's features depends on other rows and on other features. In this order: lags,
+ * The last stage of a stream: the parts of a row's features that depend on other rows and on other features. In this order: lags,
  * standardisation, and products with numbers, which are those of the standardised numbers.
  */
 import { LagHistory, Lags } from './lags.js'

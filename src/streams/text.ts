@@ -15,7 +15,7 @@ import { refuseUnsupported } from './unsupported.js'
 export interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
-  /** Largest number of classes, those that the first rows lack included. @default those of the first rows */
+  /** Largest number of classes, including those that the first rows lack. @default those of the first rows */
   readonly classesMax?: number
   /** Counts the labels of each class in the first rows. @default false */
   readonly countClasses?: boolean

@@ -5,7 +5,7 @@ import { growingNames } from './learning-spec.js'
 import type { OpenLearningSpec } from './task.js'
 
 export class ClassNumbers {
-  /** The names of all classes, which grow; undefined if the model has no room for more. */
+  /** The names of all classes, to which new ones are appended; undefined if the model has no room for more. */
   readonly names: string[] | undefined
   /** Names for which there was no room. */
   readonly refused = new Set<string>()

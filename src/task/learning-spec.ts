@@ -69,7 +69,7 @@ interface CommonSpec {
   readonly averaging: AveragingSpec
   /** b: gradients per update. */
   readonly batch: number
-  /** Linear models: what happens when the loss rises at most inputs. @default nothing but the alarm */
+  /** Linear models: the reaction when the loss rises at most of the inputs. @default nothing but the alarm */
   readonly onDrift?: DriftAction
   /** How inputs become features. */
   readonly features: FeatureSpec

@@ -50,8 +50,8 @@ export interface TaskOptions {
   /** The average of the parameters that serves predictions (`--average`). @default the tail average */
   readonly averaging?: AveragingSpec
   /**
-   * What happens when the loss rises at most of the inputs: nothing but the alarm, longer steps, or a rule and an average that
-   * begin again. Linear models with the rules `adagrad` and `mirror-descent`. All peers must agree on it. @default 'alert'
+   * The reaction when the loss rises at most of the inputs: only an alarm, a larger step size, or a restart of the rule and the
+   * average. Linear models with the rules `adagrad` and `mirror-descent`. All peers must agree on it. @default 'alert'
    */
   readonly onDrift?: 'alert' | DriftAction
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */

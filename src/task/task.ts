@@ -82,7 +82,7 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial'):
   const schema = await schemaFrom(options.schema)
   const weights = schema.label?.weights
   const given = await classWeightsFrom(options.classWeights)
-  // Weights that were balanced before stay, although the rows differ.
+  // Balanced weights of earlier runs are kept, although the rows differ.
   const classWeights = given === 'balanced' ? (weights ?? given) : (given ?? weights)
   const text = model?.kind === 'network' && readsText(model.layers) ? await textTask(options, model.layers) : undefined
   const stream = taskStream({ ...options, classWeights }, model, text?.tokens, schema)
@@ -269,7 +269,7 @@ function specOf(
   }
 }
 
-/** The number of classes of the model, those included that are added later. @throws OptionError */
+/** The number of classes of the model, including those that are added later. @throws OptionError */
 function mostClasses(
   { classesMax }: TaskOptions,
   known: number | undefined,

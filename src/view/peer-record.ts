@@ -46,7 +46,7 @@ export class PeerRecord {
     for (const [digest, at] of this.#held) if (at < limit) this.#held.delete(digest)
   }
 
-  /** For `ms` until `now` it was not expected to publish anything. */
+  /** The peer was not expected to publish anything for the last `ms` before `now`. */
   postpone(ms: number, now: number): void {
     this.lastSeen = Math.min(now, this.lastSeen + ms)
   }

@@ -1,6 +1,6 @@
 /**
- * Status that a peer publishes about itself, while some peer watches, about once a second. It contains no subject: it describes the peer that signed it, so
- * it cannot be forged for another peer. Remote statuses are validated here.
+ * Status that a peer publishes about itself, about once a second while at least one peer is watching. It contains no subject: it
+ * describes the peer that signed it, so it cannot be forged for another peer. Remote statuses are validated here.
  */
 
 import { z } from 'zod'
@@ -72,7 +72,7 @@ const schema = z.object({
   skipped: count.optional(),
   /** Whether its stream has ended. */
   ended: z.boolean(),
-  /** True while it needs the statuses of all peers; they publish statuses only if some peer does. */
+  /** True while it needs the statuses of all peers; they publish statuses regularly only if at least one peer does. */
   watching: z.boolean().optional(),
   /** True in the last status of a peer that stops. */
   leaving: z.boolean().optional()

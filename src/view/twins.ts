@@ -1,6 +1,6 @@
 /**
- * Detects live peers with one identity, as after a state directory was copied: statuses of a run keep arriving after those of a
- * newer one. Statuses of a run that has ended can arrive late, but no new ones.
+ * Detects live peers that share an identity, for example after a state directory was copied: new statuses of a run arrive after
+ * those of a newer run. A run that has ended publishes no new statuses, although old ones can arrive late.
  */
 import type { NetworkStatus } from './status.js'
 
@@ -51,7 +51,7 @@ export class TwinDetector {
     return this.#twins.get(id)?.isDetected ?? false
   }
 
-  /** Forgets peers that are no longer live. @returns the ids of those that were detected */
+  /** Removes peers that are no longer live. @returns the ids of those that were detected */
   expire(now: number): string[] {
     const ended: string[] = []
     for (const [id, twin] of this.#twins) {

@@ -17,7 +17,7 @@ export const MAX_PEERS = 1000
 export const FORGET_MS = 5 * 60 * 1000
 /** Problem of a peer whose identity another live peer uses. */
 export const DUPLICATED = 'another live peer uses its identity: stop one of them, and give each its own state directory'
-/** A single look at the table counts as watching for this long, in ms. */
+/** A single read of the table counts as watching for this long, in ms. */
 const LOOK_MS = 15_000
 /** How long statuses are needed to tell whether two live peers have one identity, in ms. */
 const DOUBT_MS = 30_000
@@ -61,17 +61,17 @@ export class NetworkView {
     return this.#drift.count
   }
 
-  /** Whether somebody needs the statuses of other peers. */
+  /** Whether the statuses of other peers are needed. */
   get isWatched(): boolean {
     return this.#watchers.size > 0 || this.#at - this.#lookedAt < LOOK_MS || this.#at - this.#doubtedAt < DOUBT_MS
   }
 
-  /** Somebody reads the table once. */
+  /** Records a single read of the table. */
   look(): void {
     this.#lookedAt = this.#at
   }
 
-  /** From now on other peers publish no statuses, so their silence has no meaning. */
+  /** Other peers publish no regular statuses from now on, so their silence is not a failure. */
   pause(now: number): void {
     this.#pausedAt ??= now
   }
@@ -173,7 +173,7 @@ export class NetworkView {
   }
 
   /**
-   * @param watches whether the listener needs the statuses of other peers, or takes what comes
+   * @param watches whether the listener needs the statuses of other peers; otherwise it receives only the available ones
    * @returns a function that ends the subscription
    */
   subscribe(listener: (update: NetworkUpdate) => void, watches = true): () => void {

@@ -39,7 +39,7 @@ export interface Round {
   readonly lostLinks: number
   /** From the end of the fault until all peers reported one predictor and one tree, in seconds. */
   readonly agreement: number
-  /** What it may be. */
+  /** The time limit for that, in seconds. */
   readonly bound: number
   /** Largest resident memory of a peer, in MB. */
   readonly memory: number
@@ -60,9 +60,9 @@ export const lines: Readonly<Record<string, Line>> = {
 
 /** Nodes besides those of the peers, for those that join and for copies. */
 const SPARE_NODES = 2
-/** Time without an obstacle that the peers may take, in seconds: to notice that a neighbour is gone, and to join again. */
+/** Time limit on ideal lines, in seconds: to detect that a neighbour has left, and to join again. */
 const BASE_BOUND_S = 15
-/** Inputs go on for so long after a fault, in ms, so that the peers still differ. */
+/** Inputs continue for this long after a fault, in ms, so the peers still differ. */
 const GO_ON_MS = 1000
 /** Hops over which a whole predictor may have to travel, one after the other. */
 const HOPS = 6
@@ -98,7 +98,7 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
       try {
         await begin(cluster, peers)
         for (let r = 0; r < episode && number < rounds && performance.now() < end; r++) {
-          // Each nemesis once, in random order, before any comes again.
+          // Each nemesis once, in random order, before any is repeated.
           if (deck.length === 0) deck.push(...random.shuffle([...usable]))
           const nemesis = deck.pop() as Nemesis
           const round = await play(cluster, nemesis, random, options)

@@ -35,13 +35,13 @@ export class LabPeer {
   latest: Report | undefined
   /** When `latest` arrived, in ms of `performance.now()`. */
   latestAt = 0
-  /** What it has logged that no honest peer should. */
+  /** Log lines that no honest peer should write. */
   readonly bans: string[] = []
   /** How often it has lost a tree neighbour. */
   lostLinks = 0
   #child: ChildProcess | undefined
   #exit: Promise<void> = Promise.resolve()
-  /** Exits that nobody caused. */
+  /** Exits that no fault caused. */
   readonly crashes: string[] = []
   #mayExit = false
   isPaused = false
@@ -84,7 +84,7 @@ export class LabPeer {
     })
   }
 
-  /** Hands it inputs. @returns whether it takes them */
+  /** Hands it inputs. @returns whether it accepts them */
   feed(lines: string): boolean {
     const input = this.#child?.stdin
     if (!input || input.writableLength > MAX_WAITING) return false
@@ -149,7 +149,7 @@ export class LabPeer {
       for (const name of readdirSync(state, { recursive: true, encoding: 'utf8' }))
         bytes += statSync(join(state, name)).size
     } catch {
-      // Files come and go while it is read.
+      // Files are created and deleted while it is read.
     }
     return bytes
   }

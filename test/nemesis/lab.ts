@@ -36,7 +36,7 @@ export const isInside = process.env[INSIDE] !== undefined
 /** Runs this program again in namespaces of its own. @returns its exit code */
 export async function runInside(args: readonly string[]): Promise<number> {
   const command = [...UNSHARE, process.execPath, ...args]
-  // The end of its standard input tells it that this process has ended.
+  // Its standard input ends when this process ends.
   const child = spawn('unshare', command, {
     stdio: ['pipe', 'inherit', 'inherit'],
     env: { ...process.env, [INSIDE]: '1' }

@@ -88,7 +88,7 @@ async function train(flags: Flags): Promise<void> {
   try {
     const start = performance.now()
     const balances = flags.classWeights === 'balanced'
-    // Weights that were balanced before stay, although the rows differ.
+    // Balanced weights of earlier runs are kept, although the rows differ.
     const wanted = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
     const { stream: first, specFor } = await createTask(taskOptions(wanted), 'serial')
     if (first === undefined) throw noData()

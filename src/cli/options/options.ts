@@ -143,8 +143,8 @@ export function withFeatures(command: Command): Command {
     .option('--hash-bits <n>', 'hash features (CSV: categories) into 2^n', whole(1, 30))
     .option('--weight <column>', 'CSV column of the weights of inputs')
     .option('--id <column>', 'CSV column that identifies inputs')
-    .option('--time <column>', 'CSV column of the times of inputs, no feature')
-    .option('--interactions <list>', 'pairs of columns whose product matters, A:B,C:D', pairs)
+    .option('--time <column>', 'CSV column of the times of inputs, not a feature')
+    .option('--interactions <list>', 'pairs of columns to multiply, A:B,C:D', pairs)
     .option('--lag <column:rows>', 'values of earlier rows, COLUMN:1,24; repeatable', lag)
     .option('--schema <file>', 'what columns mean: a file (admb schema), or URL/schema')
     .option(
@@ -155,7 +155,7 @@ export function withFeatures(command: Command): Command {
     .addOption(new Option('--scale <how>', 'numeric columns (default: standard)').choices(['none', 'standard']))
     .option('--no-constant', 'omit the feature that is always 1')
     .option('--classes <n>', 'number of classes (default: inferred)', whole(2))
-    .option('--classes-max <n>', 'softmax: room for classes that come later', whole(2))
+    .option('--classes-max <n>', 'softmax: maximum number of classes, including later ones', whole(2))
     .option('--class-weights <how>', 'balanced, CLASS=WEIGHT,…, or a YAML file', classWeights)
 }
 
@@ -179,7 +179,7 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     )
     .option('--batch <b>', `gradients per update (default: ${batch})`, whole(1))
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
-    .option('--target-scale <mean:sd>', 'regression: of the target, or none (default: inferred)', targetScale)
+    .option('--target-scale <mean:sd>', 'regression: scale of the target, or none (default: inferred)', targetScale)
   return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
 }
 

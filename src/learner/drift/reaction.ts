@@ -1,8 +1,8 @@
 /**
  * Reactions to drift that peers agree on. A peer whose detector alarms counts its next inputs as votes, in a block of their own of
- * its gradient sums. So votes are added up, carried over and counted once like gradients. An update with votes from more than half of
- * its gradients, after one without, makes the rule and the average younger. Age is counted in the block `drift` of the predictor, so
- * whoever replays the batch computes the same bits.
+ * its gradient sums. Votes are therefore summed, carried over and counted once like gradients. An update in which more than half of
+ * the gradients are votes, after one in which they are not, reduces the age of the rule and the average. The block `drift` of the
+ * predictor contains the age, so every node that replays the batch computes the same bits.
  */
 import { OptionError } from '../errors.js'
 import type { RuleDefinition } from '../rules/definition.js'
@@ -10,7 +10,10 @@ import type { Averaging, Blocks, Layout, UpdateRule } from '../types.js'
 import { type Drift, SAME_ALARM } from './detector.js'
 
 export const driftActions = ['raise-step', 'forget'] as const
-/** `raise-step`: a quarter of the past counts, so steps double. `forget`: rule and average begin again, from the present weights. */
+/**
+ * `raise-step`: a quarter of the past gradients count, so the step size doubles. `forget`: the rule and the average restart from
+ * the current weights.
+ */
 export type DriftAction = (typeof driftActions)[number]
 
 /** Share of its age that rule and average keep. */

@@ -119,7 +119,7 @@ export class ProgressiveMetrics implements Outcomes {
     return figures(this.#kind, inputs, total > 0 ? loss / total : 0, tally)
   }
 
-  /** Notes the weight of the next outcomes. */
+  /** Records the weight of the next outcomes. */
   #weigh(rows: number, weight: number): void {
     this.#weights ??= new Float64Array(CAPACITY).fill(1)
     for (let row = 0; row < rows; row++) this.#weights[(this.#inputs + row) % CAPACITY] = weight

@@ -18,8 +18,8 @@ export interface RuleDefinition<Options> {
    */
   readonly eightBitState?: 'elementwise' | 'blockwise'
   /**
-   * The state as if only that share of its gradients had been, which makes steps longer. Without it, steps do not depend on the
-   * number of gradients. Uses only + − × ÷.
+   * The state after scaling the number of past gradients by `share`, which increases the step size. A rule without it has step
+   * sizes that do not depend on the number of gradients. Uses only + − × ÷.
    */
   aged?(state: Blocks, share: number): Float32Array[]
   /** @throws OptionError */

@@ -4,7 +4,7 @@ import type { TokenizerJson } from './subwords.js'
 
 export const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
 export const END_OF_TEXT = '<|endoftext|>'
-/** The library's limit, too. */
+/** Also the limit of the library. */
 export const MAX_WORD_CHARACTERS = 100
 
 /** The character that stands for each byte (GPT-2): itself if it is printable, otherwise one from 256 on. */

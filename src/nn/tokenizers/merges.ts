@@ -1,4 +1,4 @@
-/** The merges of a subword tokenizer: the most frequent pair of neighbouring pieces, again and again. */
+/** The merges of a subword tokenizer: the most frequent pair of adjacent pieces, repeatedly. */
 
 export interface CountedWord {
   readonly pieces: readonly string[]

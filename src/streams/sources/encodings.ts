@@ -22,7 +22,7 @@ function encodingOf(first: Uint8Array): Encoding | undefined {
   return encodings.find(encoding => FIRST_BYTES[encoding].every((byte, i) => first[i] === byte))
 }
 
-/** Whether fewer bytes than all may be the beginning of an encoded file. */
+/** Whether a prefix may be the beginning of an encoded file. */
 function mayBeEncoded(first: Uint8Array): boolean {
   return encodings.some(encoding => first.every((byte, i) => FIRST_BYTES[encoding][i] === byte))
 }

@@ -27,7 +27,7 @@ type Ending = 'renamed' | 'truncated' | 'followed by another'
 
 /**
  * Yields the segments, then what is appended to the last one, and to the files after it, without end.
- * @param gone if there are no segments: the file in which the position was
+ * @param gone the file that contained the position, if there are no segments
  */
 export async function* followed(
   data: string,
@@ -190,7 +190,7 @@ class GrowingFile {
     return files.some(file => file > this.#path)
   }
 
-  /** A rotated log has another name; one without a name cannot come back. */
+  /** A rotated log has another name; a file without a name cannot reappear. */
   #noteDeleted(): void {
     if (this.#isDeleted) return
     this.#isDeleted = true

@@ -1,6 +1,6 @@
 /**
- * Parquet as the CSV of the same table, so that it is read, and resumed in, like any compressed CSV: nulls are empty, times are ISO
- * 8601, numbers are decimal. A row group is in memory at a time, one typed array a column.
+ * Converts Parquet to the CSV of the same table, so it is read and resumed like any compressed CSV: nulls are empty, times are ISO
+ * 8601, numbers are decimal. One row group is in memory at a time, as one typed array per column.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'

@@ -18,12 +18,12 @@ export function isUrl(data: string): boolean {
   return /^https?:\/\//.test(data)
 }
 
-/** What a first answer says of a resource. */
+/** Properties of a resource, from the first response. */
 interface Resource {
   /** Whether the same bytes can be requested again. */
   readonly isReplayable: boolean
   readonly hasRanges: boolean
-  /** In bytes, if the server with ranges tells it. */
+  /** In bytes, if the server supports ranges and reports it. */
   readonly size: number | undefined
 }
 

@@ -153,7 +153,7 @@ export class RowEncoder {
   }
 
   /**
-   * Sets what a column with a role says of the row.
+   * Sets the weight, identifier or time of the row from the column with that role.
    * @returns false if the value is invalid, with `fault` set
    */
   setRole(role: ColumnRole, bytes: Uint8Array, from: number, to: number): boolean {

@@ -26,7 +26,7 @@ export interface ColumnHints {
   readonly categorical?: readonly string[]
   /** Columns that are numbers; if given, every other one is a category. */
   readonly columns?: readonly string[]
-  /** Columns that are no features but have a role. */
+  /** Columns that have a role and are not features. */
   readonly weight?: string
   readonly id?: string
   readonly time?: string

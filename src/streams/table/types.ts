@@ -8,8 +8,8 @@
 export type ColumnKind = 'number' | 'category' | 'text' | 'time' | 'ignored' | 'interaction' | 'lag'
 
 /**
- * What a column is for, if it is no feature. `weight`: the importance of the row, a number of at least 0. `id`: an identifier, which
- * is returned with the prediction. `time`: the time of the row, by which the order of rows is checked where it matters.
+ * The purpose of a column that is not a feature. `weight`: the importance of the row, a number of at least 0. `id`: an identifier,
+ * which is returned with the prediction. `time`: the time of the row, by which the order of rows is checked where it matters.
  */
 export type ColumnRole = 'weight' | 'id' | 'time'
 

@@ -24,7 +24,7 @@ export interface RingMemory {
   readonly headers: Float64Array
 }
 
-/** What of a block lies in a slot. Identifiers of rows are not sent. */
+/** The parts of a block that a slot contains. Identifiers of rows are not sent. */
 type Block = Omit<Rows, 'size' | 'ids'> & Required<Pick<Rows, 'weights'>>
 
 /** Numbers of a slot's header. */

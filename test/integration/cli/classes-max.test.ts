@@ -9,7 +9,7 @@ import { admb } from '../../support/admb-command.js'
 const rows = (classes: readonly string[], count: number) =>
   Array.from({ length: count }, (_, i) => `${i % classes.length},${classes[i % classes.length]}\n`).join('')
 
-describe('classes that come later', function () {
+describe('classes added later', function () {
   this.timeout(60_000)
   let folder = ''
   before(async () => {
@@ -45,7 +45,7 @@ describe('classes that come later', function () {
       assert.deepEqual(await labels(dir, asked), ['b', 'c', 'a'])
       const scored = await admb(['eval', '--dir', dir, '--data', first, '--label', 'y'])
       assert.match(scored.stdout, /accuracy +100/)
-      // A directory continues with its numbers, whatever comes first now.
+      // A directory keeps its numbers, whichever class comes first now.
       const second = await write('second.csv', `x,y\n${rows(['b', 'c', 'a', 'Ö'], 800)}`)
       const continued = await admb(['train', '--data', second, '--label', 'y', '--dir', dir])
       assert.equal(continued.code, 0, continued.stderr)
@@ -60,7 +60,7 @@ describe('classes that come later', function () {
     })
   }
 
-  it('keep their probability at zero until they come', async () => {
+  it('have probability zero until they are added', async () => {
     const data = await write('two.csv', `x,y\n${rows(['b', 'c'], 200)}`)
     const dir = join(folder, 'two')
     const [plain, roomy] = await Promise.all(

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { admb } from '../../support/admb-command.js'
 
-/** A series with period 3, which nothing but its own past predicts. */
+/** A series with period 3, which can be predicted only from its past. */
 const series = (rows: number) =>
   `t,y\n${Array.from({ length: rows }, (_, t) => `${t % 2},${[1.5, 5, 9][t % 3]}\n`).join('')}`
 
-describe('features that are made from others', function () {
+describe('features that are derived from others', function () {
   this.timeout(60_000)
   let folder = ''
   before(async () => {

@@ -51,7 +51,7 @@ describe('admb train --drift', function () {
     })
   }
 
-  it('reacts if it is asked to, and a run that continues does as well', () => {
+  it('reacts if the option is given, also in a continued run', () => {
     const input = rows(true, false)
     const accuracy = (...flags: string[]) => JSON.parse(train(input, ...flags, '--json').stdout).accuracy
     assert.ok(accuracy('--on-drift', 'forget') > accuracy('--drift', 'adwin') + 0.002)

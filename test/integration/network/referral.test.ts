@@ -1,4 +1,4 @@
-/** Many peers that know one address: connections that are not used are given back, and their peers are told of others. */
+/** Many peers that know one address: idle connections are closed, and their peers are referred to others. */
 import assert from 'node:assert/strict'
 import { UnreachablePeerError } from '../../../src/network/errors.js'
 import type { Network } from '../../../src/network/network.js'
@@ -10,7 +10,7 @@ describe('connections', function () {
   const peers = new Peers()
   afterEach(() => peers.stop())
 
-  it('are given back to newcomers: 60 peers connect to one that takes 48', async () => {
+  it('are closed to admit new peers: 60 peers connect to one with a limit of 48', async () => {
     const hub = await peers.start({ limits: { connections: 48, idleConnectionMs: 200 } })
     const neighbour = await peers.start()
     const [session, inbound] = await openSession(neighbour, hub)
@@ -27,7 +27,7 @@ describe('connections', function () {
     }
     await until(() => hub.peers.length <= 43, 10_000)
     const referred = [...contacts].filter(([network]) => network.wasReferredBy(hub.id, 60_000))
-    assert.ok(referred.length >= 15, `${referred.length} were told of others`)
+    assert.ok(referred.length >= 15, `${referred.length} were referred to others`)
     for (const [, known] of referred) assert.ok(known.size > 0, `${known.size} contacts`)
     assert.ok(
       referred.some(([, known]) => known.has(neighbour.id)),
@@ -43,7 +43,7 @@ describe('connections', function () {
     await assert.rejects((await peers.start()).connect(targetOf(hub), timeout()), /too many connections/)
   })
 
-  it('are not given back on malformed contacts', () => {
+  it('are not affected by malformed referrals', () => {
     const id = '12D3KooWHdBLaPnsq7DkMpdBeqE9W8P7CAbfvurxUFdXfTpcKSjL'
     const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
     const valid = { id, addresses: [`/ip4/192.0.2.7/tcp/4001/p2p/${id}`] }

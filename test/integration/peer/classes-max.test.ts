@@ -1,4 +1,4 @@
-/** Peers that meet classes that their schema lacks. */
+/** Peers that receive classes that their schema lacks. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

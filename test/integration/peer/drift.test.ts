@@ -120,7 +120,7 @@ describe('drift of a network', function () {
     assert.match(metrics, /^admb_network_drift_alarms_total 1$/m)
   })
 
-  it('makes all peers forget at one update, and refuses one that would not', async () => {
+  it('resets the rule of all peers at one update, and refuses a peer without this reaction', async () => {
     const spec = { ...SPEC, onDrift: 'forget' } as const
     const folder = mkdtempSync(join(tmpdir(), 'admb-drift-'))
     const dirs = ['a', 'b'].map(name => join(folder, name))

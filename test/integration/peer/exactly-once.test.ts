@@ -1,4 +1,4 @@
-/** Peers that are killed at random instants use every input exactly once. Seen from outside: the parameters count the uses. */
+/** Peers that are killed at random instants use every input exactly once. The parameters count the uses. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
 
-/** A series with period 3, which nothing but its own past predicts. */
+/** A series with period 3, which can be predicted only from its past. */
 const series = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => `${(from + i) % 2},${[1.5, 5, 9][(from + i) % 3]}\n`).join('')
 

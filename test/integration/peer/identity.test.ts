@@ -64,7 +64,7 @@ describe('an identity that is used again', function () {
     ]
     for (const peer of [first, ...twins])
       await until(`${peer.id} knows`, () => /another live peer/.test(`${peer.status().problem} ${warnings}`), 60_000)
-    await until('a twin says so itself', () => twins.some(peer => /another live/.test(peer.status().problem ?? '')))
+    await until('a twin reports it', () => twins.some(peer => /another live/.test(peer.status().problem ?? '')))
     assert.ok(warnings.some(line => line.includes(twins[0].id)))
   })
 })

@@ -23,7 +23,7 @@ export interface Conditions {
   readonly cuts: readonly (readonly [from: number, to: number])[]
 }
 
-/** Time that packets wait at most for a slow line, in ms. Further ones are lost, like at the queue of a router. */
+/** Time that packets wait at most for a slow line, in ms. Further packets are lost, as in the queue of a router. */
 const QUEUE_MS = 300
 /** Bytes that wait at least, however slow the line is: 32 packets. */
 const QUEUE_BYTES = 48_000

@@ -14,7 +14,7 @@ export interface SwitchData {
   readonly conditions: Conditions
 }
 
-/** Longest sleep, in ms: so long do new conditions wait. */
+/** Longest sleep, in ms. New conditions take effect after at most this time. */
 const SLEEP_MS = 5
 /** Packets of one device that are read at a time. */
 const BURST = 64

@@ -80,7 +80,7 @@ describe('a table of classes', () => {
     )
   })
 
-  it('ignores what is no sum of proposals', () => {
+  it('ignores blocks that are not sums of proposals', () => {
     fc.assert(
       fc.property(fc.array(fc.float(), { minLength: 128, maxLength: 128 }), numbers => {
         const table = new Float32Array(tableLength(2))

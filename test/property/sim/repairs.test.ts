@@ -65,7 +65,7 @@ const EXTENSIONS: readonly Mutant[] = [
     breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size', 'conservation']
   },
   {
-    without: 'nonces (the runs of a restored backup are those of before)',
+    without: 'nonces (a restored backup uses its run numbers again)',
     changes: [{ file: 'sim/algorithms/admb.js', from: 'state.nonce++;', to: 'state.nonce += 0;' }],
     breaks: ['identity', 'purity', 'acceptance', 'no echo', 'size', 'conservation']
   },

@@ -123,7 +123,7 @@ describe('lags', () => {
         const peeked = plainRows(preparation.peek(parse(asked)))
         assert.deepEqual(peeked, plainRows(preparation.peek(parse(asked))))
         assert.deepEqual(peeked, plainRows(preparation.next(parse(asked), 0, asked.length)))
-        // Rows whose labels come later are the last rows then.
+        // Rows whose labels are delayed are then the last rows.
         const late = preparationOf(schema, 'none')
         late.next(parse(learned), 0, learned.length)
         late.late(late.peekLags(parse(asked)))

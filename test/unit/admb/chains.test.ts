@@ -33,7 +33,7 @@ const kind = (frame: Uint8Array) => frame[1] & (WHOLE | STEPS)
 const isSame = (a: AdmbNode, b: AdmbNode) => sameId(a.predictor.id, b.predictor.id)
 
 describe('chains of steps', () => {
-  it('bring a neighbour up to date that is several updates behind', () => {
+  it('update a neighbour that is several updates behind', () => {
     const [a, b] = connected()
     for (let i = 0; i < 9; i++) update(a)
     const frame = a.frame(1) as Uint8Array

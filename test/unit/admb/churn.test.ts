@@ -1,4 +1,4 @@
-/** Contributors to which nothing refers any more are removed, however often peers restart. */
+/** Contributors that are no longer referenced are removed, however often peers restart. */
 import assert from 'node:assert/strict'
 import { ContributorTable } from '../../../src/admb/contributors.js'
 import { AdmbNode } from '../../../src/admb/index.js'

@@ -419,7 +419,7 @@ describe('overlay node: silence', () => {
     }
   })
 
-  it('lasts longer while the timers of this node run late, which then makes no voluntary move', () => {
+  it('lasts longer while the timers of this node run late; the node then makes no voluntary moves', () => {
     const node = make()
     const session = attach(node, T0)
     join(node, T0, 'kid')

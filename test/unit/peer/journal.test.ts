@@ -40,7 +40,7 @@ describe('the log of inputs', () => {
   } as const
   const list = { incarnation: 1, nonce: 0, carried: [], open: [] }
 
-  it('says where the rows of a stream are', () => {
+  it('returns the positions of the rows of a stream', () => {
     const log = new InputLog(EMPTY, 'file')
     assert.equal(log.add(rowsOf([1, 2, 3, 4, 5], 100), 1, 4), 0)
     const segments = [
@@ -85,7 +85,7 @@ describe('the log of inputs', () => {
 describe('the writer of the journal', () => {
   const record = (segment: number): JournalAppend => ({ records: [[{ epoch: 1, segment }, '']], pending: [] })
 
-  it('writes together what arrives while it writes, in order, and says when all is durable', async () => {
+  it('batches records that arrive during a write, in order, and reports when all are durable', async () => {
     const batches: number[][] = []
     const finish: (() => void)[] = []
     const writer = new JournalWriter({

@@ -91,7 +91,7 @@ describe('StatusPublisher', () => {
     assert.equal(reported.at(-1)?.inputs, 100)
   })
 
-  it('publishes while it has a page, and asks others to', async () => {
+  it('publishes while a page is open, and requests statuses from others', async () => {
     await until('further reports', () => reported.length > 2)
     assert.equal(published.length, 1)
     const close = publisher.view.subscribe(() => {})

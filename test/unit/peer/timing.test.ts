@@ -157,7 +157,7 @@ describe('OverlayClock', () => {
     assert.equal(clock.now - start, 8 * 3_600_000 + 200)
   })
 
-  it('measures how late timers run, which decays', () => {
+  it('measures the lateness of timers, which decays', () => {
     const clock = create()
     clock.ran(clock.now - 2000)
     assert.equal(clock.lateness, 2000)

@@ -164,7 +164,7 @@ describe('follow', function () {
       assert.deepEqual(await ended.stop(), [])
     }))
 
-  it('reads the new file of the name of a deleted one, and says which new files it does not read', () =>
+  it('reads a new file with the name of a deleted one, and reports which new files it does not read', () =>
     withFiles(async (_write, root) => {
       const directory = join(root, 'logs')
       const path = (name: string) => join(directory, name)

@@ -1,4 +1,4 @@
-/** Columns that are no features: weights, identifiers and times. Importance and tags of VW. */
+/** Columns that are not features: weights, identifiers and times. Importance and tags of VW. */
 import assert from 'node:assert/strict'
 import {
   type ColumnSchema,
@@ -38,7 +38,7 @@ function parse(format: 'csv' | 'jsonl' | 'vw', text: string, options: ParserOpti
 }
 
 describe('columns with a role', () => {
-  it('are no features', () => {
+  it('are not features', () => {
     assert.equal(new Layout(schema, undefined).dimension, 1)
     assert.equal(schemaText(schema), 'age:number, importance:weight')
   })

@@ -57,7 +57,7 @@ describe('two peers with one identity', () => {
     })
   }
 
-  it('are noticed by themselves', () => {
+  it('detect each other', () => {
     const network = new Network()
     const own = network.start(1)
     network.receive(own, A)
@@ -69,7 +69,7 @@ describe('two peers with one identity', () => {
 })
 
 describe('a peer that restarts', () => {
-  it('is not taken for two, even if late statuses of its last run arrive', () => {
+  it('is not reported as two, even if late statuses of its last run arrive', () => {
     const network = new Network()
     for (let incarnation = 1; incarnation < 9; incarnation++) {
       const run = network.start(incarnation)

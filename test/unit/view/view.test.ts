@@ -206,7 +206,7 @@ describe('a network view', () => {
     assert.deepEqual(chain.changes, [])
   })
 
-  it('takes no silence for a loss while nobody publishes', () => {
+  it('reports no loss for silence while no peer publishes', () => {
     const chain = new Chain().pass(3, [[A, B, C]])
     chain.view.pause(chain.now)
     chain.pass(60, [[A]])
@@ -218,7 +218,7 @@ describe('a network view', () => {
     assert.deepEqual(chain.changes, ['lost C'])
   })
 
-  it('is watched by subscribers that need the others, and for a while after a look', () => {
+  it('is watched by subscribers that need other statuses, and for a while after a read', () => {
     const view = new NetworkView(A)
     view.tick(100_000)
     const unsubscribe = [view.subscribe(() => {}, false), view.subscribe(() => {})]
