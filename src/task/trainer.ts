@@ -62,7 +62,7 @@ export async function trainerFor(
   return { trainer: plainTrainer({ learner, recipe }, closed(spec), predictWith), device }
 }
 
-/** A reaction to drift needs a test of drift. */
+/** The reaction to drift requires a drift test. */
 function watching(trainer: SerialTrainer, { onDrift }: OpenLearningSpec): SerialTrainer {
   if (onDrift !== undefined) trainer.watchDrift('adwin')
   return trainer

@@ -1,6 +1,6 @@
 /**
  * Network namespaces, one for each peer, joined by the switch. The process itself runs in namespaces of its own for network,
- * mounts and processes, so that the kernel removes everything when it ends, however it ends.
+ * mounts and processes, so that the kernel removes everything when it ends, for whatever reason.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -115,7 +115,7 @@ async function train(flags: Flags): Promise<void> {
     const { drift: test = 'off' } = flags
     if (test !== 'off') trainer.watchDrift(test)
     else if (flags.drift !== undefined && spec.onDrift !== undefined) {
-      throw new UsageError('--on-drift needs a test of drift: leave --drift off out')
+      throw new UsageError('--on-drift needs a test of drift: omit --drift off')
     }
     const alarms = new DriftLog()
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)

@@ -182,7 +182,7 @@ const DEFECTS: readonly Mutant[] = [
     breaks: ['overlay']
   },
   {
-    without: 'bytes as a sign of life',
+    without: 'bytes as evidence that a neighbour is alive',
     changes: [
       {
         file: 'src/overlay/node.js',

@@ -1,4 +1,4 @@
-/** The journal on its way to the disk, and back: which rows an input number stands for. */
+/** Writing and reading the journal: which rows an input number refers to. */
 import assert from 'node:assert/strict'
 import { InputLog, restored } from '../../../src/peer/input-log.js'
 import { JournalWriter } from '../../../src/peer/journal-writer.js'
