@@ -94,7 +94,7 @@ describe('features that are derived from others', function () {
       assert.ok(code === 1 || code === 2, stderr)
       assert.match(stderr.trim().split('\n').at(-1) ?? '', reason)
     }
-    await refuses(/needs the column "z", which there is not/, '--interactions', 'c:z')
+    await refuses(/needs the column "z", which the data do not have/, '--interactions', 'c:z')
     await refuses(/It must be pairs of columns/, '--interactions', 'c')
     await refuses(/It must be COLUMN:ROWS/, '--lag', 'y')
     await refuses(/lags are values of numbers, and the label has classes/, '--lag', 'y:1')

@@ -57,7 +57,7 @@ describe('interactions and lags', () => {
 
   it('that do not fit the data are refused', async () => {
     const refused: readonly [Partial<StreamOptions>, RegExp][] = [
-      [{ interactions: [['a', 'e']] }, /"a:e" needs the column "e", which there is not: check its spelling/],
+      [{ interactions: [['a', 'e']] }, /"a:e" needs the column "e", which the data do not have: check its spelling/],
       [{ lags: { e: [1] } }, /"e lag 1" needs the column "e"/],
       [{ lags: { c: [1] } }, /"c lag 1" is made from numbers, and "c" is category/],
       [{ lags: { a: [0] } }, /rows must be a whole number from 1/],
