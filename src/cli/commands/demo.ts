@@ -61,11 +61,11 @@ async function demo(given: SharedFlags): Promise<void> {
   try {
     watch = http === 'off' ? undefined : await Watch.start(http)
     if (watch && !flags.json) print(`watch it at ${watch.url}`)
-    cluster = new Cluster(
-      await setup(scratch, flags),
-      (id, status) => watch?.receive(id, status),
-      error => fail(error)
-    )
+    cluster = new Cluster(await setup(scratch, flags), {
+      status: (id, status) => watch?.receive(id, status),
+      lost: id => watch?.lost(id),
+      failed: error => fail(error)
+    })
     const stage = new Stage(cluster, flags.json ?? false, start)
     let onRunning: () => void = () => undefined
     // Runs while the peers learn, which need no attention then.

@@ -12,7 +12,14 @@ export interface Place {
   readonly args: readonly string[]
 }
 
-export type OnStatus = (id: string, status: NetworkStatus) => void
+export interface ClusterListener {
+  /** A peer has published a status. */
+  readonly status: (id: string, status: NetworkStatus) => void
+  /** A peer was killed. */
+  readonly lost: (id: string) => void
+  /** A peer has ended unexpectedly. */
+  readonly failed: (error: Error) => void
+}
 
 const MAIN = new URL('../main.js', import.meta.url)
 
@@ -27,20 +34,14 @@ export class Cluster {
   readonly #latest: (PeerObject | undefined)[]
   readonly #violations: string[] = []
   readonly #digests = new Map<string, string>()
-  readonly #onStatus: OnStatus
-  readonly #onFailure: (error: Error) => void
+  readonly #listener: ClusterListener
   #stopping = false
 
-  /**
-   * @param onStatus called with every status that a peer publishes
-   * @param onFailure called when a peer ends unexpectedly
-   */
-  constructor(places: readonly Place[], onStatus: OnStatus, onFailure: (error: Error) => void) {
+  constructor(places: readonly Place[], listener: ClusterListener) {
     this.places = places
-    this.#onStatus = onStatus
+    this.#listener = listener
     this.#processes = places.map(() => undefined)
     this.#latest = places.map(() => undefined)
-    this.#onFailure = onFailure
   }
 
   /** Each peer's last status; undefined before the first. */
@@ -64,7 +65,7 @@ export class Cluster {
     })
     this.#processes[place] = child
     child.on('message', (message: { status?: NetworkStatus }) => {
-      if (message.status) this.#onStatus(this.places[place].id, message.status)
+      if (message.status) this.#listener.status(this.places[place].id, message.status)
     })
     let complaint = ''
     child.stderr?.on('data', (text: Buffer) => {
@@ -79,7 +80,7 @@ export class Cluster {
         const wanted = this.#stopping || this.#processes[place] !== child
         if (this.#processes[place] === child) this.#processes[place] = undefined
         if (!wanted)
-          this.#onFailure(new PeerDiedError(`peer ${place + 1} ended with code ${code}: ${complaint.trim()}`))
+          this.#listener.failed(new PeerDiedError(`peer ${place + 1} ended with code ${code}: ${complaint.trim()}`))
       })
     })
   }
@@ -92,6 +93,7 @@ export class Cluster {
     const gone = new Promise(resolve => child.once('exit', resolve))
     child.kill('SIGKILL')
     await gone
+    this.#listener.lost(this.places[place].id)
   }
 
   /** Partitions the peers: links between groups are closed and refused. One group heals the partition. */
@@ -127,7 +129,7 @@ export class Cluster {
       this.#violations.push(`two predictors have the id ${key(status)}`)
     this.#digests.set(key(status), status.predictor.digest)
     // Property 2: ids never get worse, except after a restart from a checkpoint.
-    if (before && before.updates - status.updates > 0 && status.inputs >= before.inputs) {
+    if (before && status.updates < before.updates && status.incarnation === before.incarnation) {
       this.#violations.push(`peer ${place + 1} went back from ${before.updates} to ${status.updates} updates`)
     }
   }

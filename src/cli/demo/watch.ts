@@ -31,6 +31,11 @@ export class Watch {
 
   readonly receive = (id: string, status: NetworkStatus): void => this.#view.receive(id, status, Date.now())
 
+  /** A peer was killed, as its neighbours notice. */
+  lost(id: string): void {
+    this.#view.suspect(id, Date.now())
+  }
+
   setReferences(references: readonly Reference[]): void {
     this.#view.setReferences(references)
     this.#view.tick(Date.now())

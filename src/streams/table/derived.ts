@@ -57,7 +57,8 @@ export function checkDerived(columns: readonly ColumnSchema[], label: string, so
     }
     const sources = of.map(one => byName.get(one))
     const unknown = of.find((one, i) => sources[i] === undefined && (kind === 'interaction' || one !== label))
-    if (unknown !== undefined) fail(`"${name}" needs the column "${unknown}", which the data do not have: check its spelling`)
+    if (unknown !== undefined)
+      fail(`"${name}" needs the column "${unknown}", which the data do not have: check its spelling`)
     const unfit = sources.find(one => one !== undefined && !fits(one, kind))
     if (unfit !== undefined) {
       const taken = kind === 'lag' ? 'numbers' : 'numbers and categories'
