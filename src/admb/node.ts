@@ -185,9 +185,9 @@ export class AdmbNode {
 
   /**
    * Algorithm 3: `count` own gradients were added to the accumulator. Updates the predictor if b gradients are available.
+   * @param first number of the first of these inputs, if there is a journal; the others follow it
    * @throws DivergenceError if the update is not finite and no neighbour's sum alone is the cause; the node must not be used
    *   any further
-   * @param first number of the first of these inputs, if there is a journal; the others follow it
    */
   added(count: number, first?: number): void {
     const streamed = this.#streaming
