@@ -5,13 +5,11 @@
  * stored block by block (a network: layer by layer).
  */
 import { randomInt } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
 import { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
-
-const MARKER = 'admb.json'
-const FORMAT = 2
+import { type Database, encode, type JournalAppend, JournalKeys, type StoredJournal, text } from './journal.js'
+import { assertNew, readMarker, writeMarker } from './marker.js'
 
 /** Exclusive upper bound of nonces. */
 const NONCES = 2 ** 32
@@ -22,7 +20,6 @@ export function drawNonce(): number {
 }
 
 type Bytes = Uint8Array
-type Database = Level<string, Bytes>
 
 /** State with which a run starts. */
 export interface StartedRun {
@@ -33,31 +30,6 @@ export interface StartedRun {
   /** The last checkpoint, if any. */
   readonly checkpoint: Checkpoint | undefined
   readonly journal: StoredJournal
-}
-
-/** The journal of the inputs that earlier runs learned, each record as JSON. */
-export interface StoredJournal {
-  /** Records of epochs and segments, in order. */
-  readonly records: readonly string[]
-  /** Inputs that were acknowledged and are in no segment, in order. */
-  readonly pending: readonly string[]
-  /** Progress after the last recorded input; undefined without records. */
-  readonly tail: string | undefined
-}
-
-/** A position in the journal: the number of an epoch, and of a segment in it, or 0 for the epoch itself. */
-export interface JournalKey {
-  readonly epoch: number
-  readonly segment: number
-}
-
-/** What to append to the journal, in one batch. */
-export interface JournalAppend {
-  readonly records: readonly (readonly [JournalKey, string])[]
-  /** By the number of their first input. */
-  readonly pending: readonly (readonly [number, string])[]
-  /** Replaces the last tail. Pending inputs below `next` are then in segments. */
-  readonly tail?: { readonly next: number; readonly text: string }
 }
 
 export interface Checkpoint {
@@ -91,8 +63,7 @@ export class Store {
   readonly #database: Database
   #identity: Bytes | undefined
   #generation: Generation = { number: 0, blocks: 0 }
-  /** Keys of the journal on disk, in order. */
-  #journalKeys: string[] = []
+  readonly #journal = new JournalKeys()
 
   private constructor(directory: string, database: Database, identity: Bytes | undefined) {
     this.#directory = directory
@@ -164,7 +135,7 @@ export class Store {
       throw new DamagedStateError(this.#directory, `its incarnation is ${stored}`)
     }
     const checkpoint = await this.checkpoint()
-    const journal = await this.#journal()
+    const journal = await readOrDamaged(this.#directory, () => this.#journal.read(this.#database))
     await this.#dropUnfinished()
     const incarnation = last + 1
     await this.#write([
@@ -175,39 +146,9 @@ export class Store {
   }
 
   /** Appends to the journal: durable when this resolves. */
-  async append({ records, pending, tail }: JournalAppend): Promise<void> {
-    const puts: [string, Bytes][] = [
-      ...records.map(([{ epoch, segment }, text]): [string, Bytes] => [
-        `journal/${padded(epoch)}/${padded(segment)}`,
-        encode(text)
-      ]),
-      ...pending.map(([first, text]): [string, Bytes] => [`pending/${padded(first)}`, encode(text)])
-    ]
-    for (const [key] of puts) this.#journalKeys.push(key)
-    if (tail !== undefined) puts.push(['tail', encode(tail.text)])
-    const settled = tail === undefined ? [] : this.#takeKeys('pending/', `pending/${padded(tail.next)}`)
-    const isNew = new Set(settled)
-    await this.#write(
-      puts.filter(([key]) => !isNew.has(key)),
-      settled
-    )
-  }
-
-  async #journal(): Promise<StoredJournal> {
-    const read = (prefix: string) =>
-      readOrDamaged(this.#directory, () => this.#database.iterator({ gt: `${prefix}/`, lt: `${prefix}0` }).all())
-    const [records, pending] = [await read('journal'), await read('pending')]
-    this.#journalKeys = [...records, ...pending].map(([key]) => key)
-    const texts = (entries: [string, Bytes][]) => entries.map(([, value]) => text(value) as string)
-    const tail = text(await readOrDamaged(this.#directory, () => this.#database.get('tail')))
-    return { records: texts(records), pending: texts(pending), tail }
-  }
-
-  /** Removes the keys from `from` up to `before` from the list. */
-  #takeKeys(from: string, before: string): string[] {
-    const taken = this.#journalKeys.filter(key => key >= from && key < before)
-    if (taken.length > 0) this.#journalKeys = this.#journalKeys.filter(key => key < from || key >= before)
-    return taken
+  async append(append: JournalAppend): Promise<void> {
+    const { records, dropped } = this.#journal.append(append)
+    await this.#write(records, dropped)
   }
 
   /** The last checkpoint. */
@@ -259,7 +200,7 @@ export class Store {
     batch.push(['progress', encode(JSON.stringify(progress))])
     await this.#write(batch, [
       ...Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index)),
-      ...this.#takeKeys('journal/', `journal/${padded(journalFrom)}`)
+      ...this.#journal.takeBefore(journalFrom)
     ])
     this.#generation = generation
   }
@@ -293,53 +234,6 @@ function blockKey(generation: number, index: number): string {
   return `block/${generation}/${String(index).padStart(8, '0')}`
 }
 
-/** A number whose text sorts like it. */
-function padded(number: number): string {
-  return String(number).padStart(16, '0')
-}
-
-async function readMarker(directory: string): Promise<object | undefined> {
-  let content: string
-  try {
-    content = await readFile(join(directory, MARKER), 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return undefined
-    throw new StateWriteError(directory, error)
-  }
-  let marker: { format?: unknown }
-  try {
-    marker = JSON.parse(content)
-  } catch {
-    throw new DamagedStateError(directory, `${MARKER} is not valid JSON`)
-  }
-  if (marker.format !== FORMAT) throw new DamagedStateError(directory, `${MARKER} has unknown format ${marker.format}`)
-  return marker
-}
-
-async function writeMarker(directory: string): Promise<void> {
-  const path = join(directory, MARKER)
-  try {
-    await writeFile(`${path}.new`, `${JSON.stringify({ format: FORMAT })}\n`, { flush: true })
-    await rename(`${path}.new`, path)
-  } catch (error) {
-    throw new StateWriteError(directory, error)
-  }
-}
-
-/** Without a marker the directory must be new, or left by a process that crashed during `create`. */
-async function assertNew(directory: string): Promise<void> {
-  let names: string[]
-  try {
-    await mkdir(directory, { recursive: true })
-    names = await readdir(directory)
-  } catch (error) {
-    throw new StateWriteError(directory, error)
-  }
-  const foreign = names.find(name => name !== 'db' && name !== `${MARKER}.new`)
-  if (foreign !== undefined) throw new DamagedStateError(directory, `it contains ${foreign} but no ${MARKER}`)
-}
-
 function openingError(directory: string, error: unknown): Error {
   const cause = (error as { cause?: { code?: string; message?: string } }).cause
   const message = cause?.message ?? String(error)
@@ -354,14 +248,4 @@ async function readOrDamaged<T>(directory: string, read: () => Promise<T>): Prom
   } catch (error) {
     throw new DamagedStateError(directory, error instanceof Error ? error.message : String(error))
   }
-}
-
-function text(bytes: Bytes | undefined): string | undefined {
-  return bytes === undefined
-    ? undefined
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
-}
-
-function encode(value: string): Bytes {
-  return new TextEncoder().encode(value)
 }

@@ -1,0 +1,88 @@
+/** The records of the journal in a peer's database, and which of them are on the disk. */
+import type { Level } from 'level'
+
+export type Database = Level<string, Uint8Array>
+
+/** The journal of the inputs that earlier runs learned, each record as JSON. */
+export interface StoredJournal {
+  /** Records of epochs and segments, in order. */
+  readonly records: readonly string[]
+  /** Inputs that were acknowledged and are in no segment, in order. */
+  readonly pending: readonly string[]
+  /** Progress after the last recorded input; undefined without records. */
+  readonly tail: string | undefined
+}
+
+/** A position in the journal: the number of an epoch, and of a segment in it, or 0 for the epoch itself. */
+interface JournalKey {
+  readonly epoch: number
+  readonly segment: number
+}
+
+/** What to append to the journal, in one batch. */
+export interface JournalAppend {
+  readonly records: readonly (readonly [JournalKey, string])[]
+  /** By the number of their first input. */
+  readonly pending: readonly (readonly [number, string])[]
+  /** Replaces the last tail. Pending inputs below `next` are then in segments. */
+  readonly tail?: { readonly next: number; readonly text: string }
+}
+
+/** The journal's keys on the disk. The caller writes the records. */
+export class JournalKeys {
+  /** In order. */
+  #keys: string[] = []
+
+  /** Reads the journal of earlier runs. */
+  async read(database: Database): Promise<StoredJournal> {
+    const all = (prefix: string) => database.iterator({ gt: `${prefix}/`, lt: `${prefix}0` }).all()
+    const [records, pending] = [await all('journal'), await all('pending')]
+    this.#keys = [...records, ...pending].map(([key]) => key)
+    const texts = (entries: readonly [string, Uint8Array][]) => entries.map(([, value]) => text(value) as string)
+    return { records: texts(records), pending: texts(pending), tail: text(await database.get('tail')) }
+  }
+
+  /** @returns the records to write and the keys to delete, in one batch */
+  append({ records, pending, tail }: JournalAppend): {
+    readonly records: readonly (readonly [string, Uint8Array])[]
+    readonly dropped: readonly string[]
+  } {
+    const texts: (readonly [string, string])[] = [
+      ...records.map(([{ epoch, segment }, value]) => [`journal/${padded(epoch)}/${padded(segment)}`, value] as const),
+      ...pending.map(([first, value]) => [`pending/${padded(first)}`, value] as const)
+    ]
+    for (const [key] of texts) this.#keys.push(key)
+    const dropped = tail === undefined ? [] : this.#take('pending/', `pending/${padded(tail.next)}`)
+    const isDropped = new Set(dropped)
+    const kept = texts.filter(([key]) => !isDropped.has(key))
+    if (tail !== undefined) kept.push(['tail', tail.text])
+    return { records: kept.map(([key, value]) => [key, encode(value)] as const), dropped }
+  }
+
+  /** Removes the keys of the epochs before this number. @returns the keys, to be deleted */
+  takeBefore(epoch: number): readonly string[] {
+    return this.#take('journal/', `journal/${padded(epoch)}`)
+  }
+
+  #take(from: string, before: string): readonly string[] {
+    const taken = this.#keys.filter(key => key >= from && key < before)
+    if (taken.length > 0) this.#keys = this.#keys.filter(key => key < from || key >= before)
+    return taken
+  }
+}
+
+/** A number whose text sorts like it. */
+function padded(number: number): string {
+  return String(number).padStart(16, '0')
+}
+
+/** UTF-8 text of a record. */
+export function text(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined
+    ? undefined
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+export function encode(value: string): Uint8Array {
+  return new TextEncoder().encode(value)
+}
