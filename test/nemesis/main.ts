@@ -30,26 +30,11 @@ function format(cells: readonly string[], failures: readonly string[] = []): str
   return [...cells.map((cell, i) => cell.padEnd(widths[i])), ...failures].join(' ').trimEnd()
 }
 
-function describe({
-  number,
-  model,
-  line,
-  nemesis,
-  seconds,
-  lostLinks,
-  agreement,
-  bound,
-  memory,
-  state,
-  loss,
-  failures
-}: Round): string {
-  const [fault, ...times] = [seconds, agreement, bound].map(time => `${time.toFixed(1)} s`)
-  const sizes = [`${memory.toFixed(0)} MB`, `${state.toFixed(1)} MB`]
-  return format(
-    [`${number}`, model, line, nemesis, fault, `${lostLinks}`, ...times, ...sizes, loss?.toFixed(2) ?? '–'],
-    failures
-  )
+function describe(round: Round): string {
+  const [fault, ...times] = [round.seconds, round.agreement, round.bound].map(time => `${time.toFixed(1)} s`)
+  const what = [`${round.number}`, round.model, round.line, round.nemesis, fault, `${round.lostLinks}`]
+  const sizes = [`${round.memory.toFixed(0)} MB`, `${round.state.toFixed(1)} MB`]
+  return format([...what, ...times, ...sizes, round.loss?.toFixed(2) ?? '–'], round.failures)
 }
 
 async function run(): Promise<void> {

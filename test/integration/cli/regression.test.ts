@@ -53,25 +53,10 @@ describe('a regression', function () {
     assert.ok(Math.abs(served.total.rmse - Math.sqrt(2 * served.total.loss)) < 1)
     const unscaled = await admbJson([...data, '--target-scale', 'none', '--predict-with', 'current'])
     assert.ok(unscaled.averageLoss > 10 * averageLoss, `${averageLoss}, ${unscaled.averageLoss}`)
-    const { loss } = await admbJson([
-      'eval',
-      '--data',
-      path('homes.csv'),
-      '--dir',
-      path('net'),
-      '--predict-with',
-      'current'
-    ])
+    const stored = ['--data', path('homes.csv'), '--dir', path('net'), '--predict-with', 'current']
+    const { loss } = await admbJson(['eval', ...stored])
     assert.ok(Math.sqrt(2 * loss) < 5000, `${loss}`)
-    const { stdout: predicted } = await admb([
-      'predict',
-      '--data',
-      path('homes.csv'),
-      '--dir',
-      path('net'),
-      '--predict-with',
-      'current'
-    ])
+    const { stdout: predicted } = await admb(['predict', ...stored])
     assert.ok(Math.abs(Number(predicted.split('\n')[0]) - 115_000) < 15_000, predicted.split('\n')[0])
     const { spec } = await createPeerTask({ ...task({}), model: 'mlp', target: 'number' })
     const fields = Object.fromEntries(learningSpecFields(spec))

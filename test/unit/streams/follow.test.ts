@@ -44,6 +44,15 @@ class Reader {
   }
 }
 
+/** Calls `test` with a new directory, and a function that gives the paths of its files. */
+function inDirectory(test: (directory: string, path: (name: string) => string) => Promise<void>): Promise<void> {
+  return withFiles(async (_write, root) => {
+    const directory = join(root, 'logs')
+    await mkdir(directory)
+    await test(directory, name => join(directory, name))
+  })
+}
+
 describe('follow', function () {
   this.timeout(60_000)
   const follow = (data: string, resume?: StreamPosition) =>
@@ -131,10 +140,7 @@ describe('follow', function () {
     }))
 
   it('waits if the last file of a directory is deleted, also if that happened while it was stopped', () =>
-    withFiles(async (_write, root) => {
-      const directory = join(root, 'logs')
-      const path = (name: string) => join(directory, name)
-      await mkdir(directory)
+    inDirectory(async (directory, path) => {
       await writeFile(path('b'), lines(0, 3))
       const reader = follow(directory)
       await reader.has(3)
@@ -165,10 +171,7 @@ describe('follow', function () {
     }))
 
   it('reads a new file with the name of a deleted one, and reports which new files it does not read', () =>
-    withFiles(async (_write, root) => {
-      const directory = join(root, 'logs')
-      const path = (name: string) => join(directory, name)
-      await mkdir(directory)
+    inDirectory(async (directory, path) => {
       await writeFile(path('b'), lines(0, 3))
       const reader = follow(directory)
       await reader.has(3)
