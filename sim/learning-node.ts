@@ -7,6 +7,7 @@ export type LearningNode = Pick<
   | 'predictor'
   | 'gradients'
   | 'ownGradients'
+  | 'unused'
   | 'discarded'
   | 'retention'
   | 'chain'

@@ -97,6 +97,8 @@ const schema = z.strictObject({
   diskTime: z.number().min(0).default(0),
   /** Whether ADMB nodes keep a journal of their segments, and learn unused inputs of earlier runs again. */
   journal: z.boolean().default(false),
+  /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */
+  sums: z.enum(['exact', 'lattice']).default('exact'),
   rule: z.enum(ruleNames).default('dual-averaging'),
   average: z.enum(averagingNames).default('uniform'),
   seed: z.int().min(0).default(1),

@@ -10,7 +10,7 @@ import {
   type Recipe,
   startingPredictor
 } from '../src/admb/index.js'
-import { createAveraging, createLearner, createRule, digest } from '../src/learner/index.js'
+import { createAveraging, createLearner, createRule, digest, latticeRule } from '../src/learner/index.js'
 import { algorithms } from './algorithms/index.js'
 import { type Arrivals, drawArrivals } from './arrivals.js'
 import { invariants, Violation } from './checkers/index.js'
@@ -61,6 +61,7 @@ export class Simulation implements World, TransportHost, WiringRun {
   readonly batch: number
   readonly period: number
   readonly latency: number
+  readonly isOrdered: boolean
   readonly carry: number
   readonly labels: string[]
   readonly #observer: RunObserver
@@ -92,11 +93,12 @@ export class Simulation implements World, TransportHost, WiringRun {
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.scenario = scenario
-    const { nodes, batch, period, latency, carry, rule, average, seed } = scenario
+    const { nodes, batch, period, latency, carry, rule, average, seed, sums, delay, loss, reorder } = scenario
     const random = new Random(seed)
     this.batch = batch
     this.period = period
     this.latency = latency
+    this.isOrdered = delay === 'constant' && loss === 0 && reorder === 0
     this.carry = carry
     if (options.topology && options.topology.nodes !== nodes) {
       throw new ScenarioError(
@@ -108,11 +110,12 @@ export class Simulation implements World, TransportHost, WiringRun {
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs
     this.learner = createLearner({ model, dimension, classes })
-    this.recipe = options.recipe ?? {
+    const recipe = options.recipe ?? {
       rule: createRule({ name: rule }),
       averaging: createAveraging({ name: average }),
       digest
     }
+    this.recipe = sums === 'lattice' ? { ...recipe, rule: latticeRule(recipe.rule, { batch }) } : recipe
     this.start = startingPredictor(this.learner.initial(), this.recipe)
     this.#arrivals = drawArrivals(scenario, random.fork('pace'))
     const end = scenario.warmup + (scenario.inputs / nodes) * scenario.interval

@@ -42,6 +42,8 @@ export interface World {
   readonly period: number
   /** Mean one-way latency in virtual milliseconds. */
   readonly latency: number
+  /** Whether links deliver messages in order, and lose none while they are up. */
+  readonly isOrdered: boolean
   /** S of ADMB's carry-over, in periods. */
   readonly carry: number
   /** Identity of each node, which decides precedence. It changes when a node loses its disk. */

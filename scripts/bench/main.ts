@@ -13,7 +13,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   sim: () => import('./sim.js'),
   steps: () => import('./steps.js'),
   churn: () => import('./churn.js'),
-  drift: () => import('./drift.js')
+  drift: () => import('./drift.js'),
+  bytes: () => import('./bytes.js')
 }
 
 function print(row: Row, json: boolean): void {

@@ -4,9 +4,17 @@
  * held at most S periods before it had the parent; each input is used at most once on a lineage. Property 4 (size): counts are
  * correct. Property 5: no echo. Property 11 (conservation): with carry-over gradients are lost only by age.
  */
-import { formatId, maxRetainedSums, type PredictorId, sameId } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learner/index.js'
-import type { CountingInputs } from '../fuzz/counting.js'
+import {
+  formatId,
+  maxRetainedSums,
+  type Predictor,
+  type PredictorId,
+  type Recipe,
+  sameId
+} from '../../src/admb/index.js'
+import { valuesOf } from '../../src/base/lattice.js'
+import type { Blocks, UpdateRule } from '../../src/learner/index.js'
+import { type CountingInputs, totalOf } from '../fuzz/counting.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
@@ -29,14 +37,16 @@ interface Tenure {
 export class ExactlyOnce implements Invariant {
   readonly #inputs: CountingInputs
   readonly #carry: number
+  readonly #rule: UpdateRule
   /** Gradients of each input: with a journal a restarted node can compute another one. */
   readonly #gradients: Gradient[][] = []
   readonly #tenures = new WeakMap<CheckedNode, Map<string, Tenure>>()
 
   /** @param carry S */
-  constructor(inputs: CountingInputs, carry: number) {
+  constructor(inputs: CountingInputs, carry: number, { rule }: Recipe) {
     this.#inputs = inputs
     this.#carry = carry
+    this.#rule = rule
   }
 
   started(checked: CheckedNode): void {
@@ -65,7 +75,7 @@ export class ExactlyOnce implements Invariant {
     if (held === undefined) return
     const sum = `the sum that ${checked.origin} holds from ${checked.edges.get(edge)?.peer}`
     let total = 0
-    for (const [input, uses] of usesIn(held.sum)) {
+    for (const [input, uses] of this.#usesIn(held.sum, checked.node.predictor)) {
       total += uses
       // It may contain the gradient of an earlier run.
       if (this.#gradients[input]?.every(gradient => gradient.checked === checked))
@@ -83,7 +93,7 @@ export class ExactlyOnce implements Invariant {
     const { header, batch, predictor } = change
     const key = formatId(predictor.id)
     let total = 0
-    for (const [input, uses] of usesIn(batch.sum)) {
+    for (const [input, uses] of this.#usesIn(batch.sum, change.parent)) {
       total += uses
       const gradients = this.#gradients[input]
       if (gradients === undefined)
@@ -97,6 +107,14 @@ export class ExactlyOnce implements Invariant {
     }
     if (total !== batch.count)
       throw new Violation('size', `${key} has a count of ${batch.count} for ${total} gradients`)
+  }
+
+  /** The inputs in a sum at a predictor, and how often each is used. */
+  *#usesIn(sum: Blocks, at: Predictor): Iterable<readonly [input: number, uses: number]> {
+    const grid = this.#rule.grid?.(at, at.id.updates)
+    const [block] = grid ? valuesOf(sum as Float32Array[], grid) : sum
+    // The last feature belongs to all inputs.
+    for (let input = 0; input < block.length - 1; input++) if (block[input] !== 0) yield [input, block[input]]
   }
 
   /** One of the gradients of the input is recent enough. */
@@ -174,7 +192,23 @@ export class Completeness implements Invariant {
   }
 }
 
-/** The inputs in a sum, and how often each is used. */
-function* usesIn([block]: Blocks): Iterable<readonly [input: number, uses: number]> {
-  for (let input = 0; input < block.length; input++) if (block[input] !== 0) yield [input, block[input]]
+/**
+ * With unlimited carry-over no part of a gradient is lost by rounding: what batches of the lineage do not contain, nodes hold. All
+ * numbers are multiples of a power of two, so the sums are exact.
+ */
+export class Books implements Invariant {
+  #received = 0
+
+  learned(_checked: CheckedNode, count: number): void {
+    this.#received += count
+  }
+
+  checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
+    if (nodes.length === 0) return undefined
+    const used = totalOf(nodes[0].node.predictor)
+    let held = 0
+    for (const { node } of nodes) held += node.unused[0].at(-1) ?? 0
+    if (used + held === this.#received) return undefined
+    return new Violation('books', `of ${this.#received} gradients batches contain ${used}, and nodes hold ${held}`)
+  }
 }

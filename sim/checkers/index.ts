@@ -3,7 +3,7 @@ import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { Conservation, Lineage, Memory, Size } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
-import { Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
+import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
 import { Progress } from './progress.js'
@@ -46,9 +46,11 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
   return run => {
     const { journal, carry } = run.scenario
     const isLossless = journal && carry >= UNLIMITED_CARRY && run.faults.every(fault => !losesDisk(fault))
+    const isCalm = run.faults.every(fault => !['crash', 'restart', 'leave'].includes(fault.kind))
     return [
       ...invariants(run),
-      new ExactlyOnce(inputs, carry),
+      new ExactlyOnce(inputs, carry, run.recipe),
+      ...(isCalm && carry >= UNLIMITED_CARRY && run.scenario.algorithm === 'admb' ? [new Books()] : []),
       ...(isLossless && run.scenario.algorithm === 'admb' ? [new Completeness(inputs)] : [])
     ]
   }

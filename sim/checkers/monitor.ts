@@ -68,6 +68,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.ownGradients
   }
 
+  get unused(): LearningNode['unused'] {
+    return this.node.unused
+  }
+
   get discarded(): number {
     return this.node.discarded
   }

@@ -1,20 +1,36 @@
 /**
- * The exact learner for fuzzing. Input i has the single feature i and the label −1, so that its gradient of the squared loss at any
- * predictor that has not used it is the unit vector e_i. The rule adds gradient sums to the parameters. Parameters therefore
- * count, exactly in float32, how often each input was used on a predictor's lineage.
+ * The exact learner for fuzzing. Input i has the feature i, the last feature, which all inputs share, and the label −1. The rule adds
+ * gradient sums to the parameters, but the last parameter remains 0. The gradient of the squared loss of an input at any predictor
+ * that has not used it therefore has 1 at both features, and parameters count, exactly in float32, how often each input was used on
+ * a predictor's lineage. The state contains the total of the last feature.
  */
-import type { Recipe } from '../../src/admb/index.js'
+import type { Predictor, Recipe } from '../../src/admb/index.js'
 import { createAveraging, digest, type Examples, type UpdateRule } from '../../src/learner/index.js'
 import type { Inputs } from '../streams/inputs.js'
 
 const countingRule: UpdateRule = {
   name: 'counting',
   description: 'counting',
-  stateLayout: () => ({ blocks: [{ name: 'gradients', length: 1 }] }),
-  step: (previous, sum, count) => ({
-    parameters: previous.parameters.map((block, b) => block.map((value, i) => value + sum[b][i])),
-    state: [Float32Array.of(previous.state[0][0] + count)]
-  })
+  // Gradients, the total of the last feature, and the number of features, which `squares` needs.
+  stateLayout: ({ blocks: [{ length }] }) => ({
+    blocks: [
+      { name: 'totals', length: 2 },
+      { name: 'unused', length }
+    ]
+  }),
+  step: ({ parameters: [uses], state: [[gradients, total], unused] }, [sum], count) => ({
+    parameters: [uses.map((value, i) => (i < uses.length - 1 ? value + sum[i] : 0))],
+    state: [Float32Array.of(gradients + count, total + sum[sum.length - 1]), unused]
+  }),
+  // A single gradient is a multiple of all steps but those of the last feature, and carrying it over changes its integer.
+  squares: ([, unused], _count, updates) => [
+    unused.map((_, i) => (i < unused.length - 1 ? 4 ** -((i + updates) % 3) : 4 ** (2 + (updates % 3))))
+  ]
+}
+
+/** Total of the gradients of the last feature on the lineage of a predictor of the exact learner. */
+export function totalOf({ state }: Predictor): number {
+  return state[0][1]
 }
 
 export const countingRecipe: Recipe = { rule: countingRule, averaging: createAveraging({ name: 'uniform' }), digest }
@@ -26,15 +42,16 @@ export class CountingInputs implements Inputs {
   readonly #row = {
     size: 1,
     labels: Float32Array.of(-1),
-    offsets: Int32Array.of(0, 1),
-    indices: Int32Array.of(-1),
-    values: Float32Array.of(1)
+    offsets: Int32Array.of(0, 2),
+    indices: Int32Array.of(-1, -1),
+    values: Float32Array.of(1, 1)
   }
 
   /** @param limit maximum number of inputs */
   constructor(limit: number) {
-    this.dimension = limit
-    this.optimum = [new Float32Array(limit)]
+    this.dimension = limit + 1
+    this.optimum = [new Float32Array(this.dimension)]
+    this.#row.indices[1] = limit
   }
 
   /** Index of the last input. */

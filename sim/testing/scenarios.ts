@@ -57,6 +57,7 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     checkpoint: fc.integer({ min: 1, max: 8 }),
     diskTime: optionalShare(5),
     journal: fc.boolean(),
+    sums: fc.constantFrom('exact', 'lattice'),
     seed: fc.nat()
   })
   return drawn.map(values => {

@@ -7,6 +7,7 @@ import { CodedError } from '../base/errors.js'
 import { isFiniteBlock } from '../base/floats.js'
 import type { Blocks, Layout } from '../learner/types.js'
 import { checksum } from './checksum.js'
+import { decodeIntegers, encodeIntegers } from './integers.js'
 
 /** A frame that violates the format, a limit or a rule of the protocol. It has not changed any state. */
 export class FrameError extends CodedError {
@@ -15,6 +16,7 @@ export class FrameError extends CodedError {
 
 const DENSE = 0
 const SPARSE = 1
+const INTEGERS = 2
 
 /** A block to write: its elements, or its encoding from `compactBlocks`, which is shorter. */
 export type BlockSource = Float32Array | Uint8Array
@@ -56,12 +58,23 @@ function isSparse(nonZero: number, length: number): boolean {
   return nonZero * 6 < length * 4
 }
 
-/** Encodes the blocks that are sparse, and returns the others as they are. */
-export function compactBlocks(blocks: Blocks): BlockSource[] {
+/** Encodes integer blocks, or those that are sparse; the others are returned as they are. */
+export function compactBlocks(blocks: Blocks, isLattice: boolean): BlockSource[] {
   return blocks.map(block => {
+    if (isLattice) return integerBlock(block)
     const nonZero = countNonZero(block)
     return isSparse(nonZero, block.length) ? new Writer().compact(block, nonZero) : block
   })
+}
+
+/**
+ * Encodes the integers that remain of a block after subtracting others, block by block.
+ * @param references blocks of the same length
+ */
+export function integerBlock(block: Float32Array, references: readonly Float32Array[] = []): Uint8Array {
+  const values = new Int32Array(block)
+  for (const reference of references) for (let i = 0; i < values.length; i++) values[i] -= reference[i]
+  return new Writer().integers(values)
 }
 
 /** Dense blocks of this layout from the result of `compactBlocks`. */
@@ -130,6 +143,14 @@ export class Writer extends ByteWriter {
   compact(block: Float32Array, nonZero: number): Uint8Array {
     this.uint(block.length)
     this.#sparse(block, nonZero)
+    return this.bytes.slice(0, this.size)
+  }
+
+  /** The encoding of an integer block, in a buffer of its own. */
+  integers(values: Int32Array): Uint8Array {
+    this.uint(values.length)
+    this.byte(INTEGERS)
+    this.raw(encodeIntegers(values))
     return this.bytes.slice(0, this.size)
   }
 
@@ -266,7 +287,19 @@ export class Reader extends ByteReader {
         if (next >= length) throw new FrameError(`block ${name} has an element beyond its end`)
         block[next++] = this.#float(this.take(4))
       }
+    } else if (kind === INTEGERS) {
+      this.#integers(block, name)
+      return
     } else throw new FrameError(`block ${name} has unknown encoding ${kind}`)
     if (!isFiniteBlock(block)) throw new FrameError(`block ${name} contains a non-finite number`)
+  }
+
+  #integers(block: Float32Array, name: string): void {
+    try {
+      this.at = decodeIntegers(this.bytes, this.at, this.end, block)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw new FrameError(`block ${name}: ${error.message}`)
+    }
   }
 }

@@ -7,7 +7,7 @@ import type { Coverage } from './coverage.js'
 /** Number of coverages kept as bases in each direction. */
 export const MAX_BASES = 64
 
-interface Base {
+export interface Base {
   /** Sequence number of the sum, 0 for none. */
   readonly sequence: number
   /** By dictionary index. */
@@ -98,10 +98,13 @@ export class CoverageEncoder {
     this.#spare = []
   }
 
-  /** The newest sum of this epoch that the neighbour has acknowledged. */
-  base(): Base {
-    const segments = this.#sent.get(this.#acknowledgedSum)
-    return segments === undefined ? NO_BASE : { sequence: this.#acknowledgedSum, segments }
+  /**
+   * A sum of this epoch as the base of a difference, if it is kept.
+   * @default the newest sum that the neighbour has acknowledged
+   */
+  base(sequence = this.#acknowledgedSum): Base {
+    const segments = this.#sent.get(sequence)
+    return segments === undefined ? NO_BASE : { sequence, segments }
   }
 
   /** @param segments segments of the sum sent; ownership passes to the encoder */
@@ -145,6 +148,12 @@ export class SequenceWindow<T> {
   get(sequence: number): T | undefined {
     for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] === sequence) return this.#items[i]
     return undefined
+  }
+
+  /** The highest sequence number up to this one, 0 for none. */
+  newest(atMost: number): number {
+    for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] <= atMost) return this.#sequences[i]
+    return 0
   }
 
   values(): readonly T[] {

@@ -33,6 +33,13 @@ export function covered({ contributors, segments }: Coverage): number[] {
   return contributors.filter((_, i) => segments[i] > 0)
 }
 
+/** Number of these contributors. */
+export function contributorCount({ segments }: Coverage): number {
+  let count = 0
+  for (let i = 0; i < segments.length; i++) if (segments[i] > 0) count++
+  return count
+}
+
 export function disjoint(a: Coverage, b: Coverage): boolean {
   const coveredByA = new Set(covered(a))
   return !covered(b).some(contributor => coveredByA.has(contributor))

@@ -3,8 +3,10 @@
  * steps that led to it, and its lineage.
  */
 
+import { areIntegers } from '../base/lattice.js'
 import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
+import { contributorCount } from './coverage.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
@@ -89,8 +91,9 @@ export class CurrentPredictor {
     this.#headers.mark(live)
   }
 
-  /** The predictor that an update with this batch yields; undefined if it is not finite. */
+  /** The predictor that an update with this batch yields; undefined if it is not finite, or an integer of the sum is too large. */
   next(batch: Batch, contributor: Contributor): Predictor | undefined {
+    if (this.#shapes.isLattice && !areIntegers(batch.sum)) return undefined
     const predictor = nextPredictor(this.#predictor, batch, contributor, this.#recipe)
     return isFinitePredictor(predictor) ? predictor : undefined
   }
@@ -155,10 +158,13 @@ export class CurrentPredictor {
     return undefined
   }
 
-  #replayStep(parent: Predictor, step: Step, { id, count }: Header): Predictor {
+  #replayStep(parent: Predictor, step: Step, { id, count, coverage }: Header): Predictor {
     const known = this.#lookUp(id)
     if (known !== undefined) return known
-    const batch = { sum: expand(step, this.#shapes.parameters), count }
+    const sum = expand(step, this.#shapes.parameters)
+    if (this.#shapes.isLattice && !areIntegers(sum))
+      throw new FrameError('step with numbers that are not valid integers')
+    const batch = { sum, count, contributorCount: contributorCount(coverage) }
     const predictor = nextPredictor(parent, batch, id, this.#recipe)
     if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step yields another digest')
     if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step yields non-finite numbers')

@@ -181,18 +181,20 @@ function readChain(
 ): Chain | undefined {
   const count = input.uint(Math.min(headers, MAX_STEPS))
   if (count < 1) throw new FrameError('chain without a step')
+  const [own, theirs] = [input.uint(), input.uint()]
+  if (!shapes.isLattice && own + theirs > 0) throw new FrameError('step as a difference, but sums are float32 numbers')
   const { blocks } = shapes.parameters
   if (transfer > 0) {
     const received = fragments.steps(transfer, count * blocks.length)
-    return received && { kind: 'steps', steps: chainOf(received.slice(0, count * blocks.length), shapes) }
+    return received && { kind: 'steps', steps: chainOf(received.slice(0, count * blocks.length), shapes), own, theirs }
   }
   const steps: Step[] = []
   // One dense step at a time: a chain of sparse ones can be many times as large as it is on the wire.
   for (let i = 0; i < count; i++) {
-    steps.push(createStep(input.blocks(shapes.parameters)))
+    steps.push(createStep(input.blocks(shapes.parameters), shapes))
     checkChain(steps, shapes)
   }
-  return { kind: 'steps', steps }
+  return { kind: 'steps', steps, own, theirs }
 }
 
 /** @returns undefined if fragments are missing */

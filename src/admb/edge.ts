@@ -6,6 +6,7 @@ import type { Blocks } from '../learner/types.js'
 import type { Coverage } from './coverage.js'
 import { CoverageDecoder } from './coverage-decoder.js'
 import { CoverageEncoder } from './coverage-encoder.js'
+import type { ExchangedSums } from './exchanged-sums.js'
 import type { PredictorId } from './predictor-id.js'
 import type { Transfer } from './transfer.js'
 
@@ -94,6 +95,8 @@ export class Edge {
   /** Whether a frame must leave for the acknowledgement alone. */
   ackDue = false
   neighbourSum: NeighbourSum | undefined
+  /** Undefined unless sums are integers. */
+  readonly exchanged: ExchangedSums | undefined
   /** Number of changes of `neighbourSum`. */
   sumChanges = 0
   /** Number of `decoder.contributors` that `NeighbourSums` has indexed. */
@@ -108,9 +111,10 @@ export class Edge {
 
   #timed: { readonly sequence: number; readonly period: number } | undefined
 
-  constructor(session: number, peer: string) {
+  constructor(session: number, peer: string, exchanged?: ExchangedSums) {
     this.session = session
     this.peer = peer
+    this.exchanged = exchanged
   }
 
   /** Returns the next sequence number and starts timing its acknowledgement unless another one is being timed. */
@@ -147,7 +151,8 @@ export class Edge {
   }
 
   /** Resets what refers to the previous predictor. */
-  switchPredictor(): void {
+  switchPredictor(id: PredictorId): void {
+    this.exchanged?.switchPredictor(id)
     this.sumDue = false
     this.sentVersion = -1
     this.lastSum = undefined

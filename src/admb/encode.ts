@@ -1,5 +1,5 @@
 /** Encoding of frames. */
-import { type Allocate, blockBytes, Writer } from './bytes.js'
+import { type Allocate, blockBytes, blockSize, Writer } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import { type Runs, runsBetween } from './coverage.js'
 import type { CoverageEncoder } from './coverage-encoder.js'
@@ -61,7 +61,11 @@ export function encodeFrame(
       writeRuns(out, coverages[i])
       writeId(out, parent, table, encoder)
     }
-    if (frame.content.kind === 'steps') out.uint(frame.content.steps.length)
+    if (frame.content.kind === 'steps') {
+      out.uint(frame.content.steps.length)
+      out.uint(frame.content.own)
+      out.uint(frame.content.theirs)
+    }
     if (transfer === 0) writeContent(out, frame.content)
   }
   if (frame.sum) {
@@ -83,11 +87,13 @@ function writeContent(out: Writer, content: Whole | Chain): void {
 
 /** Upper bound on the encoded size of a frame's vectors, in bytes. */
 export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number {
-  const dense = (sum ? 1 : 0) + (content?.kind === 'whole' ? 2 : 0)
   let bytes = 0
+  for (const block of sum?.sum ?? []) bytes += blockSize(block)
   if (content?.kind === 'steps') for (const step of content.steps) bytes += step.bytes + 12 * step.blocks.length
-  if (dense > 0) for (const block of shapes.parameters.blocks) bytes += dense * blockBytes(block.length)
-  if (content?.kind === 'whole') for (const block of shapes.state.blocks) bytes += blockBytes(block.length)
+  if (content?.kind === 'whole') {
+    for (const block of shapes.parameters.blocks) bytes += 2 * blockBytes(block.length)
+    for (const block of shapes.state.blocks) bytes += blockBytes(block.length)
+  }
   return bytes
 }
 

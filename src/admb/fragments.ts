@@ -82,7 +82,9 @@ export class FragmentBuffer {
     const { blocks: layouts } = shapes.parameters
     const received: BlockSource[] = []
     for (let i = first; i < first + count; i++)
-      received.push(...compactBlocks(input.blocks({ blocks: [layouts[i % layouts.length]] })))
+      received.push(
+        ...compactBlocks(input.blocks({ blocks: [layouts[i % layouts.length]] }), shapes.isLattice ?? false)
+      )
     input.finish()
     const steps = transfer > this.#transfer ? [] : this.#steps.slice()
     for (const [i, block] of received.entries()) steps[first + i] = block

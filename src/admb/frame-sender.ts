@@ -1,4 +1,5 @@
 /** Composes and encodes the frames of a node, in fragments if they are large. */
+import type { Blocks } from '../learner/types.js'
 import type { ContributorTable } from './contributors.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
@@ -95,7 +96,7 @@ export class FrameSender {
     const fragments = streamed === undefined ? fragmentsOf(frame, shapes, fragmentBytes) : []
     if (streamed === undefined && fragments.length === 0) {
       const bytes = encodeFrame(frame, shapes, table, edge.encoder, allocate)
-      if (frame.sum) buffers.give(frame.sum.sum)
+      if (frame.sum && !shapes.isLattice) buffers.give(frame.sum.sum as Blocks)
       return bytes
     }
     const transfer = streamed ?? edge.nextTransfer()

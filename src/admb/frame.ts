@@ -5,7 +5,7 @@
  * that the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
  */
 import type { Blocks } from '../learner/types.js'
-import { blockBytes } from './bytes.js'
+import { type BlockSource, blockBytes } from './bytes.js'
 import type { Coverage, Runs } from './coverage.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
@@ -38,20 +38,28 @@ export interface Whole {
 export interface Chain {
   readonly kind: 'steps'
   readonly steps: readonly Step[]
+  /**
+   * With integer sums, the oldest step is a difference from two sums exchanged at its parent: one that the sender sent (sequence
+   * number `own`) and one that it received (`theirs`). 0 for none.
+   */
+  readonly own: number
+  readonly theirs: number
 }
 
 interface FrameSum {
   /** Sequence number of the sum that the difference refers to, 0 for none. */
   readonly base: number
   readonly count: number
-  readonly sum: Blocks
 }
 
 export interface SentSum extends FrameSum {
   readonly changes: Runs
+  /** With integer sums, the difference from the sum `base`. */
+  readonly sum: readonly BlockSource[]
 }
 
 export interface ReceivedSum extends FrameSum {
+  readonly sum: Blocks
   /** Undefined if the base is unknown, so that the sum cannot be used. */
   readonly coverage: Coverage | undefined
 }

@@ -81,7 +81,9 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
       contributor: table.indexOf({ origin: self, incarnation: record.incarnation, nonce: record.nonce }),
       segments: list,
       carried: record.carried.length,
-      open: record.open.map(found)
+      open: record.open.map(found),
+      grid: undefined,
+      settled: new Map()
     }
   })
   return { epochs, segments: [...segments.values()], nextSegment: Math.max(0, ...segments.keys()) + 1 }
@@ -93,6 +95,7 @@ function recovered(number: number, inputs: Ranges, updates: number, of: Segment 
   return {
     number,
     sum: undefined,
+    grid: undefined,
     count,
     period: 0,
     updates,

@@ -12,6 +12,7 @@
  * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
  * most. A segment that cannot be carried over any more remains in the epoch's sum only.
  */
+import type { Grid } from '../base/lattice.js'
 import type { Blocks } from '../learner/types.js'
 import type { Contributor } from './contributors.js'
 import { type Coverage, segmentsOf } from './coverage.js'
@@ -19,6 +20,7 @@ import type { JournalRecord, Recovered } from './journal.js'
 import type { Header } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
 import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
+import { Rounding } from './rounding.js'
 import { type Epoch, isAmong, isUsed, lostWith, type Segment } from './segments.js'
 import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
 
@@ -30,7 +32,21 @@ export function maxRetainedSums(carry: number): number {
   return carry + 1 + BURST
 }
 
-/** This node's contribution to a sum: all closed segments of the current epoch. */
+export interface LedgerOptions {
+  readonly buffers: BufferPool
+  /** S: number of periods for which unused segments are kept, 0 for none. */
+  readonly carry: number
+  /** Index of this node in coverages. */
+  readonly contributor: number
+  /** The initial predictor. */
+  readonly id: PredictorId
+  /** Its grid, if sums are integers. */
+  readonly grid?: Grid
+  /** This run, if there is a journal. */
+  readonly run?: Contributor
+}
+
+/** This node's contribution to a sum: all closed segments of the current epoch. With a grid, the sum consists of integers. */
 export interface LocalSum {
   readonly sum: Blocks
   readonly count: number
@@ -44,6 +60,10 @@ export class Ledger {
   /** This run's number, for the journal; undefined without one. */
   readonly #run: Contributor | undefined
   #id: PredictorId
+  #grid: Grid | undefined
+  /** Undefined without a grid. */
+  readonly #rounding: Rounding | undefined
+  #settled: ReadonlyMap<Segment, Grid> = new Map()
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
@@ -65,19 +85,18 @@ export class Ledger {
   /** Segments with a sum, oldest first. */
   readonly #retained: Segment[] = []
   #discarded = 0
+  #period = 0
+  /** Period in which a segment was closed last. */
+  #closedAt = 0
 
-  /**
-   * @param carry S: number of periods for which unused segments are kept, 0 for none
-   * @param contributor index of this node in coverages
-   * @param id the initial predictor
-   * @param run this run, if there is a journal
-   */
-  constructor(buffers: BufferPool, carry: number, contributor: number, id: PredictorId, run?: Contributor) {
+  constructor({ buffers, carry, contributor, id, grid, run }: LedgerOptions) {
     this.#buffers = buffers
     this.#carry = carry
     this.#contributors = [contributor]
     this.#run = run
     this.#id = id
+    this.#grid = grid
+    this.#rounding = grid && new Rounding(buffers.layout)
     this.#sum = buffers.zeros()
     this.#openSum = buffers.zeros()
     if (run !== undefined) this.#begin(id, [])
@@ -124,6 +143,14 @@ export class Ledger {
     return this.#openSum
   }
 
+  /** Sum of the open segment, of those on the list that have a vector, and of what rounding has left of others. */
+  get unused(): Blocks {
+    const sum = copyOf(this.#openSum)
+    for (const segment of this.#list) if (segment.sum) addInto(sum, segment.sum)
+    if (this.#rounding) addInto(sum, this.#rounding.residual)
+    return sum
+  }
+
   /** Number of own gradients of this epoch, including the open segment. */
   get count(): number {
     return this.#count + this.#openCount
@@ -163,8 +190,7 @@ export class Ledger {
 
   /** Sum of all own gradients of this epoch, without closing the open segment. */
   total(): LocalSum {
-    const sum = copyOf(this.#sum)
-    addInto(sum, this.#openSum)
+    const sum = this.#sum.map((_, block) => this.totalBlock(block))
     return { sum, count: this.count, coverage: this.#coverage }
   }
 
@@ -172,6 +198,10 @@ export class Ledger {
   totalBlock(block: number): Float32Array {
     const sum = this.#sum[block].slice()
     const open = this.#openSum[block]
+    if (this.#grid) {
+      this.#rounding?.preview(open, sum, this.#grid, block, this.#isStale)
+      return sum
+    }
     for (let i = 0; i < sum.length; i++) sum[i] += open[i]
     return sum
   }
@@ -179,11 +209,14 @@ export class Ledger {
   /** Closes the open segment and returns the epoch's sum. The blocks are valid until the next call. */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
-      addInto(this.#sum, this.#openSum)
+      if (this.#grid) this.#rounding?.close(this.#openSum, this.#sum, this.#grid, this.#isStale)
+      else addInto(this.#sum, this.#openSum)
+      this.#closedAt = this.#period
       const isRetained = this.#carry > 0
       const segment: Segment = {
         number: this.#nextSegment++,
         sum: isRetained ? this.#openSum : undefined,
+        grid: this.#grid,
         count: this.#openCount,
         period,
         updates: this.#id.updates,
@@ -213,8 +246,14 @@ export class Ledger {
    * Ends the epoch and starts the next one.
    * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
    * @param carries whether unused segments can be used at `next`; otherwise all are dropped @default true
+   * @param grid grid of `next`, if sums are integers
    */
-  switchPredictor(next: PredictorId, lineage: readonly Header[], period: number, carries = true): void {
+  switchPredictor(
+    next: PredictorId,
+    lineage: readonly Header[],
+    period: number,
+    { carries = true, grid }: { readonly carries?: boolean; readonly grid?: Grid } = {}
+  ): void {
     this.close(period)
     this.#epochs.push({
       number: this.#epochNumber,
@@ -222,10 +261,13 @@ export class Ledger {
       contributor: this.#contributors[0],
       segments: this.#list,
       carried: this.#carried,
-      open: this.#open
+      open: this.#open,
+      grid: this.#grid,
+      settled: this.#settled
     })
     const unused = this.#unused(next, lineage)
     this.releaseSums(period)
+    this.#grid = grid
     const needed = carries ? this.#needed(period) : new Set<Segment>()
     this.#begin(
       next,
@@ -257,7 +299,9 @@ export class Ledger {
     for (const segment of list) {
       segment.epochs++
       this.#count += segment.count
-      if (segment.sum !== undefined) addInto(this.#sum, segment.sum)
+      if (segment.sum === undefined) continue
+      if (this.#grid) Rounding.carry(this.#sum, segment.sum, this.#grid)
+      else addInto(this.#sum, segment.sum)
     }
     if (this.#run !== undefined) {
       this.#records.push({
@@ -288,6 +332,11 @@ export class Ledger {
     for (const { contributor } of this.#epochs) live.add(contributor)
   }
 
+  /** Whether the residual is older than carry-over allows for gradients. */
+  get #isStale(): boolean {
+    return this.#carry > 0 && this.#period - this.#closedAt > this.#carry
+  }
+
   /** Covers all closed segments. */
   get #coverage(): Coverage {
     const { length } = this.#list
@@ -310,10 +359,26 @@ export class Ledger {
     const known = on.length > 0 ? 0 : (lineage.at(-1)?.parent.updates ?? updates)
     for (const { segments } of this.#epochs) for (const segment of segments) segment.used = true
     for (const segment of candidates) segment.used = segment.updates < known
-    for (const { segments, contributor } of on) {
-      for (const segment of segments.slice(0, segmentsOf(coverage, contributor))) segment.used = true
+    const settled = new Map(first.settled)
+    for (const { segments, contributor, grid } of on) {
+      for (const segment of segments.slice(0, segmentsOf(coverage, contributor))) {
+        segment.used = true
+        if (grid && !settled.has(segment)) settled.set(segment, grid)
+      }
     }
+    this.#settle(settled)
     return [...candidates].filter(segment => !isUsed(segment)).sort((a, b) => a.number - b.number)
+  }
+
+  /** Rounding errors of segments that the lineage has used join the residual; those of others no longer count. */
+  #settle(settled: ReadonlyMap<Segment, Grid>): void {
+    if (this.#rounding === undefined) return
+    const now = new Map([...settled].filter(([{ sum }]) => sum !== undefined))
+    for (const segment of new Set([...this.#settled.keys(), ...now.keys()])) {
+      const { sum, grid } = segment
+      if (sum && grid) this.#rounding.settle(sum, grid, this.#settled.get(segment), now.get(segment))
+    }
+    this.#settled = now
   }
 
   /** @returns the own epochs at the newest predictor on the lineage that has any, and the coverage of the predictor's child */
@@ -333,6 +398,7 @@ export class Ledger {
 
   /** Releases the vectors of segments that cannot be carried over any more. */
   releaseSums(period: number): void {
+    this.#period = period
     let released = 0
     for (const segment of this.#retained) {
       const isExcess = this.#retained.length - released > maxRetainedSums(this.#carry)

@@ -6,13 +6,15 @@
  * The simulator and the libp2p peer run the same code.
  */
 import { DivergenceError } from '../base/errors.js'
+import type { Grid } from '../base/lattice.js'
 import type { Blocks } from '../learner/types.js'
 import { FrameError } from './bytes.js'
 import { type Contributor, ContributorTable } from './contributors.js'
-import { covered, union } from './coverage.js'
+import { contributorCount, covered, union } from './coverage.js'
 import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
 import { decodeFrame } from './decode.js'
 import { Edge } from './edge.js'
+import { ExchangedSums } from './exchanged-sums.js'
 import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum } from './frame.js'
 import { FrameSender } from './frame-sender.js'
@@ -91,21 +93,23 @@ export class AdmbNode {
     const { self, incarnation, nonce = 0, layout, initial, batch, carry = 0, lineage = 1024 } = options
     const { precedence = 'origin', pushBytes = 65536, known, journal = false } = options
     this.#options = options
-    this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout) }
+    const isLattice = options.rule.grid !== undefined
+    this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout), isLattice }
     const wholeBytes = maximumChainBytes(this.#shapes)
     const headers = carry === 0 && !journal ? 1 : lineage
     this.#current = new CurrentPredictor(initial, this.#shapes, options, batch, headers, known)
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
     this.#selfIndex = this.#table.indexOf({ origin: self, incarnation, nonce })
     this.#contributor = { origin: self, incarnation, nonce }
-    this.#buffers = new BufferPool(layout)
-    this.#ledger = new Ledger(
-      this.#buffers,
+    this.#buffers = new BufferPool(layout, !isLattice)
+    this.#ledger = new Ledger({
+      buffers: this.#buffers,
       carry,
-      this.#selfIndex,
-      initial.id,
-      journal ? this.#contributor : undefined
-    )
+      contributor: this.#selfIndex,
+      id: initial.id,
+      grid: this.#gridOf(initial),
+      run: journal ? this.#contributor : undefined
+    })
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
     this.#sender = new FrameSender({
@@ -158,6 +162,14 @@ export class AdmbNode {
   /** Number of own gradients available for the next update, including those carried over. */
   get ownGradients(): number {
     return this.#ledger.count
+  }
+
+  /**
+   * Sum of the own gradients available for the next update, as far as their vectors are kept, and of what rounding has left of
+   * others. For checks.
+   */
+  get unused(): Blocks {
+    return this.#ledger.unused
   }
 
   /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
@@ -243,9 +255,9 @@ export class AdmbNode {
     if (this.gradients === 0) return this.predictor.average
     const { rule, averaging } = this.#options
     const sum = this.#buffers.take()
-    const { count } = addUp(sum, this.#ledger.total(), this.#sums.selected())
+    const { count, coverages } = addUp(sum, this.#ledger.total(), this.#sums.selected())
     const updates = this.predictor.id.updates
-    const { parameters } = rule.step(this.predictor, sum, count, updates)
+    const { parameters } = rule.step(this.predictor, sum, count, updates, contributorCount(union(coverages)))
     this.#buffers.give(sum)
     return averaging.average(this.predictor.average, parameters, updates)
   }
@@ -266,7 +278,12 @@ export class AdmbNode {
   /** An edge session starts. The driver chooses both numbers; `session` is the same at both ends. */
   connect(edge: number, session: number, peer: string): void {
     if (this.#edges.has(edge)) this.disconnect(edge)
-    const created = new Edge(session, peer)
+    const { isOrdered = false } = this.#options
+    const created = new Edge(
+      session,
+      peer,
+      this.#shapes.isLattice ? new ExchangedSums(this.#shapes, this.predictor.id, isOrdered) : undefined
+    )
     created.announceBackoff.start(this.#period, 0)
     this.#edges.set(edge, created)
   }
@@ -411,7 +428,7 @@ export class AdmbNode {
     const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, this.#allocateSum)
     if (frame === undefined) return
     edge.deferred = undefined
-    this.#processFrame(edge, frame)
+    this.#processFrame(edge, edge.exchanged?.absolute(frame) ?? frame)
   }
 
   #processFrame(edge: Edge, frame: ReceivedFrame): void {
@@ -433,6 +450,7 @@ export class AdmbNode {
       // Share the object, so that later comparisons are by reference.
       edge.peerPredictor = edge.lastCommon = edge.decoder.lastId = this.predictor.id
       edge.encoder.acknowledgeSum(frame.heldSum)
+      edge.exchanged?.acknowledge(frame.heldSum, frame.received)
       if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum)
     } else if (frame.sum) this.#buffers.give(frame.sum.sum)
     if (frame.request && this.#outbox.isBehind(edge) && !this.#outbox.isInFlight(edge, this.#period))
@@ -474,7 +492,8 @@ export class AdmbNode {
     if (this.gradients < this.#options.batch) return false
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.close(this.#period), this.#sums.selected())
-    const batch = { sum, count }
+    const coverage = union(coverages)
+    const batch = { sum, count, contributorCount: contributorCount(coverage) }
     const predictor = this.#current.next(batch, this.#contributor)
     if (predictor === undefined) {
       if (!this.#dropOverflowingSums()) {
@@ -485,8 +504,8 @@ export class AdmbNode {
       this.#updateIfFull()
       return false
     }
-    const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage: union(coverages) }
-    this.#switchPredictor([header], { predictor, steps: [createStep(sum)] })
+    const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage }
+    this.#switchPredictor([header], { predictor, steps: [createStep(sum, this.#shapes)] })
     this.#effects.push({ kind: 'updated', predictor, header, batch })
     // Segments that were in doubt at the last predictor may now fill the next batch.
     return !this.#updateIfFull()
@@ -496,7 +515,10 @@ export class AdmbNode {
   #dropOverflowingSums(): boolean {
     let wasDropped = false
     for (const [number, edge] of this.#edges) {
-      if (!edge.neighbourSum?.count || this.#current.next(edge.neighbourSum, this.#contributor)) continue
+      if (!edge.neighbourSum?.count) continue
+      const { sum, count, coverage } = edge.neighbourSum
+      const batch = { sum, count, contributorCount: contributorCount(coverage) }
+      if (this.#current.next(batch, this.#contributor)) continue
       this.#sums.drop(edge)
       this.#outgoingSums.markChanged()
       this.#effects.push({ kind: 'refused', edge: number, reason: 'gradient sum would make the update non-finite' })
@@ -505,12 +527,19 @@ export class AdmbNode {
     return wasDropped
   }
 
+  /** The grid of a predictor; undefined if sums are float32 numbers. */
+  #gridOf(predictor: Predictor): Grid | undefined {
+    return this.#options.rule.grid?.(predictor, predictor.id.updates)
+  }
+
   #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {
     const carries = this.#options.carries?.(this.predictor, received.predictor) ?? true
     this.#current.switchPredictor(chain, received)
-    this.#ledger.switchPredictor(received.predictor.id, this.#current.lineage, this.#period, carries)
+    const { predictor } = received
+    const grid = this.#gridOf(predictor)
+    this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period, { carries, grid })
     this.#sums.switchPredictor()
-    for (const edge of this.#edges.values()) edge.switchPredictor()
+    for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)
     this.#switchedAt = this.#period
     this.#outgoingSums.markChanged()
   }

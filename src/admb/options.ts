@@ -64,6 +64,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly known?: PredictorLookup
   /**
+   * Whether frames of an edge session arrive in the order in which they were sent, and none is lost. Integer sums then refer to sums
+   * that are still on their way. If a frame is lost nevertheless, the neighbour receives the sums later.
+   * @default false
+   */
+  readonly isOrdered?: boolean
+  /**
    * Allocates the buffers of finished frames. Default: a new buffer for each frame, which can be transferred.
    * @default a new buffer for each frame
    */

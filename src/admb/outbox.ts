@@ -97,7 +97,10 @@ export class Outbox {
     if (!this.#wasPushed(edge)) edge.pushBackoff.start(period, edge.roundTrip)
     edge.push = { id, kind, sequence, isOptimistic: likely !== undefined }
     edge.pushLost = false
-    if (steps) return { kind: 'steps', steps }
+    if (steps) {
+      const { parent } = this.#current.lineage[steps.length - 1]
+      return edge.exchanged?.relative(steps, parent) ?? { kind: 'steps', steps, own: 0, theirs: 0 }
+    }
     return kind === 'whole' ? { kind, parameters, average, state } : undefined
   }
 

@@ -1,6 +1,9 @@
 /** Gradient sums sent to neighbours (own gradients plus the sums of the other edges), and when they are due. */
+import { areIntegers } from '../base/lattice.js'
+import { integerBlock } from './bytes.js'
 import { runsBetween } from './coverage.js'
 import type { Edge } from './edge.js'
+import { blocksAt } from './exchanged-sums.js'
 import type { SentSum } from './frame.js'
 import type { Ledger } from './ledger.js'
 import { addUp, type NeighbourSums } from './neighbour-sums.js'
@@ -46,22 +49,28 @@ export class OutgoingSums {
 
   /**
    * The sum for the frame with this sequence number. Records it as sent. The caller returns its blocks to the pool.
-   * @returns undefined if the sum is not finite, which every neighbour would reject
+   * @returns undefined if every neighbour would reject the sum, because it is not finite or its integers are too large
    */
   sum(edge: Edge, sequence: number, period: number): SentSum | undefined {
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.close(period), this.#sums.selected(edge))
-    if (!isFinite32(sum)) {
+    const { exchanged } = edge
+    if (!(exchanged ? areIntegers(sum) : isFinite32(sum))) {
       this.#buffers.give(sum)
       return undefined
     }
-    const base = edge.encoder.base()
+    const base = edge.encoder.base(exchanged?.base)
+    const reference = exchanged?.sent(base.sequence)
     const segments = edge.encoder.segments(coverages)
     edge.encoder.recordSent(sequence, segments)
     edge.lastSum = { sequence, empty: count === 0 }
     const version = this.#version - edge.sumChanges
     if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
     edge.sentVersion = version
-    return { base: base.sequence, changes: runsBetween(base.segments, segments), count, sum }
+    exchanged?.recordSent(sequence, sum)
+    const blocks = exchanged
+      ? sum.map((block, b) => integerBlock(block, blocksAt(reference ? [reference] : [], b)))
+      : sum
+    return { base: base.sequence, changes: runsBetween(base.segments, segments), count, sum: blocks }
   }
 }

@@ -27,10 +27,12 @@ export interface Header {
   readonly coverage: Coverage
 }
 
-/** A gradient sum and the number of gradients in it. */
+/** A gradient sum and the number of gradients in it. With a grid, the sum consists of integers. */
 export interface Batch {
   readonly sum: Blocks
   readonly count: number
+  /** Number of nodes whose gradients it contains; only rules with a grid need it. @default 1 */
+  readonly contributorCount?: number
 }
 
 /** Computes the next predictor from a predictor and a batch; identical on every peer. */
@@ -59,7 +61,7 @@ export function nextPredictor(
   recipe: Recipe
 ): Predictor {
   const updates = parent.id.updates
-  const stepped: RuleState = recipe.rule.step(parent, batch.sum, batch.count, updates)
+  const stepped: RuleState = recipe.rule.step(parent, batch.sum, batch.count, updates, batch.contributorCount)
   const average = recipe.averaging.average(parent.average, stepped.parameters, updates)
   const digest = recipe.digest([stepped.parameters, average, stepped.state])
   const id = { updates: updates + 1, origin, incarnation, nonce, digest }

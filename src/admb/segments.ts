@@ -3,6 +3,7 @@
  * inputs are learned again, but they remain the same contributions. A segment that contains such inputs refers to the recovered
  * segment, and counts as used on every lineage that used that one.
  */
+import type { Grid } from '../base/lattice.js'
 import type { Blocks } from '../learner/types.js'
 import type { PredictorId } from './predictor-id.js'
 import { type Ranges, sizeOf } from './ranges.js'
@@ -13,6 +14,8 @@ export interface Segment {
   readonly number: number
   /** Undefined when the segment can no longer be carried over, and in recovered segments. */
   sum: Blocks | undefined
+  /** Grid to which the sum was rounded; undefined without one. */
+  readonly grid: Grid | undefined
   readonly count: number
   /** Period in which the segment was closed; 0 if it is recovered. */
   readonly period: number
@@ -44,6 +47,10 @@ export interface Epoch {
   readonly carried: number
   /** Segments that the lineage had not used and that are not on the list: recovered ones, and those in doubt. */
   readonly open: readonly Segment[]
+  /** Grid of the predictor; undefined without one, and in recovered epochs. */
+  readonly grid: Grid | undefined
+  /** Segments with a sum that the lineage of the predictor has used, and the grid of the batch that contains them. */
+  readonly settled: ReadonlyMap<Segment, Grid>
 }
 
 /** Whether the lineage used the segment, or the recovered one that has the same inputs. */

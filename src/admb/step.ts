@@ -17,9 +17,9 @@ export interface Step {
   readonly bytes: number
 }
 
-/** Dense blocks are kept by reference. */
-export function createStep(sum: Blocks): Step {
-  return stepOf(compactBlocks(sum))
+/** Dense blocks of float32 numbers are kept by reference. */
+export function createStep(sum: Blocks, { isLattice = false }: Pick<Shapes, 'isLattice'>): Step {
+  return stepOf(compactBlocks(sum, isLattice))
 }
 
 export function stepOf(blocks: readonly BlockSource[]): Step {

@@ -4,7 +4,11 @@
  * effect without their frame, so streaming can be cancelled.
  */
 import { isFiniteBlock } from '../base/floats.js'
+import { areIntegers } from '../base/lattice.js'
+import type { Blocks } from '../learner/types.js'
+import { integerBlock } from './bytes.js'
 import type { Edge, NeighbourSum } from './edge.js'
+import { blocksAt } from './exchanged-sums.js'
 import { encodeFragment, VECTORS } from './fragments.js'
 import type { Ledger } from './ledger.js'
 
@@ -20,6 +24,8 @@ interface Destination {
   readonly transfer: number
   /** Sums of other neighbours that are added to this node's own. */
   readonly neighbourSums: readonly NeighbourSum[]
+  /** With integer sums, vectors from which the difference is sent; undefined for float32 sums. */
+  readonly references: readonly Blocks[] | undefined
 }
 
 export class StreamingSum {
@@ -53,7 +59,21 @@ export class StreamingSum {
 
   /** @param neighbourSums held sums that are added for this neighbour, in their order */
   addDestination(number: number, edge: Edge, neighbourSums: readonly NeighbourSum[]): void {
-    this.#destinations.push({ number, edge, transfer: edge.nextTransfer(), neighbourSums })
+    this.#destinations.push({
+      number,
+      edge,
+      transfer: edge.nextTransfer(),
+      neighbourSums,
+      references: this.#references(edge)
+    })
+  }
+
+  /** Those that the frame will refer to, since no event comes in between. */
+  #references({ exchanged, encoder }: Edge): readonly Blocks[] | undefined {
+    if (exchanged === undefined) return undefined
+    if (this.isStep) return exchanged.references(exchanged.current).sums
+    const base = exchanged.sent(encoder.base(exchanged.base).sequence)
+    return base ? [base] : []
   }
 
   /** A block of the accumulator is final. A sum with a non-finite block is cancelled. */
@@ -63,16 +83,17 @@ export class StreamingSum {
     const total = new Float32Array(own.length)
     const fragments: OutgoingFragment[] = []
     const vector = this.isStep ? VECTORS.step : VECTORS.sum
-    this.#destinations = this.#destinations.filter(({ number, edge, transfer, neighbourSums }) => {
+    this.#destinations = this.#destinations.filter(({ number, edge, transfer, neighbourSums, references }) => {
       total.set(own)
       // In the order of `addUp` in neighbour-sums.ts, for identical bits.
       for (const { sum } of neighbourSums) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
-      if (!isFiniteBlock(total)) {
+      if (!(references ? areIntegers([total]) : isFiniteBlock(total))) {
         cancelTransfer(edge)
         return false
       }
       this.#startedEdges.add(edge)
-      const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [total] })
+      const source = references ? integerBlock(total, blocksAt(references, block)) : total
+      const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [source] })
       fragments.push({ edge: number, bytes })
       return true
     })

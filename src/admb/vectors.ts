@@ -6,6 +6,8 @@ import type { Blocks, Layout } from '../learner/types.js'
 export interface Shapes {
   readonly parameters: Layout
   readonly state: Layout
+  /** Whether gradient sums are integers. @default false */
+  readonly isLattice?: boolean
 }
 
 /** Zero blocks of a layout. */
@@ -47,24 +49,25 @@ const MAX_POOLED = 64
 
 /** Reuses the blocks of sums, which every message would otherwise allocate, if they are small. */
 export class BufferPool {
-  readonly #layout: Layout
+  readonly layout: Layout
   readonly #isPooled: boolean
   readonly #free: Float32Array[][] = []
 
-  constructor(layout: Layout) {
-    this.#layout = layout
-    this.#isPooled = byteLength(layout) <= MAX_POOLED_BYTES
+  /** @param isPooled whether blocks are reused; not if others keep references to those that are given back @default true */
+  constructor(layout: Layout, isPooled = true) {
+    this.layout = layout
+    this.#isPooled = isPooled && byteLength(layout) <= MAX_POOLED_BYTES
   }
 
   /** Blocks with arbitrary content. */
   take(): Float32Array[] {
-    return this.#free.pop() ?? zeros(this.#layout)
+    return this.#free.pop() ?? zeros(this.layout)
   }
 
   /** Blocks of zeros. */
   zeros(): Float32Array[] {
     const blocks = this.#free.pop()
-    if (blocks === undefined) return zeros(this.#layout)
+    if (blocks === undefined) return zeros(this.layout)
     clear(blocks)
     return blocks
   }

@@ -49,6 +49,7 @@ export { type DriftAction, DriftVote, driftActions, reactingAveraging } from './
 export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
+export { type LatticeOptions, type LatticeRule, latticeRule } from './lattice.js'
 export { createCustomLearner, createLearner } from './linear.js'
 export {
   commitRows,

@@ -3,6 +3,7 @@
  * rules and averages. They are independent of peers, files and time.
  */
 
+import type { Grid } from '../base/lattice.js'
 import type { OutcomeKind, Outcomes } from './metrics/index.js'
 
 /** A vector over a model's parameters: one Float32Array per block. A linear model has one block, a network one per layer. */
@@ -122,10 +123,21 @@ export interface UpdateRule {
    * @param sum the batch's gradient sum
    * @param count number of gradients in the sum, ≥ 1 (the mean gradient is sum / count)
    * @param updates number of updates before this one
+   * @param contributors number of nodes whose gradients are in the sum; only rules with a grid use it
    */
-  step(previous: RuleState, sum: Blocks, count: number, updates: number): RuleState
+  step(previous: RuleState, sum: Blocks, count: number, updates: number, contributors?: number): RuleState
   /** The same update with the same bits, in place. Not all rules have it. */
   stepInPlace?(now: RuleState, sum: Blocks, count: number, updates: number): void
+  /**
+   * If the state contains it: an estimate of the mean square of each element of a batch's gradient sum, > 0.
+   * @param count number of gradients in the batch
+   */
+  squares?(state: Blocks, count: number, updates: number): Float32Array[]
+  /**
+   * The grid of a predictor, if the rule expects integer sums. Without it, sums are float32 numbers.
+   * @param updates number of updates of the predictor
+   */
+  grid?(now: RuleState, updates: number): Grid
 }
 
 /** Running average of predictors: w̄ after an update, from w̄ before, the new w and the number of updates before. Pure. */

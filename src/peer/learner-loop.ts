@@ -78,7 +78,18 @@ export class LearnerLoop {
       carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
     }
     const fragmentBytes = FRAGMENT_BYTES
-    const options = { ...recipe, self, incarnation, nonce, layout, initial, batch, carry, fragmentBytes }
+    const options = {
+      ...recipe,
+      self,
+      incarnation,
+      nonce,
+      layout,
+      initial,
+      batch,
+      carry,
+      fragmentBytes,
+      isOrdered: true
+    }
     this.#node = new AdmbNode({ ...options, ...carries, journal: init.journal !== undefined })
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
     this.#writers = new EdgeWriters((edge, bytes) =>

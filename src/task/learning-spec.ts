@@ -21,6 +21,7 @@ import {
   isClassifier,
   isCustomName,
   type Learner,
+  latticeRule,
   type ModelName,
   type RuleSpec,
   reactingAveraging,
@@ -71,6 +72,8 @@ interface CommonSpec {
   readonly batch: number
   /** Linear models: the reaction when the loss rises at most of the inputs. @default nothing but the alarm */
   readonly onDrift?: DriftAction
+  /** Gradient sums between peers: float32 numbers, or integers on a grid. @default 'exact' */
+  readonly sums?: 'lattice'
   /** How inputs become features. */
   readonly features: FeatureSpec
   /** Digests of the plug-ins that the spec needs, as `loadPlugins` returns them. */
@@ -120,7 +123,7 @@ function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
 }
 
 function recipeOf(spec: LearningSpec): Recipe {
-  const { rule, averaging, onDrift } = spec
+  const { rule, averaging, onDrift, sums, batch } = spec
   const names = growingNames(spec)
   if (names !== undefined) {
     return {
@@ -136,7 +139,12 @@ function recipeOf(spec: LearningSpec): Recipe {
       digest
     }
   }
-  return { rule: createRule(rule), averaging: createAveraging(averaging), digest }
+  const created = createRule(rule)
+  return {
+    rule: sums === 'lattice' ? latticeRule(created, { batch }) : created,
+    averaging: createAveraging(averaging),
+    digest
+  }
 }
 
 /** Names of the first classes of a model that has room for more; undefined for others. */
@@ -178,6 +186,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['constant', String(features.constant)],
     ['scale', features.scale],
     ['batch', String(spec.batch)],
+    ['sums', spec.sums ?? 'exact'],
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
     ['l2', String(spec.l2 ?? 0)],
@@ -249,8 +258,21 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
-  const { model, network, dimension, classes, classWeights, l2, rule, averaging, batch, onDrift, features, plugins } =
-    spec
+  const {
+    model,
+    network,
+    dimension,
+    classes,
+    classWeights,
+    l2,
+    rule,
+    averaging,
+    batch,
+    onDrift,
+    sums,
+    features,
+    plugins
+  } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -269,6 +291,7 @@ export function specText(spec: LearningSpec): string {
     averaging: sorted(averaging),
     batch,
     onDrift,
+    sums,
     features: { constant, hashBits, columns, label, scale, classNames },
     plugins
   })

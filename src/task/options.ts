@@ -54,6 +54,11 @@ export interface TaskOptions {
    * average. Linear models with the rules `adagrad` and `mirror-descent`. All peers must agree on it. @default 'alert'
    */
   readonly onDrift?: 'alert' | DriftAction
+  /**
+   * Gradient sums of peers: `exact` are float32 numbers. `lattice` are integers on a grid that follows from the predictor, which take
+   * a small fraction of the bytes. All peers must agree on it. @default 'exact'
+   */
+  readonly sums?: 'exact' | 'lattice'
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
   /**

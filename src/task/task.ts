@@ -213,6 +213,11 @@ function specOf(
   const batch = options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch)
   const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
   const reaction = onDrift && { onDrift }
+  const isLattice = options.sums === 'lattice'
+  if (isLattice && role !== 'peer') throw new OptionError("sums 'lattice' are sent between peers: leave sums out")
+  if (isLattice && onDrift !== undefined) {
+    throw new OptionError('votes on drift need exact sums: leave --on-drift or --sums lattice out')
+  }
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
@@ -230,6 +235,7 @@ function specOf(
     features,
     ...(classWeights && { classWeights }),
     ...reaction,
+    ...(isLattice && { sums: 'lattice' as const }),
     ...(plugins !== undefined && { plugins })
   }
   if (isNetwork) {
@@ -255,6 +261,9 @@ function specOf(
     throw new OptionError(
       'classes cannot be added to a model that reacts to drift: leave --classes-max or --on-drift out'
     )
+  }
+  if (hasRoom && isLattice) {
+    throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')
   }
   const targetScale = name === 'linear' ? scaling : undefined
   const outputs = name === 'softmax' ? classes : undefined

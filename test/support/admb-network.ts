@@ -13,10 +13,13 @@ import {
   type Header,
   isFragment,
   type Precedence,
-  type Predictor
+  type Predictor,
+  type Recipe
 } from '../../src/admb/index.js'
 import { MAX_STEPS } from '../../src/admb/step.js'
-import { addToyGradient, assertConsistent, toy, toyLayout, toyStart } from './toy.js'
+import { valuesOf } from '../../src/base/lattice.js'
+import type { Blocks } from '../../src/learner/index.js'
+import { addToyGradient, assertConsistent, latticeToy, toy, toyLayout, toyStart } from './toy.js'
 
 export interface Link {
   readonly number: number
@@ -49,6 +52,9 @@ export interface WorldOptions {
   readonly precedence?: Precedence
   /** Frames with larger vectors are fragmented. */
   readonly fragmentBytes?: number
+  /** Whether sums are integers. */
+  readonly isLattice?: boolean
+  readonly isOrdered?: boolean
 }
 
 /** How an input's gradient is added: at once, streamed block by block, or streamed and then cancelled. */
@@ -69,12 +75,14 @@ export class World {
   readonly start: Predictor
   readonly #options: WorldOptions
   readonly #inputs: number
+  readonly recipe: Recipe
   #sessions = 0
 
   constructor(options: WorldOptions) {
     this.#options = options
     this.#inputs = options.inputs ?? 256
-    this.start = toyStart(this.#inputs)
+    this.recipe = options.isLattice ? latticeToy : toy
+    this.start = toyStart(this.#inputs, this.recipe)
     this.predictors.set(formatId(this.start.id), this.start)
     this.hosts = options.origins.map(origin => {
       const node = this.#node(origin, 1)
@@ -83,9 +91,9 @@ export class World {
   }
 
   #node(self: string, incarnation: number): AdmbNode {
-    const { inputs: _inputs, origins: _origins, ...options } = this.#options
+    const { inputs: _inputs, origins: _origins, isLattice: _isLattice, ...options } = this.#options
     const layout = toyLayout(this.#inputs)
-    return new AdmbNode({ ...toy, self, incarnation, layout, initial: this.start, ...options })
+    return new AdmbNode({ ...this.recipe, self, incarnation, layout, initial: this.start, ...options })
   }
 
   /** One input at a host; ignored if the toy model has no inputs left. */
@@ -259,15 +267,22 @@ export class World {
       if (held === undefined) continue
       // Neither cancelled nor unknown inputs.
       assert.ok(
-        held.sum[0].findLastIndex(uses => uses !== 0) < this.inputs.length,
+        held.sum[0].findLastIndex(integer => integer !== 0) < this.inputs.length,
         'a sum contains an input that no node has learned'
       )
       // Property 5: no echo.
       const own = held.contributors.some(c => c.origin === host.origin && c.incarnation === host.incarnation)
       assert.ok(!own, 'a held sum contains own gradients')
-      assert.equal(total(held.sum[0]), held.count, 'a held sum states another count')
-      assertConsistent(held.sum)
+      const uses = this.#usesIn(held.sum, host.node.predictor)
+      assert.equal(total(uses[0]), held.count, 'a held sum states another count')
+      assertConsistent(uses)
     }
+  }
+
+  /** A sum in gradients. */
+  #usesIn(sum: Blocks, at: Predictor): Blocks {
+    const grid = this.recipe.rule.grid?.(at, at.id.updates)
+    return grid ? valuesOf(sum as Float32Array[], grid) : sum
   }
 
   #check(h: number, effect: Effect): void {
@@ -297,9 +312,12 @@ export class World {
     assert.ok(compareIds(header.id, header.parent) > 0)
     // Property 4: size.
     assert.ok(batch.count >= this.#options.batch)
-    assert.equal(total(batch.sum[0]), batch.count, 'a batch states another count')
+    const parent = this.predictors.get(formatId(header.parent))
+    assert.ok(parent)
+    const sum = this.#usesIn(batch.sum, parent)
+    assert.equal(total(sum[0]), batch.count, 'a batch states another count')
     // Property 3: purity.
-    batch.sum[0].forEach((uses, i) => {
+    sum[0].forEach((uses, i) => {
       if (uses === 0) return
       const { at } = this.inputs[i]
       if (this.#options.carry === 0) assert.equal(at, formatId(header.parent), 'a gradient of another predictor')

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { type Predictor, type Recipe, startingPredictor } from '../../src/admb/index.js'
+import { latticeRule } from '../../src/learner/index.js'
 import type { Averaging, Blocks, Digest, Layout, UpdateRule } from '../../src/learner/types.js'
 
 const SEVEN = 7
@@ -21,10 +22,10 @@ export function toyLayout(inputs: number): Layout {
 }
 
 /** The starting predictor: no input was used. */
-export function toyStart(inputs: number): Predictor {
+export function toyStart(inputs: number, recipe = toy): Predictor {
   return startingPredictor(
     toyLayout(inputs).blocks.map(({ length }) => new Float32Array(length)),
-    toy
+    recipe
   )
 }
 
@@ -72,3 +73,15 @@ const digest: Digest = vectors => {
 }
 
 export const toy: Recipe = { rule, averaging, digest }
+
+/** The same with integer sums. All steps divide 1, and they differ between predictors. */
+export const latticeToy: Recipe = {
+  ...toy,
+  rule: latticeRule(
+    {
+      ...rule,
+      squares: (_state, _count, updates) => [0, 1, 2].map(block => Float32Array.of(4 ** -((updates + block) % 3)))
+    },
+    { batch: 1 }
+  )
+}

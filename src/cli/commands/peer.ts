@@ -17,7 +17,7 @@ import {
   withPredictWith
 } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
-import { amount, collect, duration, peerName, startAt, whole } from '../options/values.js'
+import { amount, choice, collect, duration, peerName, startAt, whole } from '../options/values.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { attend, peerObject } from '../peer/attend.js'
@@ -68,6 +68,11 @@ export function peerCommand(program: Command): Command {
     .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))
     .option('--period <ms>', 'T: minimum time between sums (default: 100)', whole(1))
     .option('--carry <periods>', 'S: periods for which unused gradients are kept (default: 16)', whole(0, 100_000))
+    .option(
+      '--sums <kind>',
+      'gradient sums: exact (float32), or lattice (integers, fewer bytes) (default: exact)',
+      choice(['exact', 'lattice'] as const)
+    )
     .option('--degree <d>', 'maximum number of tree neighbours (default: 4)', whole(2, 255))
     .option('--name <name>', 'name on the page (default: part of its id)', peerName)
     .option('--dir <dir>', 'directory of identity and state')

@@ -80,6 +80,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly l2?: number
   readonly targetScale?: TargetScale | 'none'
   readonly onDrift?: 'alert' | DriftAction
+  readonly sums?: 'exact' | 'lattice'
   /** Tokens per row, for models that read text. */
   readonly length?: number
   readonly tokenizer?: string

@@ -3,7 +3,7 @@ import type { RecordedStream, Scenario } from '../../../sim/index.js'
 import { featuresOf } from '../../learner/index.js'
 import { type Format, formatNames } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { openLearning } from '../training/learning.js'
+import { openLearning, type SerialFlags } from '../training/learning.js'
 import { Recorder } from '../training/recorder.js'
 
 /**
@@ -17,7 +17,7 @@ export async function readData(scenario: Scenario): Promise<RecordedStream | und
   if (format !== undefined && !formatNames.includes(format as Format)) {
     throw new UsageError(`unknown format '${format}'; expected one of ${formatNames.join(', ')}`)
   }
-  const flags = {
+  return recordStream({
     data,
     format: format as Format,
     label,
@@ -27,7 +27,15 @@ export async function readData(scenario: Scenario): Promise<RecordedStream | und
     hashBits,
     constant: true,
     limit: inputs
-  }
+  })
+}
+
+/**
+ * Reads a file into memory, as the learning commands read it.
+ * @throws UsageError, and errors of the parsers
+ */
+export async function recordStream(flags: SerialFlags & { readonly data: string }): Promise<RecordedStream> {
+  const { data } = flags
   const { stream, options } = await openLearning(flags)
   const recorder = new Recorder(data)
   for await (const rows of stream) recorder.append(rows)

@@ -51,6 +51,9 @@ const options = {
   ...radiusOption
 } as const
 
+/** `squares` of a weight without gradients is this share of `initial`. */
+const LATTICE_FLOOR = 64
+
 /** Options with their defaults filled in. */
 export type AdagradValues = ReturnType<typeof adagradValues>
 
@@ -118,6 +121,11 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
         }
         projectOntoBall(parameters, values.radius)
         return { parameters, state }
+      },
+      squares: (state, count, updates) => {
+        // An accumulator that forgets contains about 1/(forget·count) batches.
+        const batches = Math.min(updates, forget === 0 ? updates : 1 / (forget * count)) + 1
+        return state.map(squares => squares.map(square => (count * (initial / LATTICE_FLOOR + square)) / batches))
       }
     }
   }

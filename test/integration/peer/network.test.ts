@@ -31,21 +31,47 @@ describe('peers with a network', function () {
     assert.equal(predictor.digest, first.latest.predictor.digest)
   })
 
-  it('exchange one that is larger than a fragment, also with a late joiner', async () => {
-    const dir = await processes.scratch()
-    const model = join(dir, 'wide.yaml')
-    await writeFile(model, 'model: mlp\nhidden: [512, 512]\n')
-    const task = ['--data', 'digits', '--model', model, '--rate', '200', '--batch', '128', '--limit', '900']
-    const first = await processes.start(...task, '--shard', '1/2').ready()
-    const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).ready()
-    await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
-    await until('both hold the same predictor', () => agree([first, second]))
-    assert.ok(first.latest.predictor.updates >= 5)
-    const late = await processes.start(...task, '--peer', first.latest.addresses[0]).ready()
-    await until('the late joiner has caught up', () => late.latest.predictor.updates >= first.latest.predictor.updates)
-    await until('all hold the same predictor', () => agree([first, second, late]), 60_000)
-    assert.deepEqual(processes.equivocations, [])
-    for (const peer of [first, second, late]) assert.equal(await peer.stop(), 0, peer.stderr)
+  for (const sums of ['exact', 'lattice'])
+    it(`exchange one that is larger than a fragment by ${sums} sums, also with a late joiner`, async () => {
+      const dir = await processes.scratch()
+      const model = join(dir, 'wide.yaml')
+      await writeFile(model, 'model: mlp\nhidden: [512, 512]\n')
+      const task = [
+        '--data',
+        'digits',
+        '--model',
+        model,
+        '--rate',
+        '200',
+        '--batch',
+        '128',
+        '--limit',
+        '900',
+        '--sums',
+        sums
+      ]
+      const first = await processes.start(...task, '--shard', '1/2').ready()
+      const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).ready()
+      await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
+      await until('both hold the same predictor', () => agree([first, second]))
+      assert.ok(first.latest.predictor.updates >= 5)
+      const late = await processes.start(...task, '--peer', first.latest.addresses[0]).ready()
+      await until(
+        'the late joiner has caught up',
+        () => late.latest.predictor.updates >= first.latest.predictor.updates
+      )
+      await until('all hold the same predictor', () => agree([first, second, late]), 60_000)
+      assert.deepEqual(processes.equivocations, [])
+      for (const peer of [first, second, late]) assert.equal(await peer.stop(), 0, peer.stderr)
+    })
+
+  it('reject a peer with sums of another kind', async () => {
+    const slow = ['--data', 'digits', '--rate', '20', '--batch', '16']
+    const first = await processes.start(...slow).ready()
+    const other = await processes.start(...slow, '--sums', 'lattice', '--peer', first.latest.addresses[0]).ready()
+    const reason = /has sums exact, this peer lattice: start both with the same --sums/
+    await until('the reason is logged', () => other.logs.some(({ msg }) => reason.test(msg)))
+    assert.deepEqual(other.latest.neighbours, [])
   })
 
   it('reject a peer with another network', async () => {

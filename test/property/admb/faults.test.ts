@@ -6,7 +6,6 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { compareIds, formatId, nextPredictor } from '../../../src/admb/index.js'
 import { type Delivery, type Link, total, World } from '../../support/admb-network.js'
-import { toy } from '../../support/toy.js'
 
 const DELIVERIES: readonly Delivery[] = ['whole', 'blocks', 'blocks', 'revoked']
 const RUNS = Number(process.env.ADMB_RUNS ?? 6000)
@@ -54,6 +53,9 @@ const scenario = fc.record({
   carry: fc.constantFrom(0, 0, 1, 5, 25),
   pushBytes: fc.constantFrom(0, 65536),
   fragmentBytes: fc.constantFrom(undefined, undefined, 0, 60, 1100),
+  isLattice: fc.boolean(),
+  // Frames that are lost nevertheless cost only time.
+  isOrdered: fc.boolean(),
   schedule: fc.array(action, { minLength: 20, maxLength: 400 })
 })
 
@@ -130,8 +132,8 @@ describe('ADMB under generated faults', () => {
   it(`keeps its properties in ${RUNS} schedules and converges once faults stop`, function () {
     this.timeout(300_000)
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, fragmentBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, fragmentBytes })
+      fc.property(scenario, ({ nodes, labels, batch, carry, schedule, ...options }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, ...options })
         const ids = world.hosts.map(host => ({ incarnation: host.incarnation, id: host.node.predictor.id }))
         for (const step of schedule) {
           perform(world, step)
@@ -159,7 +161,7 @@ describe('ADMB under generated faults', () => {
         let replayed = world.start
         const mean = new Float64Array(best.average[0].length)
         for (const { header, batch } of ancestry) {
-          replayed = nextPredictor(replayed, batch, header.id, toy)
+          replayed = nextPredictor(replayed, batch, header.id, world.recipe)
           replayed.parameters[0].forEach((weight, i) => {
             mean[i] += weight / ancestry.length
           })
@@ -179,8 +181,8 @@ describe('ADMB under generated faults', () => {
     this.timeout(300_000)
     const rewiring: readonly Kind[] = ['connect', 'cut', 'crash']
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, carry, pushBytes, fragmentBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry, pushBytes, fragmentBytes })
+      fc.property(scenario, ({ nodes, labels, batch, carry, schedule, ...options }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, carry, ...options })
         for (let h = 1; h < nodes; h++) world.connect(h, (h * labels[0].charCodeAt(0)) % h)
         const counts = new Map<string, number>()
         for (const step of schedule) {
@@ -203,8 +205,8 @@ describe('ADMB under generated faults', () => {
   it('uses every gradient with unlimited carry-over if no node crashes', function () {
     this.timeout(300_000)
     fc.assert(
-      fc.property(scenario, ({ nodes, labels, batch, pushBytes, fragmentBytes, schedule }) => {
-        const world = new World({ origins: labels.slice(0, nodes), batch, carry: 1e6, pushBytes, fragmentBytes })
+      fc.property(scenario, ({ nodes, labels, batch, schedule, ...options }) => {
+        const world = new World({ origins: labels.slice(0, nodes), batch, ...options, carry: 1e6 })
         for (const step of schedule) if (step[0] !== 'crash') perform(world, step)
         heal(world)
         const { node } = world.hosts[0]

@@ -26,9 +26,18 @@ describe('fragmented frames', () => {
         batches,
         sizes,
         fc.constantFrom(0, 65536),
-        (steps, parents, batch, fragmentBytes, pushBytes) => {
+        fc.boolean(),
+        (steps, parents, batch, fragmentBytes, pushBytes, isLattice) => {
           const worlds = [undefined, fragmentBytes].map(fragmentBytes => {
-            const world = new World({ origins: ['c', 'a', 'e', 'b', 'd'], batch, carry: 9, pushBytes, fragmentBytes })
+            const world = new World({
+              origins: ['c', 'a', 'e', 'b', 'd'],
+              batch,
+              carry: 9,
+              pushBytes,
+              fragmentBytes,
+              isLattice,
+              isOrdered: true
+            })
             for (const [i, parent] of parents.entries()) world.connect(i + 1, parent)
             world.flush()
             return world

@@ -14,7 +14,7 @@ import {
   PredictorAssembler
 } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
-import { toy, toyLayout, toyStart } from '../../support/toy.js'
+import { latticeToy, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const FUZZ = Number(process.env.ADMB_FUZZ ?? 100_000)
 
@@ -134,10 +134,16 @@ describe('frames', () => {
     )
   })
 
-  for (const fragmentBytes of [undefined, 0])
-    it(`change nothing and throw nothing in ${FUZZ} mutations, ${fragmentBytes === undefined ? 'whole' : 'in fragments'}`, function () {
+  for (const [form, fragmentBytes, isLattice] of [
+    ['whole', undefined, false],
+    ['in fragments', 0, false],
+    ['with integer sums', undefined, true],
+    ['with integer sums in fragments', 0, true]
+  ] as const)
+    it(`change nothing and throw nothing in ${FUZZ} mutations, ${form}`, function () {
       this.timeout(240_000)
-      const world = new World({ origins: ['a', 'b', 'c'], batch: 40, carry: 9, inputs: 64, fragmentBytes })
+      const options = { batch: 40, carry: 9, inputs: 64, fragmentBytes, isLattice, isOrdered: isLattice }
+      const world = new World({ origins: ['a', 'b', 'c'], ...options })
       const links = [world.connect(0, 1), world.connect(1, 2)]
       const frames: Uint8Array[] = []
       for (let r = 0; r < 20; r++) {
@@ -170,7 +176,7 @@ describe('frames', () => {
         // Every other frame gets a valid checksum, so that the checks behind it are reached.
         const sealed = run % 2 === 0 && mutated.length > 4 ? seal(mutated) : mutated
         const useFreshNode = run % 2 === 0
-        const target = useFreshNode ? fresh() : victim
+        const target = useFreshNode ? fresh(isLattice) : victim
         target.receive(1, sealed)
         for (const effect of target.takeEffects()) if (effect.kind === 'refused') refused++
         if (!useFreshNode) assert.deepEqual(state(), before, `run ${run}`)
@@ -180,11 +186,12 @@ describe('frames', () => {
 })
 
 const layout = toyLayout(64)
-const initial = toyStart(64)
 
 /** A node for frames that may happen to be valid. */
-function fresh(): AdmbNode {
-  const node = new AdmbNode({ ...toy, self: 'b', incarnation: 1, layout, initial, batch: 40, carry: 9 })
+function fresh(isLattice: boolean): AdmbNode {
+  const recipe = isLattice ? latticeToy : toy
+  const initial = toyStart(64, recipe)
+  const node = new AdmbNode({ ...recipe, self: 'b', incarnation: 1, layout, initial, batch: 40, carry: 9 })
   node.connect(1, 1, 'a')
   return node
 }

@@ -168,6 +168,26 @@ const EXTENSIONS: readonly Mutant[] = [
     breaks: ['acceptance', 'identity']
   },
   {
+    without: 'the residual (what rounding takes from a gradient is lost)',
+    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] = value - values[i];', to: 'residual[i] = 0;' }],
+    breaks: ['books']
+  },
+  {
+    without: 'the correction for segments that were rounded anew for a rival',
+    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] += lost;', to: 'continue;' }],
+    breaks: ['books']
+  },
+  {
+    without: 'the grid of the adopted predictor (gradients are rounded to the old one)',
+    changes: [{ file: 'src/admb/ledger.js', from: 'this.#grid = grid;\n        const needed', to: 'const needed' }],
+    breaks: ['size', 'purity', 'acceptance', 'lineage', 'books']
+  },
+  {
+    without: 'sums of any size (a relay saturates)',
+    changes: [{ file: 'src/admb/vectors.js', from: 's[i] += a[i];', to: 's[i] = Math.min(7, s[i] + a[i]);' }],
+    breaks: ['size', 'purity', 'books']
+  },
+  {
     without: 'the wait of a frame for its fragments',
     changes: [{ file: 'src/admb/edge.js', from: 'this.deferred = frame;', to: '' }],
     breaks: ['quiescence', 'idempotence']

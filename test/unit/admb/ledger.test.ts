@@ -9,7 +9,12 @@ const CARRY = 16
 const SELF = 0
 const idOf = (updates: number, origin = 'a'): PredictorId => ({ updates, origin, incarnation: 1, nonce: 0, digest: '' })
 const newLedger = () =>
-  new Ledger(new BufferPool({ blocks: [{ name: 'w', length: 4 }] }), CARRY, SELF, { ...idOf(0), origin: '' })
+  new Ledger({
+    buffers: new BufferPool({ blocks: [{ name: 'w', length: 4 }] }),
+    carry: CARRY,
+    contributor: SELF,
+    id: { ...idOf(0), origin: '' }
+  })
 
 /** Adds a gradient of that value and closes its segment. */
 function learn(ledger: Ledger, period: number, value = 1): void {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { AdmbNode, encodeHead, startingPredictor } from '../../../src/admb/index.js'
-import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
+import { createAveraging, createLearner, createRule, digest, latticeRule } from '../../../src/learner/index.js'
 
 const DIMENSION = 40
 const BATCH = 3
@@ -56,9 +56,36 @@ class Bytes {
     return segments
   }
 
+  *#bits(): Generator<number> {
+    for (;;) for (let byte = this.byte(), bit = 7; bit >= 0; bit--) yield (byte >> bit) & 1
+  }
+
+  #integers(length: number): number[] {
+    const block: number[] = []
+    const log = this.byte()
+    const bits = this.#bits()
+    while (block.length < length) {
+      const end = Math.min(length, block.length + 2 ** log)
+      const head = number(bits, 8)
+      let left = head < 128 ? 0 : number(bits, log + 1)
+      for (; head >= 128 && left > 0; left--) {
+        for (let zeros = rice(bits, (head >> 3) & 15); zeros > 0; zeros--) block.push(0)
+        const sign = number(bits, 1) === 1 ? -1 : 1
+        block.push(sign * (rice(bits, head & 7) + 1))
+      }
+      while (block.length < end) {
+        const z = head > 0 && head < 128 ? rice(bits, head - 1) : 0
+        block.push(z % 2 === 0 ? z / 2 : -(z + 1) / 2)
+      }
+    }
+    return block
+  }
+
   block(): number[] {
     const block = new Array<number>(this.uint()).fill(0)
-    if (this.byte() === 0) return block.map(() => this.take(4).readFloatLE())
+    const encoding = this.byte()
+    if (encoding === 0) return block.map(() => this.take(4).readFloatLE())
+    if (encoding === 2) return this.#integers(block.length)
     let next = 0
     for (let count = this.uint(); count > 0; count--) {
       next += this.uint()
@@ -66,6 +93,18 @@ class Bytes {
     }
     return block
   }
+}
+
+function rice(bits: Generator<number>, k: number): number {
+  let ones = 0
+  while (ones < 16 && bits.next().value === 1) ones++
+  return ones === 16 ? number(bits, 32) : ones * 2 ** k + number(bits, k)
+}
+
+function number(bits: Generator<number>, count: number): number {
+  let value = 0
+  for (let i = 0; i < count; i++) value = 2 * value + bits.next().value
+  return value
 }
 
 interface Contributor {
@@ -232,12 +271,74 @@ describe('docs/protocol.md', () => {
     const id = input.id()
     const headers = Array.from({ length: input.uint() }, () => input.header())
     assert.equal(headers.at(-1)?.parent.updates, 0)
-    const steps = Array.from({ length: input.uint() }, () => input.block())
+    const count = input.uint()
+    assert.deepEqual([input.uint(), input.uint()], [0, 0])
+    const steps = Array.from({ length: count }, () => input.block())
     assert.equal(input.at, input.bytes.length)
     assert.deepEqual(steps, sums.map(sum => [...sum]).reverse())
     const [w, average, state] = [0, 1, 2].map(() => new Array<number>(DIMENSION).fill(0))
     for (const [v, sum] of steps.reverse().entries()) pageUpdate(v, w, average, state, sum, headers[2 - v].count)
     assert.equal(pageDigest([w, average, state]), id.digest)
+  })
+
+  it('specifies integer sums, bit by bit', () => {
+    const learner = createLearner({ model: 'logistic', dimension: DIMENSION })
+    const recipe = {
+      rule: latticeRule(createRule(), { batch: BATCH }),
+      averaging: createAveraging(),
+      digest
+    }
+    const initial = startingPredictor(learner.initial(), recipe)
+    const options = { ...recipe, incarnation: 1, layout: learner.layout, initial, batch: BATCH, carry: 4 }
+    const node = new AdmbNode({ ...options, self: 'a', isOrdered: true })
+    const other = new AdmbNode({ ...options, self: 'b' })
+    for (const end of [node, other]) end.connect(1, 9, 'neighbour')
+    node.receive(1, other.frame(1) as Uint8Array)
+    other.receive(1, node.frame(1) as Uint8Array)
+    // The grid of the starting predictor: V is b·initial/64 everywhere, and m is 16.
+    const x = Math.floor(Math.log2((BATCH * 0.01) / 64 / 16))
+    const step = 2 ** Math.floor((x + 1) / 2)
+    const residual = new Array<number>(DIMENSION).fill(0)
+    const sent = new Array<number>(DIMENSION).fill(0)
+    for (let sum = 0; sum < 2; sum++) {
+      const gradient = Array.from({ length: DIMENSION }, (_, i) => Math.fround(i % 3 === sum ? Math.sin(i) / 8 : 0))
+      for (const [i, g] of gradient.entries()) node.accumulator[0][i] += g
+      node.added(1)
+      node.tick()
+      const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
+      input.take(2)
+      const [, sequence] = [input.uint(), input.uint(), input.uint(), input.uint()]
+      if (input.bytes[1] & 16) input.define()
+      input.id()
+      assert.equal(input.uint(), sum === 0 ? 0 : sequence - 1, 'the base is the sum before')
+      input.runs()
+      assert.equal(input.uint(), sum + 1)
+      const difference = input.block()
+      assert.equal(input.at, input.bytes.length)
+      for (let i = 0; i < DIMENSION; i++) {
+        const value = gradient[i] + residual[i]
+        const integer = Math.round(value / step)
+        residual[i] = Math.fround(value - integer * step)
+        assert.equal(difference[i] + 0, integer + 0)
+        sent[i] += integer
+      }
+    }
+    // The third gradient completes the batch: the step is a difference from the sum sent last.
+    node.accumulator[0][1] += 0.5
+    node.added(1)
+    const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
+    assert.equal(input.take(2)[1] & 6, 4)
+    const [, sequence] = [input.uint(), input.uint(), input.uint(), input.uint()]
+    if (input.bytes[1] & 16) input.define()
+    input.id()
+    for (let headers = input.uint(); headers > 0; headers--) input.header()
+    assert.deepEqual([input.uint(), input.uint(), input.uint()], [1, sequence - 1, 0])
+    const integers = input.block()
+    const expected = sent.map((_, i) => Math.round(((i === 1 ? 0.5 : 0) + residual[i]) / step))
+    assert.deepEqual(
+      integers.map(value => value + 0),
+      expected.map(value => value + 0)
+    )
   })
 
   it('specifies fragments', () => {

@@ -1,0 +1,173 @@
+/**
+ * Bytes of gradient exchange and progressive loss with float32 sums and with integer sums, side by side in the simulator: the same
+ * tree, inputs and times. Bytes are those of whole frames, divided by updates and edges, and by parameters or, for sparse data, by
+ * the features that an update touches.
+ */
+import { parseScenario, type RecordedStream, type RunResult, simulate } from '../../sim/index.js'
+import { replay } from '../../sim/streams/replay.js'
+import { recordStream } from '../../src/cli/sim/data.js'
+import type { SerialFlags } from '../../src/cli/training/learning.js'
+import type { Examples } from '../../src/learner/index.js'
+import { publicData } from './data.js'
+import type { Row } from './row.js'
+
+interface Problem {
+  readonly name: string
+  readonly nodes: number
+  readonly inputs: number
+  readonly batch: number
+  /** Keys of a synthetic stream. */
+  readonly scenario?: Readonly<Record<string, unknown>>
+  /** A file of the public data, and how it is read. */
+  readonly data?: Partial<SerialFlags> & { readonly data: string }
+  /** Targets: bytes, and loss relative to float32 sums. */
+  readonly bytes?: number
+  readonly loss: number
+  /** Whether bytes are counted by touched features. @default false */
+  readonly isSparse?: boolean
+}
+
+const mnist = { data: 'mnist/train-images-idx3-ubyte.gz' }
+const problems: readonly Problem[] = [
+  { name: 'MNIST softmax', nodes: 5, inputs: 9000, batch: 128, data: mnist, bytes: 0.8, loss: 1.01 },
+  { name: 'MNIST softmax', nodes: 16, inputs: 9000, batch: 128, data: mnist, bytes: 1.1, loss: 1.01 },
+  { name: 'MNIST softmax', nodes: 64, inputs: 9000, batch: 128, data: mnist, bytes: 1.7, loss: 1.01 },
+  {
+    name: 'dense logistic, d = 1,000',
+    nodes: 16,
+    inputs: 15_000,
+    batch: 128,
+    scenario: { stream: 'logistic', dimension: 1000 },
+    bytes: 4,
+    loss: 1.005
+  },
+  {
+    name: 'a9a',
+    nodes: 16,
+    inputs: 32_000,
+    batch: 128,
+    data: { data: 'a9a.libsvm.gz' },
+    bytes: 6,
+    loss: 1.005,
+    isSparse: true
+  },
+  {
+    name: 'AG News, words hashed to 2^18',
+    nodes: 4,
+    inputs: 2000,
+    batch: 128,
+    data: {
+      data: 'ag_news_test.csv.gz',
+      header: false,
+      label: '1',
+      text: 'words',
+      hashBits: 18,
+      model: 'softmax',
+      classes: 4
+    },
+    bytes: 0.3,
+    loss: 1.005,
+    isSparse: true
+  },
+  { name: 'elec2', nodes: 8, inputs: 45_000, batch: 64, data: { data: 'elec2.csv.gz' }, loss: 1.01 },
+  {
+    name: 'agaricus',
+    nodes: 8,
+    inputs: 6500,
+    batch: 32,
+    data: { data: 'agaricus.train.libsvm.gz' },
+    loss: 1.01
+  },
+  {
+    name: 'bike sharing',
+    nodes: 8,
+    inputs: 17_000,
+    batch: 64,
+    data: { data: 'bike_sharing_hour.csv.gz', label: 'cnt', model: 'linear' },
+    loss: 1.01
+  }
+]
+
+/** Periods of an epoch, and their length; a message takes a period. */
+const EPOCH = 8
+const PERIOD = 16
+
+export async function* bench(): AsyncGenerator<Row> {
+  for (const problem of problems) yield* compare(problem)
+}
+
+async function* compare({
+  name,
+  nodes,
+  inputs,
+  batch,
+  scenario,
+  data,
+  bytes,
+  loss,
+  isSparse
+}: Problem): AsyncGenerator<Row> {
+  const path = data && publicData(data.data)
+  if (data && path === undefined) return
+  const recorded =
+    path === undefined ? undefined : await recordStream({ constant: true, ...data, data: path, limit: inputs })
+  const values = {
+    rule: 'adagrad',
+    average: 'tail',
+    topology: 'tree',
+    degree: 4,
+    interval: (EPOCH * PERIOD * nodes) / batch,
+    phases: 'spread',
+    period: PERIOD,
+    latency: PERIOD,
+    seed: 3,
+    checks: false,
+    ...scenario,
+    nodes,
+    inputs,
+    batch
+  }
+  const run = (sums: string) => simulateWithoutRegret(parseScenario({ ...values, sums }, name), recorded)
+  const exact = run('exact')
+  const lattice = run('lattice')
+  const dimension = recorded?.dimension ?? Number(scenario?.dimension)
+  const classes = recorded?.classes ?? 1
+  const features = isSparse && recorded ? touchedBy(recorded.examples, batch) : dimension
+  const unit = isSparse ? 'B a touched parameter, update and edge' : 'B a parameter, update and edge'
+  const perUpdate = ({ bytes: total, updates }: RunResult) => total / updates / (nodes - 1) / (features * classes)
+  yield {
+    name: `${name}, ${nodes} peers, b = ${batch}: integer sums`,
+    value: perUpdate(lattice),
+    unit,
+    ...(bytes === undefined ? {} : { target: { most: bytes } }),
+    details: { float32: perUpdate(exact), factor: perUpdate(exact) / perUpdate(lattice), updates: lattice.updates }
+  }
+  yield {
+    name: `${name}, ${nodes} peers, b = ${batch}: loss over that with float32 sums`,
+    value: lattice.averageLoss / exact.averageLoss,
+    unit: '×',
+    target: { most: loss },
+    details: { float32: exact.averageLoss, lattice: lattice.averageLoss }
+  }
+}
+
+/** Any optimum will do: finding the best predictor in hindsight takes longer than the run. */
+function simulateWithoutRegret(
+  scenario: ReturnType<typeof parseScenario>,
+  data: RecordedStream | undefined
+): RunResult {
+  if (data === undefined) return simulate(scenario)
+  const inputs = replay(data)
+  const optimum = [new Float32Array(inputs.dimension * (inputs.classes ?? 1))]
+  return simulate(scenario, { inputs: { ...inputs, optimum } })
+}
+
+/** Mean number of distinct features of a batch. */
+function touchedBy({ size, offsets, indices }: Examples, batch: number): number {
+  let touched = 0
+  let batches = 0
+  for (let from = 0; from + batch <= size; from += batch, batches++) {
+    touched += new Set(indices.subarray(offsets[from], offsets[from + batch])).size
+  }
+  return touched / batches
+}

@@ -1,0 +1,203 @@
+/**
+ * The integer sums exchanged with a neighbour. A sum is sent as its difference from the newest one that the neighbour
+ * holds, and the step to the next predictor as its difference from what both ends have exchanged at its parent: only what is
+ * new crosses the edge. Differences of integers are exact.
+ */
+import { areIntegers } from '../base/lattice.js'
+import type { Blocks } from '../learner/types.js'
+import { FrameError, integerBlock } from './bytes.js'
+import { SequenceWindow } from './coverage-encoder.js'
+import type { Chain, ReceivedFrame, ReceivedSum } from './frame.js'
+import type { PredictorId } from './predictor-id.js'
+import { sameId } from './predictor-id.js'
+import { expand, type Step, stepOf } from './step.js'
+import { byteLength, type Shapes } from './vectors.js'
+
+/** Predictors held earlier whose sums are kept, if there were any, for steps that arrive after a switch. */
+const PAST_EXCHANGES = 3
+/** Sums of one predictor that are kept in each direction: as many as take this many bytes, but at least and at most so many. */
+const KEPT_BYTES = 1 << 24
+const LEAST_KEPT = 2
+const MOST_KEPT = 64
+
+/** The sums exchanged at one predictor, by sequence number. */
+interface Exchange {
+  readonly id: PredictorId
+  readonly sent: SequenceWindow<Blocks>
+  readonly received: SequenceWindow<Blocks>
+  /** Sequence number of the newest sum that the neighbour holds, or will hold when all frames have arrived; 0 for none. */
+  base: number
+  /** Sequence number of the newest sum held from the neighbour, 0 for none. */
+  held: number
+}
+
+export class ExchangedSums {
+  readonly #shapes: Shapes
+  readonly #isOrdered: boolean
+  readonly #kept: number
+  /** Of the current predictor first. */
+  #exchanges: Exchange[] = []
+
+  /**
+   * @param id the current predictor
+   * @param isOrdered whether frames arrive in the order in which they were sent and are not lost
+   */
+  constructor(shapes: Shapes, id: PredictorId, isOrdered: boolean) {
+    this.#shapes = shapes
+    this.#isOrdered = isOrdered
+    this.#kept = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(KEPT_BYTES / byteLength(shapes.parameters))))
+    this.switchPredictor(id)
+  }
+
+  switchPredictor(id: PredictorId): void {
+    const known = this.#exchanges.find(exchange => sameId(exchange.id, id)) ?? this.#create(id)
+    const past = this.#exchanges.filter(exchange => exchange !== known && isUsed(exchange))
+    this.#exchanges = [known, ...past.slice(0, PAST_EXCHANGES)]
+  }
+
+  #create(id: PredictorId): Exchange {
+    return {
+      id,
+      sent: new SequenceWindow(this.#kept),
+      received: new SequenceWindow(this.#kept),
+      base: 0,
+      held: 0
+    }
+  }
+
+  get current(): PredictorId {
+    return this.#exchanges[0].id
+  }
+
+  /** A sum sent at the current predictor; undefined if it is not kept. */
+  sent(sequence: number): Blocks | undefined {
+    return this.#exchanges[0].sent.get(sequence)
+  }
+
+  /** Sequence number of the sum from which the next one is sent as a difference, 0 for none. */
+  get base(): number {
+    return this.#exchanges[0].base
+  }
+
+  /** The sum is on its way to the neighbour, after all earlier ones. */
+  recordSent(sequence: number, sum: Blocks): void {
+    const [current] = this.#exchanges
+    current.sent.add(sequence, sum)
+    if (this.#isOrdered) current.base = sequence
+  }
+
+  /**
+   * The neighbour has the current predictor.
+   * @param held sequence number of the sum that it holds, 0 for none
+   * @param received sequence number of the last frame that it has received
+   */
+  acknowledge(held: number, received: number): void {
+    const [current] = this.#exchanges
+    // A sum that has arrived and is not held, because the neighbour had another predictor, cannot be referred to.
+    const isLost = current.sent.newest(received) !== held
+    if (isLost || !this.#isOrdered) current.base = held
+    current.sent.evictBefore(held)
+  }
+
+  /** What a step from a predictor is sent relative to. */
+  references(parent: PredictorId): { readonly own: number; readonly theirs: number; readonly sums: readonly Blocks[] } {
+    const exchange = this.#exchanges.find(({ id }) => sameId(id, parent))
+    const own = exchange?.sent.get(exchange.base)
+    const theirs = exchange?.received.get(exchange.held)
+    return {
+      own: own ? (exchange?.base ?? 0) : 0,
+      theirs: theirs ? (exchange?.held ?? 0) : 0,
+      sums: [own, theirs].filter(sum => sum !== undefined)
+    }
+  }
+
+  /**
+   * Steps to send, the oldest one as a difference.
+   * @param parent predictor before the oldest step
+   */
+  relative(steps: readonly Step[], parent: PredictorId): Chain {
+    const { own, theirs, sums } = this.references(parent)
+    if (sums.length === 0) return { kind: 'steps', steps, own: 0, theirs: 0 }
+    const oldest = expand(steps[steps.length - 1], this.#shapes.parameters)
+    const difference = oldest.map((block, b) => integerBlock(block, blocksAt(sums, b)))
+    return { kind: 'steps', steps: [...steps.slice(0, -1), stepOf(difference)], own, theirs }
+  }
+
+  /**
+   * The frame with whole sums and steps in place of differences. Steps that differ from an unknown sum are left out. Sums at earlier
+   * predictors are recorded as well, because steps may refer to them.
+   * @throws FrameError if a sum contains a number that is not a valid integer
+   */
+  absolute(frame: ReceivedFrame): ReceivedFrame {
+    const { content, sum } = frame
+    return {
+      ...frame,
+      content: content?.kind === 'steps' ? this.#absoluteSteps(content, frame) : content,
+      sum: sum && this.#absoluteSum(sum, frame)
+    }
+  }
+
+  #absoluteSum(received: ReceivedSum, { id, sequence }: ReceivedFrame): ReceivedSum {
+    const { base, sum } = received
+    const exchange = this.#exchanges.find(one => sameId(one.id, id)) ?? this.#passed(id)
+    const reference = base === 0 ? [] : exchange.received.get(base)
+    if (reference === undefined) return { ...received, coverage: undefined }
+    const total = sum.map((block, b) => plus(block, base === 0 ? [] : [reference[b]]))
+    if (!areIntegers(total)) throw new FrameError('sum with numbers that are not valid integers')
+    // The neighbour no longer refers to older ones.
+    exchange.received.evictBefore(base)
+    record(exchange, sequence, total)
+    return { ...received, sum: total }
+  }
+
+  /** The first sum at a predictor that this node has already replaced, or is about to adopt. */
+  #passed(id: PredictorId): Exchange {
+    const exchange = this.#create(id)
+    const [current, ...past] = this.#exchanges
+    this.#exchanges = [current, exchange, ...past.slice(0, PAST_EXCHANGES - 1)]
+    return exchange
+  }
+
+  #absoluteSteps(chain: Chain, { headers }: ReceivedFrame): Chain {
+    const { steps, own, theirs } = chain
+    if (own === 0 && theirs === 0) return chain
+    const { parent } = headers[steps.length - 1]
+    const exchange = this.#exchanges.find(({ id }) => sameId(id, parent))
+    // What the sender calls its own was received here.
+    const sums = [own === 0 ? [] : exchange?.received.get(own), theirs === 0 ? [] : exchange?.sent.get(theirs)]
+    if (sums.includes(undefined)) return { ...chain, steps: [] }
+    const known = sums.filter(sum => sum !== undefined && sum.length > 0) as Blocks[]
+    const total = expand(steps[steps.length - 1], this.#shapes.parameters).map((block, b) =>
+      plus(block, blocksAt(known, b))
+    )
+    if (!areIntegers(total)) throw new FrameError('step with numbers that are not valid integers')
+    const oldest = stepOf(total.map(block => integerBlock(block)))
+    return { kind: 'steps', steps: [...steps.slice(0, -1), oldest], own: 0, theirs: 0 }
+  }
+}
+
+function isUsed({ sent, received }: Exchange): boolean {
+  return sent.values().length + received.values().length > 0
+}
+
+function record(exchange: Exchange, sequence: number, sum: Blocks): void {
+  exchange.received.add(sequence, sum)
+  exchange.held = sequence
+}
+
+/** One block of each vector. */
+export function blocksAt(vectors: readonly Blocks[], block: number): readonly Float32Array[] {
+  return vectors.map(vector => vector[block])
+}
+
+/** Exact while all sums are below 2^53. */
+function plus(block: Float32Array, references: readonly Float32Array[]): Float32Array {
+  if (references.length === 0) return block
+  const total = new Float32Array(block.length)
+  for (let i = 0; i < total.length; i++) {
+    let value = block[i]
+    for (const reference of references) value += reference[i]
+    total[i] = value
+  }
+  return total
+}

@@ -1,0 +1,60 @@
+/**
+ * Gradient sums as integers: multiples of a step that each element of a predictor has (its grid). Additions of integers are exact,
+ * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
+ */
+
+/**
+ * Exponents of the steps, −64 … 64: step = 2^exponent. A block has one exponent for each element, or a single one for all.
+ * Immutable.
+ */
+export type Grid = readonly Int8Array[]
+
+/** Magnitude of a sum up to which float32 represents every integer. */
+export const MAX_SUM = 2 ** 24
+/** Maximum magnitude of one rounded value, so that 512 of them always have a valid sum. */
+export const MAX_ROUNDED = 2 ** 15 - 1
+
+const LARGEST_EXPONENT = 64
+const steps = Float64Array.from({ length: 2 * LARGEST_EXPONENT + 1 }, (_, i) => 2 ** (i - LARGEST_EXPONENT))
+
+const float = new Float32Array(1)
+const floatBits = new Int32Array(float.buffer)
+
+/** Exponent of the power of two that is nearest to √square in ratio. @param square ≥ 0 */
+export function exponentOfRoot(square: number): number {
+  float[0] = square
+  const exponent = (floatBits[0] >>> 23) - 127
+  return Math.max(-LARGEST_EXPONENT, Math.min(LARGEST_EXPONENT, (exponent + 1) >> 1))
+}
+
+/** The step of element i of a block. */
+export function stepOf(exponents: Int8Array, i: number): number {
+  return steps[exponents[exponents.length === 1 ? 0 : i] + LARGEST_EXPONENT]
+}
+
+/** The multiple of a step that is nearest to a value, as an integer of magnitude `MAX_ROUNDED` at most. */
+export function rounded(value: number, step: number): number {
+  // Adding 0 turns −0 into 0.
+  return Math.max(-MAX_ROUNDED, Math.min(MAX_ROUNDED, Math.round(value / step))) + 0
+}
+
+/** The values of integer sums: each element times its step. */
+export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array[] {
+  return sum.map((block, b) => {
+    const exponents = grid[b]
+    const values = new Float32Array(block.length)
+    for (let i = 0; i < values.length; i++) if (block[i] !== 0) values[i] = block[i] * stepOf(exponents, i)
+    return values
+  })
+}
+
+/** Whether all elements are integers of magnitude `MAX_SUM` at most. */
+export function areIntegers(blocks: readonly Float32Array[]): boolean {
+  for (const block of blocks) {
+    for (let i = 0; i < block.length; i++) {
+      const value = block[i]
+      if (!(Math.abs(value) <= MAX_SUM) || value !== Math.trunc(value)) return false
+    }
+  }
+  return true
+}

@@ -1,0 +1,90 @@
+/**
+ * Update rules for integer gradient sums. The grid of a predictor follows from its rule's state: the step of an element is the power
+ * of two nearest to coarseness·√(V/m), where V estimates the mean square of a batch's gradient sum at this element and m is the
+ * number of contributors of a batch. Rounding at m contributors then adds coarseness²/12 to the variance of a batch's sum.
+ */
+import { exponentOfRoot, type Grid, valuesOf } from '../base/lattice.js'
+import type { Blocks, RuleState, UpdateRule } from './types.js'
+
+export interface LatticeOptions {
+  /** b: gradients of a batch, before the first update tells how many there are. */
+  readonly batch: number
+  /** Size of the steps: 0.5 is more precise, 2 takes fewer bytes. @default 1 */
+  readonly coarseness?: number
+}
+
+/** An update rule whose sums are integers. */
+export type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
+
+/** Contributors of a batch before the first update. */
+const FIRST_CONTRIBUTORS = 16
+/** Mean square of the gradient of an input, before the first update. */
+const FIRST_SQUARE = 1e-4
+/** Share of a batch in the estimates, at least. */
+const LEAST_WEIGHT = 0.25
+
+/**
+ * The rule for integer sums. State: that of the rule, then a block with the number of contributors and of gradients of recent
+ * batches, and if the rule itself has no estimate of squares, the mean square of each block of recent sums. 0: not known yet.
+ */
+export function latticeRule(rule: UpdateRule, { batch, coarseness = 1 }: LatticeOptions): LatticeRule {
+  const grids = new WeakMap<Float32Array, Grid>()
+  const estimate = (state: Blocks): readonly [statistics: Float32Array, inner: Blocks] => [
+    state[state.length - 1],
+    state.slice(0, -1)
+  ]
+  const grid = ({ parameters, state }: RuleState, updates: number): Grid => {
+    const [statistics, inner] = estimate(state)
+    const known = grids.get(statistics)
+    if (known !== undefined) return known
+    const contributors = statistics[0] || FIRST_CONTRIBUTORS
+    const count = statistics[1] || batch
+    const factor = (coarseness * coarseness) / contributors
+    const squares = rule.squares?.(inner, count, updates)
+    const created = parameters.map((_, k) => {
+      const square = squares?.[k]
+      return square === undefined
+        ? Int8Array.of(exponentOfRoot(factor * (statistics[2 + k] || FIRST_SQUARE * count)))
+        : Int8Array.from(square, value => exponentOfRoot(factor * value))
+    })
+    grids.set(statistics, created)
+    return created
+  }
+  return {
+    name: rule.name,
+    description: `${rule.description} lattice(coarseness=${coarseness})`,
+    stateLayout(layout) {
+      const length = 2 + (rule.squares === undefined ? layout.blocks.length : 0)
+      return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length }] }
+    },
+    step(previous, sum, count, updates, contributors = 1) {
+      const [statistics, inner] = estimate(previous.state)
+      const values = valuesOf(sum, grid(previous, updates))
+      const { parameters, state } = rule.step({ parameters: previous.parameters, state: inner }, values, count, updates)
+      return { parameters, state: [...state, advanced(statistics, values, count, updates, contributors)] }
+    },
+    grid
+  }
+}
+
+/** The statistics after a batch. */
+function advanced(before: Float32Array, sum: Blocks, count: number, updates: number, contributors: number) {
+  const next = before.slice()
+  next[0] = smoothed(before[0], contributors)
+  next[1] = smoothed(before[1], count)
+  const weight = Math.max(LEAST_WEIGHT, 1 / (updates + 1))
+  for (let k = 0; k < next.length - 2; k++) next[2 + k] += weight * (meanSquare(sum[k]) - next[2 + k])
+  return next
+}
+
+/** At most twice and at least half of the previous value. */
+function smoothed(before: number, now: number): number {
+  if (before === 0) return now
+  return before + LEAST_WEIGHT * (Math.max(before / 2, Math.min(2 * before, now)) - before)
+}
+
+function meanSquare(block: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < block.length; i++) sum += block[i] * block[i]
+  return block.length === 0 ? 0 : sum / block.length
+}

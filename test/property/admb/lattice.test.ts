@@ -1,0 +1,175 @@
+/** Integer sums: coding, rounding without loss, and the same bits in any order of additions. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { decodeIntegers, encodeIntegers } from '../../../src/admb/integers.js'
+import { Rounding } from '../../../src/admb/rounding.js'
+import { addInto } from '../../../src/admb/vectors.js'
+import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
+import { createRule, latticeRule, ruleNames } from '../../../src/learner/index.js'
+import { Random } from '../../../src/streams/random.js'
+
+interface Shape {
+  readonly length: number
+  readonly density: number
+  readonly bits: number
+  readonly seed: number
+}
+
+/** Shapes of blocks as they occur: mostly zeros and small numbers, sometimes any number. */
+const shapes: fc.Arbitrary<Shape> = fc.record({
+  length: fc.constantFrom(0, 1, 2, 255, 256, 257, 1000, 70_000),
+  density: fc.constantFrom(0, 0.001, 0.02, 0.3, 1),
+  bits: fc.constantFrom(1, 2, 4, 9, 16, 25),
+  seed: fc.nat()
+})
+
+function blockOf({ length, density, bits, seed }: Shape): Int32Array {
+  const random = new Random(seed)
+  return Int32Array.from({ length }, () =>
+    random.uniform() < density ? Math.trunc((2 * random.uniform() - 1) * 2 ** (bits * random.uniform())) : 0
+  )
+}
+
+describe('integer blocks', () => {
+  it('are decoded as they were encoded, up to their last byte', () => {
+    fc.assert(
+      fc.property(shapes, shape => {
+        const values = blockOf(shape)
+        const bytes = encodeIntegers(values)
+        const decoded = new Float32Array(values.length).fill(Number.NaN)
+        const padded = new Uint8Array(bytes.length + 2).fill(255)
+        padded.set(bytes, 1)
+        assert.equal(decodeIntegers(padded, 1, padded.length, decoded), 1 + bytes.length)
+        assert.deepEqual(decoded, Float32Array.from(values))
+      }),
+      { numRuns: 200 }
+    )
+  })
+
+  it('take no more than 4 bytes an element and a few bytes', () => {
+    fc.assert(fc.property(shapes, shape => encodeIntegers(blockOf(shape)).length <= 4.2 * shape.length + 16))
+  })
+
+  it('are rejected if they are cut off, and never take more memory than their block if they are damaged', () => {
+    fc.assert(
+      fc.property(shapes, fc.nat(), fc.nat(255), (shape, position, byte) => {
+        const bytes = encodeIntegers(blockOf(shape))
+        const into = new Float32Array(shape.length)
+        assert.throws(() => decodeIntegers(bytes, 0, bytes.length - 1, into), RangeError)
+        const damaged = bytes.slice()
+        damaged[position % bytes.length] = byte
+        try {
+          assert.ok(decodeIntegers(damaged, 0, damaged.length, into) <= damaged.length)
+        } catch (error) {
+          assert.ok(error instanceof RangeError)
+        }
+      }),
+      { numRuns: 300 }
+    )
+  })
+})
+
+const LENGTH = 6
+const layout = { blocks: [{ name: 'w', length: LENGTH }] }
+const grids = fc
+  .array(fc.integer({ min: -6, max: 6 }), { minLength: LENGTH, maxLength: LENGTH })
+  .map((exponents): Grid => [Int8Array.from(exponents)])
+const gradients = fc
+  .array(fc.float({ min: -64, max: 64, noNaN: true }), { minLength: LENGTH, maxLength: LENGTH })
+  .map(values => Float32Array.from(values))
+
+describe('rounding', () => {
+  it('loses less than a step over any number of segments on any grids', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(gradients, grids), { minLength: 1, maxLength: 40 }), segments => {
+        const rounding = new Rounding(layout)
+        const given = new Float64Array(LENGTH)
+        const sent = new Float64Array(LENGTH)
+        for (const [gradient, grid] of segments) {
+          for (let i = 0; i < LENGTH; i++) given[i] += gradient[i]
+          const sum = [new Float32Array(LENGTH)]
+          rounding.close([gradient.slice()], sum, grid, false)
+          const [values] = valuesOf(sum, grid)
+          for (let i = 0; i < LENGTH; i++) sent[i] += values[i]
+        }
+        const [, grid] = segments[segments.length - 1]
+        for (let i = 0; i < LENGTH; i++) {
+          const tolerance = 1e-4 + 0.5001 * stepOf(grid[0], i)
+          assert.ok(Math.abs(given[i] - sent[i]) <= tolerance, `${given[i]} and ${sent[i]}`)
+          assert.ok(Math.abs(given[i] - sent[i] - rounding.residual[0][i]) < 1e-3)
+        }
+      })
+    )
+  })
+
+  it('gives integers that every order and tree of additions sums to the same bits', () => {
+    const list = fc.array(fc.tuple(gradients, fc.nat(1000)), { minLength: 2, maxLength: 12 })
+    fc.assert(
+      fc.property(list, grids, (segments, grid) => {
+        const sums = segments.map(([gradient, key]) => {
+          const sum = [new Float32Array(LENGTH)]
+          new Rounding(layout).close([gradient.slice()], sum, grid, false)
+          return { sum, key }
+        })
+        const chain = [new Float32Array(LENGTH)]
+        for (const { sum } of sums) addInto(chain, sum)
+        // A tree that joins neighbours in another order.
+        let level: Float32Array[][] = sums.toSorted((a, b) => a.key - b.key).map(({ sum }) => [sum[0].slice()])
+        while (level.length > 1) {
+          const next: Float32Array[][] = []
+          for (let i = 0; i < level.length; i += 2) {
+            if (i + 1 < level.length) addInto(level[i], level[i + 1])
+            next.push(level[i])
+          }
+          level = next
+        }
+        assert.deepEqual(level[0], chain)
+      })
+    )
+  })
+
+  it('leaves what exceeds the largest integer for later segments', () => {
+    const grid: Grid = [Int8Array.of(0)]
+    const rounding = new Rounding({ blocks: [{ name: 'w', length: 1 }] })
+    const sum = [new Float32Array(1)]
+    rounding.close([Float32Array.of(3 * MAX_ROUNDED)], sum, grid, false)
+    assert.equal(sum[0][0], MAX_ROUNDED)
+    rounding.close([new Float32Array(1)], sum, grid, false)
+    rounding.close([new Float32Array(1)], sum, grid, false)
+    assert.equal(sum[0][0], 3 * MAX_ROUNDED)
+    assert.equal(rounding.residual[0][0], 0)
+  })
+})
+
+describe('the steps of a grid', () => {
+  it('are the powers of two that are nearest to the root, in ratio', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1e-30, max: 1e30, noNaN: true }), square => {
+        const ratio = 2 ** exponentOfRoot(square) / Math.sqrt(square)
+        assert.ok(ratio > 2 ** -0.501 && ratio < 2 ** 0.501, `${ratio}`)
+      })
+    )
+    assert.equal(rounded(-0.2, 1), 0)
+    assert.ok(Object.is(rounded(-0.2, 1), 0), 'no negative zero')
+  })
+
+  for (const name of ruleNames) {
+    it(`follow the gradients under rule ${name}`, () => {
+      const rule = latticeRule(createRule({ name }), { batch: 64 })
+      const blocks = { blocks: [{ name: 'w', length: 3 }] }
+      let now = {
+        parameters: [new Float32Array(3)],
+        state: rule.stateLayout(blocks).blocks.map(({ length }) => new Float32Array(length))
+      }
+      for (let updates = 0; updates < 30; updates++) {
+        const grid = rule.grid(now, updates)
+        // Sums of ± 10 at every element, as integers.
+        const sum = [Float32Array.from({ length: 3 }, (_, i) => rounded(updates % 2 ? 10 : -10, stepOf(grid[0], i)))]
+        now = rule.step(now, sum, 64, updates, 4) as typeof now
+      }
+      // √(V/m) = 10/√4.
+      const step = stepOf(rule.grid(now, 30)[0], 0)
+      assert.ok(step >= 2 && step <= 8, `${step}`)
+    })
+  }
+})
