@@ -69,7 +69,7 @@ const problems: readonly Problem[] = [
     loss: 1.005,
     isSparse: true
   },
-  { name: 'elec2', nodes: 8, inputs: 45_000, batch: 64, data: { data: 'elec2.csv.gz' }, loss: 1.01 },
+  { name: 'elec2', nodes: 8, inputs: 45_000, batch: 64, data: { data: 'elec2.csv.gz', label: 'class' }, loss: 1.01 },
   {
     name: 'agaricus',
     nodes: 8,

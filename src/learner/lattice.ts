@@ -1,7 +1,8 @@
 /**
  * Update rules for integer gradient sums. The grid of a predictor follows from its rule's state: the step of an element is the power
- * of two nearest to coarseness·√(V/m), where V estimates the mean square of a batch's gradient sum at this element and m is the
- * number of contributors of a batch. Rounding at m contributors then adds coarseness²/12 to the variance of a batch's sum.
+ * of two nearest to c·√(V/m), where V estimates the mean square of a batch's gradient sum at this element, m is the number of
+ * contributors of a batch, and c is 1, or 1/8 for small models. Rounding at m contributors then adds c²/12 to the variance of a
+ * batch's sum.
  */
 import { exponentOfRoot, type Grid, valuesOf } from '../base/lattice.js'
 import type { Blocks, RuleState, UpdateRule } from './types.js'
@@ -9,8 +10,6 @@ import type { Blocks, RuleState, UpdateRule } from './types.js'
 export interface LatticeOptions {
   /** b: gradients of a batch, before the first update tells how many there are. */
   readonly batch: number
-  /** Size of the steps: 0.5 is more precise, 2 takes fewer bytes. @default 1 */
-  readonly coarseness?: number
 }
 
 /** An update rule whose sums are integers. */
@@ -20,6 +19,9 @@ export type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
 const FIRST_CONTRIBUTORS = 16
 /** Mean square of the gradient of an input, before the first update. */
 const FIRST_SQUARE = 1e-4
+/** Models with at most so many parameters have finer grids: their frames consist mostly of headers, so precision costs little. */
+const SMALL = 512
+const FINE = 1 / 8
 /** Share of a batch in the estimates, at least. */
 const LEAST_WEIGHT = 0.25
 
@@ -27,7 +29,7 @@ const LEAST_WEIGHT = 0.25
  * The rule for integer sums. State: that of the rule, then a block with the number of contributors and of gradients of recent
  * batches, and if the rule itself has no estimate of squares, the mean square of each block of recent sums. 0: not known yet.
  */
-export function latticeRule(rule: UpdateRule, { batch, coarseness = 1 }: LatticeOptions): LatticeRule {
+export function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
   const grids = new WeakMap<Float32Array, Grid>()
   const estimate = (state: Blocks): readonly [statistics: Float32Array, inner: Blocks] => [
     state[state.length - 1],
@@ -39,7 +41,8 @@ export function latticeRule(rule: UpdateRule, { batch, coarseness = 1 }: Lattice
     if (known !== undefined) return known
     const contributors = statistics[0] || FIRST_CONTRIBUTORS
     const count = statistics[1] || batch
-    const factor = (coarseness * coarseness) / contributors
+    const isSmall = parameters.reduce((sum, { length }) => sum + length, 0) <= SMALL
+    const factor = (isSmall ? FINE * FINE : 1) / contributors
     const squares = rule.squares?.(inner, count, updates)
     const created = parameters.map((_, k) => {
       const square = squares?.[k]
@@ -52,7 +55,7 @@ export function latticeRule(rule: UpdateRule, { batch, coarseness = 1 }: Lattice
   }
   return {
     name: rule.name,
-    description: `${rule.description} lattice(coarseness=${coarseness})`,
+    description: `${rule.description} lattice`,
     stateLayout(layout) {
       const length = 2 + (rule.squares === undefined ? layout.blocks.length : 0)
       return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length }] }

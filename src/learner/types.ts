@@ -6,6 +6,8 @@
 import type { Grid } from '../base/lattice.js'
 import type { OutcomeKind, Outcomes } from './metrics/index.js'
 
+export type { Grid } from '../base/lattice.js'
+
 /** A vector over a model's parameters: one Float32Array per block. A linear model has one block, a network one per layer. */
 export type Blocks = readonly Float32Array[]
 

@@ -295,8 +295,8 @@ describe('docs/protocol.md', () => {
     for (const end of [node, other]) end.connect(1, 9, 'neighbour')
     node.receive(1, other.frame(1) as Uint8Array)
     other.receive(1, node.frame(1) as Uint8Array)
-    // The grid of the starting predictor: V is b·initial/64 everywhere, and m is 16.
-    const x = Math.floor(Math.log2((BATCH * 0.01) / 64 / 16))
+    // The grid of the starting predictor, with few elements: V is b·initial/64 everywhere, and m is 16.
+    const x = Math.floor(Math.log2((BATCH * 0.01) / 64 / (64 * 16)))
     const step = 2 ** Math.floor((x + 1) / 2)
     const residual = new Array<number>(DIMENSION).fill(0)
     const sent = new Array<number>(DIMENSION).fill(0)
