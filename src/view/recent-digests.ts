@@ -44,8 +44,8 @@ function thin(held: readonly HeldPredictor[], count: number): HeldPredictor[] {
 }
 
 /** The largest power of two that divides a number. */
-function divisibility(updates: number): number {
-  if (updates === 0) return Number.POSITIVE_INFINITY
+export function divisibility(updates: number): number {
+  if (updates === 0) return Number.MAX_SAFE_INTEGER
   let power = 1
   while (updates % (2 * power) === 0) power *= 2
   return power

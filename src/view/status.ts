@@ -22,6 +22,11 @@ const schema = z.object({
   version: z.literal(1),
   /** Name given by its owner. */
   name: z.string().regex(NAME_PATTERN).optional(),
+  /** Version of its software. */
+  software: z
+    .string()
+    .regex(/^[\w.+-]{1,20}$/)
+    .optional(),
   /** Number of its run. */
   incarnation: count,
   /** Random number of its run. */

@@ -1,0 +1,212 @@
+/**
+ * Totals over a set of peers. Each edge of the overlay carries the totals of the peers behind it, so every peer has those of the
+ * whole network. All counts are whole numbers and sums saturate, so merging is associative and commutative bit by bit; only the
+ * list of groups is cut to its largest ones. The size is bounded.
+ */
+import { z } from 'zod'
+import { Components, componentsOf } from './components.js'
+import { divisibility } from './recent-digests.js'
+import type { NetworkStatus } from './status.js'
+
+/** Maximum number of groups and of versions; peers of further ones are counted in the totals only. */
+export const MAX_GROUPS = 6
+/** Maximum number of predictors that are kept of a group. */
+const MAX_HELD = 16
+/** Buckets of the histograms: half octaves of the loss from 2^-10 nats, and octaves of inputs per second from 1/4. */
+export const BUCKETS = 32
+const LEAST_LOSS = -10
+const LEAST_RATE = -2
+/** Losses and rates are summed in thousandths. */
+const MILLI = 1000
+
+const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const histogram = z.array(count).length(BUCKETS)
+
+/** Summed over the peers. */
+const counts = {
+  peers: count,
+  /** Peers whose stream has ended, that report a problem, and whose loss rose within the last minutes. */
+  ended: count,
+  problems: count,
+  drifting: count,
+  /** Peers whose stream has not ended, or whose loss rose. */
+  learning: count,
+  inputs: count,
+  /** Thousandths of inputs per second. */
+  rate: count,
+  /** Bytes of frames. */
+  sent: count,
+  received: count,
+  adopted: count,
+  discarded: count,
+  skipped: count,
+  /** Sum of the progressive losses in thousandths of a nat, over `lossInputs` inputs, and the same for the last inputs. */
+  loss: count,
+  lossInputs: count,
+  recentLoss: count,
+  recentLossInputs: count,
+  /** Inputs whose class was predicted correctly, of `hitInputs`, and the same for the last inputs. */
+  hits: count,
+  hitInputs: count,
+  recentHits: count,
+  recentHitInputs: count
+}
+
+export const aggregateSchema = z.object({
+  ...counts,
+  /** Updates of the best predictor. */
+  updates: count,
+  /** Number of peers by recent loss, and by inputs per second. */
+  losses: histogram,
+  rates: histogram,
+  /** Peers that follow the same predictor, the largest group first. */
+  groups: z
+    .array(
+      z.object({
+        peers: count,
+        updates: count,
+        /** Predictors that they held recently: updates, and first digits of the digest. */
+        held: z.array(z.tuple([count, z.string().regex(/^[0-9a-f]{8}$/)])).max(MAX_HELD)
+      })
+    )
+    .max(MAX_GROUPS),
+  /** Number of peers by version of the software. */
+  versions: z
+    .array(z.tuple([z.string().max(20), count]))
+    .max(MAX_GROUPS)
+})
+
+export type Aggregate = z.infer<typeof aggregateSchema>
+export type AggregateGroup = Aggregate['groups'][number]
+
+const COUNTS = Object.keys(counts) as (keyof typeof counts)[]
+
+const zero = (): number[] => new Array<number>(BUCKETS).fill(0)
+
+export const EMPTY: Aggregate = {
+  ...(Object.fromEntries(COUNTS.map(key => [key, 0])) as Record<keyof typeof counts, number>),
+  updates: 0,
+  losses: zero(),
+  rates: zero(),
+  groups: [],
+  versions: []
+}
+
+/** The contribution of one peer. @param held predictors that it held recently, the current one included */
+export function aggregateOf(
+  status: NetworkStatus,
+  held: AggregateGroup['held'],
+  isDrifting: boolean
+): Aggregate {
+  const { updates } = status.predictor
+  const { inputs, inputsPerSecond, loss, accuracy, recent, ended, software = '' } = status
+  const recentLoss = recent?.loss ?? loss
+  return {
+    ...EMPTY,
+    peers: 1,
+    ended: Number(ended),
+    problems: Number(status.problem !== undefined),
+    drifting: Number(isDrifting),
+    learning: Number(!ended || isDrifting),
+    inputs,
+    rate: whole(MILLI * inputsPerSecond),
+    sent: status.sent,
+    received: status.received,
+    adopted: status.adopted,
+    discarded: status.discarded,
+    skipped: status.skipped ?? 0,
+    ...(loss !== undefined && { loss: whole(MILLI * loss * inputs), lossInputs: inputs }),
+    ...(recent && { recentLoss: whole(MILLI * recent.loss * recent.inputs), recentLossInputs: recent.inputs }),
+    ...(accuracy !== undefined && { hits: whole(accuracy * inputs), hitInputs: inputs }),
+    ...(recent?.accuracy !== undefined && {
+      recentHits: whole(recent.accuracy * recent.inputs),
+      recentHitInputs: recent.inputs
+    }),
+    updates,
+    losses: recentLoss === undefined ? EMPTY.losses : bucketed(2 * (Math.log2(recentLoss) - LEAST_LOSS)),
+    rates: bucketed(Math.log2(inputsPerSecond) - LEAST_RATE),
+    groups: [{ peers: 1, updates, held: newestPowers(held) }],
+    versions: [[software, 1]]
+  }
+}
+
+/** The totals of disjoint sets of peers. */
+export function merge(parts: readonly Aggregate[]): Aggregate {
+  if (parts.length === 1) return parts[0]
+  const sums = Object.fromEntries(COUNTS.map(key => [key, sum(parts.map(part => part[key]))]))
+  const buckets = (of: (part: Aggregate) => readonly number[]) =>
+    EMPTY.losses.map((_, bucket) => sum(parts.map(part => of(part)[bucket])))
+  return {
+    ...(sums as Record<keyof typeof counts, number>),
+    updates: parts.reduce((most, { updates }) => Math.max(most, updates), 0),
+    losses: buckets(part => part.losses),
+    rates: buckets(part => part.rates),
+    groups: mergeGroups(parts.flatMap(({ groups }) => groups)),
+    versions: mergeVersions(parts.flatMap(({ versions }) => versions))
+  }
+}
+
+/** Lower bound of a bucket of `losses` in nats, and of `rates` in inputs per second; the first bucket is open below. */
+export const lossOfBucket = (bucket: number): number => 2 ** (bucket / 2 + LEAST_LOSS)
+export const rateOfBucket = (bucket: number): number => 2 ** (bucket + LEAST_RATE)
+
+/** Mean loss or share; undefined without inputs. */
+export function mean(total: number, inputs: number, unit = 1): number | undefined {
+  return inputs === 0 ? undefined : total / inputs / unit
+}
+
+/** Totals as figures. */
+export function figuresOf(all: Aggregate) {
+  return {
+    inputs: all.inputs,
+    inputsPerSecond: all.rate / MILLI,
+    updates: all.updates,
+    loss: mean(all.loss, all.lossInputs, MILLI),
+    recentLoss: mean(all.recentLoss, all.recentLossInputs, MILLI),
+    accuracy: mean(all.hits, all.hitInputs),
+    recentAccuracy: mean(all.recentHits, all.recentHitInputs),
+    sent: all.sent
+  }
+}
+
+const whole = (value: number) => Math.min(Number.MAX_SAFE_INTEGER, Math.round(value))
+const sum = (values: readonly number[]) => values.reduce((a, b) => Math.min(Number.MAX_SAFE_INTEGER, a + b), 0)
+
+function bucketed(place: number): number[] {
+  const buckets = zero()
+  // The logarithm of 0 is −Infinity.
+  buckets[Math.min(BUCKETS - 1, Math.max(0, Math.floor(place)))] = 1
+  return buckets
+}
+
+/** Unites the groups that held a common predictor. */
+function mergeGroups(groups: readonly AggregateGroup[]): AggregateGroup[] {
+  const components = new Components<number | string>()
+  for (const [index, { held }] of groups.entries()) for (const [, digest] of held) components.join(index, digest)
+  return componentsOf([...groups.keys()], components)
+    .map(indices => indices.map(index => groups[index as number]))
+    .map(members => ({
+      peers: sum(members.map(({ peers }) => peers)),
+      updates: members.reduce((most, { updates }) => Math.max(most, updates), 0),
+      held: newestPowers(members.flatMap(({ held }) => held))
+    }))
+    .sort((a, b) => b.peers - a.peers || b.updates - a.updates || order(a.held[0]?.[1] ?? '', b.held[0]?.[1] ?? ''))
+    .slice(0, MAX_GROUPS)
+}
+
+function mergeVersions(versions: Aggregate['versions']): Aggregate['versions'] {
+  const peers = new Map<string, number>()
+  for (const [version, count] of versions) peers.set(version, sum([peers.get(version) ?? 0, count]))
+  return [...peers].sort((a, b) => b[1] - a[1] || order(a[0], b[0])).slice(0, MAX_GROUPS)
+}
+
+/** Half of the sample are the newest predictors, half those whose updates are divisible by the highest powers of two. */
+function newestPowers(held: AggregateGroup['held']): AggregateGroup['held'] {
+  const unique = [...new Map(held.map(one => [one[1], one])).values()].sort((a, b) => b[0] - a[0] || order(a[1], b[1]))
+  if (unique.length <= MAX_HELD) return unique
+  const newest = unique.slice(0, MAX_HELD / 2)
+  const rest = unique.slice(MAX_HELD / 2).sort((a, b) => divisibility(b[0]) - divisibility(a[0]))
+  return [...newest, ...rest.slice(0, MAX_HELD / 2)]
+}
+
+const order = (a: string, b: string) => (a < b ? -1 : Number(a > b))

@@ -1,0 +1,81 @@
+/** The messages about statuses between tree neighbours (docs/protocol-network.md). Everything that arrives is validated here. */
+import { z } from 'zod'
+import { aggregateSchema } from './aggregate.js'
+import { decodeStatus, MAX_INTERVAL_MS, type NetworkStatus, StatusError } from './status.js'
+
+/** Maximum number of rows in a report. */
+export const MAX_ROWS = 32
+/** Maximum length of a path in the tree. */
+const MAX_PATH = 255
+
+const id = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{1,64}$/)
+const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const path = z.array(id).max(MAX_PATH)
+
+const report = z.object({
+  /** Approximate time until the next report, in ms. */
+  interval: z.number().int().min(0).max(MAX_INTERVAL_MS),
+  /** Totals of the peers behind the sender, itself included. */
+  network: aggregateSchema,
+  /** The sender and the peers nearest to it, by their distance from it. */
+  rows: z
+    .array(
+      z.object({
+        distance: z.number().int().min(0).max(MAX_PATH),
+        /** The longest interval of the reports on its way to the sender, in ms. */
+        interval: z.number().int().min(0).max(MAX_INTERVAL_MS),
+        /** Number of peers behind it, itself included. */
+        below: number,
+        id,
+        /** Its status in JSON, as it has signed it. */
+        text: z.string().max(2000),
+        signature: z.string().max(100)
+      })
+    )
+    .max(MAX_ROWS)
+})
+
+const schema = z.object({
+  /** The sender needs frequent reports: with so many rows, and at most so many bytes per second. */
+  want: z.object({ rows: z.number().int().min(0).max(MAX_ROWS), rate: z.number().min(0).max(1e6) }).optional(),
+  report: report.optional(),
+  /** A request for the subtree at the end of a path, or for all peers with an id or name that contains a text. */
+  ask: z.object({ ask: number, path: path.optional(), search: z.string().min(1).max(64).optional() }).optional(),
+  /** `path`: from the receiver, exclusive, to the peer whose report it is. */
+  answer: z.object({ ask: number, path, report }).optional()
+})
+
+export type StatusMessage = z.infer<typeof schema>
+export type Want = NonNullable<StatusMessage['want']>
+export type Report = z.infer<typeof report>
+export type Query = Omit<NonNullable<StatusMessage['ask']>, 'ask'>
+
+/** A row of a report, with its decoded status. */
+export type StatusRow = Report['rows'][number] & { readonly status: NetworkStatus }
+
+/** Checks the signature of a text by a peer. */
+export type Verify = (id: string, text: string, signature: string) => boolean
+
+/** @throws StatusError */
+export function parseMessage(value: unknown): StatusMessage {
+  const { data, error } = schema.safeParse(value)
+  if (data !== undefined) return data
+  const [{ path: where, message }] = error.issues
+  throw new StatusError(`the report is malformed: ${where.join('.')}: ${message}`.slice(0, 200))
+}
+
+/**
+ * Decodes the rows of a report whose signatures are valid.
+ * @param known rows that have been checked before
+ * @throws StatusError
+ */
+export function decodeRows({ rows }: Report, verify: Verify, known: readonly StatusRow[] = []): StatusRow[] {
+  const checked = new Map(known.map(row => [row.signature, row]))
+  return rows.map(row => {
+    const before = checked.get(row.signature)
+    if (before?.id === row.id && before.text === row.text) return { ...row, status: before.status }
+    const status = decodeStatus(new TextEncoder().encode(row.text))
+    if (!verify(row.id, row.text, row.signature)) throw new StatusError(`the status of ${row.id} is not signed by it`)
+    return { ...row, status }
+  })
+}
