@@ -9,6 +9,7 @@ network.onSession(session => {
   const own = new Uint8Array(exchangeBytes)
   session.start({
     control: () => void session.sendFrame(own),
+    status: () => {},
     fragment: () => {},
     frame: () => {},
     close: () => {}

@@ -73,7 +73,14 @@ async function exchange(sessions: readonly Session[], incoming: readonly (() => 
 /** Starts a session; each call of the result waits for its next frame. */
 function receive(session: Session): () => Promise<Uint8Array> {
   let deliver: (frame: Uint8Array) => void = () => {}
-  session.start({ control: () => {}, fragment: () => {}, frame: frame => deliver(frame), close: () => {} })
+  const nothing = () => {}
+  session.start({
+    control: nothing,
+    status: nothing,
+    fragment: nothing,
+    frame: frame => deliver(frame),
+    close: nothing
+  })
   return () => new Promise(resolve => (deliver = resolve))
 }
 

@@ -96,6 +96,7 @@ function exchange(session: Session): void {
   }, 20)
   session.start({
     control: () => {},
+    status: () => {},
     fragment: () => {},
     frame: () => {},
     close: () => {

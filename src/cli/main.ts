@@ -1,24 +1,19 @@
 #!/usr/bin/env node
 /** The program `admb`: loads and runs a command, and turns every error into one line and an exit code. */
-import { readFileSync } from 'node:fs'
+import { softwareVersion } from '../peer/software.js'
 import { addCommand, commandNames, commands } from './commands/index.js'
 import { explain } from './errors.js'
 
-function version(): string {
-  const file = new URL('../../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
-}
-
 async function main(words: string[]): Promise<void> {
   if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
-    process.stdout.write(`${version()}\n`)
+    process.stdout.write(`${softwareVersion()}\n`)
     return
   }
   const { Command } = await import('commander')
   const { arrangeHelp, HELP_ALL } = await import('./options/help.js')
   const program = new Command('admb')
     .description('peers that learn one predictor together, without a master')
-    .version(version())
+    .version(softwareVersion())
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .hook('preAction', async (_program, action) => {

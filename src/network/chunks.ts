@@ -14,7 +14,8 @@ export const ChunkKind = {
   consumed: 5,
   close: 6,
   fragment: 7,
-  received: 8
+  received: 8,
+  status: 9
 } as const
 export type ChunkKind = (typeof ChunkKind)[keyof typeof ChunkKind]
 export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.fragment
@@ -28,7 +29,8 @@ const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
   [ChunkKind.consumed]: [0, 0],
   [ChunkKind.close]: [0, maxReasonBytes],
   [ChunkKind.fragment]: [8, 8],
-  [ChunkKind.received]: [8, 8]
+  [ChunkKind.received]: [8, 8],
+  [ChunkKind.status]: [1, maxControlBytes]
 }
 
 /** Writes a chunk header to `into` at `offset`: kind (u8), three zero bytes, payload length (u32, little-endian). */

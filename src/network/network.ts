@@ -207,8 +207,8 @@ export class Network {
   /** Publishes up to 16 KiB. Peers that connect before the topic's next message receive it too. @throws RangeError */
   publish(topic: Topic, message: Uint8Array): void {
     this.#gossip.publish(topic, message).then(
-      // Statuses are frequent enough without catch-up.
-      recipients => topic !== 'status' && this.#sendCatchUpToOthers(recipients),
+      // A run is announced again.
+      recipients => topic !== 'run' && this.#sendCatchUpToOthers(recipients),
       (error: Error) => this.#options.log('warn', 'gossip failed', { reason: error.message })
     )
   }

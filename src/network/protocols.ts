@@ -4,11 +4,11 @@ export const fetchProtocol = '/admb/fetch/1'
 export const catchUpProtocol = '/admb/greet/1'
 export const referralProtocol = '/admb/refer/1'
 
-/** `beacon`: roots of tree fragments; `head`: new predictors; `status`: statuses for the network view. */
-export type Topic = 'beacon' | 'head' | 'status'
+/** `beacon`: roots of tree fragments; `head`: new predictors; `run`: runs of peers, which show whether two live peers have one identity. */
+export type Topic = 'beacon' | 'head' | 'run'
 
 /** Ordered by their numbers in a gossip catch-up. */
-export const topics: readonly Topic[] = ['beacon', 'head', 'status']
+export const topics: readonly Topic[] = ['beacon', 'head', 'run']
 
 /** Name of the gossipsub topic. */
 export const topicName = (topic: Topic): string => `admb/1/${topic}`

@@ -13,6 +13,8 @@ import type { RateLimiter } from './rate-limiter.js'
 export interface SessionHandlers {
   /** Handles a control message and owns its bytes. An exception means that it is invalid and closes the session. */
   control(message: Uint8Array): void
+  /** Handles a message about statuses and owns its bytes. An exception means that it is invalid and closes the session. */
+  status(message: Uint8Array): void
   /** Handles a fragment of a later frame. It owns its whole ArrayBuffer. */
   fragment(fragment: Uint8Array): void
   /**
@@ -95,6 +97,13 @@ export class Session {
     if (message.length > maxControlBytes)
       throw new RangeError(`control messages are limited to ${maxControlBytes} bytes`)
     if (this.#ended === undefined) this.#channel.send(ChunkKind.control, message)
+  }
+
+  /** Sends a message about statuses, up to 64 KiB, like `sendControl`. @throws RangeError */
+  sendStatus(message: Uint8Array): void {
+    if (message.length > maxControlBytes)
+      throw new RangeError(`messages about statuses are limited to ${maxControlBytes} bytes`)
+    if (this.#ended === undefined) this.#channel.send(ChunkKind.status, message)
   }
 
   /**
@@ -201,7 +210,13 @@ export class Session {
             if (!this.#options.controlRate.take(String(this.id))) {
               throw new ProtocolViolationError('too many control messages')
             }
-            this.#control(handlers, payload)
+            this.#handle('control', () => handlers.control(payload))
+            return
+          case ChunkKind.status:
+            if (!this.#options.controlRate.take(String(this.id))) {
+              throw new ProtocolViolationError('too many messages about statuses')
+            }
+            this.#handle('status', () => handlers.status(payload))
             return
           case ChunkKind.frame:
           case ChunkKind.fragment:
@@ -233,11 +248,11 @@ export class Session {
     for (const resolve of arriving) resolve()
   }
 
-  #control(handlers: SessionHandlers, message: Uint8Array): void {
+  #handle(kind: string, handler: () => void): void {
     try {
-      handlers.control(message)
+      handler()
     } catch (error) {
-      throw new ProtocolViolationError(`invalid control message: ${(error as Error).message}`)
+      throw new ProtocolViolationError(`invalid ${kind} message: ${(error as Error).message}`)
     }
   }
 

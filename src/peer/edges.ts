@@ -19,6 +19,8 @@ export interface EdgeHandlers {
   down(edge: number, peer: string, reason: string): void
   /** The peer answered, but is incompatible with this one. */
   refused(peer: string, reason: string): void
+  /** A message about statuses. @throws StatusError if it is malformed */
+  status(edge: number, bytes: Uint8Array): void
   /** A fragment of a frame that is not complete yet. */
   fragment(edge: number, bytes: Uint8Array): void
   /** Resolves when the frame has been consumed and the next one may be sent. */
@@ -95,6 +97,11 @@ export class Edges {
     return session ? session.sendFragment(bytes) : Promise.reject(new Error('the edge is closed'))
   }
 
+  /** Sends a message about statuses over an edge. */
+  sendStatus(edge: number, bytes: Uint8Array): void {
+    this.#sessions.get(edge)?.sendStatus(bytes)
+  }
+
   /** Resolves when the frames that are arriving from tree neighbours have been consumed, or their sessions have ended. */
   async arrived(): Promise<void> {
     await Promise.all([...this.#up].map(edge => this.#sessions.get(edge)?.arrived()))
@@ -160,6 +167,9 @@ export class Edges {
       control: bytes => {
         this.#overlay.receive(this.#now(), number, decodeMessage(bytes))
         this.#flushEffects()
+      },
+      status: bytes => {
+        if (this.#up.has(number)) this.#options.handlers.status(number, bytes)
       },
       fragment: bytes => {
         if (this.#up.has(number)) this.#options.handlers.fragment(number, bytes)

@@ -5,7 +5,7 @@
 import { EventEmitter } from 'node:events'
 import { basename } from 'node:path'
 import { OptionError } from '../learner/index.js'
-import type { Network, Topic } from '../network/index.js'
+import { createSigner, type IdentityKey, type Network, type Topic } from '../network/index.js'
 import { type NewCheckpoint, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
@@ -23,7 +23,7 @@ import { LearnerWatch } from './learner-watch.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { identityOf, learnerInit, openNetwork } from './startup.js'
-import { StatusPublisher } from './status-publisher.js'
+import { type FoundPeer, StatusPublisher, type Subtree } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
 
@@ -87,7 +87,7 @@ export class Peer extends EventEmitter {
       const run = await store?.begin(specText(options.spec))
       const init = await learnerInit(options, network.id, run, store)
       learner = new LearnerHandle(init)
-      return new Peer(options, store, network, learner, init, await learner.ready)
+      return new Peer(options, key, store, network, learner, init, await learner.ready)
     } catch (error) {
       await learner?.stop()
       await network?.stop()
@@ -98,6 +98,7 @@ export class Peer extends EventEmitter {
 
   private constructor(
     options: PeerOptions,
+    key: IdentityKey,
     store: Store | undefined,
     network: Network,
     learner: LearnerHandle,
@@ -122,15 +123,18 @@ export class Peer extends EventEmitter {
         up: (edge, peer) => {
           log('info', `linked with ${peer}`, { peer })
           learner.post({ kind: 'connect', edge, peer })
+          this.#publisher.exchange.connect(edge, peer)
           this.emit('neighbour', { peer, isLinked: true })
         },
         down: (edge, peer, reason) => {
           log('info', `link with ${peer} ended: ${reason}`, { peer, reason })
           learner.post({ kind: 'disconnect', edge })
           this.#frames.consumed(edge)
+          this.#publisher.exchange.disconnect(edge)
           this.emit('neighbour', { peer, isLinked: false, reason })
         },
         refused: (peer, reason) => this.#publisher.refused(peer, reason),
+        status: (edge, bytes) => this.#publisher.exchange.receive(edge, bytes),
         fragment: (edge, bytes) => this.#frames.receiveFragment(edge, bytes),
         frame: (edge, bytes) => this.#frames.receive(edge, bytes)
       }
@@ -159,6 +163,8 @@ export class Peer extends EventEmitter {
       network,
       name: options.name,
       status: () => this.status(),
+      sign: createSigner(key),
+      send: (edge, bytes) => this.#edges.sendStatus(edge, bytes),
       log,
       onReport: (report: NetworkStatus) => this.emit('report', report)
     })
@@ -198,6 +204,16 @@ export class Peer extends EventEmitter {
    */
   get view(): NetworkView {
     return this.#publisher.view
+  }
+
+  /** The peers of the network whose id or name contains a text, and the path to each over tree neighbours. */
+  search(text: string): Promise<FoundPeer[]> {
+    return this.#publisher.search(text)
+  }
+
+  /** The peers behind a path of tree neighbours, with their totals; undefined if there is no such path. */
+  subtree(path: readonly string[]): Promise<Subtree | undefined> {
+    return this.#publisher.subtree(path)
   }
 
   status(): PeerStatus {
@@ -368,7 +384,7 @@ export class Peer extends EventEmitter {
     try {
       if (topic === 'beacon') this.#edges.receiveBeacon(from, bytes)
       else if (topic === 'head') this.#predictors.receiveHead(from, bytes)
-      else this.#publisher.receive(from, bytes)
+      else this.#publisher.receiveRun(from, bytes)
     } catch (error) {
       const reason = `malformed gossip on ${topic}: ${(error as Error).message}`
       this.#network.ban(from, reason)

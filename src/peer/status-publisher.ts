@@ -1,95 +1,111 @@
 /**
- * Publishes this peer's status while at least one peer of the network is watching, passes the statuses of other peers to the
- * network view, and ticks the view. A peer watches while its page is open, and after a drift alarm, because peers merge their
- * alarms. The interval of statuses grows with the number of peers, so that their total rate stays bounded.
+ * Builds this peer's status, reports it over the tree, and passes what arrives to the network view: the totals of all peers and the
+ * statuses of the nearest ones. Reports are frequent while a peer watches: while its page is open, and after a drift alarm, because
+ * the totals show whether other peers have alarms too. A peer also announces its run by gossip, which reaches peers with the same
+ * identity.
  */
-import type { Log, Network } from '../network/index.js'
+import { isSignedBy, type Log, type Network } from '../network/index.js'
 import {
+  type Answer,
+  aggregateOf,
   COMMON_MS,
   DUPLICATED,
-  decodeStatus,
-  encodeStatus,
+  decodeRun,
+  encodeRun,
   type HeldPredictor,
+  HeldWindow,
   MAX_NEIGHBOURS,
   type NetworkStatus,
+  type NetworkTotals,
   type NetworkUpdate,
   NetworkView,
-  RecentDigests
+  type OwnStatus,
+  type PeerRow,
+  sampleHeld
 } from '../view/index.js'
 import type { PeerStatus } from './options.js'
+import { RunGossip } from './run-gossip.js'
+import { softwareVersion } from './software.js'
+import { type SendStatus, StatusExchange } from './status-exchange.js'
 
-/** Interval of a peer's statuses in milliseconds. It grows in proportion above `LARGE_NETWORK` peers. */
+/** Interval in which this peer renews its status, in milliseconds. */
 const INTERVAL_MS = 1000
-const LARGE_NETWORK = 10
-const MAX_INTERVAL_MS = 30_000
-/** Statuses are published for this many intervals of a watching peer after its last status, plus a margin in ms. */
-const LEASE_INTERVALS = 3
-const LEASE_SLACK_MS = 5000
-/**
- * Interval of statuses while no peer is watching, in ms: per known peer, and its minimum. These statuses show whether two live
- * peers share an identity.
- */
-const RARE_MS = 6000
-const LEAST_RARE_MS = 10_000
 /** How long a peer watches after an alarm of its own, in ms: alarms of others within this time can have the same cause. */
 const ALARM_MS = COMMON_MS
-/** Interval of the view's ticks, in milliseconds. */
+/** Interval of the ticks of the view and the reports, in milliseconds. */
 const TICK_MS = 500
 /** Number of intervals over which the rate of inputs is averaged. */
 const RATE_INTERVALS = 5
+/** Predictors that a peer held during this many intervals of its reports are comparable with those of its neighbours. */
+const HELD_INTERVALS = 3
 
 export interface StatusPublisherOptions {
   readonly network: Pick<Network, 'id' | 'publish'>
   readonly name: string | undefined
   readonly status: () => PeerStatus
+  /** Signs a text with this peer's identity. */
+  readonly sign: (text: string) => string
+  /** Sends a message over a tree edge. */
+  readonly send: SendStatus
   readonly log: Log
-  /** Called with this peer's status when it is published, and about once a second otherwise. */
+  /** Called with this peer's status about once a second. */
   readonly onReport: (status: NetworkStatus) => void
+}
+
+/** Totals and nearest peers of a subtree. */
+export interface Subtree {
+  readonly network: NetworkTotals
+  readonly peers: readonly PeerRow[]
+}
+
+/** A peer that a search found, and the path to it over tree neighbours, without this peer. */
+export interface FoundPeer extends PeerRow {
+  readonly path: readonly string[]
 }
 
 export class StatusPublisher {
   readonly view: NetworkView
+  readonly exchange: StatusExchange
   readonly #options: StatusPublisherOptions
-  readonly #recentDigests = new RecentDigests()
+  readonly #software = softwareVersion()
+  readonly #held = new HeldWindow()
+  readonly #runs: RunGossip
   readonly #epoch = Date.now() - performance.now()
   readonly #started = this.#now()
   readonly #samples: { readonly at: number; readonly inputs: number }[] = []
   readonly #ticking: NodeJS.Timeout
-  #publishing: NodeJS.Timeout | undefined
-  /** Until when another peer watches. */
-  #leasedUntil = 0
+  #reporting: NodeJS.Timeout | undefined
   /** Until when this peer watches because of an alarm. */
   #alarmedUntil = 0
   #alarms = 0
   #hasProblem = false
-  #publishedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: StatusPublisherOptions) {
+    const { network, log, send } = options
     this.#options = options
-    this.view = new NetworkView(options.network.id)
+    this.view = new NetworkView(network.id)
+    this.#runs = new RunGossip(network.id, Math.random)
     const onUpdate = ({ events }: NetworkUpdate) => {
       for (const { kind, peers } of events)
-        if (kind === 'duplicated') options.log('warn', `peer ${peers[0]}: ${DUPLICATED}`, { peer: peers[0] })
+        if (kind === 'duplicated') log('warn', `peer ${peers[0]}: ${DUPLICATED}`, { peer: peers[0] })
     }
     this.view.subscribe(onUpdate, false)
+    this.exchange = new StatusExchange(this.#own(this.#now(), {}), isSignedBy, send, () => this.#now())
     this.#ticking = setInterval(() => this.#tick(), TICK_MS)
     this.#reportPeriodically()
   }
 
   /** Adds predictors that the learner held since the last call. */
   addPredictors(recent: readonly HeldPredictor[]): void {
-    this.#recentDigests.add(...recent)
+    this.#held.add(recent, this.#now())
   }
 
-  /** Handles a status from gossip. @throws StatusError if it is malformed */
-  receive(from: string, bytes: Uint8Array): void {
-    const status = decodeStatus(bytes)
+  /** Handles the announcement of a run from gossip. @throws StatusError if it is malformed */
+  receiveRun(from: string, bytes: Uint8Array): void {
+    const message = decodeRun(bytes)
     const now = this.#now()
-    this.view.receive(from, status, now)
-    if (!status.watching || status.leaving) return
-    const begins = !this.#isObserved(now)
-    this.#leasedUntil = Math.max(this.#leasedUntil, now + LEASE_INTERVALS * status.interval + LEASE_SLACK_MS)
-    if (begins) this.view.resume(now)
+    this.view.announced(from, message, now)
+    this.#runs.receive(message, now)
   }
 
   /** The problem to report if another live peer has this identity. */
@@ -99,20 +115,36 @@ export class StatusPublisher {
 
   /** The connection to a peer ended. */
   lost(peer: string): void {
-    this.view.suspect(peer, this.#now())
+    // In a large network, connections without an edge are closed when they are idle.
+    if (!this.view.isPartial) this.view.suspect(peer, this.#now())
   }
 
   refused(peer: string, reason: string): void {
     this.view.refused(peer, reason, this.#now())
   }
 
-  /** Publishes a last status, which announces that the peer leaves. */
+  /** The peers whose id or name contains a text. */
+  async search(text: string): Promise<FoundPeer[]> {
+    const answers = await this.exchange.search(text)
+    const found = answers.map(answer => ({ ...this.#rowsOf(answer)[0], path: answer.path }))
+    const own = this.view.find(text).filter(({ id }) => id === this.view.self)
+    return [...own.map(row => ({ ...row, path: [] })), ...found]
+  }
+
+  /** The peers behind a path of tree neighbours; undefined if there is no such path. */
+  async subtree(path: readonly string[]): Promise<Subtree | undefined> {
+    const answer = await this.exchange.subtree(path)
+    return answer && { network: this.view.describe(answer.network), peers: this.#rowsOf(answer) }
+  }
+
+  /** Reports a last status, which announces that the peer leaves. */
   stop(): void {
     clearInterval(this.#ticking)
-    clearTimeout(this.#publishing)
+    clearTimeout(this.#reporting)
     const now = this.#now()
-    const status = this.#report(now, { leaving: true })
-    if (this.#isObserved(now)) this.#options.network.publish('status', encodeStatus(status))
+    this.exchange.tree.setOwn(this.#report(now, { leaving: true }), true)
+    this.exchange.tick(this.#isWatching(now))
+    this.exchange.stop()
   }
 
   #now(): number {
@@ -123,54 +155,64 @@ export class StatusPublisher {
     return this.view.isWatched || now < this.#alarmedUntil
   }
 
-  /** Whether any peer watches, so that statuses are published. */
-  #isObserved(now: number): boolean {
-    return now < this.#leasedUntil || this.#isWatching(now)
-  }
-
   #tick(): void {
     const now = this.#now()
-    if (this.#isObserved(now)) this.view.resume(now)
-    else this.view.pause(now)
+    const { tree } = this.exchange
+    this.exchange.tick(this.#isWatching(now))
+    for (const { id, status, interval, below } of tree.rows(now)) {
+      this.view.receive(id, { ...status, interval: Math.max(INTERVAL_MS, interval) }, now, below)
+    }
+    const totals = tree.network(now)
+    this.view.setTotals(totals)
     this.view.tick(now)
+    const doubt = this.view.takeDoubt()
+    if (doubt !== undefined) this.#runs.doubted(doubt, totals.peers, now)
+    const due = this.#runs.takeDue(totals.peers, now)
+    if (due === undefined) return
+    const { incarnation, nonce } = this.#options.status()
+    const run = { incarnation, nonce, started: this.#started, uptime: this.#uptime(now) }
+    this.#options.network.publish('run', encodeRun({ ...run, interval: this.#runs.intervalOf(totals.peers), ...due }))
   }
 
   #reportPeriodically(): void {
     const now = this.#now()
-    const isWatching = this.#isWatching(now)
-    const status = this.#report(now, isWatching ? { watching: true } : {})
-    // Changes are published even if no peer is watching, because they may cause peers to watch.
-    const alarms = status.drift?.alarms ?? 0
-    const isNews = alarms > this.#alarms || (status.problem === undefined) === this.#hasProblem
-    if (alarms > this.#alarms) this.#alarmedUntil = now + ALARM_MS
-    this.#alarms = alarms
-    this.#hasProblem = status.problem !== undefined
-    const isObserved = this.#isObserved(now)
-    const isRare = now - this.#publishedAt >= Math.max(LEAST_RARE_MS, RARE_MS * this.view.size)
-    if (isNews || isObserved || isRare) {
-      this.#publishedAt = now
-      this.#options.network.publish('status', encodeStatus(status))
-    }
-    // Jitter, so that peers that started together do not stay synchronised.
-    const wait = (isObserved ? status.interval : INTERVAL_MS) * (0.9 + 0.2 * Math.random())
-    this.#publishing = setTimeout(() => this.#reportPeriodically(), wait)
+    const alarms = this.#alarms
+    const hadProblem = this.#hasProblem
+    const own = this.#report(now, {})
+    this.#hasProblem = own.row.status.problem !== undefined
+    this.exchange.tree.setOwn(own, this.#alarms > alarms || this.#hasProblem !== hadProblem)
+    this.#reporting = setTimeout(() => this.#reportPeriodically(), INTERVAL_MS)
   }
 
   /** The current status, which is also passed to this peer's own view. */
-  #report(now: number, flags: Pick<NetworkStatus, 'watching' | 'leaving'>): NetworkStatus {
-    const { network, name, status, onReport } = this.#options
-    const interval = Math.round(Math.min(MAX_INTERVAL_MS, INTERVAL_MS * Math.max(1, this.view.size / LARGE_NETWORK)))
+  #report(now: number, flags: Pick<NetworkStatus, 'leaving'>): OwnStatus {
+    const own = this.#own(now, flags)
+    const { network, onReport } = this.#options
+    this.view.receive(network.id, own.row.status, now)
+    onReport(own.row.status)
+    return own
+  }
+
+  #own(now: number, flags: Pick<NetworkStatus, 'leaving'>): OwnStatus {
+    const { network, name, sign } = this.#options
     const { incarnation, nonce, inputs, averageLoss, accuracy, metrics, neighbours, predictor, drift, ...rest } =
-      status()
+      this.#options.status()
     const { updates, origin } = predictor
-    const report: NetworkStatus = {
+    const alarms = drift?.alarms ?? 0
+    if (alarms > this.#alarms) this.#alarmedUntil = now + ALARM_MS
+    this.#alarms = alarms
+    const window = HELD_INTERVALS * (this.exchange?.tree.interval ?? INTERVAL_MS)
+    const held = this.#held.sample(predictor, now, window)
+    const digests = [held[0], ...sampleHeld(held)].map(([, digest]) => digest)
+    const status: NetworkStatus = {
       version: 1,
       ...(name === undefined ? {} : { name }),
+      software: this.#software,
       incarnation,
       nonce,
       started: this.#started,
-      uptime: Math.round((now - this.#started) / 100) / 10,
-      interval,
+      uptime: this.#uptime(now),
+      interval: INTERVAL_MS,
       inputs,
       inputsPerSecond: this.#rate(now, inputs),
       ...(averageLoss < 1e15 ? { loss: rounded(averageLoss) } : {}),
@@ -182,7 +224,7 @@ export class StatusPublisher {
       received: rest.received.bytes,
       neighbours: neighbours.slice(0, MAX_NEIGHBOURS),
       predictor: { updates, origin, incarnation: predictor.incarnation },
-      trail: this.#recentDigests.publish(predictor),
+      trail: [...new Set(digests)],
       adopted: rest.adopted,
       discarded: rest.discarded,
       ...(rest.problem === undefined ? {} : { problem: rest.problem }),
@@ -190,9 +232,19 @@ export class StatusPublisher {
       ended: rest.ended,
       ...flags
     }
-    this.view.receive(network.id, report, now)
-    onReport(report)
-    return report
+    const text = JSON.stringify(status)
+    return {
+      row: { id: network.id, text, signature: sign(text), status },
+      totals: aggregateOf(status, held, now < this.#alarmedUntil)
+    }
+  }
+
+  #rowsOf({ rows }: Answer): PeerRow[] {
+    return rows.map(({ id, status, below }) => this.view.rowOf(id, status, this.#now(), below))
+  }
+
+  #uptime(now: number): number {
+    return Math.round((now - this.#started) / 100) / 10
   }
 
   #rate(at: number, inputs: number): number {

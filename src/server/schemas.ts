@@ -16,6 +16,7 @@ function object<P extends Record<string, unknown>, O extends keyof P & string = 
   return { type: 'object', properties, required, additionalProperties: false } as const
 }
 
+const counts = { type: 'array', items: count } as const
 const share = { ...number, minimum: 0, maximum: 1 } as const
 
 /** Figures over some inputs; those that a model does not have are absent. */
@@ -194,6 +195,7 @@ export const components = [
       {
         id: { ...text, description: 'Peer id.' },
         name: { ...text, description: 'Display name.' },
+        software: { ...text, description: 'Version of its software.' },
         incarnation: { ...count, description: 'Number of its run from one state directory, from 1.' },
         nonce: { ...count, description: 'Random number of its run.' },
         started: { ...count, description: 'Start of the run, by its own clock, in ms since the epoch.' },
@@ -223,18 +225,63 @@ export const components = [
         lastSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
         alive: { type: 'boolean', description: 'Whether its statuses arrive regularly.' },
         left: { type: 'boolean', description: 'Whether it announced that it leaves.' },
-        group: { ...count, description: 'The same number for peers that follow the same predictor.' }
+        group: { ...count, description: 'The same number for peers that follow the same predictor.' },
+        below: {
+          ...count,
+          description: 'Number of peers behind it in the tree, as seen from the answering peer, itself included.'
+        },
+        path: { ...texts, description: 'For a search: tree neighbours from the answering peer, exclusive, to it.' }
       },
-      ['name', 'loss', 'accuracy', 'recent', 'problem', 'skipped', 'drift']
+      ['name', 'software', 'loss', 'accuracy', 'recent', 'problem', 'skipped', 'drift', 'below', 'path']
+    )
+  },
+  {
+    $id: 'Network',
+    description:
+      'Totals of all peers, as the tree neighbours report them. Loss and accuracy are means over all inputs, the recent ones over the last inputs of each peer.',
+    ...object(
+      {
+        peers: { ...count, description: 'Number of peers that respond.' },
+        ended: { ...count, description: 'Of these, peers whose stream has ended.' },
+        problems: { ...count, description: 'Peers with a problem.' },
+        drifting: { ...count, description: 'Peers whose loss rose within the last two minutes.' },
+        inputs: count,
+        inputsPerSecond: number,
+        updates: { ...count, description: 'Updates of the best predictor.' },
+        loss: number,
+        recentLoss: number,
+        accuracy: share,
+        recentAccuracy: share,
+        sent: count,
+        received: count,
+        adopted: count,
+        discarded: count,
+        skipped: count,
+        losses: { ...counts, description: 'Peers by recent loss: bucket i is from 2^(i/2 − 10) nats.' },
+        rates: { ...counts, description: 'Peers by inputs per second: bucket i is from 2^(i − 2).' },
+        groups: {
+          type: 'array',
+          items: object({ group: count, peers: count, updates: count }),
+          description: 'The largest groups of peers that follow the same predictor.'
+        },
+        versions: {
+          type: 'array',
+          items: object({ version: text, peers: count }),
+          description: 'Peers by version of the software.'
+        }
+      },
+      ['loss', 'recentLoss', 'accuracy', 'recentAccuracy']
     )
   },
   {
     $id: 'Peers',
-    description: "The answering peer's view of the network.",
+    description:
+      "The answering peer's view of the network: totals of all peers, and the nearest of them, or those that were searched, or those behind a path.",
     ...object(
       {
         at: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
         self: { ...text, description: 'Peer id of the answering peer; absent for an observer.' },
+        network: { $ref: 'Network#' },
         peers: { type: 'array', items: { $ref: 'PeerRow#' } }
       },
       ['self']

@@ -4,6 +4,7 @@
  */
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
+import type { Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
 import { HttpListenError, HttpTokenRequiredError } from './errors.js'
 import { handleClientError, handleErrors, handleUnknownRoutes } from './failures.js'
@@ -94,10 +95,10 @@ async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<vo
   await app.register(statusRoutes, routes)
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)
-  await registerPage(app, peer.view)
+  await registerPage(app, peer.view, peer)
 }
 
-async function registerPage(app: FastifyInstance, view: NetworkView): Promise<void> {
-  await app.register(networkRoutes, { view })
+async function registerPage(app: FastifyInstance, view: NetworkView, peer?: Peer): Promise<void> {
+  await app.register(networkRoutes, { view, peer })
   await app.register(pageRoutes)
 }

@@ -125,7 +125,7 @@ export function aggregateOf(
     updates,
     losses: recentLoss === undefined ? EMPTY.losses : bucketed(2 * (Math.log2(recentLoss) - LEAST_LOSS)),
     rates: bucketed(Math.log2(inputsPerSecond) - LEAST_RATE),
-    groups: [{ peers: 1, updates, held: newestPowers(held) }],
+    groups: [{ peers: 1, updates, held: sampleHeld(held) }],
     versions: [[software, 1]]
   }
 }
@@ -151,12 +151,25 @@ export const lossOfBucket = (bucket: number): number => 2 ** (bucket / 2 + LEAST
 export const rateOfBucket = (bucket: number): number => 2 ** (bucket + LEAST_RATE)
 
 /** Mean loss or share; undefined without inputs. */
-export function mean(total: number, inputs: number, unit = 1): number | undefined {
+function mean(total: number, inputs: number, unit = 1): number | undefined {
   return inputs === 0 ? undefined : total / inputs / unit
 }
 
-/** Totals as figures. */
-export function figuresOf(all: Aggregate) {
+/** Totals as figures. Loss and accuracy are means over all inputs, the recent ones over the last inputs of each peer. */
+export interface Figures {
+  readonly inputs: number
+  readonly inputsPerSecond: number
+  /** Updates of the best predictor. */
+  readonly updates: number
+  readonly loss: number | undefined
+  readonly recentLoss: number | undefined
+  readonly accuracy: number | undefined
+  readonly recentAccuracy: number | undefined
+  /** Bytes of frames sent by all peers. */
+  readonly sent: number
+}
+
+export function figuresOf(all: Aggregate): Figures {
   return {
     inputs: all.inputs,
     inputsPerSecond: all.rate / MILLI,
@@ -188,7 +201,7 @@ function mergeGroups(groups: readonly AggregateGroup[]): AggregateGroup[] {
     .map(members => ({
       peers: sum(members.map(({ peers }) => peers)),
       updates: members.reduce((most, { updates }) => Math.max(most, updates), 0),
-      held: newestPowers(members.flatMap(({ held }) => held))
+      held: sampleHeld(members.flatMap(({ held }) => held))
     }))
     .sort((a, b) => b.peers - a.peers || b.updates - a.updates || order(a.held[0]?.[1] ?? '', b.held[0]?.[1] ?? ''))
     .slice(0, MAX_GROUPS)
@@ -201,7 +214,7 @@ function mergeVersions(versions: Aggregate['versions']): Aggregate['versions'] {
 }
 
 /** Half of the sample are the newest predictors, half those whose updates are divisible by the highest powers of two. */
-function newestPowers(held: AggregateGroup['held']): AggregateGroup['held'] {
+export function sampleHeld(held: AggregateGroup['held']): AggregateGroup['held'] {
   const unique = [...new Map(held.map(one => [one[1], one])).values()].sort((a, b) => b[0] - a[0] || order(a[1], b[1]))
   if (unique.length <= MAX_HELD) return unique
   const newest = unique.slice(0, MAX_HELD / 2)

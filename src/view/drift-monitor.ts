@@ -2,6 +2,7 @@
  * Merges the alarms of single peers to those of the network: the loss rose at most of the peers that learn, so the data of the
  * network have changed, not only those of one peer.
  */
+import type { Aggregate } from './aggregate.js'
 import type { EventLog } from './event-log.js'
 import type { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
@@ -41,16 +42,19 @@ export class DriftMonitor {
     this.#log.add(now, 'drift', [record.id])
   }
 
-  /** @param alive peers whose statuses arrive regularly */
-  check(alive: readonly PeerRecord[], now: number): void {
-    const drifting = alive.filter(({ driftAt }) => now - driftAt <= COMMON_MS)
-    const learning = alive.filter(record => !record.status.ended || drifting.includes(record))
-    const isDrifting = drifting.length >= LEAST_PEERS && drifting.length > learning.length / 2
+  /** Whether the loss of a peer rose recently. */
+  isDrifting({ driftAt }: PeerRecord, now: number): boolean {
+    return now - driftAt <= COMMON_MS
+  }
+
+  /** @param alive peers whose statuses arrive regularly, to be named @param network totals of all peers */
+  check(alive: readonly PeerRecord[], { drifting, learning }: Aggregate, now: number): void {
+    const isDrifting = drifting >= LEAST_PEERS && drifting > learning / 2
     // Each change is reported once.
     if (isDrifting && !this.#isDrifting) {
       this.#count++
-      const ids = drifting.map(({ id }) => id)
-      this.#log.add(now, 'drift', ids, 'network')
+      const ids = alive.filter(record => this.isDrifting(record, now)).map(({ id }) => id)
+      this.#log.add(now, 'drift', ids, 'network', drifting)
     }
     this.#isDrifting = isDrifting
   }

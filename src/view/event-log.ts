@@ -42,9 +42,9 @@ export class EventLog {
     return this.#events
   }
 
-  add(at: number, kind: EventKind, peers: readonly string[], detail?: string): void {
+  add(at: number, kind: EventKind, peers: readonly string[], detail?: string, count = peers.length): void {
     const named = peers.slice(0, PEERS_NAMED)
-    this.#events.push({ seq: ++this.#seq, at, kind, peers: named, count: peers.length, detail })
+    this.#events.push({ seq: ++this.#seq, at, kind, peers: named, count, detail })
     if (this.#events.length > MAX_EVENTS) this.#events.shift()
   }
 

@@ -21,6 +21,8 @@ export class PeerRecord {
   isSuspected = false
   /** Result of the last liveness check. */
   alive = true
+  /** Number of peers behind it in the tree, itself included; undefined if unknown. */
+  below: number | undefined
   /** Whether it has ever had an edge that both ends reported. */
   linked = false
   /** When it last raised an alarm of drift. */
@@ -44,11 +46,6 @@ export class PeerRecord {
     for (const digest of status.trail) this.#held.set(digest, now)
     const limit = now - HELD_INTERVALS * status.interval
     for (const [digest, at] of this.#held) if (at < limit) this.#held.delete(digest)
-  }
-
-  /** The peer was not expected to publish anything for the last `ms` before `now`. */
-  postpone(ms: number, now: number): void {
-    this.lastSeen = Math.min(now, this.lastSeen + ms)
   }
 
   get held(): Iterable<string> {
@@ -75,11 +72,10 @@ export class PeerRecord {
       version: _version,
       interval: _interval,
       trail: _trail,
-      watching: _watching,
       leaving: _leaving,
       ...reported
     } = this.status
-    const { id, firstSeen, lastSeen, alive, left } = this
-    return { id, ...reported, firstSeen, lastSeen, alive, left, group }
+    const { id, firstSeen, lastSeen, alive, left, below } = this
+    return { id, ...reported, firstSeen, lastSeen, alive, left, group, ...(below === undefined ? {} : { below }) }
   }
 }

@@ -11,6 +11,8 @@ export interface HeldPredictor {
   readonly digest: string
 }
 
+/** Maximum number of predictors in a window. */
+const MAX_HELD = 1024
 /** Published digits of a digest, enough to distinguish predictors for display. */
 const DIGEST_DIGITS = 8
 
@@ -29,14 +31,23 @@ export class RecentDigests {
     return held
   }
 
-  /** Short digests of the current predictor and of `take`. */
-  publish(now: HeldPredictor): string[] {
-    const digests = this.take().map(short)
-    return [...new Set([short(now), ...digests])].slice(0, MAX_TRAIL)
-  }
 }
 
-const short = ({ digest }: HeldPredictor) => digest.slice(0, DIGEST_DIGITS)
+/** The predictors that a peer held within some time, with short digests. */
+export class HeldWindow {
+  #held: { readonly at: number; readonly updates: number; readonly digest: string }[] = []
+
+  add(held: readonly HeldPredictor[], now: number): void {
+    for (const { updates, digest } of held) this.#held.push({ at: now, updates, digest: digest.slice(0, DIGEST_DIGITS) })
+  }
+
+  /** The current one, then those of the last `ms`, the newest first. */
+  sample(current: HeldPredictor, now: number, ms: number): [updates: number, digest: string][] {
+    this.#held = this.#held.filter(({ at }) => now - at <= ms).slice(-MAX_HELD)
+    const all = [{ ...current, digest: current.digest.slice(0, DIGEST_DIGITS) }, ...this.#held.toReversed()]
+    return all.map(({ updates, digest }) => [updates, digest])
+  }
+}
 
 function thin(held: readonly HeldPredictor[], count: number): HeldPredictor[] {
   if (held.length <= count) return [...held]

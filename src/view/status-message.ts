@@ -5,6 +5,9 @@ import { decodeStatus, MAX_INTERVAL_MS, type NetworkStatus, StatusError } from '
 
 /** Maximum number of rows in a report. */
 export const MAX_ROWS = 32
+/** Maximum length of a status in JSON, and of all statuses in a report. */
+const MAX_TEXT = 6000
+export const MAX_TEXTS = 40_000
 /** Maximum length of a path in the tree. */
 const MAX_PATH = 255
 
@@ -28,7 +31,7 @@ const report = z.object({
         below: number,
         id,
         /** Its status in JSON, as it has signed it. */
-        text: z.string().max(2000),
+        text: z.string().max(MAX_TEXT),
         signature: z.string().max(100)
       })
     )
@@ -74,7 +77,7 @@ export function decodeRows({ rows }: Report, verify: Verify, known: readonly Sta
   return rows.map(row => {
     const before = checked.get(row.signature)
     if (before?.id === row.id && before.text === row.text) return { ...row, status: before.status }
-    const status = decodeStatus(new TextEncoder().encode(row.text))
+    const status = decodeStatus(row.text)
     if (!verify(row.id, row.text, row.signature)) throw new StatusError(`the status of ${row.id} is not signed by it`)
     return { ...row, status }
   })

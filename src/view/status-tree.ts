@@ -13,6 +13,7 @@ import { MAX_INTERVAL_MS } from './status.js'
 import {
   decodeRows,
   MAX_ROWS,
+  MAX_TEXTS,
   parseMessage,
   type Query,
   type Report,
@@ -100,10 +101,10 @@ export class StatusTree {
     this.#verify = verify
   }
 
-  /** Replaces this peer's status. @param isUrgent whether to report it as soon as possible */
-  setOwn(own: OwnStatus, now: number, isUrgent = false): void {
+  /** Replaces this peer's status. @param isUrgent whether to report it at once */
+  setOwn(own: OwnStatus, isUrgent = false): void {
     this.#own = own
-    if (isUrgent) for (const edge of this.#edges.values()) this.#reportSoon(edge, now)
+    if (isUrgent) for (const edge of this.#edges.values()) edge.dueAt = Number.NEGATIVE_INFINITY
   }
 
   /** Whether this peer needs frequent reports about all peers. */
@@ -135,11 +136,10 @@ export class StatusTree {
     if (answer) this.#answered(edge, answer)
   }
 
-  /** Requests the subtree at the end of a path, or searches. @returns the number of the request */
-  ask(query: Query, now: number): number {
+  /** Requests the subtree at the end of a path, or searches. @returns the number of the request; undefined without a recipient */
+  ask(query: Query): number | undefined {
     const ask = this.#remember(undefined)
-    this.#forward(ask, query, undefined, now)
-    return ask
+    return this.#forward(ask, query, undefined) ? ask : undefined
   }
 
   /** Reports when they are due. */
@@ -210,7 +210,11 @@ export class StatusTree {
     const left = [...this.#left.values()].map(({ row }) => row)
     const near = [...left, ...others].sort((a, b) => a.distance - b.distance).slice(0, Math.max(0, limit - 1))
     const own = { distance: 0, interval: 0, below: network.peers, ...this.#own.row }
-    const rows = [own, ...near].map(({ status: _status, ...row }) => row)
+    let length = 0
+    const rows = [own, ...near].flatMap(({ status: _status, ...row }) => {
+      length += row.text.length
+      return length > MAX_TEXTS ? [] : [row]
+    })
     return { interval: edge?.interval ?? LEAST_MS, network, rows }
   }
 
@@ -277,15 +281,14 @@ export class StatusTree {
       const report = this.#report(edge, search === undefined ? MAX_ROWS : 1, now)
       this.#send(edge, { answer: { ask, path: [], report } })
     }
-    if (search !== undefined || !isHere) this.#forward(this.#remember({ edge: edge.id, ask }), query, edge, now)
+    if (search !== undefined || !isHere) this.#forward(this.#remember({ edge: edge.id, ask }), query, edge)
   }
 
-  #forward(ask: number, { path, search }: Query, from: Edge | undefined, _now: number): void {
-    for (const edge of this.#edges.values()) {
-      if (edge === from) continue
-      if (search !== undefined) this.#send(edge, { ask: { ask, search } })
-      else if (edge.peer === path?.[0]) this.#send(edge, { ask: { ask, path: path.slice(1) } })
-    }
+  /** @returns whether there is a recipient */
+  #forward(ask: number, { path, search }: Query, from: Edge | undefined): boolean {
+    const to = [...this.#edges.values()].filter(edge => edge !== from && (search !== undefined || edge.peer === path?.[0]))
+    for (const edge of to) this.#send(edge, { ask: { ask, ...(search === undefined ? { path: path?.slice(1) } : { search }) } })
+    return to.length > 0
   }
 
   #answered(edge: Edge, { ask, path, report }: NonNullable<StatusMessage['answer']>): void {

@@ -1,6 +1,6 @@
 /**
- * Status that a peer publishes about itself, about once a second while at least one peer is watching. It contains no subject: it
- * describes the peer that signed it, so it cannot be forged for another peer. Remote statuses are validated here.
+ * Status that a peer reports about itself. It contains no subject: it describes the peer that signed it, so it cannot be forged for
+ * another peer. Remote statuses are validated here.
  */
 
 import { z } from 'zod'
@@ -35,7 +35,7 @@ const schema = z.object({
   started: count,
   /** Seconds since the start of the run. */
   uptime: positive,
-  /** Approximate time until the next status, in ms. */
+  /** Approximate time until the next status arrives, in ms. */
   interval: z.number().int().min(100).max(MAX_INTERVAL_MS),
   inputs: count,
   inputsPerSecond: positive,
@@ -61,7 +61,7 @@ const schema = z.object({
   neighbours: z.array(id).max(MAX_NEIGHBOURS),
   /** Id of the current predictor. */
   predictor: z.object({ updates: count, origin: z.union([id, z.literal('')]), incarnation: count }),
-  /** First digits of the digests of predictors held since the last status, including the current one. */
+  /** First digits of the digests of predictors held recently, the current one first. */
   trail: z
     .array(z.string().regex(/^[0-9a-f]{8}$/))
     .min(1)
@@ -77,8 +77,6 @@ const schema = z.object({
   skipped: count.optional(),
   /** Whether its stream has ended. */
   ended: z.boolean(),
-  /** True while it needs the statuses of all peers; they publish statuses regularly only if at least one peer does. */
-  watching: z.boolean().optional(),
   /** True in the last status of a peer that stops. */
   leaving: z.boolean().optional()
 })
@@ -90,16 +88,11 @@ export class StatusError extends CodedError {
   static override readonly code = 'ERR_STATUS'
 }
 
-/** JSON in UTF-8. */
-export function encodeStatus(status: NetworkStatus): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(status))
-}
-
-/** @throws StatusError */
-export function decodeStatus(bytes: Uint8Array): NetworkStatus {
+/** @param text JSON @throws StatusError */
+export function decodeStatus(text: string): NetworkStatus {
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    value = JSON.parse(text)
   } catch {
     throw new StatusError('the status is not JSON')
   }

@@ -1,9 +1,10 @@
 /** The network view as plain data, sent to the page as JSON. Times are ms since the epoch, by the clock of the viewing peer. */
 import type { NetworkEvent } from './event-log.js'
+import type { Aggregate, Figures } from './aggregate.js'
 import type { NetworkStatus } from './status.js'
 
 /** One peer, by its last status. */
-export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 'trail' | 'watching' | 'leaving'> {
+export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 'trail' | 'leaving'> {
   readonly id: string
   readonly firstSeen: number
   readonly lastSeen: number
@@ -13,6 +14,21 @@ export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 't
   readonly left: boolean
   /** Peers with the same number follow the same predictor; see `Groups`. */
   readonly group: number
+  /** Number of peers behind it in the tree, as seen from the viewing peer, itself included; absent if unknown. */
+  readonly below?: number
+}
+
+/** The peers as a whole. Those without a row are included. */
+export interface NetworkTotals
+  extends Figures,
+    Pick<Aggregate, 'peers' | 'ended' | 'problems' | 'drifting' | 'adopted' | 'discarded' | 'skipped' | 'received'> {
+  /** Number of peers by recent loss and by inputs per second; see `lossOfBucket` and `rateOfBucket`. */
+  readonly losses: readonly number[]
+  readonly rates: readonly number[]
+  /** The largest groups of peers that follow the same predictor. */
+  readonly groups: readonly { readonly group: number; readonly peers: number; readonly updates: number }[]
+  /** Number of peers by version of the software. */
+  readonly versions: readonly { readonly version: string; readonly peers: number }[]
 }
 
 /** Progressive loss (nats) after `inputs` inputs, at time `at`, and the loss over the last inputs. */
@@ -29,6 +45,7 @@ export interface NetworkSnapshot {
   readonly at: number
   /** Id of the viewing peer; undefined for an observer that is not a peer. */
   readonly self?: string
+  readonly network: NetworkTotals
   readonly peers: readonly PeerRow[]
   /** Oldest first. */
   readonly events: readonly NetworkEvent[]
@@ -45,5 +62,6 @@ export interface NetworkUpdate {
   readonly gone: readonly string[]
   readonly events: readonly NetworkEvent[]
   /** Present if they have changed. */
+  readonly network?: NetworkTotals
   readonly references?: readonly Reference[]
 }

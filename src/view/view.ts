@@ -1,15 +1,16 @@
 /**
- * View of the whole network, built from received statuses: a table of peers, an event log, loss curves. Its size is bounded
- * whatever the peers send. It has no clock: callers pass the time (ms since the epoch, monotonic).
+ * View of the network: totals of all peers, and a table of those whose statuses are received, with an event log and loss curves.
+ * Its size is bounded whatever the peers send. It has no clock: callers pass the time (ms since the epoch, monotonic).
  */
+import { type Aggregate, aggregateOf, figuresOf, merge } from './aggregate.js'
 import { DriftMonitor } from './drift-monitor.js'
 import { EventLog } from './event-log.js'
 import { FailureDetector } from './failure-detector.js'
 import { Groups } from './groups.js'
 import { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
-import { runOf, TwinDetector } from './twins.js'
-import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from './types.js'
+import { type Run, runOf, TwinDetector } from './twins.js'
+import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow, Reference } from './types.js'
 
 /** Maximum number of peers; further ones are ignored until others are removed. */
 export const MAX_PEERS = 1000
@@ -19,8 +20,8 @@ export const FORGET_MS = 5 * 60 * 1000
 export const DUPLICATED = 'another live peer uses its identity: stop one of them, and give each its own state directory'
 /** A single read of the table counts as watching for this long, in ms. */
 const LOOK_MS = 15_000
-/** How long statuses are needed to tell whether two live peers have one identity, in ms. */
-const DOUBT_MS = 30_000
+/** Maximum number of runs that are remembered of peers without a row. */
+const MAX_RUNS = 4096
 /** Number of peers whose curves are part of a snapshot; more lines would be unreadable. */
 export const CURVES_SHOWN = 32
 
@@ -36,9 +37,14 @@ export class NetworkView {
   /** Listeners that need the statuses of other peers. */
   readonly #watchers = new Set<(update: NetworkUpdate) => void>()
   #lookedAt = Number.NEGATIVE_INFINITY
-  #pausedAt: number | undefined
-  /** When a status arrived that is not of the newest run of its peer. */
-  #doubtedAt = Number.NEGATIVE_INFINITY
+  /** Totals of all peers; undefined if they are those of the table. */
+  #totals: Aggregate | undefined
+  #network: Aggregate
+  #sentNetwork = ''
+  /** Newest announced run of each peer, the oldest announcement first. */
+  readonly #runs = new Map<string, { readonly run: Run; readonly at: number }>()
+  /** Peer of which a message arrived that is not of its newest run. */
+  #doubted: string | undefined
   /** Rows that have changed since the last update. */
   readonly #changed = new Set<string>()
   #gone: string[] = []
@@ -49,6 +55,7 @@ export class NetworkView {
   /** @param self id of the viewing peer; undefined for an observer */
   constructor(self?: string) {
     this.self = self
+    this.#network = merge([])
   }
 
   /** Number of peers, including silent ones. */
@@ -63,7 +70,7 @@ export class NetworkView {
 
   /** Whether the statuses of other peers are needed. */
   get isWatched(): boolean {
-    return this.#watchers.size > 0 || this.#at - this.#lookedAt < LOOK_MS || this.#at - this.#doubtedAt < DOUBT_MS
+    return this.#watchers.size > 0 || this.#at - this.#lookedAt < LOOK_MS
   }
 
   /** Records a single read of the table. */
@@ -71,25 +78,50 @@ export class NetworkView {
     this.#lookedAt = this.#at
   }
 
-  /** Other peers publish no regular statuses from now on, so their silence is not a failure. */
-  pause(now: number): void {
-    this.#pausedAt ??= now
+  /** Sets the totals of all peers, including those without a row. */
+  setTotals(totals: Aggregate): void {
+    this.#totals = totals
   }
 
-  /** Ends `pause`. No effect without one. */
-  resume(now: number): void {
-    if (this.#pausedAt === undefined) return
-    for (const record of this.#records.values()) record.postpone(now - this.#pausedAt, now)
-    this.#pausedAt = undefined
+  /** Number of peers that respond, including those without a row. */
+  get peers(): number {
+    return this.#network.peers
   }
 
-  /** Processes the status of a peer, signed by that peer. */
-  receive(id: string, status: NetworkStatus, now: number): void {
+  /** The peer whose identity two live peers may have, once after each such message. */
+  takeDoubt(): string | undefined {
+    const id = this.#doubted
+    this.#doubted = undefined
+    return id
+  }
+
+  /** Handles the announcement of a run, signed by its peer. */
+  announced(id: string, run: Run, now: number): void {
+    const record = this.#records.get(id)
+    const known = record?.status ?? this.#runs.get(id)?.run
+    if (known !== undefined && runOf(known) !== runOf(run)) {
+      if (record ? !this.#isNewer(record, run) : !isLater(run, known)) {
+        this.#suspectTwin(id, run, now)
+        return
+      }
+    }
+    this.#runs.delete(id)
+    this.#runs.set(id, { run, at: now })
+    const [oldest] = this.#runs.keys()
+    if (this.#runs.size > MAX_RUNS) this.#runs.delete(oldest)
+  }
+
+  /**
+   * Processes the status of a peer, signed by that peer.
+   * @param below number of peers behind it in the tree, itself included
+   */
+  receive(id: string, status: NetworkStatus, now: number, below?: number): void {
     this.#at = Math.max(this.#at, now)
     const known = this.#records.get(id)
     if (known === undefined) {
       if (this.#records.size >= MAX_PEERS || status.leaving) return
       const record = new PeerRecord(id, status, now)
+      record.below = below
       this.#records.set(id, record)
       this.#log.add(now, 'joined', [id])
       this.#drift.first(record, now)
@@ -97,14 +129,13 @@ export class NetworkView {
       const before = known.status
       const restarted = runOf(status) !== runOf(before)
       if (restarted && !this.#isNewer(known, status)) {
-        this.#doubtedAt = now
-        if (!this.#twins.receive(id, status, now)) return
-        this.#log.add(now, 'duplicated', [id])
-        this.#changed.add(id)
+        this.#suspectTwin(id, status, now)
         return
       }
-      // Gossip can deliver statuses out of order.
+      // Statuses can arrive out of order, on different ways.
       if (!restarted && (known.left || status.uptime < before.uptime)) return
+      if (!restarted && status.uptime === before.uptime && !status.leaving) return
+      known.below = below
       this.#drift.receive(known, status, restarted, now)
       known.receive(status, now)
       if (status.leaving) {
@@ -116,6 +147,20 @@ export class NetworkView {
       } else if (!known.alive) this.#failures.back(id, now)
     }
     this.#changed.add(id)
+  }
+
+  /** The rows whose id or name contains a text. */
+  find(text: string): PeerRow[] {
+    const rows = [...this.#records.values()].map(record => this.#row(record))
+    return rows.filter(({ id, name = '' }) => id.includes(text) || name.toLowerCase().includes(text.toLowerCase()))
+  }
+
+  /** The row of a peer whose status arrived by request. */
+  rowOf(id: string, status: NetworkStatus, now: number, below: number): PeerRow {
+    const known = this.#records.get(id)
+    const group = known && this.#groups.of(id)
+    const record = known?.status.uptime === status.uptime ? known : new PeerRecord(id, status, now)
+    return { ...record.row(group ?? this.#groupOfDigests().get(status.trail[0]) ?? 0), below }
   }
 
   /** Whether two live peers have this identity. */
@@ -146,14 +191,11 @@ export class NetworkView {
   /** Updates derived state and notifies the listeners. Call it a few times a second. */
   tick(now: number): void {
     this.#at = Math.max(this.#at, now)
-    if (this.#pausedAt !== undefined) {
-      this.#notify()
-      return
-    }
     this.#updateLiveness(now)
     const alive = [...this.#records.values()].filter(record => record.alive)
+    this.#network = this.#totals ?? this.#sum(alive, now)
     this.#failures.check(alive, now)
-    this.#drift.check(alive, now)
+    this.#drift.check(alive, this.#network, now)
     this.#regroup(now)
     this.#notify()
   }
@@ -165,6 +207,7 @@ export class NetworkView {
     return {
       at: this.#at,
       ...(this.self === undefined ? {} : { self: this.self }),
+      network: this.describe(this.#network),
       peers: records.map(record => this.#row(record)),
       events: [...this.#log.events],
       curves: Object.fromEntries(shown.map(({ id, curve }) => [id, [...curve.points]])),
@@ -185,16 +228,57 @@ export class NetworkView {
     }
   }
 
+  #suspectTwin(id: string, run: Run, now: number): void {
+    this.#doubted = id
+    if (!this.#twins.receive(id, run, now)) return
+    this.#log.add(now, 'duplicated', [id])
+    if (this.#records.has(id)) this.#changed.add(id)
+  }
+
+  #sum(records: readonly PeerRecord[], now: number): Aggregate {
+    return merge(
+      records.map(record => {
+        const { status } = record
+        return aggregateOf(status, [[status.predictor.updates, status.trail[0]]], this.#drift.isDrifting(record, now))
+      })
+    )
+  }
+
+  /** Numbers of groups by the digests of the predictors that their peers held. */
+  #groupOfDigests(): Map<string, number> {
+    const numbers = new Map<string, number>()
+    for (const { id, held } of this.#records.values())
+      for (const digest of held) numbers.set(digest, this.#groups.of(id) ?? 0)
+    return numbers
+  }
+
+  /** The groups of the totals have the numbers of those rows that held a common predictor. */
+  describe(totals: Aggregate): NetworkTotals {
+    const { peers, ended, problems, drifting, adopted, discarded, skipped, received, losses, rates } = totals
+    const numbers = this.#groupOfDigests()
+    let free = Math.max(-1, ...numbers.values())
+    const groups = totals.groups.map(({ peers, updates, held }) => {
+      const digest = held.map(([, one]) => one).find(one => numbers.has(one))
+      return { group: numbers.get(digest ?? '') ?? ++free, peers, updates }
+    })
+    const versions = totals.versions.map(([version, count]) => ({ version, peers: count }))
+    const counts = { peers, ended, problems, drifting, adopted, discarded, skipped, received }
+    return { ...figuresOf(totals), ...counts, losses, rates, groups, versions }
+  }
+
   #row(record: PeerRecord): PeerRow {
     const row = record.row(this.#groups.of(record.id) ?? 0)
     return this.isDuplicated(record.id) ? { ...row, problem: row.problem ?? DUPLICATED } : row
   }
 
   /** Whether a status of another run belongs to a later one. */
-  #isNewer({ id, alive, left, status: before }: PeerRecord, { incarnation, started }: NetworkStatus): boolean {
-    if (id === this.self) return false
-    if (left || !alive || incarnation > before.incarnation) return true
-    return incarnation === before.incarnation && started > before.started
+  #isNewer({ id, alive, left, status }: PeerRecord, run: Run): boolean {
+    return id !== this.self && (left || !alive || isLater(run, status))
+  }
+
+  /** Whether there are peers without a row. */
+  get isPartial(): boolean {
+    return this.#totals !== undefined && this.#totals.peers > this.#records.size
   }
 
   #updateLiveness(now: number): void {
@@ -203,8 +287,10 @@ export class NetworkView {
       const { id, alive: wasAlive, lastSeen } = record
       record.alive = record.isAlive(now)
       if (record.alive !== wasAlive) this.#changed.add(id)
-      if (wasAlive && !record.alive && !record.left) this.#failures.silent(id, now)
-      if (now - lastSeen <= FORGET_MS) continue
+      // In a large network, only the nearest peers are reported: a peer without news may have become a distant one.
+      const isDistant = wasAlive && !record.alive && !record.left && !record.isSuspected && this.isPartial
+      if (wasAlive && !record.alive && !record.left && !isDistant) this.#failures.silent(id, now)
+      if (now - lastSeen <= FORGET_MS && !isDistant) continue
       this.#records.delete(id)
       this.#groups.forget(id)
       this.#failures.forget(id)
@@ -232,11 +318,20 @@ export class NetworkView {
     const rows = [...this.#changed].map(id => this.#row(this.#records.get(id) as PeerRecord))
     const gone = this.#gone
     const references = this.#referencesChanged ? { references: this.#references } : {}
+    const network = this.describe(this.#network)
+    const text = JSON.stringify(network)
+    const isNew = text !== this.#sentNetwork
+    this.#sentNetwork = text
     this.#changed.clear()
     this.#gone = []
     this.#referencesChanged = false
-    if (rows.length + gone.length + events.length === 0 && !references.references) return
-    const update = { at: this.#at, peers: rows, gone, events, ...references }
+    if (rows.length + gone.length + events.length === 0 && !references.references && !isNew) return
+    const update = { at: this.#at, peers: rows, gone, events, ...(isNew && { network }), ...references }
     for (const listener of this.#listeners) listener(update)
   }
+}
+
+/** Whether a run is later than another one of the same peer. */
+function isLater({ incarnation, started }: Run, before: Run): boolean {
+  return incarnation > before.incarnation || (incarnation === before.incarnation && started > before.started)
 }

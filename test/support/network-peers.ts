@@ -52,6 +52,7 @@ export async function openSession(from: Network, to: Network): Promise<[Session,
 /** Handlers that record everything. */
 export class Recorder implements SessionHandlers {
   readonly controls: Uint8Array[] = []
+  readonly statuses: Uint8Array[] = []
   readonly fragments: Uint8Array[] = []
   readonly frames: Uint8Array[] = []
   readonly closed: Promise<string>
@@ -65,6 +66,10 @@ export class Recorder implements SessionHandlers {
 
   control(message: Uint8Array): void {
     this.controls.push(message)
+  }
+
+  status(message: Uint8Array): void {
+    this.statuses.push(message)
   }
 
   fragment(fragment: Uint8Array): void {

@@ -80,7 +80,7 @@ export class StatusNetwork {
         if (held !== undefined) this.nodes[node].tree.receive(edge, held.codec.decode(bytes), this.now)
       }
       for (const [node, { tree }] of this.nodes.entries()) {
-        tree.setOwn(this.own(node), this.now)
+        tree.setOwn(this.own(node))
         tree.tick(this.now)
         this.#flush(node)
       }

@@ -1,5 +1,6 @@
 /** The peer's view of the network: `GET /peers` as a table, and `GET /events` as a stream of events. */
 import type { FastifyInstance } from 'fastify'
+import type { Peer } from '../../peer/index.js'
 import type { NetworkView } from '../../view/index.js'
 import { EventStream } from '../event-stream.js'
 import { RefusedError } from '../failures.js'
@@ -7,19 +8,50 @@ import { failures, ref } from '../schemas.js'
 
 export interface NetworkRouteOptions {
   readonly view: NetworkView
+  /** Undefined for an observer, whose view has all peers that it knows. */
+  readonly peer?: Pick<Peer, 'search' | 'subtree'>
 }
+
+interface Query {
+  readonly search?: string
+  /** Peer ids, separated by commas. */
+  readonly path?: string
+}
+
+const QUERY = {
+  type: 'object',
+  properties: {
+    search: { type: 'string', minLength: 1, maxLength: 64, description: 'Part of a peer id or name.' },
+    path: {
+      type: 'string',
+      pattern: '^[1-9A-HJ-NP-Za-km-z]{1,64}(,[1-9A-HJ-NP-Za-km-z]{1,64}){0,254}$',
+      description: 'Ids of tree neighbours, separated by commas: the peers behind the last one.'
+    }
+  },
+  additionalProperties: false
+} as const
 
 /** Limit of concurrent event streams. */
 const MAX_STREAMS = 64
 const STREAM = 'text/event-stream'
 
-export async function networkRoutes(app: FastifyInstance, { view }: NetworkRouteOptions): Promise<void> {
+export async function networkRoutes(app: FastifyInstance, { view, peer }: NetworkRouteOptions): Promise<void> {
   const table = { 200: { description: 'The network', ...ref('Peers') }, ...failures }
-  app.get('/peers', { schema: { summary: 'The status of all peers', response: table } }, () => {
-    view.look()
-    const { at, self, peers } = view.snapshot()
-    return { at, self, peers }
-  })
+  const summary = 'The network as a whole, and the status of its nearest peers, of peers by name, or of a subtree'
+  app.get<{ Querystring: Query }>(
+    '/peers',
+    { schema: { summary, querystring: QUERY, response: table } },
+    async ({ query: { search, path } }) => {
+      view.look()
+      const { at, self, network, peers } = view.snapshot()
+      if (search !== undefined)
+        return { at, self, network, peers: (await peer?.search(search)) ?? view.find(search) }
+      if (path === undefined) return { at, self, network, peers }
+      const subtree = await peer?.subtree(path.split(','))
+      if (subtree !== undefined) return { at, self, ...subtree }
+      throw new RefusedError(404, 'ERR_NO_SUBTREE', 'no peer answers at the end of this path', 'search for the peer')
+    }
+  )
 
   const streams = new Set<EventStream>()
   const schema = {

@@ -48,7 +48,7 @@ describe('a network', () => {
   it('drops gossip that exceeds the rate limit of its origin', async () => {
     const [one, two] = [await peers.start(), await peers.start({ limits: { gossipPerSecond: 5 } })]
     // The beacon may arrive twice: by gossip, and in the catch-up.
-    const received = { beacon: 0, head: 0, status: 0 }
+    const received = { beacon: 0, head: 0, run: 0 }
     two.onGossip(topic => received[topic]++)
     await one.connect(targetOf(two), timeout())
     one.publish('beacon', Uint8Array.of(0))

@@ -46,6 +46,22 @@ describe('a session between two peers', () => {
     )
   })
 
+  it('delivers messages about statuses, and closes if one is invalid', async () => {
+    const [a, b] = await openSession(await peers.start(), await peers.start())
+    const atB = new Recorder()
+    a.start(new Recorder())
+    b.start(atB)
+    a.sendStatus(Uint8Array.of(1, 2))
+    await until(() => atB.statuses.length === 1)
+    assert.deepEqual([...atB.statuses[0]], [1, 2])
+    assert.throws(() => a.sendStatus(new Uint8Array(64 * 1024 + 1)), RangeError)
+    atB.status = () => {
+      throw new Error('not compressed JSON')
+    }
+    a.sendStatus(Uint8Array.of(3))
+    assert.match(await atB.closed, /invalid status message: not compressed JSON/)
+  })
+
   it('delays frames for a slow reader, but not control messages', async () => {
     const [a, b] = await openSession(await peers.start(), await peers.start())
     const atB = new Recorder()

@@ -77,6 +77,16 @@ describe('the network over HTTP', function () {
     const contract = await OpenApiContract.of(two.url)
     const table = (await contract.check('get', '/peers', await fetch(`${two.url}/peers`))) as { peers: PeerRow[] }
     assert.deepEqual(table.peers.map(({ id }) => id).sort(), [one.peer.id, two.peer.id].sort())
+    const peersOf = async (query: string) => {
+      const answer = await contract.check('get', '/peers', await fetch(`${two.url}/peers?${query}`))
+      return (answer as { peers: (PeerRow & { path?: string[] })[] }).peers
+    }
+    const [found] = await peersOf('search=ONE')
+    assert.deepEqual([found.name, found.path], ['one', [one.peer.id]])
+    const [behind] = await peersOf(`path=${one.peer.id}`)
+    assert.deepEqual([behind.name, behind.below], ['one', 1])
+    for (const [query, status] of [['path=a', 404], ['path=../x', 400], ['search=', 400], ['serach=a', 400]] as const)
+      assert.equal((await fetch(`${two.url}/peers?${query}`)).status, status)
 
     const spec = { ...(await import('../../support/http-server.js')).SPEC, batch: 64 }
     const other = await start({}, { ...LISTEN, name: 'other', spec, peers })

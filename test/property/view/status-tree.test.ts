@@ -134,7 +134,7 @@ describe('requests over the tree', () => {
     const { tree } = network.nodes[0]
     tree.watch(true, network.now)
     network.pass(60_000)
-    const ask = tree.ask({ search: 'PEER 119' }, network.now)
+    const ask = tree.ask({ search: 'PEER 119' })
     network.pass(5000)
     const [hit, ...further] = tree.takeAnswers()
     assert.equal(further.length, 0)
@@ -143,9 +143,9 @@ describe('requests over the tree', () => {
     assert.equal(hit.path.at(-1), idOf(119))
     assert.equal(hit.rows[0].status.name, 'peer 119')
 
-    tree.ask({ path: [idOf(3), idOf(10)] }, network.now)
+    tree.ask({ path: [idOf(3), idOf(10)] })
     network.pass(20_000)
-    tree.ask({ path: [idOf(3), idOf(10)] }, network.now)
+    tree.ask({ path: [idOf(3), idOf(10)] })
     network.pass(2000)
     const answer = tree.takeAnswers().at(-1)
     assert.equal(answer?.network.peers, 13)

@@ -1,13 +1,13 @@
-/** The statuses that a peer publishes and receives. */
+/** The statuses that a peer reports and receives. */
 import assert from 'node:assert/strict'
+import { createSigner, generateIdentityKey, peerIdOf } from '../../../src/network/index.js'
 import type { PeerStatus } from '../../../src/peer/index.js'
 import { StatusPublisher } from '../../../src/peer/status-publisher.js'
-import { decodeStatus, encodeStatus, type NetworkStatus, StatusError } from '../../../src/view/index.js'
+import { decodeRun, type NetworkStatus, type RunMessage, StatusError } from '../../../src/view/index.js'
 import { until } from '../../support/peer-processes.js'
-import { A, B, status } from '../../support/statuses.js'
+import { B } from '../../support/statuses.js'
 
-const STATUS: PeerStatus = {
-  id: A,
+const STATUS: Omit<PeerStatus, 'id'> = {
   incarnation: 3,
   nonce: 0,
   inputs: 100,
@@ -25,36 +25,70 @@ const STATUS: PeerStatus = {
   sent: { messages: 2, bytes: 20 }
 }
 
-describe('StatusPublisher', () => {
-  const published: NetworkStatus[] = []
-  const reported: NetworkStatus[] = []
-  let current: PeerStatus
-  let publisher: StatusPublisher
-  beforeEach(() => {
-    published.length = 0
-    reported.length = 0
-    current = STATUS
-    publisher = new StatusPublisher({
+/** Publishers that are tree neighbours, in a line. */
+class Line {
+  readonly publishers: StatusPublisher[] = []
+  readonly statuses: PeerStatus[] = []
+  readonly reported: NetworkStatus[] = []
+  readonly runs: RunMessage[] = []
+  reports = 0
+
+  async add(): Promise<StatusPublisher> {
+    const key = await generateIdentityKey()
+    const id = peerIdOf(key)
+    const place = this.publishers.length
+    this.statuses.push({ ...STATUS, id })
+    const publisher = new StatusPublisher({
       network: {
-        id: A,
+        id,
         publish: (topic, bytes) => {
-          assert.equal(topic, 'status')
-          published.push(decodeStatus(bytes))
+          assert.equal(topic, 'run')
+          if (place === 0) this.runs.push(decodeRun(bytes))
         }
       },
-      name: 'cellar',
-      status: () => current,
+      name: `cellar ${place}`,
+      status: () => this.statuses[place],
+      sign: createSigner(key),
+      // Edge 2 p joins the peers p and p + 1.
+      send: (edge, bytes) => {
+        this.reports++
+        const to = edge / 2 === place ? place + 1 : place - 1
+        this.publishers[to]?.exchange.receive(edge, bytes)
+      },
       log: () => undefined,
-      onReport: one => reported.push(one)
+      onReport: one => {
+        if (place === 0) this.reported.push(one)
+      }
     })
+    const before = this.publishers[place - 1]
+    this.publishers.push(publisher)
+    if (before !== undefined) {
+      // Nothing is sent before both ends are connected.
+      const edge = 2 * (place - 1)
+      before.exchange.connect(edge, id)
+      publisher.exchange.connect(edge, before.view.self as string)
+    }
+    return publisher
+  }
+}
+
+describe('StatusPublisher', function () {
+  this.timeout(30_000)
+  let line: Line
+  let publisher: StatusPublisher
+  beforeEach(async () => {
+    line = new Line()
+    publisher = await line.add()
   })
-  afterEach(() => publisher.stop())
+  afterEach(() => {
+    for (const one of line.publishers) one.stop()
+  })
 
   it('reports a status at the start, and that the peer leaves', () => {
-    const [{ started, uptime, ...first }] = reported
+    const [{ started, uptime, software, ...first }] = line.reported
     assert.deepEqual(first, {
       version: 1,
-      name: 'cellar',
+      name: 'cellar 0',
       incarnation: 3,
       nonce: 0,
       interval: 1000,
@@ -71,13 +105,12 @@ describe('StatusPublisher', () => {
       discarded: 5,
       ended: false
     })
+    assert.match(software ?? '', /^\d+\.\d+\.\d+/)
     assert.ok(uptime >= 0 && Math.abs(started - Date.now()) < 60_000)
-    assert.equal(publisher.view.snapshot().self, A)
     publisher.addPredictors([{ updates: 6, digest: '0123456789'.padEnd(32, '0') }])
     publisher.stop()
-    assert.equal(reported[1].leaving, true)
-    assert.deepEqual(reported[1].trail, ['abcdef01', '01234567'])
-    assert.equal(published.length, 1)
+    assert.equal(line.reported[1].leaving, true)
+    assert.deepEqual(line.reported[1].trail, ['abcdef01', '01234567'])
     assert.deepEqual(
       publisher.view.snapshot().events.map(({ kind }) => kind),
       ['joined', 'left']
@@ -85,51 +118,66 @@ describe('StatusPublisher', () => {
   })
 
   it('omits a loss that is not finite', () => {
-    current = { ...STATUS, averageLoss: Number.NaN }
+    line.statuses[0] = { ...line.statuses[0], averageLoss: Number.NaN }
     publisher.stop()
-    assert.equal(reported.at(-1)?.loss, undefined)
-    assert.equal(reported.at(-1)?.inputs, 100)
+    assert.equal(line.reported.at(-1)?.loss, undefined)
+    assert.equal(line.reported.at(-1)?.inputs, 100)
   })
 
-  it('publishes while a page is open, and requests statuses from others', async () => {
-    await until('further reports', () => reported.length > 2)
-    assert.equal(published.length, 1)
+  it('reports to tree neighbours, often while a page is open anywhere', async () => {
+    const [second, third] = [await line.add(), await line.add()]
+    const names = () => publisher.view.snapshot().peers.map(({ name }) => name)
+    await until('the rows of all', () => names().length === 3)
+    assert.deepEqual(names(), ['cellar 0', 'cellar 1', 'cellar 2'])
+    await until('the totals of all', () => publisher.view.peers === 3)
+    await until('reports are rare', () => third.exchange.tree.interval > 5000)
     const close = publisher.view.subscribe(() => {})
-    await until('a status', () => published.length > 2)
-    assert.ok(published.slice(1).every(({ watching }) => watching))
+    await until('reports are frequent', () => third.exchange.tree.interval < 5000)
+    line.statuses[2] = { ...line.statuses[2], problem: 'the learner has not responded for 15 s' }
+    await until('the problem is seen', () => publisher.view.snapshot().network.problems === 1)
     close()
-    const count = published.length
-    const reports = reported.length
-    await until('further reports', () => reported.length > reports + 1)
-    assert.equal(published.length, count)
+    await until('reports are rare again', () => second.exchange.tree.interval > 5000)
+    third.stop()
+    line.publishers.pop()
+    await until('the third has left', () => publisher.view.snapshot().events.some(({ kind }) => kind === 'left'))
   })
 
-  it('publishes while another peer watches', async () => {
-    publisher.receive(B, encodeStatus(status()))
-    await until('a report', () => reported.length > 1)
-    assert.equal(published.length, 1)
-    publisher.receive(B, encodeStatus(status({ uptime: 2, watching: true })))
-    await until('a status', () => published.length > 1)
-    assert.ok(published.every(({ watching }) => watching === undefined))
-  })
-
-  it('publishes a problem, and an alarm of drift with the request for the alarms of others', async () => {
-    current = { ...STATUS, problem: 'the learner has not responded for 15 s' }
-    await until('the problem is published', () => published.length === 2)
-    assert.equal(published[1].problem, current.problem)
+  it('merges alarms of drift, without a page', async () => {
+    const second = await line.add()
+    await until('the totals', () => publisher.view.peers === 2)
     const alarm = { inputs: 90, before: 0.1, after: 0.4 }
-    current = { ...current, drift: { test: 'adwin', alarms: 1, recent: [alarm] } }
-    await until('the alarm is published', () => published.length > 3)
-    assert.deepEqual(published[2].drift, { alarms: 1, inputs: 90 })
-    assert.equal(published[3].watching, true)
+    for (const place of [0, 1])
+      line.statuses[place] = { ...line.statuses[place], drift: { test: 'adwin', alarms: 1, recent: [alarm] } }
+    await until('both know', () => publisher.view.networkDrifts + second.view.networkDrifts === 2)
+    const { network } = publisher.view.snapshot()
+    assert.deepEqual([network.drifting, network.peers], [2, 2])
   })
 
-  it('receives statuses by their signer, rejects malformed ones, and publishes less often in a large network', async () => {
-    assert.throws(() => publisher.receive(B, Uint8Array.of(123)), StatusError)
-    assert.equal(publisher.view.size, 1)
-    for (let peer = 0; peer < 29; peer++) publisher.receive(`peer${peer}`, encodeStatus(status({ watching: true })))
-    assert.equal(publisher.view.size, 30)
-    await until('a status', () => published.length > 1)
-    assert.equal(published[1].interval, 3000)
+  it('finds peers, and returns subtrees', async () => {
+    const [second, third] = [await line.add(), await line.add()]
+    await until('the totals of all', () => publisher.view.peers === 3)
+    const [found, ...more] = await publisher.search('CELLAR 2')
+    assert.equal(more.length, 0)
+    assert.deepEqual(found.path, [second.view.self, third.view.self])
+    assert.deepEqual([found.name, found.id], ['cellar 2', third.view.self])
+    assert.equal((await publisher.search('cellar')).length, 3)
+    const subtree = await publisher.subtree([second.view.self as string])
+    assert.deepEqual(
+      subtree?.peers.map(({ name, below }) => [name, below]),
+      [
+        ['cellar 1', 2],
+        ['cellar 2', 1]
+      ]
+    )
+    assert.equal(subtree?.network.peers, 2)
+  })
+
+  it('announces its run rarely, and repeatedly when it is asked', async () => {
+    await until('the run', () => line.runs.length === 1)
+    assert.equal(line.runs[0].incarnation, 3)
+    assert.throws(() => publisher.receiveRun(B, Uint8Array.of(123)), StatusError)
+    const asks = { ...line.runs[0], doubt: publisher.view.self }
+    publisher.receiveRun(B, new TextEncoder().encode(JSON.stringify(asks)))
+    await until('it is announced', () => line.runs.length > 3)
   })
 })

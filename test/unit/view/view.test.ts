@@ -1,5 +1,6 @@
 /** What a network view derives from statuses, in virtual time. */
 import assert from 'node:assert/strict'
+import { aggregateOf } from '../../../src/view/aggregate.js'
 import { Groups } from '../../../src/view/groups.js'
 import { type NetworkStatus, type NetworkUpdate, NetworkView } from '../../../src/view/index.js'
 import { FORGET_MS, MAX_PEERS } from '../../../src/view/view.js'
@@ -206,16 +207,26 @@ describe('a network view', () => {
     assert.deepEqual(chain.changes, [])
   })
 
-  it('reports no loss for silence while no peer publishes', () => {
+  it('removes peers without news in a network of which it knows a part, and reports no loss', () => {
     const chain = new Chain().pass(3, [[A, B, C]])
-    chain.view.pause(chain.now)
-    chain.pass(60, [[A]])
-    chain.view.resume(chain.now)
-    chain.pass(2, [[A, B, C]])
-    assert.deepEqual(chain.changes, [])
-    assert.equal(chain.alive, 'yyy')
+    const totals = (peers: number) => chain.view.setTotals({ ...aggregateOf(status(), [], false), peers })
+    totals(9)
     chain.pass(9, [[A, B]])
-    assert.deepEqual(chain.changes, ['lost C'])
+    assert.deepEqual(chain.changes, [])
+    assert.equal(chain.alive, 'yy')
+    assert.equal(chain.view.snapshot().network.peers, 9)
+    totals(2)
+    chain.pass(9, [[A]])
+    assert.deepEqual(chain.changes, ['lost B'])
+  })
+
+  it('has the totals of its rows if it knows no others', () => {
+    const chain = new Chain().pass(3, [[A, B, C]], { recent: { inputs: 10, loss: 0.25, accuracy: 0.5 } })
+    const { network } = chain.view.snapshot()
+    const { peers, inputs, loss, recentLoss, recentAccuracy, groups } = network
+    assert.deepEqual([peers, inputs, loss, recentLoss, recentAccuracy], [3, 90, 0.5, 0.25, 0.5])
+    assert.deepEqual(groups, [{ group: 0, peers: 3, updates: 3 }])
+    assert.deepEqual(chain.updates.at(-1)?.network, network)
   })
 
   it('is watched by subscribers that need other statuses, and for a while after a read', () => {

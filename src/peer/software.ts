@@ -1,0 +1,7 @@
+/** The version of this package. */
+import { readFileSync } from 'node:fs'
+
+export function softwareVersion(): string {
+  const file = new URL('../../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+}
