@@ -47,7 +47,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   'src/page': { values: ['src/view'] },
   'src/server': { values: ['src/base', 'src/peer'], types: ['src/view'] },
-  sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner'] },
+  sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner', 'src/view'] },
   'sim/report': { values: ['sim'], types: ['src/admb'] },
   'src/library': {
     values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/streams', 'src/task', 'src/peer', 'src/server', 'sim']

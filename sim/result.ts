@@ -1,5 +1,7 @@
 /** The result of a run: the output of `admb sim run --json`, and the data of reports. */
 
+import type { StatusTraffic } from './statuses.js'
+
 /** A property that does not hold. It ends the run at the event that violated it. */
 export class Violation extends Error {
   override readonly name = 'Violation'
@@ -74,6 +76,8 @@ export interface RunResult extends RegretAccounts {
   readonly discarded: number
   readonly messages: number
   readonly bytes: number
+  /** Of these, statuses after the warm-up; undefined without them. */
+  readonly statuses?: StatusTraffic
   readonly violations: readonly string[]
   readonly events: number
   /** Hash of all events: equal for the same scenario and seed on any machine. */

@@ -99,6 +99,8 @@ const schema = z.strictObject({
   journal: z.boolean().default(false),
   /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */
   sums: z.enum(['exact', 'lattice']).default('exact'),
+  /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */
+  watchers: z.int().min(0).optional(),
   rule: z.enum(ruleNames).default('dual-averaging'),
   average: z.enum(averagingNames).default('uniform'),
   seed: z.int().min(0).default(1),
@@ -139,7 +141,18 @@ export function parseScenario(value: unknown, source: string): Scenario {
 }
 
 /** Describes a combination of keys that cannot be simulated, and its fix. */
-function conflict({ topology, nodes, latency, heartbeat, loss, faults }: Scenario): string | undefined {
+function conflict({
+  topology,
+  nodes,
+  latency,
+  heartbeat,
+  loss,
+  delay,
+  duplicate,
+  reorder,
+  watchers,
+  faults
+}: Scenario): string | undefined {
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (partitionShare > 0 && nodes < 2) {
     return 'faults.partitionShare: a network of one node cannot be partitioned; set nodes to at least 2'
@@ -150,6 +163,9 @@ function conflict({ topology, nodes, latency, heartbeat, loss, faults }: Scenari
   if (topology === 'overlay' && heartbeat !== undefined && 2 * heartbeat <= latency) {
     const reason = 'a reply must arrive within four heartbeats, the timeout of the failure detector'
     return `heartbeat: ${reason}; set it above half the latency (${latency / 2})`
+  }
+  if (watchers !== undefined && topology !== 'overlay' && (delay !== 'constant' || loss + duplicate + reorder > 0)) {
+    return 'watchers: statuses need sessions that keep the order; set topology=overlay, or delay=constant without losses'
   }
   if (topology === 'overlay' && loss > 0.9) {
     return `loss: sessions cannot be kept open at a loss of ${loss}; set at most 0.9 with topology overlay`

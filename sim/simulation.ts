@@ -31,6 +31,7 @@ import { RegretMeter } from './regret/meter.js'
 import { areLinked, GoodPeriods, WarmupTracker } from './regret/periods.js'
 import type { RunResult } from './result.js'
 import { type Scenario, ScenarioError } from './scenario.js'
+import { Statuses } from './statuses.js'
 import { createInputs } from './streams/create.js'
 import type { Inputs } from './streams/inputs.js'
 import { createLabels, createTopology, type Topology } from './topology.js'
@@ -79,6 +80,7 @@ export class Simulation implements World, TransportHost, WiringRun {
   readonly #arrivals: Arrivals
   readonly #wiring: Wiring
   readonly #injector: FaultInjector
+  readonly #statuses: Statuses | undefined
   readonly #meter: RegretMeter
   readonly #goodPeriods: GoodPeriods
   readonly #timers = new SlotTable<Timer>()
@@ -133,12 +135,24 @@ export class Simulation implements World, TransportHost, WiringRun {
     this.#monitor = createInvariants && new InvariantMonitor(createInvariants(this))
     // A checked run verifies that every node computes each predictor itself.
     this.sharesPredictors = createInvariants === undefined && options.node === undefined
-    this.algorithm = algorithms[scenario.algorithm].create(this)
+    const algorithm = algorithms[scenario.algorithm].create(this)
+    const { watchers, warmup } = scenario
+    this.#statuses =
+      watchers === undefined
+        ? undefined
+        : new Statuses(algorithm, this, { watchers, warmup, random: random.fork('statuses') })
+    this.algorithm = this.#statuses ?? algorithm
     const overlayRandom = random.fork('overlay')
     this.#wiring =
       options.wiring?.(this, overlayRandom) ?? createWiring(this, createInvariants !== undefined, overlayRandom)
-    const { population, transport, algorithm, labels } = this
-    this.#injector = new FaultInjector({ population, transport, algorithm, labels, wiring: this.#wiring })
+    const { population, transport, labels } = this
+    this.#injector = new FaultInjector({
+      population,
+      transport,
+      algorithm: this.algorithm,
+      labels,
+      wiring: this.#wiring
+    })
   }
 
   isUp(node: number): boolean {
@@ -146,6 +160,7 @@ export class Simulation implements World, TransportHost, WiringRun {
   }
 
   predictorChanged(node: number, id: PredictorId, cause: PredictorCause): void {
+    this.#statuses?.predictorChanged(node, id)
     this.#warmup.predictorChanged(node, id.updates, this.#meter.count)
     this.#observer.onPredictorChange?.(this.now, node, id, cause)
   }
@@ -194,6 +209,7 @@ export class Simulation implements World, TransportHost, WiringRun {
       if (!this.population.isAlive(node)) this.#observer.onFault?.(0, { time: 0, kind: 'leave', node })
     }
     const meter = this.#meter
+    this.#statuses?.start()
     this.#wiring.start()
     try {
       while (meter.count < inputs && this.#step());
@@ -217,6 +233,7 @@ export class Simulation implements World, TransportHost, WiringRun {
       discarded: totals.discarded,
       messages: this.transport.messages,
       bytes: this.transport.bytes,
+      ...(this.#statuses && { statuses: this.#statuses.traffic }),
       violations: this.#violation === undefined ? [] : [this.#violation],
       events: this.#events,
       traceHash: this.#trace.digest,

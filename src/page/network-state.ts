@@ -1,13 +1,17 @@
 /** The page's state of the network: the last snapshot with all updates since. */
 import { Curve, restoredCurve } from '../view/curve.js'
 import { MAX_EVENTS, type NetworkEvent } from '../view/event-log.js'
-import type { NetworkSnapshot, NetworkUpdate, PeerRow, Reference } from '../view/types.js'
+import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow, Reference } from '../view/types.js'
 
 /** Limit of curves that are drawn. */
 const MAX_CURVES = 32
 
 export class NetworkState {
   self: string | undefined
+  /** The peer at the top of the drawing: this one, or that of a subtree. */
+  root: string | undefined
+  /** All peers, including those without a row; undefined before the first snapshot. */
+  network: NetworkTotals | undefined
   /** Time of the last update, by the server's clock. */
   at = 0
   peers = new Map<string, PeerRow>()
@@ -16,8 +20,10 @@ export class NetworkState {
   curves = new Map<string, Curve>()
   references: readonly Reference[] = []
 
-  reset(snapshot: NetworkSnapshot): void {
+  reset(snapshot: NetworkSnapshot, root = snapshot.self): void {
     this.self = snapshot.self
+    this.root = root
+    this.network = snapshot.network
     this.at = snapshot.at
     this.peers = new Map(snapshot.peers.map(row => [row.id, row]))
     this.events = [...snapshot.events]
@@ -25,8 +31,9 @@ export class NetworkState {
     this.references = snapshot.references
   }
 
-  apply({ at, peers, gone, events, references }: NetworkUpdate): void {
+  apply({ at, network, peers, gone, events, references }: NetworkUpdate): void {
     this.at = at
+    this.network = network ?? this.network
     for (const row of peers) {
       const isNew = this.peers.get(row.id)?.lastSeen !== row.lastSeen
       this.peers.set(row.id, row)
@@ -43,6 +50,22 @@ export class NetworkState {
     this.references = references ?? this.references
   }
 
+  /** Whether there are peers without a row. */
+  get isPartial(): boolean {
+    return (this.network?.peers ?? 0) > this.rows.filter(({ alive }) => alive).length
+  }
+
+  /** The groups of peers that follow the same predictor: of all peers, as far as they are known. */
+  get groups(): NetworkTotals['groups'] {
+    if (this.isPartial) return this.network?.groups ?? []
+    const alive = this.rows.filter(row => row.alive)
+    const numbers = [...new Set(alive.map(({ group }) => group))].sort((a, b) => a - b)
+    return numbers.map(group => {
+      const members = alive.filter(row => row.group === group)
+      return { group, peers: members.length, updates: Math.max(...members.map(({ predictor }) => predictor.updates)) }
+    })
+  }
+
   /** This peer first, then the others in the order of their arrival. */
   get rows(): PeerRow[] {
     const rank = (row: PeerRow) => (row.id === this.self ? 0 : row.firstSeen)
@@ -52,52 +75,5 @@ export class NetworkState {
   #curve(id: string): Curve | undefined {
     if (!this.curves.has(id) && this.curves.size < MAX_CURVES) this.curves.set(id, new Curve())
     return this.curves.get(id)
-  }
-}
-
-/** The network as a whole: sums, and means over all inputs of all peers. */
-export interface Totals {
-  readonly inputs: number
-  readonly inputsPerSecond: number
-  /** Updates of the best predictor. */
-  readonly updates: number
-  readonly loss: number | undefined
-  readonly accuracy: number | undefined
-  /** Over the last inputs of the peers that respond. */
-  readonly recentLoss: number | undefined
-  readonly recentAccuracy: number | undefined
-  /** Bytes of frames sent by all peers. */
-  readonly sent: number
-}
-
-type Recent = NonNullable<PeerRow['recent']>
-
-/** The mean over the recent inputs of all peers that respond. */
-function recentMean(peers: readonly PeerRow[], of: (recent: Recent) => number | undefined): number | undefined {
-  const known = peers.flatMap(({ alive, recent }) => {
-    const value = recent && of(recent)
-    return alive && recent !== undefined && value !== undefined ? [{ inputs: recent.inputs, value }] : []
-  })
-  const inputs = known.reduce((sum, row) => sum + row.inputs, 0)
-  return inputs === 0 ? undefined : known.reduce((sum, row) => sum + row.inputs * row.value, 0) / inputs
-}
-
-export function totalsOf(peers: readonly PeerRow[]): Totals {
-  const sum = (rows: readonly PeerRow[], of: (row: PeerRow) => number) =>
-    rows.reduce((total, row) => total + of(row), 0)
-  const mean = (of: (row: PeerRow) => number | undefined) => {
-    const known = peers.filter(row => of(row) !== undefined && row.inputs > 0)
-    const inputs = sum(known, row => row.inputs)
-    return inputs === 0 ? undefined : sum(known, row => row.inputs * (of(row) as number)) / inputs
-  }
-  return {
-    inputs: sum(peers, row => row.inputs),
-    inputsPerSecond: sum(peers, row => (row.alive ? row.inputsPerSecond : 0)),
-    updates: peers.reduce((most, row) => Math.max(most, row.predictor.updates), 0),
-    loss: mean(row => row.loss),
-    accuracy: mean(row => row.accuracy),
-    recentLoss: recentMean(peers, recent => recent.loss),
-    recentAccuracy: recentMean(peers, recent => recent.accuracy),
-    sent: sum(peers, row => row.sent)
   }
 }

@@ -2,6 +2,7 @@
 import type { NetworkEvent } from '../view/event-log.js'
 import type { PeerRow } from '../view/types.js'
 import { formatCount, formatLoss, formatShare, listOf, markLetter, peerName } from './format.js'
+import type { NetworkState } from './network-state.js'
 
 type Peers = ReadonlyMap<string, PeerRow>
 
@@ -47,16 +48,18 @@ function withNames(text: string, peers: Peers): string {
 const order = new Intl.Collator('en', { numeric: true })
 
 /** The state of the network in one sentence. */
-export function describeNetwork(peers: readonly PeerRow[]): string {
-  const alive = peers.filter(peer => peer.alive)
-  const silent = peers.filter(peer => !peer.alive && !peer.left).length
-  const groups = new Set(alive.map(({ group }) => group)).size
+export function describeNetwork({ rows, network, groups }: Pick<NetworkState, 'rows' | 'network' | 'groups'>): string {
+  const alive = Math.max(rows.filter(peer => peer.alive).length, network?.peers ?? 0)
+  const silent = rows.filter(peer => !peer.alive && !peer.left).length
   const more = silent === 0 ? '' : `, ${formatCount(silent)} silent`
-  if (peers.length === 0) return 'No peers yet'
-  if (alive.length === 0) return silent === 0 ? 'All peers have left' : `No peer responds${more}`
-  if (alive.length === 1) return `One peer learns on its own${more}`
-  if (groups === 1) return `${formatCount(alive.length)} peers follow one predictor${more}`
-  return `${formatCount(alive.length)} peers follow ${formatCount(groups)} predictors${more}`
+  if (rows.length === 0) return 'No peers yet'
+  if (alive === 0) return silent === 0 ? 'All peers have left' : `No peer responds${more}`
+  if (alive === 1) return `One peer learns on its own${more}`
+  if (groups.length === 1) return `${formatCount(alive)} peers follow one predictor${more}`
+  // The list of groups has a limit.
+  const listed = groups.reduce((sum, { peers }) => sum + peers, 0)
+  const count = `${listed < alive ? 'at least ' : ''}${formatCount(groups.length)}`
+  return `${formatCount(alive)} peers follow ${count} predictors${more}`
 }
 
 /** The answer of `GET /schema`. */

@@ -159,11 +159,11 @@ export class StatusPublisher {
     const now = this.#now()
     const { tree } = this.exchange
     this.exchange.tick(this.#isWatching(now))
-    for (const { id, status, interval, below } of tree.rows(now)) {
+    const [totals, rows] = [tree.network(now), tree.rows(now)]
+    this.view.setTotals(totals, totals.peers > rows.length + 1)
+    for (const { id, status, interval, below } of rows) {
       this.view.receive(id, { ...status, interval: Math.max(INTERVAL_MS, interval) }, now, below)
     }
-    const totals = tree.network(now)
-    this.view.setTotals(totals)
     this.view.tick(now)
     const doubt = this.view.takeDoubt()
     if (doubt !== undefined) this.#runs.doubted(doubt, totals.peers, now)

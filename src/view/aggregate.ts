@@ -4,6 +4,7 @@
  * list of groups is cut to its largest ones. The size is bounded.
  */
 import { z } from 'zod'
+import { BUCKETS, lossBucket, rateBucket } from './buckets.js'
 import { Components, componentsOf } from './components.js'
 import { divisibility } from './recent-digests.js'
 import type { NetworkStatus } from './status.js'
@@ -12,10 +13,6 @@ import type { NetworkStatus } from './status.js'
 export const MAX_GROUPS = 6
 /** Maximum number of predictors that are kept of a group. */
 const MAX_HELD = 16
-/** Buckets of the histograms: half octaves of the loss from 2^-10 nats, and octaves of inputs per second from 1/4. */
-export const BUCKETS = 32
-const LEAST_LOSS = -10
-const LEAST_RATE = -2
 /** Losses and rates are summed in thousandths. */
 const MILLI = 1000
 
@@ -71,9 +68,7 @@ export const aggregateSchema = z.object({
     )
     .max(MAX_GROUPS),
   /** Number of peers by version of the software. */
-  versions: z
-    .array(z.tuple([z.string().max(20), count]))
-    .max(MAX_GROUPS)
+  versions: z.array(z.tuple([z.string().max(20), count])).max(MAX_GROUPS)
 })
 
 export type Aggregate = z.infer<typeof aggregateSchema>
@@ -93,11 +88,7 @@ export const EMPTY: Aggregate = {
 }
 
 /** The contribution of one peer. @param held predictors that it held recently, the current one included */
-export function aggregateOf(
-  status: NetworkStatus,
-  held: AggregateGroup['held'],
-  isDrifting: boolean
-): Aggregate {
+export function aggregateOf(status: NetworkStatus, held: AggregateGroup['held'], isDrifting: boolean): Aggregate {
   const { updates } = status.predictor
   const { inputs, inputsPerSecond, loss, accuracy, recent, ended, software = '' } = status
   const recentLoss = recent?.loss ?? loss
@@ -123,8 +114,8 @@ export function aggregateOf(
       recentHitInputs: recent.inputs
     }),
     updates,
-    losses: recentLoss === undefined ? EMPTY.losses : bucketed(2 * (Math.log2(recentLoss) - LEAST_LOSS)),
-    rates: bucketed(Math.log2(inputsPerSecond) - LEAST_RATE),
+    losses: recentLoss === undefined ? EMPTY.losses : single(lossBucket(recentLoss)),
+    rates: single(rateBucket(inputsPerSecond)),
     groups: [{ peers: 1, updates, held: sampleHeld(held) }],
     versions: [[software, 1]]
   }
@@ -145,10 +136,6 @@ export function merge(parts: readonly Aggregate[]): Aggregate {
     versions: mergeVersions(parts.flatMap(({ versions }) => versions))
   }
 }
-
-/** Lower bound of a bucket of `losses` in nats, and of `rates` in inputs per second; the first bucket is open below. */
-export const lossOfBucket = (bucket: number): number => 2 ** (bucket / 2 + LEAST_LOSS)
-export const rateOfBucket = (bucket: number): number => 2 ** (bucket + LEAST_RATE)
 
 /** Mean loss or share; undefined without inputs. */
 function mean(total: number, inputs: number, unit = 1): number | undefined {
@@ -185,12 +172,8 @@ export function figuresOf(all: Aggregate): Figures {
 const whole = (value: number) => Math.min(Number.MAX_SAFE_INTEGER, Math.round(value))
 const sum = (values: readonly number[]) => values.reduce((a, b) => Math.min(Number.MAX_SAFE_INTEGER, a + b), 0)
 
-function bucketed(place: number): number[] {
-  const buckets = zero()
-  // The logarithm of 0 is −Infinity.
-  buckets[Math.min(BUCKETS - 1, Math.max(0, Math.floor(place)))] = 1
-  return buckets
-}
+/** A histogram with one peer. */
+const single = (bucket: number) => EMPTY.losses.map((_, place) => Number(place === bucket))
 
 /** Unites the groups that held a common predictor. */
 function mergeGroups(groups: readonly AggregateGroup[]): AggregateGroup[] {

@@ -4,10 +4,6 @@ export { COMMON_MS } from './drift-monitor.js'
 export type { EventKind, NetworkEvent } from './event-log.js'
 export { NAME_PATTERN } from './name.js'
 export { type HeldPredictor, HeldWindow, RecentDigests } from './recent-digests.js'
-export { StatusCodec } from './status-codec.js'
-export type { Query, StatusMessage, Verify } from './status-message.js'
-export { type Answer, type OwnStatus, StatusTree } from './status-tree.js'
-export { decodeRun, encodeRun, type RunMessage } from './twins.js'
 export {
   decodeStatus,
   MAX_INTERVAL_MS,
@@ -15,5 +11,9 @@ export {
   type NetworkStatus,
   StatusError
 } from './status.js'
+export { StatusCodec } from './status-codec.js'
+export type { Query, StatusMessage, Verify } from './status-message.js'
+export { type Answer, type OwnStatus, StatusTree } from './status-tree.js'
+export { decodeRun, encodeRun, type RunMessage } from './twins.js'
 export type { CurvePoint, NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow, Reference } from './types.js'
 export { DUPLICATED, NetworkView } from './view.js'

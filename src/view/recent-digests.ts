@@ -30,7 +30,6 @@ export class RecentDigests {
     this.#held = []
     return held
   }
-
 }
 
 /** The predictors that a peer held within some time, with short digests. */
@@ -38,7 +37,8 @@ export class HeldWindow {
   #held: { readonly at: number; readonly updates: number; readonly digest: string }[] = []
 
   add(held: readonly HeldPredictor[], now: number): void {
-    for (const { updates, digest } of held) this.#held.push({ at: now, updates, digest: digest.slice(0, DIGEST_DIGITS) })
+    for (const { updates, digest } of held)
+      this.#held.push({ at: now, updates, digest: digest.slice(0, DIGEST_DIGITS) })
   }
 
   /** The current one, then those of the last `ms`, the newest first. */

@@ -93,8 +93,8 @@ export class StatusTree {
   #focusUntil = Number.NEGATIVE_INFINITY
   #asked = 0
   #asksUntil = Number.NEGATIVE_INFINITY
-  #messages: { readonly edge: EdgeId; readonly message: StatusMessage }[] = []
-  #answers: Answer[] = []
+  readonly #messages: { readonly edge: EdgeId; readonly message: StatusMessage }[] = []
+  readonly #answers: Answer[] = []
 
   constructor(own: OwnStatus, verify: Verify) {
     this.#own = own
@@ -286,8 +286,11 @@ export class StatusTree {
 
   /** @returns whether there is a recipient */
   #forward(ask: number, { path, search }: Query, from: Edge | undefined): boolean {
-    const to = [...this.#edges.values()].filter(edge => edge !== from && (search !== undefined || edge.peer === path?.[0]))
-    for (const edge of to) this.#send(edge, { ask: { ask, ...(search === undefined ? { path: path?.slice(1) } : { search }) } })
+    const to = [...this.#edges.values()].filter(
+      edge => edge !== from && (search !== undefined || edge.peer === path?.[0])
+    )
+    for (const edge of to)
+      this.#send(edge, { ask: { ask, ...(search === undefined ? { path: path?.slice(1) } : { search }) } })
     return to.length > 0
   }
 
@@ -325,4 +328,3 @@ function paceOf({ wanted }: Edge): { readonly rate: number; readonly least: numb
 function matches({ id, status }: Pick<StatusRow, 'id' | 'status'>, search: string): boolean {
   return id.includes(search) || (status.name ?? '').toLowerCase().includes(search.toLowerCase())
 }
-

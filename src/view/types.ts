@@ -1,6 +1,7 @@
 /** The network view as plain data, sent to the page as JSON. Times are ms since the epoch, by the clock of the viewing peer. */
-import type { NetworkEvent } from './event-log.js'
+
 import type { Aggregate, Figures } from './aggregate.js'
+import type { NetworkEvent } from './event-log.js'
 import type { NetworkStatus } from './status.js'
 
 /** One peer, by its last status. */
@@ -22,7 +23,7 @@ export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 't
 export interface NetworkTotals
   extends Figures,
     Pick<Aggregate, 'peers' | 'ended' | 'problems' | 'drifting' | 'adopted' | 'discarded' | 'skipped' | 'received'> {
-  /** Number of peers by recent loss and by inputs per second; see `lossOfBucket` and `rateOfBucket`. */
+  /** Number of peers by recent loss and by inputs per second; see `buckets.ts`. */
   readonly losses: readonly number[]
   readonly rates: readonly number[]
   /** The largest groups of peers that follow the same predictor. */

@@ -39,6 +39,7 @@ export class NetworkView {
   #lookedAt = Number.NEGATIVE_INFINITY
   /** Totals of all peers; undefined if they are those of the table. */
   #totals: Aggregate | undefined
+  #isPartial = false
   #network: Aggregate
   #sentNetwork = ''
   /** Newest announced run of each peer, the oldest announcement first. */
@@ -78,9 +79,15 @@ export class NetworkView {
     this.#lookedAt = this.#at
   }
 
-  /** Sets the totals of all peers, including those without a row. */
-  setTotals(totals: Aggregate): void {
+  /** Sets the totals of all peers. @param isPartial whether there are peers without a row */
+  setTotals(totals: Aggregate, isPartial: boolean): void {
     this.#totals = totals
+    this.#isPartial = isPartial
+  }
+
+  /** Whether there are peers without a row. */
+  get isPartial(): boolean {
+    return this.#isPartial
   }
 
   /** Number of peers that respond, including those without a row. */
@@ -123,7 +130,8 @@ export class NetworkView {
       const record = new PeerRecord(id, status, now)
       record.below = below
       this.#records.set(id, record)
-      this.#log.add(now, 'joined', [id])
+      // Otherwise it may have been in the network, but without a row.
+      if (!this.#isPartial || id === this.self) this.#log.add(now, 'joined', [id])
       this.#drift.first(record, now)
     } else {
       const before = known.status
@@ -276,11 +284,6 @@ export class NetworkView {
     return id !== this.self && (left || !alive || isLater(run, status))
   }
 
-  /** Whether there are peers without a row. */
-  get isPartial(): boolean {
-    return this.#totals !== undefined && this.#totals.peers > this.#records.size
-  }
-
   #updateLiveness(now: number): void {
     for (const id of this.#twins.expire(now)) if (this.#records.has(id)) this.#changed.add(id)
     for (const record of this.#records.values()) {
@@ -288,7 +291,7 @@ export class NetworkView {
       record.alive = record.isAlive(now)
       if (record.alive !== wasAlive) this.#changed.add(id)
       // In a large network, only the nearest peers are reported: a peer without news may have become a distant one.
-      const isDistant = wasAlive && !record.alive && !record.left && !record.isSuspected && this.isPartial
+      const isDistant = wasAlive && !record.alive && !record.left && !record.isSuspected && this.#isPartial
       if (wasAlive && !record.alive && !record.left && !isDistant) this.#failures.silent(id, now)
       if (now - lastSeen <= FORGET_MS && !isDistant) continue
       this.#records.delete(id)

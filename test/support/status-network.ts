@@ -9,7 +9,8 @@ import { status } from './statuses.js'
 const LATENCY = 50
 const STEP = 250
 
-export const idOf = (node: number): string => `12D3KooW${(node + 1).toString(36).replaceAll(/[0l]/g, 'z')}x${node + 1}`.replaceAll('0', 'o')
+export const idOf = (node: number): string =>
+  `12D3KooW${(node + 1).toString(36).replaceAll(/[0l]/g, 'z')}x${node + 1}`.replaceAll('0', 'o')
 
 interface Edge {
   readonly to: number

@@ -1,4 +1,5 @@
 /** The page's entry: draws the events of the stream, at a rate that leaves the browser time for other work. */
+import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
 import type { NetworkSnapshot, NetworkUpdate } from '../../view/types.js'
 import {
   formatBytes,
@@ -10,11 +11,13 @@ import {
   markLetter,
   peerName
 } from '../format.js'
-import { NetworkState, totalsOf } from '../network-state.js'
+import { NetworkState } from '../network-state.js'
 import { describeNetwork, describeSchema, type LearnedSchema } from '../sentences.js'
 import { Connection, type ConnectionState } from './connection.js'
 import { byId, html, keyed, setText } from './dom.js'
 import { EventList } from './event-list.js'
+import { Explorer } from './explorer.js'
+import { Histogram } from './histogram.js'
 import { LossPlot } from './loss-plot.js'
 import { PeerTable } from './peer-table.js'
 import { TreeDrawing } from './tree.js'
@@ -32,6 +35,12 @@ let pause = 0
 
 const tree = new TreeDrawing(byId('tree'), choose)
 const table = new PeerTable(byId('peers'), choose)
+const losses = new Histogram(byId('losses'), 'Recent loss', bucket =>
+  String(Number(lossOfBucket(bucket).toPrecision(2)))
+)
+const rates = new Histogram(byId('rates'), 'Inputs per second', bucket =>
+  String(Number(rateOfBucket(bucket).toPrecision(3)))
+)
 const events = new EventList(byId('events'), byId('announcer'))
 const plots = [new LossPlot(byId('plot-inputs'), 'inputs'), new LossPlot(byId('plot-time'), 'time')]
 
@@ -46,6 +55,11 @@ const connection = new Connection(tokenFromHash(), {
     clockOffset = state.at - Date.now()
     redraw()
   }
+})
+
+const explorer = new Explorer(connection, state, id => {
+  chosen = id ?? chosen
+  redraw()
 })
 
 /** Shows what is learned. An observer has no schema. */
@@ -87,8 +101,9 @@ function redraw(): void {
 }
 
 function draw(): void {
-  if (chosen !== undefined && !state.peers.has(chosen)) chosen = undefined
-  setText(byId('headline'), describeNetwork(state.rows))
+  const { shown } = explorer
+  if (chosen !== undefined && !state.peers.has(chosen) && !shown.peers.has(chosen)) chosen = undefined
+  setText(byId('headline'), describeNetwork(state))
   setText(
     byId('whose'),
     state.self === undefined ? 'seen by an observer' : `seen by ${peerName(state.self, state.peers)}`
@@ -96,15 +111,18 @@ function draw(): void {
   drawTotals()
   drawMarks()
   byId('reference-note').hidden = state.references.length === 0
-  document.body.classList.toggle('many', state.peers.size > LARGE_NETWORK)
-  tree.draw(state, chosen)
+  document.body.classList.toggle('many', (state.network?.peers ?? 0) > LARGE_NETWORK)
+  tree.draw(shown, chosen)
+  explorer.draw(chosen)
+  drawDistribution()
   events.draw(state)
   for (const plot of plots) plot.draw(state, chosen)
-  table.draw(state, chosen, Date.now() + clockOffset)
+  table.draw(shown, chosen, Date.now() + clockOffset)
 }
 
 function drawTotals(): void {
-  const totals = totalsOf(state.rows)
+  const totals = state.network
+  if (totals === undefined) return
   const figures: readonly (readonly [string, string])[] = [
     ['Inputs', formatCount(totals.inputs)],
     ['Inputs per second', formatRate(totals.inputsPerSecond)],
@@ -130,23 +148,28 @@ function shareFigure(name: string, share: number | undefined): readonly (readonl
 }
 
 function drawMarks(): void {
-  const alive = state.rows.filter(row => row.alive)
-  const groups = [...new Set(alive.map(({ group }) => group))].sort((a, b) => a - b)
   keyed(
     byId('marks'),
-    groups,
-    String,
+    state.groups,
+    ({ group }) => String(group),
     () => html('li', {}, html('span', { class: 'mark' }), html('span')),
-    (element, group) => {
-      const members = alive.filter(row => row.group === group)
-      const updates = Math.max(...members.map(({ predictor }) => predictor.updates))
+    (element, { group, peers, updates }) => {
       const [mark, text] = element.children as unknown as HTMLElement[]
       mark.style.setProperty('--mark', markColour(group))
       setText(mark, markLetter(group))
-      const peers = members.length === 1 ? '1 peer' : `${formatCount(members.length)} peers`
-      setText(text, `${peers}, ${formatCount(updates)} updates`)
+      setText(text, `${peers === 1 ? '1 peer' : `${formatCount(peers)} peers`}, ${formatCount(updates)} updates`)
     }
   )
+}
+
+/** The distributions, in a network with more peers than can be compared in the table. */
+function drawDistribution(): void {
+  const { network } = explorer.shown
+  const isShown = network !== undefined && network.peers > LARGE_NETWORK
+  byId('distribution').hidden = !isShown
+  if (!isShown) return
+  losses.draw(network.losses)
+  rates.draw(network.rates)
 }
 
 function showConnection(now: ConnectionState): void {

@@ -2,6 +2,7 @@
 import type { PeerRow } from '../../view/types.js'
 import { markColour, markLetter, peerName } from '../format.js'
 import type { NetworkState } from '../network-state.js'
+import { hiddenBehind } from '../paths.js'
 import { describePeer } from '../sentences.js'
 import { layOut } from '../tree-layout.js'
 import { keyed, setAttribute, setText, svg } from './dom.js'
@@ -15,6 +16,10 @@ const TOP = 30
 /** Distance of nodes below which letters and names do not fit. */
 const CROWDED = 40
 const MAX_HEIGHT = 620
+
+const whole = new Intl.NumberFormat('en-US')
+/** Such as `1.2K`. */
+const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 2 })
 
 export class TreeDrawing {
   readonly #host: HTMLElement
@@ -45,7 +50,11 @@ export class TreeDrawing {
 
   draw(state: NetworkState, chosen: string | undefined): void {
     const peers = state.rows.filter(({ left }) => !left)
-    const layout = layOut(peers, state.self)
+    const layout = layOut(peers, state.root)
+    const hidden = hiddenBehind(
+      peers.filter(({ alive }) => alive),
+      state.root ?? ''
+    )
     const width = Math.max(260, this.#host.clientWidth)
     const step = layout.width === 0 ? 0 : Math.min(150, (width - 2 * MARGIN) / layout.width)
     const isCrowded = layout.width > 0 && step < CROWDED
@@ -75,7 +84,7 @@ export class TreeDrawing {
         node.classList.toggle('silent', !row.alive)
         node.classList.toggle('own', row.id === state.self)
         node.classList.toggle('chosen', row.id === chosen)
-        const [ring, disc, letter, label] = node.children
+        const [ring, disc, letter, label, more] = node.children
         setAttribute(disc, 'tabindex', row.id === stop ? '0' : '-1')
         setAttribute(disc, 'aria-pressed', String(row.id === chosen))
         setAttribute(disc, 'aria-label', describePeer(row, state.peers, state.self))
@@ -83,6 +92,9 @@ export class TreeDrawing {
         setAttribute(disc, 'r', String(radius))
         setText(letter, markLetter(row.group))
         const name = row.id === state.self ? `${peerName(row.id, state.peers)} (this)` : peerName(row.id, state.peers)
+        const behind = hidden.get(row.id)
+        setText(more, behind === undefined ? '' : `+${(isCrowded ? compact : whole).format(behind)}`)
+        setAttribute(more, 'y', String(isCrowded ? radius + 13 : RADIUS + 35))
         setText(label, name.length > letters ? `${name.slice(0, letters - 1)}…` : name)
       }
     )
@@ -137,6 +149,7 @@ function makeNode(): SVGGElement {
     svg('circle', { class: 'ring' }),
     svg('circle', { class: 'disc', role: 'button' }),
     svg('text', { class: 'letter', 'aria-hidden': 'true', dy: '0.36em' }),
-    svg('text', { class: 'label', 'aria-hidden': 'true', y: RADIUS + 19 })
+    svg('text', { class: 'label', 'aria-hidden': 'true', y: RADIUS + 19 }),
+    svg('text', { class: 'more' })
   )
 }

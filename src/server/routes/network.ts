@@ -44,8 +44,7 @@ export async function networkRoutes(app: FastifyInstance, { view, peer }: Networ
     async ({ query: { search, path } }) => {
       view.look()
       const { at, self, network, peers } = view.snapshot()
-      if (search !== undefined)
-        return { at, self, network, peers: (await peer?.search(search)) ?? view.find(search) }
+      if (search !== undefined) return { at, self, network, peers: (await peer?.search(search)) ?? view.find(search) }
       if (path === undefined) return { at, self, network, peers }
       const subtree = await peer?.subtree(path.split(','))
       if (subtree !== undefined) return { at, self, ...subtree }

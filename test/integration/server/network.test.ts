@@ -85,7 +85,12 @@ describe('the network over HTTP', function () {
     assert.deepEqual([found.name, found.path], ['one', [one.peer.id]])
     const [behind] = await peersOf(`path=${one.peer.id}`)
     assert.deepEqual([behind.name, behind.below], ['one', 1])
-    for (const [query, status] of [['path=a', 404], ['path=../x', 400], ['search=', 400], ['serach=a', 400]] as const)
+    for (const [query, status] of [
+      ['path=a', 404],
+      ['path=../x', 400],
+      ['search=', 400],
+      ['serach=a', 400]
+    ] as const)
       assert.equal((await fetch(`${two.url}/peers?${query}`)).status, status)
 
     const spec = { ...(await import('../../support/http-server.js')).SPEC, batch: 64 }

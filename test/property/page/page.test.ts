@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { EventParser } from '../../../src/page/event-parser.js'
 import { formatAge, formatBytes, formatDuration, formatRate, listOf, markLetter } from '../../../src/page/format.js'
-import { NetworkState, totalsOf } from '../../../src/page/network-state.js'
+import { NetworkState } from '../../../src/page/network-state.js'
+import { hiddenBehind, pathTo } from '../../../src/page/paths.js'
 import { aligned, level, logLabels, logTicks } from '../../../src/page/plot-data.js'
 import { describeEvent, describeNetwork, describePeer, describeSchema } from '../../../src/page/sentences.js'
 import { layOut } from '../../../src/page/tree-layout.js'
@@ -57,11 +58,26 @@ describe('the page formats', () => {
   })
 
   it('the state of the network', () => {
-    assert.equal(describeNetwork([]), 'No peers yet')
-    assert.equal(describeNetwork([row(A, { alive: false, left: true })]), 'All peers have left')
-    assert.equal(describeNetwork([row(A), row(B)]), '2 peers follow one predictor')
+    const describe = (rows: readonly PeerRow[], peers = 0) => {
+      const shown = new NetworkState()
+      const { network } = new NetworkView().snapshot()
+      const groups = [{ group: 0, peers, updates: 7 }]
+      shown.reset({
+        at: 0,
+        network: { ...network, peers, groups },
+        peers: rows,
+        events: [],
+        curves: {},
+        references: []
+      })
+      return describeNetwork(shown)
+    }
+    assert.equal(describe([]), 'No peers yet')
+    assert.equal(describe([row(A, { alive: false, left: true })]), 'All peers have left')
+    assert.equal(describe([row(A), row(B)], 2), '2 peers follow one predictor')
+    assert.equal(describe([row(A), row(B)], 10_000), '10,000 peers follow one predictor')
     assert.equal(
-      describeNetwork([row(A), row(B, { group: 1 }), row(C, { alive: false })]),
+      describe([row(A), row(B, { group: 1 }), row(C, { alive: false })], 2),
       '2 peers follow 2 predictors, 1 silent'
     )
     const text = describePeer(row(A, { neighbours: [B] }), table(row(A), row(B, { name: 'bee' })), A)
@@ -69,16 +85,6 @@ describe('the page formats', () => {
       text,
       /this peer, predictor A with 1 updates, 10 inputs, loss 0.5000, accuracy 75.0 %, linked with bee$/
     )
-  })
-
-  it('sums and means over all inputs', () => {
-    const totals = totalsOf([
-      row(A, { inputs: 30, loss: 1 }),
-      row(B, { inputs: 10, loss: 3, alive: false }),
-      row(C, { inputs: 0 })
-    ])
-    assert.deepEqual([totals.inputs, totals.loss, totals.inputsPerSecond], [40, 1.5, 20])
-    assert.equal(totalsOf([]).loss, undefined)
   })
 
   it('what is learned', () => {
@@ -99,6 +105,21 @@ describe('the page formats', () => {
 
   it('a letter for each predictor', () => {
     assert.deepEqual([0, 25, 26, 700].map(markLetter), ['A', 'Z', 'A2', 'Y27'])
+  })
+})
+
+describe('the part of the tree that is shown', () => {
+  const rows = [
+    row(A, { neighbours: [B] }),
+    row(B, { neighbours: [A, C, 'hidden'], below: 9 }),
+    row(C, { neighbours: [B], below: 1 })
+  ]
+
+  it('has a path to each peer, and the number of peers behind it that are not shown', () => {
+    assert.deepEqual(pathTo(rows, A, C), [B, C])
+    assert.deepEqual(pathTo(rows, A, A), [])
+    assert.equal(pathTo(rows, A, 'hidden'), undefined)
+    assert.deepEqual([...hiddenBehind(rows, A)], [[B, 7]])
   })
 })
 

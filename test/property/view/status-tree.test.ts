@@ -51,7 +51,11 @@ describe('aggregates of statuses', () => {
     assert.equal(all.peers, 300)
     assert.ok(JSON.stringify(all).length < 2000, `${JSON.stringify(all).length}`)
     const lineage = Array.from({ length: 300 }, (_, i) =>
-      aggregateOf(status(), [i, i + 1].map(updates => [updates, updates.toString(16).padStart(8, '0')]), false)
+      aggregateOf(
+        status(),
+        [i, i + 1].map(updates => [updates, updates.toString(16).padStart(8, '0')]),
+        false
+      )
     )
     assert.deepEqual(
       merge(lineage).groups.map(({ peers }) => peers),

@@ -209,13 +209,14 @@ describe('a network view', () => {
 
   it('removes peers without news in a network of which it knows a part, and reports no loss', () => {
     const chain = new Chain().pass(3, [[A, B, C]])
-    const totals = (peers: number) => chain.view.setTotals({ ...aggregateOf(status(), [], false), peers })
-    totals(9)
+    const totals = (peers: number, isPartial: boolean) =>
+      chain.view.setTotals({ ...aggregateOf(status(), [], false), peers }, isPartial)
+    totals(9, true)
     chain.pass(9, [[A, B]])
     assert.deepEqual(chain.changes, [])
     assert.equal(chain.alive, 'yy')
     assert.equal(chain.view.snapshot().network.peers, 9)
-    totals(2)
+    totals(2, false)
     chain.pass(9, [[A]])
     assert.deepEqual(chain.changes, ['lost B'])
   })
