@@ -1,7 +1,5 @@
 /** The result of a run: the output of `admb sim run --json`, and the data of reports. */
 
-import type { StatusTraffic } from './statuses.js'
-
 /** A property that does not hold. It ends the run at the event that violated it. */
 export class Violation extends Error {
   override readonly name = 'Violation'
@@ -57,6 +55,17 @@ export interface RegretAccounts {
   }
   /** Points at numbers of inputs that grow by a factor of √2. */
   readonly curve: readonly CurvePoint[]
+}
+
+/** Traffic of the statuses since the warm-up. */
+export interface StatusTraffic {
+  readonly messages: number
+  readonly bytes: number
+  /** Bytes that a node received per second. */
+  readonly bytesPerSecond: { readonly mean: number; readonly max: number }
+  /** Smallest number of running nodes in the totals of a node with an open page, and number of rows; 0 without such nodes. */
+  readonly peers: number
+  readonly rows: number
 }
 
 /** Results of a simulated run, with losses in nats or squared-error units. */

@@ -5,6 +5,7 @@
 import type { PredictorId } from '../src/admb/index.js'
 import { aggregateOf, type NetworkStatus, type OwnStatus, StatusCodec, StatusTree } from '../src/view/index.js'
 import type { Random } from './engine/random.js'
+import type { StatusTraffic } from './result.js'
 import type { Algorithm, World } from './world.js'
 
 /** Tag of the timers, and the interval of checks for due reports. */
@@ -31,17 +32,6 @@ interface Host {
   readonly started: number
   inputs: number
   predictor: PredictorId
-}
-
-/** Traffic of the statuses since the warm-up. */
-export interface StatusTraffic {
-  readonly messages: number
-  readonly bytes: number
-  /** Bytes that a node received per second. */
-  readonly bytesPerSecond: { readonly mean: number; readonly max: number }
-  /** Smallest number of running nodes in the totals of a node with an open page, and number of rows; 0 without such nodes. */
-  readonly peers: number
-  readonly rows: number
 }
 
 export interface StatusOptions {
