@@ -18,6 +18,8 @@ export class EventStream {
   readonly #heartbeat: NodeJS.Timeout
   readonly #unsubscribe: () => void
   #behindSince: number | undefined
+  /** Whether the client has not received an update. A large snapshot alone fills the buffer of the response. */
+  #hasMissed = false
 
   /** @param response whose head has not been sent */
   constructor(response: ServerResponse, view: NetworkView) {
@@ -50,7 +52,8 @@ export class EventStream {
   }
 
   #sendUpdate(update: NetworkUpdate): void {
-    if (this.#behindSince === undefined) this.#write(message('update', update.events.at(-1)?.seq, update))
+    if (this.#behindSince !== undefined) this.#hasMissed = true
+    else this.#write(message('update', update.events.at(-1)?.seq, update))
   }
 
   #write(text: string): void {
@@ -60,6 +63,8 @@ export class EventStream {
   #caughtUp(): void {
     if (this.#behindSince === undefined) return
     this.#behindSince = undefined
+    if (!this.#hasMissed) return
+    this.#hasMissed = false
     this.#sendSnapshot()
   }
 

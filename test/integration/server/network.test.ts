@@ -168,6 +168,25 @@ describe('the network over HTTP', function () {
     await until('the reader has the last update', () => state.peers.get(A)?.inputs === 2999)
   })
 
+  it('sends a large snapshot once', async () => {
+    const view = new NetworkView()
+    const neighbours = Array(20).fill('x'.repeat(50))
+    for (let peer = 1; peer < 60; peer++) view.receive(`peer${peer}`, status({ neighbours }), 1000)
+    const server = createServer((_request, response) => new EventStream(response, view))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    started.push({ stop: () => server.closeAllConnections() })
+    const watcher = new Watcher(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    started.push(watcher, { stop: () => server.close() })
+    await until('the snapshot', () => watcher.seen.length > 0)
+    for (let second = 1; second <= 20; second++) {
+      view.receive('peer1', status({ uptime: 1 + second }), 1000 * second)
+      view.tick(1000 * second)
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+    await until('the updates', () => watcher.state.peers.get('peer1')?.uptime === 21)
+    assert.equal(watcher.seen.filter(({ event }) => event === 'snapshot').length, 1)
+  })
+
   it('serves a page without the token that its data need, which cannot load content from other origins', async function () {
     if (!existsSync('dist/page/index.html')) {
       console.log('      skipped: the page is not built (npm run build)')
