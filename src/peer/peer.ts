@@ -10,7 +10,7 @@ import { type NewCheckpoint, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
-import { NAME_PATTERN, type NetworkStatus, type NetworkView } from '../view/index.js'
+import { type FoundPeer, NAME_PATTERN, type NetworkStatus, type NetworkView, type Subtree } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'
 import { DiscardWatch } from './discard-watch.js'
 import { type Download, downloadOf } from './download.js'
@@ -23,7 +23,7 @@ import { LearnerWatch } from './learner-watch.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { identityOf, learnerInit, openNetwork } from './startup.js'
-import { type FoundPeer, StatusPublisher, type Subtree } from './status-publisher.js'
+import { StatusPublisher } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
 
@@ -151,6 +151,7 @@ export class Peer extends EventEmitter {
     this.#learnerWatch = new LearnerWatch({
       silent: seconds => {
         log('error', `the learner has not responded for ${seconds} s: this peer leaves the tree until it does`, {})
+        this.#publisher.reportNow()
         this.#edges.leave()
       },
       back: () => {

@@ -12,15 +12,16 @@ import {
   DUPLICATED,
   decodeRun,
   encodeRun,
+  type FoundPeer,
   type HeldPredictor,
   HeldWindow,
   MAX_NEIGHBOURS,
   type NetworkStatus,
-  type NetworkTotals,
   type NetworkUpdate,
   NetworkView,
   type OwnStatus,
   type PeerRow,
+  type Subtree,
   sampleHeld
 } from '../view/index.js'
 import type { PeerStatus } from './options.js'
@@ -50,17 +51,6 @@ export interface StatusPublisherOptions {
   readonly log: Log
   /** Called with this peer's status about once a second. */
   readonly onReport: (status: NetworkStatus) => void
-}
-
-/** Totals and nearest peers of a subtree. */
-export interface Subtree {
-  readonly network: NetworkTotals
-  readonly peers: readonly PeerRow[]
-}
-
-/** A peer that a search found, and the path to it over tree neighbours, without this peer. */
-export interface FoundPeer extends PeerRow {
-  readonly path: readonly string[]
 }
 
 export class StatusPublisher {
@@ -135,6 +125,13 @@ export class StatusPublisher {
   async subtree(path: readonly string[]): Promise<Subtree | undefined> {
     const answer = await this.exchange.subtree(path)
     return answer && { network: this.view.describe(answer.network), peers: this.#rowsOf(answer) }
+  }
+
+  /** Reports the current status at once, for example before this peer leaves the tree. */
+  reportNow(): void {
+    const now = this.#now()
+    this.exchange.tree.setOwn(this.#report(now, {}), true)
+    this.exchange.tick(this.#isWatching(now))
   }
 
   /** Reports a last status, which announces that the peer leaves. */

@@ -15,5 +15,14 @@ export { StatusCodec } from './status-codec.js'
 export type { Query, StatusMessage, Verify } from './status-message.js'
 export { type Answer, type OwnStatus, StatusTree } from './status-tree.js'
 export { decodeRun, encodeRun, type RunMessage } from './twins.js'
-export type { CurvePoint, NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow, Reference } from './types.js'
+export type {
+  CurvePoint,
+  FoundPeer,
+  NetworkSnapshot,
+  NetworkTotals,
+  NetworkUpdate,
+  PeerRow,
+  Reference,
+  Subtree
+} from './types.js'
 export { DUPLICATED, NetworkView } from './view.js'

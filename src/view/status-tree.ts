@@ -36,7 +36,7 @@ const OVERHEAD = 150
 /** A report is used for this many of its intervals after its arrival, plus a margin in ms. */
 const USED_INTERVALS = 3
 const USED_SLACK_MS = 5000
-/** The row of a neighbour that has announced to leave is reported for this long, in ms. */
+/** The row of a neighbour that has announced to leave, or has left with a problem, is reported for this long, in ms. */
 const LEFT_MS = 30_000
 /** A peer whose subtree was requested collects rows for this long, in ms. */
 const FOCUS_MS = 15_000
@@ -121,6 +121,9 @@ export class StatusTree {
   }
 
   disconnect(id: EdgeId, now: number): void {
+    const first = this.#edges.get(id)?.received?.rows[0]
+    // It may have left the tree because of the problem.
+    if (first?.status.problem !== undefined) this.#left.set(first.id, { row: first, until: now + LEFT_MS })
     if (this.#edges.delete(id)) this.#updateWants(now)
   }
 

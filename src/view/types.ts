@@ -32,6 +32,17 @@ export interface NetworkTotals
   readonly versions: readonly { readonly version: string; readonly peers: number }[]
 }
 
+/** Totals and nearest peers of a subtree. */
+export interface Subtree {
+  readonly network: NetworkTotals
+  readonly peers: readonly PeerRow[]
+}
+
+/** A peer that a search found, and the path to it over tree neighbours, without this peer. */
+export interface FoundPeer extends PeerRow {
+  readonly path: readonly string[]
+}
+
 /** Progressive loss (nats) after `inputs` inputs, at time `at`, and the loss over the last inputs. */
 export type CurvePoint = readonly [inputs: number, at: number, loss: number, recent?: number]
 
