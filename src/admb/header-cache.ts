@@ -5,7 +5,7 @@
  */
 
 import type { Header } from './predictor.js'
-import { formatId, type PredictorId, sameId } from './predictor-id.js'
+import { idKey, sameId } from './predictor-id.js'
 
 /** Number of full-length branches that fit. */
 const BRANCHES = 4
@@ -51,7 +51,7 @@ export class HeaderCache {
   }
 
   #add(header: Header): void {
-    const key = keyOf(header.id)
+    const key = idKey(header.id)
     this.#contributors +=
       header.coverage.contributors.length - (this.#headers.get(key)?.coverage.contributors.length ?? 0)
     this.#headers.set(key, header)
@@ -77,14 +77,10 @@ export class HeaderCache {
   #extendFromCache(chain: readonly Header[]): Header[] {
     const lineage = chain.slice()
     while (lineage.length > 0 && lineage.length < this.#limit) {
-      const parent = this.#headers.get(keyOf(lineage[lineage.length - 1].parent))
+      const parent = this.#headers.get(idKey(lineage[lineage.length - 1].parent))
       if (parent === undefined) break
       lineage.push(parent)
     }
     return lineage
   }
-}
-
-function keyOf(id: PredictorId): string {
-  return `${formatId(id)} ${id.digest}`
 }

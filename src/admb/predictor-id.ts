@@ -55,3 +55,8 @@ export function sameId(a: PredictorId, b: PredictorId): boolean {
 export function formatId({ updates, origin, incarnation, nonce }: PredictorId): string {
   return `${updates}@${origin}#${incarnation}${nonce === 0 ? '' : `.${nonce.toString(16)}`}`
 }
+
+/** A map key that differs for all ids that are not the same. */
+export function idKey(id: PredictorId): string {
+  return `${formatId(id)} ${id.digest}`
+}

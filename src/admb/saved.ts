@@ -3,6 +3,7 @@
  * is that of frames, with every contributor defined.
  */
 import type { Blocks, Digest, Layout } from '../learner/types.js'
+import type { AuditedLineage } from './audit.js'
 import { blockBytes, FrameError, Reader, Writer } from './bytes.js'
 import { ContributorTable } from './contributors.js'
 import { CoverageDecoder } from './coverage-decoder.js'
@@ -79,6 +80,12 @@ export function encodeSavedBlocks({ predictor, lineage }: Saved, table: Contribu
   const isAveraged = average.some((block, k) => block !== parameters[k])
   const blocks = [...parameters, ...(isAveraged ? average : []), ...state]
   return { head: encodeSaved({ predictor: withoutVectors, lineage }, NO_BLOCKS, table), blocks: encodeEach(blocks) }
+}
+
+/** Reads the id and the lineage from the head of `encodeSavedBlocks`. @throws FrameError */
+export function decodeLineage(head: Uint8Array, table: ContributorTable): AuditedLineage {
+  const { predictor, lineage } = decodeSaved(head, NO_BLOCKS, table)
+  return { id: predictor.id, headers: lineage }
 }
 
 function* encodeEach(blocks: Blocks): Generator<Uint8Array> {
