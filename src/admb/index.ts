@@ -28,6 +28,7 @@ export {
   type PredictorId,
   sameId
 } from './predictor-id.js'
+export type { Ranges } from './ranges.js'
 export {
   decodeLineage,
   decodeSaved,

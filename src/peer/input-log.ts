@@ -52,13 +52,15 @@ export class InputLog {
   #journalFrom = 0
 
   /** @param stream identifies the stream that this run reads */
-  constructor({ records, pending }: StoredJournal, stream: string | undefined) {
+  constructor({ records, pending, tail }: StoredJournal, stream: string | undefined) {
     const parsed = records.map(text => JSON.parse(text) as SegmentRecord)
     this.records = parsed
     this.#earlier = parsed.flatMap(({ pieces = [] }) => pieces)
     this.pending = pending.map(text => JSON.parse(text) as InputPiece)
     this.#stream = stream
-    this.#next = Math.max(0, ...[...this.#earlier, ...this.pending].map(({ first, count }) => first + count))
+    // The records of the last inputs may have been deleted.
+    const { next = 0 } = JSON.parse(tail ?? '{}') as { next?: number }
+    this.#next = Math.max(next, ...[...this.#earlier, ...this.pending].map(({ first, count }) => first + count))
     this.#acknowledged = this.#next
   }
 
@@ -91,11 +93,8 @@ export class InputLog {
 
   /** Where to read inputs of earlier runs again, up to `end`; undefined if their rows are gone. */
   find(first: number, end: number): InputPiece | undefined {
-    for (const piece of this.#earlier) {
-      const part = partOf(piece, first, end)
-      if (part?.first === first) return part.rows || part.stream === this.#stream ? part : undefined
-    }
-    return undefined
+    const part = this.#earlierAt(first, end)
+    return part?.rows || part?.stream === this.#stream ? part : undefined
   }
 
   /** Entries for the records. After this call all inputs so far are in recorded segments. */
@@ -111,7 +110,11 @@ export class InputLog {
     }
     this.#pieces = []
     this.#acknowledged = this.#next
-    return { records: entries, pending: [], tail: { next: this.#next, text: JSON.stringify(sums) } }
+    return {
+      records: entries,
+      pending: [],
+      tail: { next: this.#next, text: JSON.stringify({ ...sums, next: this.#next }) }
+    }
   }
 
   /** An entry for inputs that are to be acknowledged and cannot be read again; undefined if there are none. */
@@ -122,21 +125,34 @@ export class InputLog {
     return { records: [], pending: inputs.map(piece => [piece.first, JSON.stringify(piece)]) }
   }
 
+  /** Each input once, although several records of earlier runs may contain it. */
   #piecesOf(ranges: readonly number[]): InputPiece[] {
     const found: InputPiece[] = []
     for (let i = 0; i < ranges.length; i += 2) {
+      let next = ranges[i]
+      const end = ranges[i + 1]
       for (const { first, count, place, copy } of this.#pieces) {
-        if (first >= ranges[i + 1] || first + count <= ranges[i]) continue
+        if (first >= end || first + count <= next) continue
         const whole = { first, count, ...(copy ? savedPiece(copy.view()) : { place, stream: this.#stream }) }
-        const part = partOf(whole, ranges[i], ranges[i + 1])
-        if (part) found.push(part)
+        const part = partOf(whole, next, end)
+        if (part === undefined) continue
+        found.push(part)
+        next = part.first + part.count
       }
-      for (const piece of this.#earlier) {
-        const part = partOf(piece, ranges[i], ranges[i + 1])
-        if (part) found.push(part)
+      for (let one = this.#earlierAt(next, end); one; one = this.#earlierAt(next, end)) {
+        found.push(one)
+        next = one.first + one.count
       }
     }
     return found
+  }
+
+  /** The inputs of an earlier run from `first` on that one piece contains. */
+  #earlierAt(first: number, end: number): InputPiece | undefined {
+    for (const piece of this.#earlier) {
+      if (piece.first <= first && first < piece.first + piece.count) return partOf(piece, first, end)
+    }
+    return undefined
   }
 }
 

@@ -57,6 +57,8 @@ export class LearnerLoop {
   #hasEnded = false
   #isStopping = false
   #stored: { readonly inputs: number; readonly updates: number } | undefined
+  /** Updates of the newest lineage that was kept for an audit. */
+  #keptUpdates = 0
   readonly #checkpoints = new CheckpointPace()
   #lastStatus = 0
   #reported: { inputs: number; id: PredictorId; hasEnded: boolean } | undefined
@@ -317,8 +319,19 @@ export class LearnerLoop {
     const buffers = [head, ...blocks].map(({ buffer }) => buffer as ArrayBuffer)
     const bytes = buffers.reduce((sum, { byteLength }) => sum + byteLength, 0)
     const journalFrom = this.#inputs?.journalFrom ?? 0
-    this.#post({ kind: 'checkpoint', head, blocks, progress, journalFrom }, buffers)
+    const { keepJournal = false } = this.#init
+    const keepHead = keepJournal && this.#isLineageNew()
+    this.#post({ kind: 'checkpoint', head, blocks, progress, journalFrom, keepJournal, keepHead }, buffers)
     this.#checkpoints.encoded(this.#now(), bytes)
+  }
+
+  /** Whether half of the lineage is newer than the one that was kept last. Lineages that are kept overlap. */
+  #isLineageNew(): boolean {
+    const { lineage } = this.#node
+    const middle = lineage[Math.floor(lineage.length / 2)]?.id.updates ?? 0
+    if (middle <= this.#keptUpdates) return false
+    this.#keptUpdates = this.#node.predictor.id.updates
+    return true
   }
 
   /** Makes `run` return before the next slice. */

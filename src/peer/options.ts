@@ -33,6 +33,8 @@ export interface PeerOptions {
   readonly webhook?: string
   /** State directory. @default none: the state is lost when the peer stops */
   readonly dir?: string
+  /** Whether `dir` keeps the whole journal and lineage, for `admb audit`: some 100 bytes for each segment. @default false */
+  readonly keepJournal?: boolean
   /** Multiaddresses to listen on. @default all interfaces, a free port */
   readonly listen?: readonly string[]
   /** Multiaddresses of peers to connect to. @default none */

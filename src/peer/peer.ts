@@ -371,10 +371,10 @@ export class Peer extends EventEmitter {
   }
 
   /** Stores a checkpoint. If that fails, the peer stops, because it must not send anything that it would forget. */
-  async #save({ head, blocks, progress, journalFrom }: NewCheckpoint): Promise<void> {
+  async #save(checkpoint: NewCheckpoint): Promise<void> {
     try {
       await this.#journal?.durable
-      await this.#store?.save({ head, blocks, progress, journalFrom })
+      await this.#store?.save(checkpoint)
       this.#learner.post({ kind: 'stored' })
     } catch (error) {
       this.#fail(error as Error)

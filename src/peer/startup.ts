@@ -59,6 +59,9 @@ export async function learnerInit(
   if (spec.onDrift !== undefined && drift === 'off') {
     throw new OptionError('a reaction to drift needs a test of drift: give drift, or leave onDrift out')
   }
+  if (options.keepJournal && store === undefined) {
+    throw new OptionError('the journal is kept in the state directory: give dir, or leave keepJournal out')
+  }
   const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
@@ -77,7 +80,8 @@ export async function learnerInit(
     ...(drift === 'off' ? {} : { drift }),
     saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
     progress: progressOf(run),
-    journal: run?.journal
+    journal: run?.journal,
+    keepJournal: options.keepJournal ?? false
   }
 }
 
@@ -86,7 +90,7 @@ function progressOf(run: StartedRun | undefined): SavedProgress | undefined {
   const stored = run?.checkpoint?.progress as SavedProgress | undefined
   const tail = run?.journal.tail
   if (tail === undefined) return stored
-  const sums = JSON.parse(tail) as Omit<SavedProgress, 'moments'>
+  const { next: _, ...sums } = JSON.parse(tail) as Omit<SavedProgress, 'moments'> & { next?: number }
   return stored === undefined || sums.inputs > stored.inputs ? { ...stored, ...sums } : stored
 }
 

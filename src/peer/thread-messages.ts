@@ -5,7 +5,7 @@
 import type { PredictorId } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
-import type { JournalAppend, StoredJournal } from '../storage/index.js'
+import type { JournalAppend, NewCheckpoint, StoredJournal } from '../storage/index.js'
 import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
@@ -76,6 +76,8 @@ export interface LearnerInit {
   readonly progress: SavedProgress | undefined
   /** Journal of earlier runs; undefined for a peer without a store, which keeps none and posts no checkpoints. */
   readonly journal: StoredJournal | undefined
+  /** Whether the whole journal and lineage are kept for an audit. @default false */
+  readonly keepJournal?: boolean
 }
 
 export interface LearnerStatus {
@@ -174,7 +176,10 @@ export type FromLearner =
   /** Records that must be durable before any later message has an effect outside of this peer. */
   | ({ readonly kind: 'journal' } & JournalAppend)
   /** `journalFrom`: epochs before this number are not needed from this checkpoint on. */
-  | ({ readonly kind: 'checkpoint'; readonly progress: SavedProgress; readonly journalFrom: number } & StoredPredictor)
+  | (Omit<NewCheckpoint, 'blocks'> & {
+      readonly kind: 'checkpoint'
+      readonly progress: SavedProgress
+    } & StoredPredictor)
   /** A warning for the log, at a limited rate. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** What happened to the stream's source, for the log. */

@@ -1,4 +1,4 @@
 /** Durable state of a peer. Terms: docs/glossary.md. */
 export { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
-export type { JournalAppend, StoredJournal } from './journal.js'
+export type { JournalAppend, StoredHistory, StoredJournal } from './journal.js'
 export { type Checkpoint, drawNonce, type NewCheckpoint, type StartedRun, Store } from './store.js'

@@ -13,6 +13,17 @@ export interface StoredJournal {
   readonly tail: string | undefined
 }
 
+/** The journal with the records that were kept for an audit, and the heads of checkpoints. */
+export interface StoredHistory {
+  /** Records of epochs and segments, in order. */
+  readonly records: readonly string[]
+  /** Number of the first epoch that the peer itself still needs; Infinity without records. */
+  readonly liveFrom: number
+  /** Predictor ids and lineages: of the last checkpoint, and of kept ones. */
+  readonly heads: readonly Uint8Array[]
+  readonly tail: string | undefined
+}
+
 /** A position in the journal: the number of an epoch, and of a segment in it, or 0 for the epoch itself. */
 interface JournalKey {
   readonly epoch: number
@@ -42,6 +53,26 @@ export class JournalKeys {
     return { records: texts(records), pending: texts(pending), tail: text(await database.get('tail')) }
   }
 
+  /** @param head of the last checkpoint */
+  async history(database: Database, head: Uint8Array | undefined): Promise<StoredHistory> {
+    const kept = await database.iterator({ gt: 'kept/journal/', lt: 'kept/journal0' }).all()
+    const heads = await database.iterator({ gt: 'kept/lineage/', lt: 'kept/lineage0' }).all()
+    const { records, tail } = await this.read(database)
+    const live = this.#keys.find(key => key.startsWith('journal/'))
+    return {
+      records: [...kept.map(([, value]) => text(value) as string), ...records],
+      liveFrom: live === undefined ? Number.POSITIVE_INFINITY : Number(live.split('/')[1]),
+      heads: [...heads.map(([, value]) => value), ...(head ? [head] : [])],
+      tail
+    }
+  }
+
+  /** What to write so that an audit can read the records of these keys after they are deleted: the same without rows. */
+  async kept(database: Database, keys: readonly string[]): Promise<(readonly [string, Uint8Array])[]> {
+    const values = await database.getMany([...keys])
+    return values.map((value, i) => [`kept/${keys[i]}`, encode(withoutRows(text(value) as string))])
+  }
+
   /** @returns the records to write and the keys to delete, in one batch */
   append({ records, pending, tail }: JournalAppend): {
     readonly records: readonly (readonly [string, Uint8Array])[]
@@ -69,6 +100,18 @@ export class JournalKeys {
     if (taken.length > 0) this.#keys = this.#keys.filter(key => key < from || key >= before)
     return taken
   }
+}
+
+/** A record without the rows of its inputs. */
+function withoutRows(record: string): string {
+  return JSON.stringify(JSON.parse(record), (key, value) =>
+    key === 'rows' && typeof value === 'object' ? undefined : value
+  )
+}
+
+/** Key of the head of a checkpoint that is kept. */
+export function headKey(generation: number): string {
+  return `kept/lineage/${padded(generation)}`
 }
 
 /** A number whose text sorts like it. */

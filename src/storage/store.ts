@@ -8,7 +8,16 @@ import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { Level } from 'level'
 import { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
-import { type Database, encode, type JournalAppend, JournalKeys, type StoredJournal, text } from './journal.js'
+import {
+  type Database,
+  encode,
+  headKey,
+  type JournalAppend,
+  JournalKeys,
+  type StoredHistory,
+  type StoredJournal,
+  text
+} from './journal.js'
 import { assertNew, readMarker, writeMarker } from './marker.js'
 
 /** Exclusive upper bound of nonces. */
@@ -45,6 +54,10 @@ export interface Checkpoint {
 export interface NewCheckpoint extends Omit<Checkpoint, 'blocks'> {
   /** Epochs before this number leave the journal. @default none */
   readonly journalFrom?: number
+  /** Whether these epochs stay readable for an audit. @default false */
+  readonly keepJournal?: boolean
+  /** Whether the head stays readable for an audit. @default false */
+  readonly keepHead?: boolean
   /** Consumed one by one, so that they need not be in memory together. */
   readonly blocks: Iterable<Bytes>
 }
@@ -167,6 +180,13 @@ export class Store {
     }
   }
 
+  /** What an audit needs. */
+  async history(): Promise<StoredHistory> {
+    return readOrDamaged(this.#directory, async () =>
+      this.#journal.history(this.#database, await this.#database.get('predictor'))
+    )
+  }
+
   /** A block of the last checkpoint; call `checkpoint` first. @throws DamagedStateError if it is missing */
   async block(index: number): Promise<Bytes> {
     const block = await readOrDamaged(this.#directory, () =>
@@ -181,7 +201,7 @@ export class Store {
    * ones, and the last batch commits them; a crash before it leaves the previous checkpoint intact. All records of the journal up to
    * the checkpoint must be durable.
    */
-  async save({ head, blocks, progress, journalFrom = 0 }: NewCheckpoint): Promise<void> {
+  async save({ head, blocks, progress, journalFrom = 0, keepJournal, keepHead }: NewCheckpoint): Promise<void> {
     const before = this.#generation
     const number = before.number + 1
     let batch: [string, Bytes][] = []
@@ -198,10 +218,15 @@ export class Store {
     const generation: Generation = { number, blocks: count }
     batch.push(['predictor', head], ['generation', encode(JSON.stringify(generation))])
     batch.push(['progress', encode(JSON.stringify(progress))])
-    await this.#write(batch, [
-      ...Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index)),
-      ...this.#journal.takeBefore(journalFrom)
-    ])
+    if (keepHead) batch.push([headKey(number), head])
+    const dropped = this.#journal.takeBefore(journalFrom)
+    const kept = keepJournal
+      ? await readOrDamaged(this.#directory, () => this.#journal.kept(this.#database, dropped))
+      : []
+    await this.#write(
+      [...batch, ...kept],
+      [...Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index)), ...dropped]
+    )
     this.#generation = generation
   }
 

@@ -60,6 +60,10 @@ export const commands = {
     summary: 'print the status of a running peer',
     load: async () => (await import('./status.js')).statusCommand
   },
+  audit: {
+    summary: 'check that every input of stopped peers was used once',
+    load: async () => (await import('./audit.js')).auditCommand
+  },
   keygen: {
     summary: 'generate network keys, HTTP tokens and identities',
     load: async () => (await import('./keygen.js')).keygenCommand

@@ -38,6 +38,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly degree?: number
   readonly name?: string
   readonly dir?: string
+  readonly keepJournal?: boolean
   readonly log?: string
   readonly listen?: string[]
   readonly peer?: string[]
@@ -76,6 +77,7 @@ export function peerCommand(program: Command): Command {
     .option('--degree <d>', 'maximum number of tree neighbours (default: 4)', whole(2, 255))
     .option('--name <name>', 'name on the page (default: part of its id)', peerName)
     .option('--dir <dir>', 'directory of identity and state')
+    .option('--keep-journal', 'keep the whole journal and lineage in --dir, for admb audit')
     .option('--log <file>', 'append losses to this file, for admb regret')
     .option('--listen <multiaddr>', `listen address (default: port ${DEFAULT_PORT}); repeatable`, collect)
     .option('--peer <multiaddr>', 'a peer to join; repeatable', collect)
@@ -114,7 +116,21 @@ async function run(flags: Flags): Promise<void> {
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
   const schema = given.schema ?? (await storedSchema(flags.dir))
   const { spec, stream } = await createPeerTask({ ...given, data, schema })
-  const { rate, labelDelay, drift, webhook, period, carry, degree, predictWith, name, dir, mdns, peer: peers } = flags
+  const {
+    rate,
+    labelDelay,
+    drift,
+    webhook,
+    period,
+    carry,
+    degree,
+    predictWith,
+    name,
+    dir,
+    keepJournal,
+    mdns,
+    peer: peers
+  } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -132,6 +148,7 @@ async function run(flags: Flags): Promise<void> {
     predictWith,
     name,
     dir,
+    keepJournal,
     mdns,
     relay: flags.relay,
     peers,

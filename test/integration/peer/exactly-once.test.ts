@@ -7,7 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Random } from '../../../sim/engine/random.js'
+import { sizeOf } from '../../../src/admb/ranges.js'
+import type { AuditReport } from '../../../src/peer/audit.js'
 import type { PeerStatus } from '../../../src/peer/index.js'
+import { admbJson } from '../../support/admb-command.js'
 import { until } from '../../support/peer-processes.js'
 
 const PROGRAM = fileURLToPath(new URL('../../support/counting-peer.js', import.meta.url))
@@ -65,6 +68,7 @@ describe('peers that are killed', function () {
         batch: 24,
         period: 40,
         carry: 1500,
+        keepJournal: true,
         peers: [...running.values()].map(({ address }) => address)
       }
       const child = fork(PROGRAM, [JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
@@ -160,5 +164,14 @@ describe('peers that are killed', function () {
         `${statuses.join(' ')} ${error.message}: ${missing.length} inputs are missing, such as ${missing.slice(0, 10)}`
       )
     })
+    // From outside: the journals and the lineage say the same as the parameters.
+    const exits = [...running.values()].map(({ child }) => new Promise(resolve => child.once('exit', resolve)))
+    for (const { child } of running.values()) child.kill('SIGKILL')
+    await Promise.all(exits)
+    const dirs = Array.from({ length: PEERS }, (_, peer) => ['--dir', join(folder, `state-${peer}`)])
+    const { lineage, peers } = (await admbJson(['audit', '--complete', ...dirs.flat()])) as AuditReport
+    assert.ok(lineage.whole && peers.every(({ journalWhole }) => journalWhole))
+    const used = peers.flatMap(({ runs }) => runs.flatMap(one => (one.data === null ? [] : one.used)))
+    assert.equal(sizeOf(used), PEERS * rows, 'all rows')
   })
 })

@@ -80,6 +80,30 @@ describe('the log of inputs', () => {
     assert.deepEqual([...rows.values], [Math.fround(0.8), Math.fround(0.9)])
     assert.deepEqual([...rows.indices], [1, 2])
   })
+
+  it('contains inputs once that several runs have learned again', () => {
+    const log = new InputLog(EMPTY, 'file')
+    log.add(rowsOf([1, 2, 3, 4], 100), 0, 4)
+    const segment = { kind: 'segment', number: 1, epoch: 1, inputs: [0, 4] } as const
+    const appends = [log.take([{ ...epoch, ...list }, segment], SUMS)]
+    for (let number = 2; number < 6; number++) {
+      const later = new InputLog(storedFrom(...appends), 'file')
+      appends.push(later.take([{ ...segment, number, inputs: [0, 3], of: 1 }], SUMS))
+    }
+    const { pieces } = JSON.parse(appends[4].records[0][1])
+    assert.deepEqual(
+      pieces.map(({ first, count }: { first: number; count: number }) => [first, count]),
+      [[0, 3]]
+    )
+  })
+
+  it('continues the numbers of inputs whose records have been deleted', () => {
+    const log = new InputLog(EMPTY, 'file')
+    log.add(rowsOf([1, 2, 3], 0), 0, 3)
+    const { tail } = log.take([], SUMS)
+    const later = new InputLog({ ...EMPTY, tail: tail?.text }, 'file')
+    assert.equal(later.add(rowsOf([4], 3), 0, 1), 3)
+  })
 })
 
 describe('the writer of the journal', () => {
