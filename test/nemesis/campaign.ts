@@ -47,6 +47,8 @@ export interface Round {
   readonly state: number
   /** Mean progressive loss over that of the serial run; absent for a network. */
   readonly loss?: number
+  /** Last round with the same peers: number of inputs that the audit found on the lineage, each once. */
+  readonly audited?: number
   /** What did not hold. */
   readonly failures: readonly string[]
 }
@@ -97,16 +99,20 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
       const cluster = new Cluster(lab, lines[lineName], workload, seed + e, faults)
       try {
         await begin(cluster, peers)
+        let last: Round | undefined
         for (let r = 0; r < episode && number < rounds && performance.now() < end; r++) {
           // Each nemesis once, in random order, before any is repeated.
           if (deck.length === 0) deck.push(...random.shuffle([...usable]))
           const nemesis = deck.pop() as Nemesis
-          const round = await play(cluster, nemesis, random, options)
-          yield { number: ++number, line: lineName, ...round }
-          if (round.failures.length > 0) {
-            keepLogs(cluster, number, options.logs)
-            break
-          }
+          if (last !== undefined) yield last
+          last = { number: ++number, line: lineName, ...(await play(cluster, nemesis, random, options)) }
+          if (last.failures.length > 0) break
+        }
+        if (last !== undefined) {
+          const { used, failures } = await cluster.audit()
+          last = { ...last, audited: used, failures: [...last.failures, ...failures] }
+          if (last.failures.length > 0) keepLogs(cluster, number, options.logs)
+          yield last
         }
       } finally {
         await cluster.stop()

@@ -1,5 +1,9 @@
 /** The peers of an episode: one model, one base line, and the inputs that they learn. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sizeOf } from '../../src/admb/ranges.js'
+import type { AuditReport } from '../../src/peer/audit.js'
+import { admb } from '../support/admb-command.js'
 import { addressOf, type Lab, SCRATCH } from './lab.js'
 import { LabPeer } from './lab-peer.js'
 import type { Line } from './switch/lines.js'
@@ -150,6 +154,19 @@ export class Cluster {
       return `${addressOf(options.node)} ${id.slice(-4)} run ${incarnation}${isRunning ? '' : ' (ended)'}, ${age} s ago: ${what}, ${inputs} inputs, [${tree}]`
     })
     return lines.join('\n')
+  }
+
+  /**
+   * Kills all peers and audits their directories.
+   * @returns the number of inputs on the lineage of their best predictor, and what is wrong
+   */
+  async audit(): Promise<{ readonly used: number; readonly failures: readonly string[] }> {
+    for (const peer of this.#peers) await peer.kill()
+    const dirs = this.#peers.flatMap(({ disk }) => ['--dir', join(disk, 'state')])
+    const { code, stdout, stderr } = await admb(['audit', '--json', ...dirs])
+    if (stdout === '') return { used: 0, failures: [`the audit ended with code ${code}: ${stderr}`] }
+    const { peers, violations } = JSON.parse(stdout) as AuditReport
+    return { used: sizeOf(peers.flatMap(({ runs }) => runs.flatMap(({ used }) => used))), failures: violations }
   }
 
   async stop(): Promise<void> {

@@ -64,7 +64,7 @@ export class LabPeer {
   start(contacts: readonly string[]): void {
     const { node, args, faults } = this.options
     const command = [process.execPath, MAIN, 'peer', '--json', '--http', 'off', '--data', '-', ...args]
-    command.push('--dir', join(this.disk, 'state'), '--listen', `/ip4/${addressOf(node)}/tcp/${PORT}`)
+    command.push('--dir', join(this.disk, 'state'), '--keep-journal', '--listen', `/ip4/${addressOf(node)}/tcp/${PORT}`)
     for (const contact of contacts) command.push('--peer', contact)
     const env = { ...process.env, ...(faults && { LD_PRELOAD: faults, ADMB_FAULTS: this.#faultsFile }) }
     const [file, ...rest] = commandAt(node, command)
