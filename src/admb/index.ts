@@ -1,16 +1,7 @@
 /** ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md. */
 
-export {
-  type AuditedJournal,
-  type AuditedLineage,
-  type AuditedSegment,
-  auditJournal,
-  joinLineages,
-  otherContributors,
-  type SegmentState
-} from './audit.js'
 export { type Allocate, FrameError } from './bytes.js'
-export { type Contributor, ContributorTable } from './contributors.js'
+export type { Contributor, ContributorTable } from './contributors.js'
 export type { Coverage } from './coverage.js'
 export type { PredictorLookup } from './current-predictor.js'
 export { isFragment } from './fragments.js'
@@ -28,9 +19,7 @@ export {
   type PredictorId,
   sameId
 } from './predictor-id.js'
-export type { Ranges } from './ranges.js'
 export {
-  decodeLineage,
   decodeSaved,
   encodeSaved,
   encodeSavedBlocks,

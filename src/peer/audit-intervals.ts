@@ -1,5 +1,6 @@
 /** Intervals of inputs that are in the same segments. */
-import type { AuditedSegment, Contributor, PredictorId, SegmentState } from '../admb/index.js'
+import type { AuditedSegment, SegmentState } from '../admb/audit.js'
+import type { Contributor, PredictorId } from '../admb/index.js'
 
 /** Inputs [first, end) of a segment. */
 export interface Mark {

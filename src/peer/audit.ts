@@ -3,15 +3,13 @@ import {
   type AuditedLineage,
   type AuditedSegment,
   auditJournal,
-  ContributorTable,
-  decodeLineage,
-  type JournalRecord,
   joinLineages,
-  otherContributors,
-  type PredictorId,
-  type Ranges,
-  sameId
-} from '../admb/index.js'
+  otherContributors
+} from '../admb/audit.js'
+import { ContributorTable } from '../admb/contributors.js'
+import { type JournalRecord, type PredictorId, sameId } from '../admb/index.js'
+import type { Ranges } from '../admb/ranges.js'
+import { decodeLineage } from '../admb/saved.js'
 import type { Store } from '../storage/index.js'
 import { type Interval, intervalsOf, type Mark, sameRun } from './audit-intervals.js'
 import type { InputPiece } from './input-log.js'

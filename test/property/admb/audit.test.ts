@@ -4,16 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import {
-  AdmbNode,
-  type AuditedJournal,
-  auditJournal,
-  ContributorTable,
-  compareIds,
-  decodeLineage,
-  type JournalRecord,
-  joinLineages
-} from '../../../src/admb/index.js'
+import { type AuditedJournal, auditJournal, joinLineages } from '../../../src/admb/audit.js'
+import { ContributorTable } from '../../../src/admb/contributors.js'
+import { AdmbNode, compareIds, type JournalRecord } from '../../../src/admb/index.js'
+import { decodeLineage } from '../../../src/admb/saved.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 200
