@@ -12,6 +12,9 @@ import {
 } from './errors.js'
 import { protectionFailed } from './protector.js'
 
+/** The peer accepted the connection, so there is a process, but it or this one does not get enough processor time. */
+const tooSlow = 'it did not complete the handshake in time: it or this machine may be overloaded'
+
 /** libp2p reports the failures of all addresses in one message, with stacks. */
 export function explainListen(error: Error, addresses: readonly string[]): Error {
   const failure = /(?:^|\n)\s*(\/\S+): (?:Error: )?listen (E[A-Z]+)/.exec(error.message)
@@ -34,6 +37,10 @@ export function explainDial(error: Error, target: string, self: string): Network
   const names = new Set(causes.map(cause => cause.name))
   if (names.has('MuxerUnavailableError') || names.has('ConnectionClosedError')) {
     return new PeerRefusedError(target, self)
+  }
+  // libp2p rethrows only the message of an error during encryption.
+  if (causes.some(({ message }) => /\boperation was aborted\b/.test(message))) {
+    return new UnreachablePeerError(target, tooSlow)
   }
   const code = causes.map(cause => (cause as NodeJS.ErrnoException).code).find(code => code !== undefined)
   // Connected, then reset or silent before or during encryption: the ends could not decode each other's bytes.
