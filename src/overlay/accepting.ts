@@ -3,7 +3,7 @@
  * joining peer may have dialled with outdated information.
  */
 import type { SessionId } from './effects.js'
-import { isOlder, type Label, type PeerKey } from './label.js'
+import { type Contact, isOlder, type Label, type PeerKey } from './label.js'
 import type { Join, RefuseReason } from './messages.js'
 import { becomeRoot, ownPath } from './relabelling.js'
 import type { State } from './state.js'
@@ -19,7 +19,8 @@ export function onJoin(state: State, now: number, session: SessionId, peer: Peer
   state.book.recordLabel(now, label, addresses)
   if (!isOlder(state.label, label) || state.parent?.peer === peer) refuse(state, session, 'younger')
   else if (state.path.length + 2 > MAX_PATH) refuse(state, session, 'depth')
-  else if (state.children.full) redirect(state, session)
+  else if (state.isOverloaded(now)) shed(state, session)
+  else if (state.children.full) redirect(state, session, state.children.redirectTarget())
   else accept(state, now, session, peer, addresses)
   return true
 }
@@ -54,8 +55,14 @@ function accept(state: State, now: number, session: SessionId, peer: PeerKey, ad
   state.summaryChanged(now)
 }
 
-function redirect(state: State, session: SessionId): void {
-  const target = state.children.redirectTarget()
+/** An overloaded node passes the peer on to a free slot below it, if there is one. */
+function shed(state: State, session: SessionId): void {
+  const slot = state.children.redirectSlot()
+  if (slot === undefined) refuse(state, session, 'busy')
+  else redirect(state, session, slot)
+}
+
+function redirect(state: State, session: SessionId, target: Contact | undefined): void {
   if (target === undefined) return
   const { peer, addresses } = target
   state.send(session, { kind: 'redirect', contact: { peer, addresses } })

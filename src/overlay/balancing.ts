@@ -14,7 +14,7 @@ import { MAX_PATH } from './wire.js'
  * last one may take to be reported from the leaves.
  */
 export function offerSlot(state: State, now: number): void {
-  if (now < state.offerAt || state.freeze !== undefined) return
+  if (now < state.offerAt || state.freeze !== undefined || state.isLate) return
   const { height } = state.children.summary(state.self)
   state.offerAt = now + state.jitter(state.settings.timers.heartbeat * (2 + height / 2), 0.25)
   const imbalance = state.children.imbalance(state.self)

@@ -79,6 +79,12 @@ export class ChildTable {
     return (child.redirected === 1 ? slotOf(child)?.contact : undefined) ?? child
   }
 
+  /** The same, but undefined unless a child has reported a free slot, or has not reported yet. */
+  redirectSlot(): Contact | undefined {
+    const child = this.#redirectChild()
+    return child && slotOf(child) ? this.redirectTarget() : undefined
+  }
+
   #redirectChild(): Child | undefined {
     let best: Child | undefined
     let bestDistance = 0
@@ -95,11 +101,11 @@ export class ChildTable {
     return best
   }
 
-  /** Summary for the parent. */
-  summary(self: Contact): Summary {
+  /** Summary for the parent. @param accepts whether this node accepts a further child, unless it is full @default true */
+  summary(self: Contact, accepts = true): Summary {
     let size = 1
     let height = 0
-    let slot: Slot | undefined = this.full ? undefined : { distance: 0, contact: self }
+    let slot: Slot | undefined = this.full || !accepts ? undefined : { distance: 0, contact: self }
     for (const child of this.#children.values()) {
       size += child.summary?.size ?? 1
       height = Math.max(height, 1 + (child.summary?.height ?? 0))

@@ -93,6 +93,12 @@ export function onRefuse(state: State, now: number, attempt: Attempt, message: R
     return
   }
   state.attempt = undefined
+  if (reason === 'busy') {
+    // It is alive, so it remains the root to join: this node sends no beacons meanwhile.
+    state.book.refused(now, attempt.peer, false)
+    if (attempt.origin !== attempt.peer) state.book.refused(now, attempt.origin, false)
+    return
+  }
   const same = sameLabel(label, state.label)
   if (!same && label.root !== state.settings.self && label.root !== attempt.peer) {
     // Ask the refuser's root: it either learns about this older tree fragment or is older itself.
@@ -102,7 +108,7 @@ export function onRefuse(state: State, now: number, attempt: Attempt, message: R
   if (isOlder(label, state.label)) {
     state.book.joinFailed(now, attempt.peer)
   } else {
-    state.book.notOlder(now, attempt.peer, same)
-    if (attempt.origin !== attempt.peer) state.book.notOlder(now, attempt.origin, same)
+    state.book.refused(now, attempt.peer, same)
+    if (attempt.origin !== attempt.peer) state.book.refused(now, attempt.origin, same)
   }
 }

@@ -4,8 +4,8 @@
  */
 import type { Contact, Label } from './label.js'
 
-/** Why a JOIN was refused: the acceptor's label is not older, or its tree is too deep. */
-export const REFUSE_REASONS = ['younger', 'depth'] as const
+/** Why a JOIN was refused: the acceptor's label is not older, its tree is too deep, or its machine is overloaded. */
+export const REFUSE_REASONS = ['younger', 'depth', 'busy'] as const
 export type RefuseReason = (typeof REFUSE_REASONS)[number]
 
 /** Why a node ends a session. */

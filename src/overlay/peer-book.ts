@@ -74,8 +74,11 @@ export class PeerBook {
     known.notBefore = now + this.#jitter(Math.min(wait, this.#timers.backoffMax))
   }
 
-  /** The peer's tree fragment is not older: retry after 0.8 s, 1.6 s … 8 s, or after 32 s if it is this node's own. */
-  notOlder(now: number, peer: PeerKey, same: boolean): void {
+  /**
+   * The peer is overloaded, or its tree fragment is not older: retry after 0.8 s, 1.6 s … 8 s, or after 32 s if it is this node's
+   * own.
+   */
+  refused(now: number, peer: PeerKey, same: boolean): void {
     const { backoffMin, backoffMax } = this.#timers
     const known = this.#touch(peer)
     known.failures = 0

@@ -121,6 +121,17 @@ export class State {
     return this.lateness > LATE
   }
 
+  /**
+   * Whether the node accepts no further child: its timers run late by more than a heartbeat, and its newest edge has not yet lasted
+   * as long as a silent neighbour would be waited for. So a tree grows slowly on machines that stay overloaded.
+   */
+  isOverloaded(now: number): boolean {
+    const { heartbeat, dead } = this.settings.timers
+    if (this.lateness <= heartbeat) return false
+    const since = Math.max(this.parent?.since ?? 0, ...[...this.children].map(child => child.since))
+    return now - since < dead + this.patience
+  }
+
   /** Timeout of one step of a join, in ms. Opening a session takes six round trips. */
   get joinTimeout(): number {
     let roundTrip = this.parent?.roundTrip ?? 0
@@ -182,7 +193,7 @@ export class State {
     this.summaryAt = Number.POSITIVE_INFINITY
     if (this.parent === undefined) return
     this.summarySentAt = now
-    this.send(this.parent.session, { kind: 'up', summary: this.children.summary(this.self) })
+    this.send(this.parent.session, { kind: 'up', summary: this.children.summary(this.self, !this.isOverloaded(now)) })
   }
 
   /** Schedules a beacon as soon as the rate limit allows. A root that can join an older root publishes none. */

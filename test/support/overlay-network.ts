@@ -8,6 +8,7 @@ import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../
 import type { Effect, SessionId } from '../../src/overlay/effects.js'
 import { sameLabel } from '../../src/overlay/label.js'
 import { OverlayNode, type OverlayView } from '../../src/overlay/node.js'
+import { DEFAULT_TIMERS } from '../../src/overlay/options.js'
 import { EventQueue, seededRandom } from './virtual-time.js'
 
 export interface NetworkOptions {
@@ -31,6 +32,8 @@ export type Fault =
   /** Bit i of `sides` is node i's side; one-way: only messages from side 0 to side 1 are blocked. */
   | { readonly kind: 'partition'; readonly after: number; readonly sides: number; readonly oneWay: boolean }
   | { readonly kind: 'heal'; readonly after: number }
+  /** The timers of the node run late by `by` ms from now on. */
+  | { readonly kind: 'late'; readonly after: number; readonly node: number; readonly by: number }
   /** One session of the node breaks; each end may or may not be notified. */
   | { readonly kind: 'reset'; readonly after: number; readonly node: number; readonly pick: number }
 
@@ -43,6 +46,9 @@ interface Host extends CheckedOverlayNode {
   view: OverlayView | undefined
   links: Map<SessionId, { link: Link; side: 0 | 1 }>
   wakeAt: number
+  lateness: number
+  /** When its edges began. */
+  edgesSince: Map<SessionId, number>
 }
 
 interface End {
@@ -90,6 +96,8 @@ export class OverlayNetwork {
       view: undefined,
       links: new Map(),
       wakeAt: Number.POSITIVE_INFINITY,
+      lateness: 0,
+      edgesSince: new Map(),
       remoteEndpoint(session) {
         return across(this, session)
       }
@@ -138,6 +146,9 @@ export class OverlayNetwork {
         this.#cut = () => false
         this.#releaseHeld()
         break
+      case 'late':
+        this.hosts[fault.node % this.hosts.length].lateness = fault.by
+        break
       case 'reset': {
         const host = this.hosts[fault.node % this.hosts.length]
         const links = [...host.links.values()]
@@ -154,6 +165,7 @@ export class OverlayNetwork {
     const links = [...host.links.values()]
     host.core = undefined
     host.view = undefined
+    host.edgesSince = new Map()
     host.links = new Map()
     this.#checker.stopped(host)
     for (const { link } of links) this.#reset(link)
@@ -239,6 +251,7 @@ export class OverlayNetwork {
   #event(host: Host, event: (core: OverlayNode, now: number) => void): void {
     const { core, view: before } = host
     if (core === undefined || before === undefined) return
+    core.setLateness(host.lateness)
     event(core, this.#clock(host))
     const effects = core.takeEffects()
     for (const effect of effects) this.#perform(host, effect)
@@ -395,15 +408,31 @@ export class OverlayNetwork {
     }
   }
 
+  /** A node whose timers run late by more than a heartbeat accepts no further child while its newest edge is young. */
+  #checkLoad(host: Host, before: OverlayView, after: OverlayView): void {
+    const newest = Math.max(...edgesOf(before).map(session => host.edgesSince.get(session) ?? this.now))
+    const limit = DEFAULT_TIMERS.dead + 8 * Math.min(host.lateness, 2500)
+    const isMore = after.children.length > before.children.length
+    if (isMore && host.lateness > DEFAULT_TIMERS.heartbeat && this.now - newest < limit) {
+      throw new Error(`${host.key} accepted a child while its timers were ${host.lateness} ms late`)
+    }
+    host.edgesSince = new Map(edgesOf(after).map(session => [session, host.edgesSince.get(session) ?? this.now]))
+  }
+
   #check(host: Host, before: OverlayView, after: OverlayView): void {
     if (after.parent !== undefined && after.parent.session !== before.parent?.session) this.accepts += 1
     try {
       this.#checker.after(host, before, after)
+      this.#checkLoad(host, before, after)
       if (!this.#options.withoutFreeze) this.#checker.afterFreeze(host, after)
     } catch (error) {
       this.violation ??= `at ${this.now.toFixed(1)} ms: ${(error as Error).message}`
     }
   }
+}
+
+function edgesOf({ parent, children }: OverlayView): SessionId[] {
+  return [...(parent ? [parent] : []), ...children].map(({ session }) => session)
 }
 
 function across(host: Host, session: SessionId): OverlayEndpoint | undefined {

@@ -127,6 +127,29 @@ describe('overlay under faults', function () {
     fc.assert(property, { numRuns: Math.ceil(RUNS / 8) })
   })
 
+  it('takes on few neighbours on overloaded machines, and becomes one tree of minimum height afterwards', () => {
+    const late = fc.record({ kind: fc.constant('late' as const), after, node, by: fc.constantFrom(0, 500, 1500, 2500) })
+    const schedules = fc.array(fc.oneof(fault, { weight: 8, arbitrary: late }), { maxLength: 30, size: 'max' })
+    const property = fc.property(options, schedules, (setup, schedule) => {
+      const network = start(setup, schedule)
+      network.apply({ kind: 'heal', after: 0 })
+      for (const { index } of network.hosts) network.apply({ kind: 'late', after: 0, node: index, by: 0 })
+      if (network.alive.length === 0) return
+      assert.ok(stabilizes(network), `no static tree after ${network.now} ms: ${network.violation}`)
+      assert.equal(network.height(), minimumHeight(network.alive.length, setup.degree), 'height')
+    })
+    fc.assert(property, { numRuns: Math.ceil(RUNS / 4) })
+  })
+
+  it('becomes one tree on machines that stay overloaded', () => {
+    const property = fc.property(options, setup => {
+      const network = new OverlayNetwork(setup)
+      for (const { index } of network.hosts) network.apply({ kind: 'late', after: 0, node: index, by: 2500 })
+      assert.ok(stabilizes(network), `no static tree after ${network.now} ms: ${network.violation}`)
+    })
+    fc.assert(property, { numRuns: Math.ceil(RUNS / 8) })
+  })
+
   it('finds the cycles that arise without the freeze', () => {
     // Fixed seed: cycles are rare even without the freeze (1 in 100 schedules), and the test must detect one.
     const mutant = fc.property(options, faults, (setup, schedule) => {
