@@ -27,5 +27,6 @@ export {
   type Saved,
   type SavedBlocks
 } from './saved.js'
+export { replaySteps, type SavedSteps } from './saved-steps.js'
 export type { OutgoingFragment } from './streaming-sum.js'
 export type { Shapes } from './vectors.js'

@@ -34,9 +34,17 @@ import {
   type Saved,
   type SavedBlocks
 } from './saved.js'
+import { bytesOf, encodeSavedSteps, replaySteps, type SavedSteps } from './saved-steps.js'
 import { createStep, maximumChainBytes } from './step.js'
 import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
 import { BufferPool, byteLength, type Shapes } from './vectors.js'
+
+/** A stored predictor: `saveBlocks`, and what `saveSteps` returned since, oldest first. */
+interface StoredBlocks {
+  readonly head: Uint8Array
+  readonly blocks: readonly Uint8Array[]
+  readonly steps?: readonly SavedSteps[]
+}
 
 /** Contributors that are kept without being used. */
 const SPARE_CONTRIBUTORS = 4
@@ -362,11 +370,26 @@ export class AdmbNode {
     return encodeSavedBlocks(this.snapshot(), this.#table)
   }
 
-  /** Restores what `saveBlocks` returned in an earlier run. Call it before the first `connect`. @throws FrameError */
-  restoreBlocks({ head, blocks }: { readonly head: Uint8Array; readonly blocks: readonly Uint8Array[] }): void {
+  /** Upper bound of the bytes of the sums in `saveSteps`; undefined if the steps are not kept, or there are none. */
+  stepBytes(since: PredictorId): number | undefined {
+    const steps = this.#current.stepsFrom(since)
+    return steps && bytesOf(steps)
+  }
+
+  /** The steps from an ancestor of the predictor, for storage. Call it only if `stepBytes` is defined. */
+  saveSteps(since: PredictorId): SavedSteps {
+    const steps = this.#current.stepsFrom(since) ?? []
+    const headers = this.lineage.slice(0, steps.length)
+    return encodeSavedSteps({ id: this.predictor.id, headers }, steps, this.#table)
+  }
+
+  /** Restores what `saveBlocks` and `saveSteps` returned in an earlier run. Call it before the first `connect`. @throws FrameError */
+  restoreBlocks({ head, blocks, steps = [] }: StoredBlocks): void {
     const assembler = new PredictorAssembler(head, blocks.length, this.#shapes, this.#table)
     for (const block of blocks) assembler.add(block)
-    this.#offer(assembler.finish(this.#options.digest), this.#options.self)
+    let saved = assembler.finish(this.#options.digest)
+    for (const record of steps) saved = replaySteps(saved, record, this.#shapes, this.#options, this.#table)
+    this.#offer(saved, this.#options.self)
     this.#effects = []
   }
 

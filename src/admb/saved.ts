@@ -75,14 +75,18 @@ const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, state: { blocks: [] } }
 
 /** The blocks are encoded lazily. */
 export function encodeSavedBlocks({ predictor, lineage }: Saved, table: ContributorTable): SavedBlocks {
-  const { parameters, average, state } = predictor
-  const withoutVectors = { id: predictor.id, parameters: [], average: [], state: [] }
+  const { id, parameters, average, state } = predictor
   const isAveraged = average.some((block, k) => block !== parameters[k])
   const blocks = [...parameters, ...(isAveraged ? average : []), ...state]
-  return { head: encodeSaved({ predictor: withoutVectors, lineage }, NO_BLOCKS, table), blocks: encodeEach(blocks) }
+  return { head: encodeLineage({ id, headers: lineage }, table), blocks: encodeEach(blocks) }
 }
 
-/** Reads the id and the lineage from the head of `encodeSavedBlocks`. @throws FrameError */
+/** An id and a lineage, without vectors. */
+export function encodeLineage({ id, headers }: AuditedLineage, table: ContributorTable): Uint8Array {
+  return encodeSaved({ predictor: { id, parameters: [], average: [], state: [] }, lineage: headers }, NO_BLOCKS, table)
+}
+
+/** Reads the head of `encodeSavedBlocks`. @throws FrameError */
 export function decodeLineage(head: Uint8Array, table: ContributorTable): AuditedLineage {
   const { predictor, lineage } = decodeSaved(head, NO_BLOCKS, table)
   return { id: predictor.id, headers: lineage }

@@ -15,7 +15,7 @@ import { extendsTable } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/index.js'
-import { CheckpointPace } from './checkpoint-pace.js'
+import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'
 import { InputLog, restored } from './input-log.js'
 import { LateLabels } from './late-labels.js'
@@ -56,10 +56,7 @@ export class LearnerLoop {
   #stream: ExampleStream | undefined
   #hasEnded = false
   #isStopping = false
-  #stored: { readonly inputs: number; readonly updates: number } | undefined
-  /** Updates of the newest lineage that was kept for an audit. */
-  #keptUpdates = 0
-  readonly #checkpoints = new CheckpointPace()
+  readonly #checkpoints: Checkpoints | undefined
   #lastStatus = 0
   #reported: { inputs: number; id: PredictorId; hasEnded: boolean } | undefined
 
@@ -100,6 +97,18 @@ export class LearnerLoop {
     if (this.#inputs) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
     this.#progress = new StreamProgress(init, learner, now())
+    this.#checkpoints =
+      this.#inputs &&
+      new Checkpoints({
+        node: this.#node,
+        progress: this.#progress,
+        inputs: this.#inputs,
+        saved: init.saved,
+        keepJournal: init.keepJournal ?? false,
+        writeJournal: () => this.#writeJournal(true),
+        post,
+        now
+      })
     this.#gossip = new PredictorGossip(self, Math.random)
     this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
     const { labelDelay } = init
@@ -198,7 +207,7 @@ export class LearnerLoop {
       this.#reported = { inputs: this.#progress.sums.inputs, id, hasEnded: this.#hasEnded }
       this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
-    if (this.#inputs && this.#checkpoints.isDue(now)) this.checkpoint()
+    this.#checkpoints?.write()
     this.#flushEffects()
   }
 
@@ -248,7 +257,7 @@ export class LearnerLoop {
         break
       }
       case 'stored':
-        this.#checkpoints.stored(this.#now())
+        this.#checkpoints?.stored()
         break
       case 'request':
       case 'stop':
@@ -307,31 +316,7 @@ export class LearnerLoop {
 
   /** Posts a checkpoint, if the state has changed since the last one. */
   checkpoint(): void {
-    const { updates } = this.#node.predictor.id
-    const { inputs } = this.#progress
-    if (this.#stored?.inputs === inputs && this.#stored.updates === updates) return
-    this.#checkpoints.start(this.#now())
-    this.#writeJournal(true)
-    const { head, blocks: encoded } = this.#node.saveBlocks()
-    const blocks = [...encoded]
-    this.#stored = { inputs, updates }
-    const progress = this.#progress.progress()
-    const buffers = [head, ...blocks].map(({ buffer }) => buffer as ArrayBuffer)
-    const bytes = buffers.reduce((sum, { byteLength }) => sum + byteLength, 0)
-    const journalFrom = this.#inputs?.journalFrom ?? 0
-    const { keepJournal = false } = this.#init
-    const keepHead = keepJournal && this.#isLineageNew()
-    this.#post({ kind: 'checkpoint', head, blocks, progress, journalFrom, keepJournal, keepHead }, buffers)
-    this.#checkpoints.encoded(this.#now(), bytes)
-  }
-
-  /** Whether half of the lineage is newer than the one that was kept last. Lineages that are kept overlap. */
-  #isLineageNew(): boolean {
-    const { lineage } = this.#node
-    const middle = lineage[Math.floor(lineage.length / 2)]?.id.updates ?? 0
-    if (middle <= this.#keptUpdates) return false
-    this.#keptUpdates = this.#node.predictor.id.updates
-    return true
+    this.#checkpoints?.write(true)
   }
 
   /** Makes `run` return before the next slice. */

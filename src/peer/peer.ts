@@ -6,7 +6,7 @@ import { EventEmitter } from 'node:events'
 import { basename } from 'node:path'
 import { OptionError } from '../learner/index.js'
 import { createSigner, type IdentityKey, type Network, type Topic } from '../network/index.js'
-import { type NewCheckpoint, Store } from '../storage/index.js'
+import { Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
@@ -343,7 +343,10 @@ export class Peer extends EventEmitter {
         this.#journal?.write(message).catch(error => this.#fail(error as Error))
         break
       case 'checkpoint':
-        this.#storing = this.#save(message)
+        this.#storing = this.#save(store => store.save(message))
+        break
+      case 'checkpoint-steps':
+        this.#storing = this.#save(store => store.saveSteps(message))
         break
       case 'announce':
         this.#predictors.announce(message.predictor)
@@ -370,11 +373,13 @@ export class Peer extends EventEmitter {
     }
   }
 
-  /** Stores a checkpoint. If that fails, the peer stops, because it must not send anything that it would forget. */
-  async #save(checkpoint: NewCheckpoint): Promise<void> {
+  /** Stores a checkpoint after the one before. If that fails, the peer stops, because it must not send anything that it would forget. */
+  async #save(write: (store: Store) => Promise<void>): Promise<void> {
+    const before = this.#storing
     try {
+      await before
       await this.#journal?.durable
-      await this.#store?.save(checkpoint)
+      if (this.#store) await write(this.#store)
       this.#learner.post({ kind: 'stored' })
     } catch (error) {
       this.#fail(error as Error)

@@ -1,5 +1,5 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
-import { maximumFrameBytes } from '../admb/index.js'
+import { maximumFrameBytes, type SavedSteps } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
 import {
   createNetwork,
@@ -94,8 +94,11 @@ function progressOf(run: StartedRun | undefined): SavedProgress | undefined {
   return stored === undefined || sums.inputs > stored.inputs ? { ...stored, ...sums } : stored
 }
 
-async function storedPredictor(store: Store, { head, blocks }: Checkpoint): Promise<StoredPredictor> {
+/** The stored predictor, with the steps since. */
+export async function storedPredictor(store: Store, { head, blocks, steps }: Checkpoint): Promise<StoredPredictor> {
   const all: Uint8Array[] = []
   for (let index = 0; index < blocks; index++) all.push(await store.block(index))
-  return { head, blocks: all }
+  const records: SavedSteps[] = []
+  for (let index = 0; index < steps; index++) records.push(await store.steps(index))
+  return { head, blocks: all, steps: records }
 }

@@ -2,10 +2,10 @@
  * The messages between the main thread and the learner thread. Byte arrays are transferred, not copied: the sender must not use
  * them afterwards.
  */
-import type { PredictorId } from '../admb/index.js'
+import type { PredictorId, SavedSteps } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
-import type { JournalAppend, NewCheckpoint, StoredJournal } from '../storage/index.js'
+import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
 import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
@@ -37,10 +37,17 @@ export interface SavedProgress extends ProgressSums {
   readonly history?: SavedHistory
 }
 
-/** An encoded predictor, as returned by `AdmbNode.savedParts`. */
+/** An encoded predictor, as returned by `AdmbNode.saveBlocks` and `saveSteps`. */
 export interface StoredPredictor {
   readonly head: Uint8Array
   readonly blocks: readonly Uint8Array[]
+  /** Steps since, oldest first. @default none */
+  readonly steps?: readonly SavedSteps[]
+}
+
+/** What every checkpoint stores. */
+export interface CheckpointState extends Omit<NewSteps, 'steps'> {
+  readonly progress: SavedProgress
 }
 
 /** Figures since the start of this run, over windows of inputs, and over the last minute. */
@@ -175,11 +182,10 @@ export type FromLearner =
   | { readonly kind: 'status'; readonly status: LearnerStatus; readonly recent: readonly HeldPredictor[] }
   /** Records that must be durable before any later message has an effect outside of this peer. */
   | ({ readonly kind: 'journal' } & JournalAppend)
-  /** `journalFrom`: epochs before this number are not needed from this checkpoint on. */
-  | (Omit<NewCheckpoint, 'blocks'> & {
-      readonly kind: 'checkpoint'
-      readonly progress: SavedProgress
-    } & StoredPredictor)
+  /** A whole predictor. */
+  | ({ readonly kind: 'checkpoint' } & CheckpointState & Omit<StoredPredictor, 'steps'>)
+  /** The steps since the last checkpoint; undefined if the predictor is the same. */
+  | ({ readonly kind: 'checkpoint-steps'; readonly steps: SavedSteps | undefined } & CheckpointState)
   /** A warning for the log, at a limited rate. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** What happened to the stream's source, for the log. */

@@ -1,4 +1,12 @@
 /** Durable state of a peer. Terms: docs/glossary.md. */
 export { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
 export type { JournalAppend, StoredHistory, StoredJournal } from './journal.js'
-export { type Checkpoint, drawNonce, type NewCheckpoint, type StartedRun, Store } from './store.js'
+export {
+  type Checkpoint,
+  drawNonce,
+  type NewCheckpoint,
+  type NewSteps,
+  type StartedRun,
+  Store,
+  type StoredSteps
+} from './store.js'

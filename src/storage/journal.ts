@@ -19,7 +19,7 @@ export interface StoredHistory {
   readonly records: readonly string[]
   /** Number of the first epoch that the peer itself still needs; Infinity without records. */
   readonly liveFrom: number
-  /** Predictor ids and lineages: of the last checkpoint, and of kept ones. */
+  /** Predictor ids and lineages: of kept checkpoints, and of the last one with its steps, which is at the end. */
   readonly heads: readonly Uint8Array[]
   readonly tail: string | undefined
 }
@@ -53,8 +53,8 @@ export class JournalKeys {
     return { records: texts(records), pending: texts(pending), tail: text(await database.get('tail')) }
   }
 
-  /** @param head of the last checkpoint */
-  async history(database: Database, head: Uint8Array | undefined): Promise<StoredHistory> {
+  /** @param last heads of the last checkpoint and its steps */
+  async history(database: Database, last: readonly Uint8Array[]): Promise<StoredHistory> {
     const kept = await database.iterator({ gt: 'kept/journal/', lt: 'kept/journal0' }).all()
     const heads = await database.iterator({ gt: 'kept/lineage/', lt: 'kept/lineage0' }).all()
     const { records, tail } = await this.read(database)
@@ -62,7 +62,7 @@ export class JournalKeys {
     return {
       records: [...kept.map(([, value]) => text(value) as string), ...records],
       liveFrom: live === undefined ? Number.POSITIVE_INFINITY : Number(live.split('/')[1]),
-      heads: [...heads.map(([, value]) => value), ...(head ? [head] : [])],
+      heads: [...heads.map(([, value]) => value), ...last],
       tail
     }
   }
@@ -110,8 +110,8 @@ function withoutRows(record: string): string {
 }
 
 /** Key of the head of a checkpoint that is kept. */
-export function headKey(generation: number): string {
-  return `kept/lineage/${padded(generation)}`
+export function headKey(generation: number, steps: number): string {
+  return `kept/lineage/${padded(generation)}/${padded(steps)}`
 }
 
 /** A number whose text sorts like it. */

@@ -46,26 +46,49 @@ export interface Checkpoint {
   readonly head: Bytes
   /** Number of blocks, to be read with `Store.block`. */
   readonly blocks: number
+  /** Number of records of steps since, to be read with `Store.steps`. */
+  readonly steps: number
   /** Counters and other state of the writer, as JSON. */
   readonly progress: unknown
 }
 
-/** A checkpoint to store. */
-export interface NewCheckpoint extends Omit<Checkpoint, 'blocks'> {
+/** What every checkpoint stores. */
+interface CheckpointState {
+  /** Counters and other state of the writer, as JSON. */
+  readonly progress: unknown
   /** Epochs before this number leave the journal. @default none */
   readonly journalFrom?: number
   /** Whether these epochs stay readable for an audit. @default false */
   readonly keepJournal?: boolean
-  /** Whether the head stays readable for an audit. @default false */
-  readonly keepHead?: boolean
+  /** Head of a checkpoint that stays readable for an audit. @default none */
+  readonly keptHead?: Bytes
+}
+
+/** A checkpoint to store. */
+export interface NewCheckpoint extends CheckpointState {
+  /** Predictor id and lineage. */
+  readonly head: Bytes
   /** Consumed one by one, so that they need not be in memory together. */
   readonly blocks: Iterable<Bytes>
+}
+
+/** A checkpoint that continues the last one. */
+export interface NewSteps extends CheckpointState {
+  /** From `AdmbNode.saveSteps`. @default the predictor is the same */
+  readonly steps?: StoredSteps
+}
+
+export interface StoredSteps {
+  readonly head: Bytes
+  readonly sums: Bytes
 }
 
 /** Identifies the blocks of the checkpoint on disk. */
 interface Generation {
   readonly number: number
   readonly blocks: number
+  /** Records of steps. @default 0 */
+  readonly steps?: number
 }
 
 /** Blocks are written in batches of at least this many bytes. */
@@ -174,17 +197,28 @@ export class Store {
     if (found < 3) throw new DamagedStateError(this.#directory, 'its checkpoint is incomplete')
     try {
       this.#generation = JSON.parse(text(generation) as string) as Generation
-      return { head: head as Bytes, blocks: this.#generation.blocks, progress: JSON.parse(text(progress) as string) }
+      const { blocks, steps = 0 } = this.#generation
+      return { head: head as Bytes, blocks, steps, progress: JSON.parse(text(progress) as string) }
     } catch {
       throw new DamagedStateError(this.#directory, 'its progress record is not valid JSON')
     }
   }
 
+  /** A record of steps of the last checkpoint; call `checkpoint` first. @throws DamagedStateError if it is missing */
+  async steps(index: number): Promise<StoredSteps> {
+    const keys = stepKeys(this.#generation.number, index)
+    const [head, sums] = await readOrDamaged(this.#directory, () => this.#database.getMany(keys))
+    if (head && sums) return { head, sums }
+    throw new DamagedStateError(this.#directory, `step ${index} of its predictor is missing`)
+  }
+
   /** What an audit needs. */
   async history(): Promise<StoredHistory> {
-    return readOrDamaged(this.#directory, async () =>
-      this.#journal.history(this.#database, await this.#database.get('predictor'))
-    )
+    const heads: Bytes[] = []
+    const checkpoint = await this.checkpoint()
+    if (checkpoint !== undefined) heads.push(checkpoint.head)
+    for (let i = 0; i < (checkpoint?.steps ?? 0); i++) heads.push((await this.steps(i)).head)
+    return readOrDamaged(this.#directory, () => this.#journal.history(this.#database, heads))
   }
 
   /** A block of the last checkpoint; call `checkpoint` first. @throws DamagedStateError if it is missing */
@@ -199,9 +233,9 @@ export class Store {
   /**
    * Stores predictor and progress durably. The blocks of a large predictor are written in several batches next to the old
    * ones, and the last batch commits them; a crash before it leaves the previous checkpoint intact. All records of the journal up to
-   * the checkpoint must be durable.
+   * the checkpoint must be durable, and checkpoints are stored one after the other.
    */
-  async save({ head, blocks, progress, journalFrom = 0, keepJournal, keepHead }: NewCheckpoint): Promise<void> {
+  async save({ head, blocks, ...state }: NewCheckpoint): Promise<void> {
     const before = this.#generation
     const number = before.number + 1
     let batch: [string, Bytes][] = []
@@ -215,18 +249,49 @@ export class Store {
       batch = []
       bytes = 0
     }
-    const generation: Generation = { number, blocks: count }
-    batch.push(['predictor', head], ['generation', encode(JSON.stringify(generation))])
-    batch.push(['progress', encode(JSON.stringify(progress))])
-    if (keepHead) batch.push([headKey(number), head])
+    batch.push(['predictor', head])
+    const old = [
+      ...Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index)),
+      ...Array.from({ length: before.steps ?? 0 }, (_, index) => stepKeys(before.number, index)).flat()
+    ]
+    await this.#commit({ number, blocks: count }, state, batch, old)
+  }
+
+  /** Stores the steps since the last checkpoint, and progress, in one batch. */
+  async saveSteps({ steps, ...state }: NewSteps): Promise<void> {
+    const { number, blocks, steps: count = 0 } = this.#generation
+    if (steps === undefined) return this.#commit(this.#generation, state, [], [])
+    const [head, sums] = stepKeys(number, count)
+    await this.#commit(
+      { number, blocks, steps: count + 1 },
+      state,
+      [
+        [head, steps.head],
+        [sums, steps.sums]
+      ],
+      []
+    )
+  }
+
+  async #commit(
+    generation: Generation,
+    { progress, journalFrom = 0, keepJournal, keptHead }: CheckpointState,
+    batch: readonly (readonly [string, Bytes])[],
+    old: readonly string[]
+  ): Promise<void> {
     const dropped = this.#journal.takeBefore(journalFrom)
     const kept = keepJournal
       ? await readOrDamaged(this.#directory, () => this.#journal.kept(this.#database, dropped))
       : []
-    await this.#write(
-      [...batch, ...kept],
-      [...Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index)), ...dropped]
-    )
+    const { number, steps = 0 } = generation
+    const records: (readonly [string, Bytes])[] = [
+      ...batch,
+      ...kept,
+      ['generation', encode(JSON.stringify(generation))],
+      ['progress', encode(JSON.stringify(progress))]
+    ]
+    if (keptHead) records.push([headKey(number, steps), keptHead])
+    await this.#write(records, [...old, ...dropped])
     this.#generation = generation
   }
 
@@ -257,6 +322,12 @@ export class Store {
 
 function blockKey(generation: number, index: number): string {
   return `block/${generation}/${String(index).padStart(8, '0')}`
+}
+
+/** Of the head and of the sums. */
+function stepKeys(generation: number, index: number): [head: string, sums: string] {
+  const key = `steps/${generation}/${String(index).padStart(8, '0')}`
+  return [`${key}/head`, `${key}/sums`]
 }
 
 function openingError(directory: string, error: unknown): Error {

@@ -1,5 +1,5 @@
 /** Loads a stored predictor with its model. */
-import { type Predictor, PredictorAssembler } from '../../admb/index.js'
+import { type Predictor, PredictorAssembler, replaySteps } from '../../admb/index.js'
 import type { Execution } from '../../l2l/index.js'
 import { digest, type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
@@ -25,7 +25,7 @@ export async function readPredictor(
   store: Store,
   dir: string,
   spec: LearningSpec,
-  { head, blocks }: Checkpoint,
+  { head, blocks, steps }: Checkpoint,
   execution?: Execution
 ): Promise<{ readonly learner: Learner; readonly predictor: Predictor }> {
   const { learner, recipe } = await learningParts(spec, execution)
@@ -33,7 +33,9 @@ export async function readPredictor(
   try {
     const assembler = new PredictorAssembler(head, blocks, shapes)
     for (let index = 0; index < blocks; index++) assembler.add(await store.block(index))
-    return { learner, predictor: assembler.finish(digest).predictor }
+    let saved = assembler.finish(digest)
+    for (let index = 0; index < steps; index++) saved = replaySteps(saved, await store.steps(index), shapes, recipe)
+    return { learner, predictor: saved.predictor }
   } catch (error) {
     throw new DamagedStateError(dir, (error as Error).message)
   }

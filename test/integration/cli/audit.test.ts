@@ -74,7 +74,7 @@ describe('admb audit', function () {
   })
 
   it('knows more updates than a lineage has headers', async () => {
-    const dir = await learned(1700, { batch: 1, rate: 100_000 })
+    const dir = await learned(1700, { batch: 1, rate: 700 })
     const { lineage, predictor }: AuditReport = await admbJson(['audit', '--dir', dir])
     assert.ok(predictor.updates > 1600)
     assert.deepEqual(lineage, { from: 1, to: predictor.updates, whole: true })

@@ -4,7 +4,9 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { readPredictor } from '../../../src/cli/training/stored.js'
 import { Store } from '../../../src/storage/index.js'
+import { parseSpec } from '../../../src/task/learning-spec.js'
 import { LEARNERS, MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const ROWS = 600
@@ -26,14 +28,13 @@ describe('a peer with scaling', function () {
 
   const stored = async (state: string) => {
     const store = await Store.open(state)
-    const checkpoint = await store.checkpoint()
-    assert.ok(checkpoint)
-    const blocks = await Promise.all(Array.from({ length: checkpoint.blocks }, (_, index) => store.block(index)))
+    const [checkpoint, model] = [await store.checkpoint(), await store.model()]
+    assert.ok(checkpoint && model)
+    const { predictor } = await readPredictor(store, state, parseSpec(model), checkpoint)
     await store.close()
-    return {
-      predictor: Buffer.concat([checkpoint.head, ...blocks]),
-      moments: (checkpoint.progress as { moments: unknown }).moments
-    }
+    // The id has a digest of the content, and differs in the run.
+    const { updates, digest } = predictor.id
+    return { updates, digest, moments: (checkpoint.progress as { moments: unknown }).moments }
   }
 
   for (const learner of LEARNERS)

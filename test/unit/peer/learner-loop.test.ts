@@ -91,6 +91,10 @@ class Harness {
     })
   }
 
+  get checkpoints(): Extract<FromLearner, { kind: 'checkpoint' | 'checkpoint-steps' }>[] {
+    return this.messages.filter(message => message.kind === 'checkpoint' || message.kind === 'checkpoint-steps')
+  }
+
   of<K extends FromLearner['kind']>(kind: K): Extract<FromLearner, { kind: K }>[] {
     return this.messages.filter((message): message is Extract<FromLearner, { kind: K }> => message.kind === kind)
   }
@@ -148,7 +152,7 @@ describe('LearnerLoop', () => {
     const second = new Harness({ incarnation: 2, saved: predictor, progress })
     await second.run(rows(0, 12), rows(12, 30))
     second.loop.checkpoint()
-    const end = (harness: Harness) => harness.of('checkpoint').at(-1)?.progress
+    const end = (harness: Harness) => harness.checkpoints.at(-1)?.progress
     assert.deepEqual(end(second), end(whole))
 
     const elsewhere = new Harness({ incarnation: 2, saved: predictor, progress, stream: { ...CSV, data: 'other' } })
@@ -184,9 +188,10 @@ describe('LearnerLoop', () => {
       const harness = new Harness({ spec, progress, saved, incarnation: incarnation + 1 })
       await harness.run(rows(0, to))
       harness.loop.checkpoint()
-      const [stored] = harness.of('checkpoint')
+      const [stored] = harness.checkpoints
       progress = JSON.parse(JSON.stringify(stored.progress)) as SavedProgress
-      saved = stored
+      if (stored.kind === 'checkpoint') saved = stored
+      else if (saved && stored.steps) saved = { ...saved, steps: [...(saved.steps ?? []), stored.steps] }
     }
     assert.deepEqual(progress?.moments, expected.progress.moments)
     assert.equal(expected.progress.moments?.[0][1], 40)
@@ -215,14 +220,14 @@ describe('LearnerLoop', () => {
       }
     }
     ticks(20)
-    assert.equal(harness.of('checkpoint').length, 1)
+    assert.equal(harness.checkpoints.length, 1)
     harness.loop.receive({ kind: 'stored' })
     // Ten times as long as it took.
     ticks(200)
-    assert.equal(harness.of('checkpoint').length, 1)
+    assert.equal(harness.checkpoints.length, 1)
     harness.loop.answer(rows(0, 1), true)
     ticks(1)
-    assert.equal(harness.of('checkpoint').length, 2)
+    assert.equal(harness.checkpoints.length, 2)
   })
 
   it('sends one frame at a time on an edge, always the newest', () => {

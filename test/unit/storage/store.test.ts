@@ -89,6 +89,31 @@ describe('Store', () => {
     await raw.close()
   })
 
+  it('stores steps after a checkpoint, until the next whole one', async () => {
+    const store = await Store.open(directory)
+    await store.create(bytes(1))
+    await store.begin(model)
+    await store.save({ head: bytes(1), blocks: [bytes(2)], progress: 'whole' })
+    for (const step of [3, 4]) {
+      await store.saveSteps({ steps: { head: bytes(step), sums: bytes(step, step) }, progress: step })
+    }
+    await store.saveSteps({ progress: 'only' })
+    await store.close()
+
+    const again = await Store.open(directory)
+    const { checkpoint } = await again.begin(model)
+    assert.deepEqual([checkpoint?.blocks, checkpoint?.steps, checkpoint?.progress], [1, 2, 'only'])
+    const { head, sums } = await again.steps(1)
+    assert.deepEqual([[...head], [...sums]], [[4], [4, 4]])
+    await assert.rejects(again.steps(2), DamagedStateError)
+    await again.save({ head: bytes(5), blocks: [bytes(6)], progress: 'next' })
+    assert.equal((await again.checkpoint())?.steps, 0)
+    await again.close()
+    const database = new Level(join(directory, 'db'))
+    assert.deepEqual(await database.keys({ gt: 'steps/', lt: 'steps0' }).all(), [])
+    await database.close()
+  })
+
   it('rejects a second process with the same directory', async () => {
     const store = await Store.open(directory)
     await store.create(bytes(1))
