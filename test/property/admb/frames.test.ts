@@ -11,7 +11,9 @@ import {
   encodeSavedBlocks,
   FrameError,
   formatId,
-  PredictorAssembler
+  PredictorAssembler,
+  replaySteps,
+  type SavedSteps
 } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
 import { latticeToy, toy, toyLayout, toyStart } from '../../support/toy.js'
@@ -132,6 +134,33 @@ describe('frames', () => {
       assembler.finish(toy.digest).predictor.average[0],
       assembler.finish(toy.digest).predictor.parameters[0]
     )
+  })
+
+  it('restore a predictor from an earlier one and its steps, and reject damaged and foreign steps', () => {
+    const world = new World({ origins: ['a'], batch: 4, carry: 9 })
+    const { node } = world.hosts[0]
+    const learn = () => {
+      for (let i = 0; i < 9; i++) world.input(0)
+    }
+    learn()
+    const before = decodeSaved(node.save(), node.shapes)
+    learn()
+    const { head, sums } = node.saveSteps(before.predictor.id)
+    const replayed = (steps: SavedSteps, saved = before) => replaySteps(saved, steps, node.shapes, toy)
+    assert.deepEqual(replayed({ head, sums }).predictor, node.predictor)
+    assert.equal(replayed({ head, sums }).lineage.length, node.lineage.length)
+    for (const part of ['head', 'sums'] as const) {
+      const whole = { head, sums }
+      for (let i = 0; i < whole[part].length; i++) {
+        const damaged = whole[part].slice()
+        damaged[i] ^= 1 << (i % 8)
+        assert.throws(() => replayed({ ...whole, [part]: damaged }), FrameError)
+        assert.throws(() => replayed({ ...whole, [part]: whole[part].subarray(0, i) }), FrameError)
+      }
+    }
+    const later = decodeSaved(node.save(), node.shapes)
+    assert.throws(() => replayed({ head, sums }, later), /continue another predictor/)
+    assert.throws(() => replaySteps(before, { head, sums }, node.shapes, { ...toy, digest: () => '0' }), FrameError)
   })
 
   for (const [form, fragmentBytes, isLattice] of [
