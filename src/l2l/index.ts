@@ -7,7 +7,7 @@ export type {
 } from '../nn/layers/custom-kinds.js'
 export { loadModel, parseModel } from '../nn/spec/model-spec.js'
 export type { NetworkSpec } from '../nn/spec/network-spec.js'
-export { readsText, sampleFor } from '../nn/spec/network-spec.js'
+export { readsText, sampleFor } from '../nn/spec/sample.js'
 export {
   alphabetOf,
   createTokenizer,

@@ -14,7 +14,7 @@ import {
 import { extendsTable } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
-import { RecentDigests } from '../view/index.js'
+import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'
 import { InputLog, restored } from './input-log.js'

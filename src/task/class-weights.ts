@@ -1,6 +1,5 @@
 /** Weights of classes: factors of the gradients of their inputs, for classes that are rare or matter more. */
 import { readFile } from 'node:fs/promises'
-import { parse } from 'yaml'
 import { OptionError } from '../learner/index.js'
 import type { LabelSchema } from '../streams/index.js'
 
@@ -12,7 +11,7 @@ export async function classWeightsFrom(given: ClassWeights | string | undefined)
   if (typeof given !== 'string' || given === 'balanced') return given as ClassWeights | undefined
   let value: unknown
   try {
-    value = parse(await readFile(given, 'utf8'))
+    value = (await import('yaml')).parse(await readFile(given, 'utf8'))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new OptionError(

@@ -1,6 +1,5 @@
 /** Reads the schema of a task from a file or from a peer. */
 import { readFile } from 'node:fs/promises'
-import { parse } from 'yaml'
 import { checkedSchema, type Schema, SchemaError } from '../streams/index.js'
 
 const TIMEOUT_MS = 10_000
@@ -15,7 +14,7 @@ export async function schemaFrom(given: Schema | string | undefined): Promise<Sc
   const text = /^https?:\/\//.test(given) ? await download(given) : await read(given)
   let value: unknown
   try {
-    value = parse(text)
+    value = (await import('yaml')).parse(text)
   } catch (error) {
     throw new SchemaError(`${given} is not YAML or JSON: ${(error as Error).message.split('\n')[0]}`)
   }

@@ -10,7 +10,7 @@ import {
 } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
-import { readsText, sampleFor } from '../nn/spec/network-spec.js'
+import { readsText, sampleFor } from '../nn/spec/sample.js'
 import {
   type ColumnSchema,
   type ExampleStream,

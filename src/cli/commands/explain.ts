@@ -1,7 +1,7 @@
 /** `admb explain`: what a stored predictor has learned, by the names of its features and columns. */
 import type { Command } from 'commander'
 import type { Examples } from '../../learner/index.js'
-import { readsText } from '../../nn/spec/network-spec.js'
+import { readsText } from '../../nn/spec/sample.js'
 import { openStream, RowBuffer } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'

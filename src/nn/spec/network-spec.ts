@@ -1,10 +1,8 @@
 /** A complete network as plain data: stored with a predictor, and compared between peers. */
 import { createHash } from 'node:crypto'
 import type { TargetScale } from '../../learner/index.js'
-import { ModelError, type Sample } from '../types.js'
-import { inputOf } from './layer-kinds.js'
+import type { Sample } from '../types.js'
 import type { ModelSpec } from './model-spec.js'
-import { layersOf } from './presets.js'
 
 /**
  * What the network predicts: one of `classes` classes, a number (standardised by `scale` if there is one), or the next token at
@@ -65,25 +63,4 @@ function sortKeys(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([, field]) => field !== undefined)
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, field]) => [key, sortKeys(field)]))
-}
-
-/**
- * The sample shape for rows of features: a square grey image if the first layer takes images, otherwise the row itself.
- * @param features numbers per row
- * @throws ModelError if the model takes tokens, or takes images and `features` is not a square number
- */
-export function sampleFor(spec: ModelSpec, features: number): Sample {
-  const input = inputOf(layersOf(spec)[0])
-  if (input === 'tokens') throw new ModelError(`model ${spec.model} takes text, not rows of features`)
-  if (input !== 'image') return { kind: 'features', shape: [features] }
-  const side = Math.round(Math.sqrt(features))
-  if (side * side !== features) {
-    throw new ModelError(`model ${spec.model} needs square grey images, but ${features} is not a square number`)
-  }
-  return { kind: 'features', shape: [side, side, 1] }
-}
-
-/** Whether the model's input is tokens. */
-export function readsText(spec: ModelSpec): boolean {
-  return inputOf(layersOf(spec)[0]) === 'tokens'
 }
