@@ -46,14 +46,14 @@ describe('checkpoints', () => {
     await rm(folder, { recursive: true })
   })
 
-  async function start(): Promise<void> {
+  async function start(used = spec): Promise<void> {
     const { incarnation, nonce, checkpoint, journal } = await store.begin('{}')
     messages = []
     const saved = checkpoint && (await storedPredictor(store, checkpoint))
     const progress = checkpoint?.progress as SavedProgress | undefined
     loop = new LearnerLoop(
       {
-        ...{ spec, plugins: [], execution: undefined, self: 'a', incarnation, nonce, period: 100, carry: 16 },
+        ...{ spec: used, plugins: [], execution: undefined, self: 'a', incarnation, nonce, period: 100, carry: 16 },
         ...{
           predictWith: 'average',
           stream: undefined,
@@ -64,7 +64,7 @@ describe('checkpoints', () => {
           journal
         }
       },
-      linearParts(spec),
+      linearParts(used),
       message => messages.push(message),
       () => now
     )
@@ -116,26 +116,34 @@ describe('checkpoints', () => {
     return stored
   }
 
-  it('restore the newest predictor after a kill between whole ones, to the last bit', async () => {
-    let stored = await learn(30, () => 2)
-    assert.ok(stored !== undefined && stored.updates >= 50)
-    for (let kill = 0; kill < 12; kill++) {
-      await store.close()
-      store = await Store.open(join(folder, 'state'))
-      const checkpoint = await store.checkpoint()
-      assert.ok(checkpoint)
-      const { predictor } = await readPredictor(store, folder, spec, checkpoint)
-      assert.deepEqual(predictor.id, stored)
-      await start()
-      assert.deepEqual(loop.status().predictor, stored)
-      // Also bursts, of which not all steps are kept.
-      const more = await learn(2 + Math.floor(20 * random.next()), () =>
-        random.next() < 0.05 ? 70 : Math.floor(3 * random.next())
+  for (const [sums, used] of [
+    ['float32', spec],
+    ['integer', { ...spec, sums: 'lattice' }]
+  ] as const)
+    it(`restore the newest predictor after a kill between whole ones, to the last bit, with ${sums} sums`, async () => {
+      await start(used)
+      let stored = await learn(30, () => 2)
+      assert.ok(stored !== undefined && stored.updates >= 50)
+      for (let kill = 0; kill < 12; kill++) {
+        await store.close()
+        store = await Store.open(join(folder, 'state'))
+        const checkpoint = await store.checkpoint()
+        assert.ok(checkpoint)
+        const { predictor } = await readPredictor(store, folder, used, checkpoint)
+        assert.deepEqual(predictor.id, stored)
+        await start(used)
+        assert.deepEqual(loop.status().predictor, stored)
+        // Also bursts, of which not all steps are kept.
+        const more = await learn(2 + Math.floor(20 * random.next()), () =>
+          random.next() < 0.05 ? 70 : Math.floor(3 * random.next())
+        )
+        stored = more ?? stored
+      }
+      assert.ok(
+        written.steps > 3 * written.whole,
+        `${written.whole} whole predictors, ${written.steps} records of steps`
       )
-      stored = more ?? stored
-    }
-    assert.ok(written.steps > 3 * written.whole, `${written.whole} whole predictors, ${written.steps} records of steps`)
-  })
+    })
 
   it('write few bytes', async () => {
     const updates = (await learn(500, () => 1))?.updates ?? 0
