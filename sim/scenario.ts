@@ -63,6 +63,8 @@ const schema = z.strictObject({
   warmup: z.number().min(0).default(0),
   /** b: gradients per update. */
   batch: count.default(512),
+  /** The nodes of `admb` choose b themselves, from `batch` to this. @default b is fixed */
+  batchMax: count.max(1_000_000).optional(),
   /** T in virtual milliseconds. */
   period: duration.default(1),
   /** Mean one-way latency in virtual milliseconds. */
@@ -141,19 +143,16 @@ export function parseScenario(value: unknown, source: string): Scenario {
 }
 
 /** Describes a combination of keys that cannot be simulated, and its fix. */
-function conflict({
-  topology,
-  nodes,
-  latency,
-  heartbeat,
-  loss,
-  delay,
-  duplicate,
-  reorder,
-  watchers,
-  faults
-}: Scenario): string | undefined {
+function conflict(scenario: Scenario): string | undefined {
+  const { algorithm, batch, batchMax, topology, nodes, latency, heartbeat } = scenario
+  const { loss, delay, duplicate, reorder, watchers, faults } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
+  if (batchMax !== undefined && algorithm !== 'admb') {
+    return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
+  }
+  if (batchMax !== undefined && batchMax < batch) {
+    return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`
+  }
   if (partitionShare > 0 && nodes < 2) {
     return 'faults.partitionShare: a network of one node cannot be partitioned; set nodes to at least 2'
   }

@@ -10,7 +10,7 @@ import {
   type Recipe,
   startingPredictor
 } from '../src/admb/index.js'
-import { createAveraging, createLearner, createRule, digest, latticeRule } from '../src/learner/index.js'
+import { AdaptiveBatch, createAveraging, createLearner, createRule, digest, latticeRule } from '../src/learner/index.js'
 import { algorithms } from './algorithms/index.js'
 import { type Arrivals, drawArrivals } from './arrivals.js'
 import { invariants, Violation } from './checkers/index.js'
@@ -60,6 +60,7 @@ export class Simulation implements World, TransportHost, WiringRun {
   readonly recipe: Recipe
   readonly start: Predictor
   readonly batch: number
+  readonly adaptiveBatch: AdaptiveBatch | undefined
   readonly period: number
   readonly latency: number
   readonly isOrdered: boolean
@@ -95,7 +96,7 @@ export class Simulation implements World, TransportHost, WiringRun {
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.scenario = scenario
-    const { nodes, batch, period, latency, carry, rule, average, seed, sums, delay, loss, reorder } = scenario
+    const { nodes, batch, batchMax, period, latency, carry, rule, average, seed, sums, delay, loss, reorder } = scenario
     const random = new Random(seed)
     this.batch = batch
     this.period = period
@@ -111,13 +112,17 @@ export class Simulation implements World, TransportHost, WiringRun {
     this.labels = createLabels(scenario, random.fork('labels'))
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs
-    this.learner = createLearner({ model, dimension, classes })
+    const learner = createLearner({ model, dimension, classes })
     const recipe = options.recipe ?? {
       rule: createRule({ name: rule }),
       averaging: createAveraging({ name: average }),
       digest
     }
-    this.recipe = sums === 'lattice' ? { ...recipe, rule: latticeRule(recipe.rule, { batch }) } : recipe
+    const summed = sums === 'lattice' ? { ...recipe, rule: latticeRule(recipe.rule, { batch }) } : recipe
+    const adaptive = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
+    this.adaptiveBatch = adaptive
+    this.learner = adaptive?.learner(learner) ?? learner
+    this.recipe = adaptive?.recipe(summed) ?? summed
     this.start = startingPredictor(this.learner.initial(), this.recipe)
     this.#arrivals = drawArrivals(scenario, random.fork('pace'))
     const end = scenario.warmup + (scenario.inputs / nodes) * scenario.interval

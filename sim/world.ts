@@ -36,8 +36,10 @@ export interface World {
   readonly start: Predictor
   /** Whether nodes may share predictors in memory instead of recomputing them. */
   readonly sharesPredictors: boolean
-  /** b: gradients per update. */
+  /** b: gradients per update; the least b if it adapts. */
   readonly batch: number
+  /** How b adapts; undefined if it is fixed. */
+  readonly adaptiveBatch: AdmbOptions['batch'] | undefined
   /** T in virtual milliseconds. */
   readonly period: number
   /** Mean one-way latency in virtual milliseconds. */

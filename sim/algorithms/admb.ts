@@ -82,7 +82,7 @@ function distinctStart(start: Predictor, origin: string): Predictor {
 }
 
 function create(world: World, precedence: Precedence): Algorithm {
-  const { topology, recipe, start, batch, labels, scenario } = world
+  const { topology, recipe, start, batch, adaptiveBatch, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const shared = new SharedPredictors()
@@ -95,7 +95,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       nonce,
       layout,
       initial: scenario.starts === 'distinct' ? distinctStart(start, labels[index]) : start,
-      batch,
+      batch: adaptiveBatch ?? batch,
       carry,
       precedence,
       journal: scenario.journal,

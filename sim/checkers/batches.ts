@@ -1,5 +1,6 @@
 /** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
 import { formatId, maxRetainedSums, nextPredictor, type Predictor, type Recipe, sameId } from '../../src/admb/index.js'
+import type { AdaptiveBatch } from '../../src/learner/index.js'
 import { Violation } from '../result.js'
 import { fingerprint } from './identity.js'
 import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
@@ -9,25 +10,32 @@ const MAX_CHAIN = 64
 
 /** A batch has at least b gradients, and a node that holds b gradients updates. */
 export class Size implements Invariant {
-  readonly #batch: number
+  readonly #batch: number | AdaptiveBatch
 
-  constructor(batch: number) {
+  constructor(batch: number | AdaptiveBatch) {
     this.#batch = batch
   }
 
   predictorChanged({ origin }: CheckedNode, change: PredictorChange): void {
     if (change.cause !== 'updated') return
-    const { header, batch } = change
+    const { header, batch, parent } = change
     const key = formatId(header.id)
-    if (batch.count < this.#batch)
-      throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${this.#batch} gradients`)
+    const least = this.#at(parent)
+    if (batch.count < least)
+      throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${least} gradients`)
     if (header.count !== batch.count)
       throw new Violation('size', `the header of ${key} has a count of ${header.count} for ${batch.count} gradients`)
   }
 
   afterEvent({ origin, node }: CheckedNode): void {
-    if (node.gradients >= this.#batch)
-      throw new Violation('size', `${origin} holds ${node.gradients} gradients without an update of ${this.#batch}`)
+    const least = this.#at(node.predictor)
+    if (node.gradients >= least)
+      throw new Violation('size', `${origin} holds ${node.gradients} gradients without an update of ${least}`)
+  }
+
+  /** b of a predictor. */
+  #at({ parameters }: Predictor): number {
+    return typeof this.#batch === 'number' ? this.#batch : this.#batch.of(parameters)
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { Conservation, Lineage, Memory, Size } from './batches.js'
+import { BatchChoice } from './batch-choice.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Identity, Monotone } from './identity.js'
@@ -22,15 +23,17 @@ export type {
 
 /** Properties that hold for every learner. Precedence by sender lets nodes return to a predictor, so it has fewer of them. */
 export const invariants: Invariants = run => {
-  const { scenario, recipe, start } = run
+  const { scenario, recipe, start, adaptiveBatch } = run
   const { batch, carry } = scenario
-  const always = [new Identity(), new Lineage(recipe), new Size(batch), new NoEcho(), new Acceptance()]
+  const size = new Size(adaptiveBatch ?? batch)
+  const always = [new Identity(), new Lineage(recipe), size, new NoEcho(), new Acceptance()]
   if (scenario.algorithm === 'admb-sender') return always
   const delay = constantDelay(run)
   // On a cycle sums overlap, and a larger sum replaces others.
   const isForest = run.faults.every(({ kind }) => kind !== 'link')
   return [
     ...always,
+    ...(adaptiveBatch === undefined ? [] : [new BatchChoice(adaptiveBatch)]),
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),

@@ -3,6 +3,7 @@
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
+import type { AdaptiveBatch } from '../../src/learner/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Violation } from '../result.js'
@@ -77,6 +78,8 @@ export interface CheckedRun {
   readonly faults: readonly Fault[]
   readonly topology: Topology
   readonly recipe: Recipe
+  /** How b adapts; undefined if it is fixed. */
+  readonly adaptiveBatch: AdaptiveBatch | undefined
   /** The starting predictor of every node. */
   readonly start: Predictor
   /** Virtual milliseconds. */

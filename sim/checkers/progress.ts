@@ -30,13 +30,13 @@ export class Progress implements Invariant {
 
   /** @param delay one-way delay of all messages in ms */
   constructor(run: CheckedRun, delay: number) {
-    const { batch, period, interval, nodes } = run.scenario
+    const { batch, batchMax = batch, period, interval, nodes } = run.scenario
     const { diameter } = run.topology
     this.#run = run
     // Predictors created before the first frames arrive are sent after them.
     this.#spread = (MESSAGES_A_HOP * diameter + 1) * delay
     // All nodes may receive inputs at the same instant, at both ends of the interval.
-    this.#inputs = batch + (2 * (period + 2 * delay) * diameter * nodes) / interval + 2 * nodes
+    this.#inputs = batchMax + (2 * (period + 2 * delay) * diameter * nodes) / interval + 2 * nodes
     this.#minUpdates = run.scenario.starts === 'distinct' ? 1 : 0
     this.#counts[this.#minUpdates] = nodes
     this.#reached[this.#minUpdates] = 0

@@ -9,6 +9,7 @@ import type { Contributor } from './contributors.js'
 import { contributorCount } from './coverage.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
+import { type AdmbOptions, batchOf } from './options.js'
 import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
@@ -28,7 +29,7 @@ export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
 export class CurrentPredictor {
   readonly #recipe: Recipe
-  readonly #batch: number
+  readonly #batch: AdmbOptions['batch']
   readonly #headers: HeaderCache
   readonly #known: PredictorLookup
   #predictor: Predictor
@@ -48,7 +49,7 @@ export class CurrentPredictor {
     initial: Predictor,
     shapes: Shapes,
     recipe: Recipe,
-    batch: number,
+    batch: AdmbOptions['batch'],
     headers: number,
     known: PredictorLookup = () => undefined
   ) {
@@ -126,8 +127,9 @@ export class CurrentPredictor {
    * @throws FrameError
    */
   receive({ content, id, headers }: ReceivedFrame): ReceivedPredictor | undefined {
+    const least = typeof this.#batch === 'number' ? this.#batch : this.#batch.min
     for (const { count } of headers.slice(0, content?.kind === 'steps' ? content.steps.length : 1)) {
-      if (count < this.#batch) throw new FrameError(`batch of ${count} gradients; at least ${this.#batch} are required`)
+      checkCount(count, least)
     }
     if (content === undefined) return undefined
     return content.kind === 'steps' ? this.#replay(content.steps, headers) : this.#whole(content, id)
@@ -161,6 +163,7 @@ export class CurrentPredictor {
   #replayStep(parent: Predictor, step: Step, { id, count, coverage }: Header): Predictor {
     const known = this.#lookUp(id)
     if (known !== undefined) return known
+    checkCount(count, batchOf(this.#batch, parent.parameters))
     const sum = expand(step, this.#shapes.parameters)
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')
@@ -175,6 +178,11 @@ export class CurrentPredictor {
     const known = this.#known(id)
     return known?.id.digest === id.digest ? known : undefined
   }
+}
+
+/** @throws FrameError */
+function checkCount(count: number, least: number): void {
+  if (count < least) throw new FrameError(`batch of ${count} gradients; at least ${least} are required`)
 }
 
 function isFinitePredictor({ parameters, average, state }: Predictor): boolean {

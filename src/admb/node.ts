@@ -21,7 +21,7 @@ import { FrameSender } from './frame-sender.js'
 import { type JournalRecord, recover } from './journal.js'
 import { Ledger } from './ledger.js'
 import { addUp, NeighbourSums } from './neighbour-sums.js'
-import type { AdmbOptions, Effect } from './options.js'
+import { type AdmbOptions, batchOf, type Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
 import type { Batch, Header, Predictor } from './predictor.js'
@@ -92,8 +92,9 @@ export class AdmbNode {
   readonly #allocateSum = () => this.#buffers.take()
 
   constructor(options: AdmbOptions) {
-    if (!Number.isSafeInteger(options.batch) || options.batch < 1) {
-      throw new RangeError(`batch must be an integer ≥ 1, not ${options.batch}`)
+    const least = typeof options.batch === 'number' ? options.batch : options.batch.min
+    if (!Number.isSafeInteger(least) || least < 1) {
+      throw new RangeError(`batch must be an integer ≥ 1, not ${least}`)
     }
     if (options.precedence === 'sender' && options.carry) {
       throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
@@ -139,6 +140,11 @@ export class AdmbNode {
 
   get predictor(): Predictor {
     return this.#current.predictor
+  }
+
+  /** b of the current predictor. */
+  get batch(): number {
+    return batchOf(this.#options.batch, this.predictor.parameters)
   }
 
   /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `batch`. */
@@ -213,6 +219,8 @@ export class AdmbNode {
     const streamed = this.#streaming
     const version = this.#outgoingSums.version
     this.#streaming = undefined
+    const { batch } = this.#options
+    if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.#ledger.accumulator, count)
     this.#ledger.added(count, first)
     this.#outgoingSums.markChanged()
     const isUpdated = this.#updateIfFull()
@@ -228,11 +236,11 @@ export class AdmbNode {
    * @param isPeriodOver whether a period ends before all blocks are added, so that sums are due
    */
   startStreaming(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
-    const { batch, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
+    const { fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
     this.cancelStreaming()
     const { blocks } = this.#shapes.parameters
     if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= fragmentBytes) return
-    const isStep = this.gradients + count >= batch
+    const isStep = this.gradients + count >= this.batch
     const sum = new StreamingSum(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger)
     for (const number of edges) {
       const edge = this.#edges.get(number)
@@ -512,7 +520,7 @@ export class AdmbNode {
 
   /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
   #updateIfFull(): boolean {
-    if (this.gradients < this.#options.batch) return false
+    if (this.gradients < this.batch) return false
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.close(this.#period), this.#sums.selected())
     const coverage = union(coverages)
@@ -532,6 +540,12 @@ export class AdmbNode {
     this.#effects.push({ kind: 'updated', predictor, header, batch })
     // Segments that were in doubt at the last predictor may now fill the next batch.
     return !this.#updateIfFull()
+  }
+
+  /** Whether there are neighbours, none of which is known to hold the current predictor. */
+  get #isUnshared(): boolean {
+    for (const edge of this.#edges.values()) if (this.#outbox.isInSync(edge)) return false
+    return this.#edges.size > 0
   }
 
   /** Drops sums that alone would make the update non-finite (a fault or an attack). @returns whether there was one */

@@ -1,6 +1,7 @@
 /** The module's public API: models, rules, averages, digests, and training in one process. Terms: docs/glossary.md. */
 
 export { DivergenceError } from '../base/errors.js'
+export { AdaptiveBatch, type BatchRange } from './adaptive-batch.js'
 export {
   type AveragingName,
   type AveragingSpec,

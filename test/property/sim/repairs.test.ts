@@ -261,11 +261,29 @@ const DEFECTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/node.js',
-        from: 'this.gradients < this.#options.batch',
-        to: 'this.gradients < this.#options.batch - 1'
+        from: 'this.gradients < this.batch',
+        to: 'this.gradients < this.batch - 1'
       }
     ],
     breaks: ['size']
+  },
+  {
+    without: 'the b of its predictor (that of the first one is used)',
+    changes: [
+      {
+        file: 'src/admb/node.js',
+        from: 'batchOf(this.#options.batch, this.predictor.parameters)',
+        to: 'batchOf(this.#options.batch, this.#options.initial.parameters)'
+      }
+    ],
+    breaks: ['size']
+  },
+  {
+    without: 'a correct count of unshared gradients',
+    changes: [
+      { file: 'src/learner/adaptive-batch.js', from: 'lastOf(sum)[0] += count', to: 'lastOf(sum)[0] += count + 1' }
+    ],
+    breaks: ['batch choice']
   },
   {
     without: 'the batch that it states',
