@@ -1,8 +1,8 @@
 /** The properties of ADMB, as invariants to check during a run. */
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
-import { Conservation, Lineage, Memory, Size } from './batches.js'
 import { BatchChoice } from './batch-choice.js'
+import { Conservation, Lineage, Memory, Size } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Identity, Monotone } from './identity.js'

@@ -4,13 +4,13 @@
  */
 
 import { areIntegers } from '../base/lattice.js'
+import type { BatchRule } from '../learner/types.js'
 import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
 import { contributorCount } from './coverage.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
-import { type AdmbOptions, batchOf } from './options.js'
-import { type Batch, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
+import { type Batch, batchOf, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
 import { isFinite32, type Shapes } from './vectors.js'
@@ -29,7 +29,7 @@ export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
 export class CurrentPredictor {
   readonly #recipe: Recipe
-  readonly #batch: AdmbOptions['batch']
+  readonly #batch: number | BatchRule
   readonly #headers: HeaderCache
   readonly #known: PredictorLookup
   #predictor: Predictor
@@ -49,7 +49,7 @@ export class CurrentPredictor {
     initial: Predictor,
     shapes: Shapes,
     recipe: Recipe,
-    batch: AdmbOptions['batch'],
+    batch: number | BatchRule,
     headers: number,
     known: PredictorLookup = () => undefined
   ) {
@@ -163,7 +163,7 @@ export class CurrentPredictor {
   #replayStep(parent: Predictor, step: Step, { id, count, coverage }: Header): Predictor {
     const known = this.#lookUp(id)
     if (known !== undefined) return known
-    checkCount(count, batchOf(this.#batch, parent.parameters))
+    checkCount(count, batchOf(this.#batch, parent))
     const sum = expand(step, this.#shapes.parameters)
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')

@@ -21,10 +21,10 @@ import { FrameSender } from './frame-sender.js'
 import { type JournalRecord, recover } from './journal.js'
 import { Ledger } from './ledger.js'
 import { addUp, NeighbourSums } from './neighbour-sums.js'
-import { type AdmbOptions, batchOf, type Effect } from './options.js'
+import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
-import type { Batch, Header, Predictor } from './predictor.js'
+import { type Batch, batchOf, type Header, type Predictor } from './predictor.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 import {
   decodeSaved,
@@ -144,7 +144,7 @@ export class AdmbNode {
 
   /** b of the current predictor. */
   get batch(): number {
-    return batchOf(this.#options.batch, this.predictor.parameters)
+    return batchOf(this.#options.batch, this.predictor)
   }
 
   /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `batch`. */

@@ -1,15 +1,9 @@
 /** Options of an ADMB node, and the effects that it reports to its driver. */
-import type { AdaptiveBatch } from '../learner/adaptive-batch.js'
-import type { Blocks, Layout } from '../learner/types.js'
+import type { BatchRule, Layout } from '../learner/types.js'
 import type { Allocate } from './bytes.js'
 import type { PredictorLookup } from './current-predictor.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
 import type { Precedence } from './predictor-id.js'
-
-/** b of the predictor with these parameters. */
-export function batchOf(batch: AdmbOptions['batch'], parameters: Blocks): number {
-  return typeof batch === 'number' ? batch : batch.of(parameters)
-}
 
 /** Options of an `AdmbNode`. */
 export interface AdmbOptions extends Recipe {
@@ -27,7 +21,7 @@ export interface AdmbOptions extends Recipe {
   /** Initial predictor, from `startingPredictor` or from an earlier run. */
   readonly initial: Predictor
   /** b: gradients per batch, ≥ 1. If it adapts, the last block of the layout is its block. */
-  readonly batch: number | AdaptiveBatch
+  readonly batch: number | BatchRule
   /**
    * S: number of periods for which unused gradients are carried over; 0 is the published algorithm.
    * @default 0

@@ -2,7 +2,7 @@
  * Predictors and their derivation. A predictor is an immutable value. Its header states its parent and whose gradients the
  * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
  */
-import type { Averaging, Blocks, Digest, RuleState, UpdateRule } from '../learner/types.js'
+import type { Averaging, BatchRule, Blocks, Digest, RuleState, UpdateRule } from '../learner/types.js'
 import type { Contributor } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
@@ -40,6 +40,11 @@ export interface Recipe {
   readonly rule: UpdateRule
   readonly averaging: Averaging
   readonly digest: Digest
+}
+
+/** b of a predictor. */
+export function batchOf(batch: number | BatchRule, { parameters }: Predictor): number {
+  return typeof batch === 'number' ? batch : batch.of(parameters)
 }
 
 /** The common starting predictor: no updates, no origin. */

@@ -5,7 +5,7 @@
  * change faster than links announce them, and b grows; otherwise it shrinks. Every node that replays the batch, or receives the
  * predictor, has the same b.
  */
-import type { Averaging, Blocks, Layout, Learner, UpdateRule } from './types.js'
+import type { Averaging, BatchRule, Blocks, Layout, Learner, UpdateRule } from './types.js'
 
 /** Bounds of b, whole numbers, both at least 1. */
 export interface BatchRange {
@@ -21,7 +21,7 @@ const TARGET_SHARE = 0.5
 /** Relative change of b in an update for each deviation of 1 from this share. */
 const GAIN = 0.1
 
-export class AdaptiveBatch implements BatchRange {
+export class AdaptiveBatch implements BatchRule, BatchRange {
   readonly min: number
   readonly max: number
 
@@ -30,12 +30,11 @@ export class AdaptiveBatch implements BatchRange {
     this.max = max
   }
 
-  /** b of the predictor with these parameters, which may come from another peer and are not trusted. */
+  /** The parameters may come from another peer, and are not trusted. */
   of(parameters: Blocks): number {
     return Math.round(this.#within(lastOf(parameters)[0]))
   }
 
-  /** Counts own gradients that are added while no neighbour is known to hold the predictor. */
   countUnshared(sum: Blocks, count: number): void {
     lastOf(sum)[0] += count
   }

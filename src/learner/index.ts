@@ -46,7 +46,7 @@ export {
   describeAlarm,
   driftTests
 } from './drift/index.js'
-export { type DriftAction, DriftVote, driftActions, reactingAveraging } from './drift/reaction.js'
+export { type DriftAction, DriftVote, driftActions, driftBlock, reactingAveraging } from './drift/reaction.js'
 export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'

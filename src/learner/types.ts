@@ -149,6 +149,16 @@ export interface Averaging {
   average(previous: Blocks, parameters: Blocks, updates: number): Float32Array[]
 }
 
+/** A batch size that follows from the parameters, whose last block holds it. */
+export interface BatchRule {
+  /** Least b. */
+  readonly min: number
+  /** b of the predictor with these parameters. */
+  of(parameters: Blocks): number
+  /** Counts own gradients that are added to a sum while no neighbour is known to hold the predictor. */
+  countUnshared(sum: Blocks, count: number): void
+}
+
 /** A content digest: 32 lower-case hexadecimal digits (128 bits) over the blocks' lengths and bits. */
 export type Digest = (blocks: readonly Blocks[]) => string
 

@@ -2,13 +2,15 @@
  * The share of a peer's gradients that no batch uses. It is large if predictors change faster than the peer's sums reach the
  * others, for example because another peer is much faster or b is small for the delays.
  */
+import type { LearningSpec } from '../task/learning-spec.js'
 
 /** Interval of samples, and the time over which the share is measured, in ms. */
 const SAMPLE_MS = 1000
 const WINDOW_MS = 60_000
-/** Minimum time and inputs for a meaningful share. */
+/** Minimum time, inputs and updates of the predictor for a meaningful share. */
 const LEAST_MS = 20_000
 const LEAST_INPUTS = 20
+const LEAST_UPDATES = 20
 /** Share above which there is a warning. */
 const WARNING_SHARE = 0.5
 /** Minimum time between two warnings in the log, in ms. */
@@ -18,24 +20,26 @@ interface Sample {
   readonly at: number
   readonly inputs: number
   readonly discarded: number
+  readonly updates: number
 }
 
 export class DiscardWatch {
-  readonly #batch: number
+  readonly #advice: string
   readonly #warn: (reason: string) => void
   readonly #samples: Sample[] = []
   #warnedAt = Number.NEGATIVE_INFINITY
 
-  /** @param batch b */
-  constructor(batch: number, warn: (reason: string) => void) {
-    this.#batch = batch
+  /** @param advice what to do about a large share */
+  constructor(advice: string, warn: (reason: string) => void) {
+    this.#advice = advice
     this.#warn = warn
   }
 
   /** Share of the gradients of the last minute, 0 to 1; 0 while there are too few. */
   get share(): number {
     const [first, last] = [this.#samples[0], this.#samples.at(-1)]
-    if (last === undefined || last.at - first.at < LEAST_MS || last.inputs - first.inputs < LEAST_INPUTS) return 0
+    if (last === undefined || last.at - first.at < LEAST_MS) return 0
+    if (last.inputs - first.inputs < LEAST_INPUTS || last.updates - first.updates < LEAST_UPDATES) return 0
     return Math.min(1, (last.discarded - first.discarded) / (last.inputs - first.inputs))
   }
 
@@ -43,21 +47,30 @@ export class DiscardWatch {
   get warning(): string | undefined {
     const { share } = this
     if (share <= WARNING_SHARE) return undefined
-    // The time in which a gradient can be used grows with the time between two updates, and that with b.
-    const fitting = 2 ** Math.ceil(Math.log2(this.#batch / Math.max(0.01, 1 - share)))
     const percent = Math.round(100 * share)
-    return `${percent} % of this peer's gradients come too late for a batch: use --batch ${fitting} or more on all peers`
+    return `${percent} % of this peer's gradients come too late for a batch: ${this.#advice} on all peers`
   }
 
-  /** @param inputs number of learned inputs, and of those whose gradients were discarded */
-  add({ at, inputs, discarded }: Sample): void {
+  /**
+   * @param inputs number of learned inputs
+   * @param discarded number of inputs whose gradients were discarded
+   * @param updates number of updates of the predictor
+   */
+  add(sample: Sample): void {
+    const { at } = sample
     const last = this.#samples.at(-1)
     if (last !== undefined && at - last.at < SAMPLE_MS) return
-    this.#samples.push({ at, inputs, discarded })
+    this.#samples.push(sample)
     while (at - this.#samples[0].at > WINDOW_MS) this.#samples.shift()
     const { warning } = this
     if (warning === undefined || at - this.#warnedAt < WARNING_MS) return
     this.#warnedAt = at
     this.#warn(warning)
   }
+}
+
+/** What a peer can do about gradients that come too late. */
+export function discardAdvice({ batch, batchMax, model }: LearningSpec): string {
+  if (batchMax !== undefined) return `use a range that ends above --batch ${batch}..${batchMax}`
+  return model === 'network' ? `use a larger --batch than ${batch}` : `use --batch auto, or a larger one than ${batch},`
 }

@@ -13,7 +13,7 @@ import {
 } from '../admb/index.js'
 import { extendsTable } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
-import { growingNames, type LearningParts } from '../task/learning-spec.js'
+import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'
@@ -72,7 +72,7 @@ export class LearnerLoop {
     const { self, incarnation, nonce, carry } = init
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
-    const { batch } = init.spec
+    const batch = adaptiveBatch(init.spec) ?? init.spec.batch
     const carries = growingNames(init.spec) && {
       carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
     }
@@ -307,6 +307,7 @@ export class LearnerLoop {
       metrics: this.#progress.metrics(this.#now()),
       drift: this.#progress.drift,
       predictor: this.#node.predictor.id,
+      batch: this.#node.batch,
       adopted: this.#adopted,
       discarded: this.#node.discarded,
       skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),

@@ -109,6 +109,8 @@ export interface PeerStatus {
   readonly networkDrifts: number
   readonly neighbours: readonly string[]
   readonly predictor: PredictorId
+  /** b: gradients that the next update needs. */
+  readonly batch: number
   readonly adopted: number
   readonly discarded: number
   /** Share of the gradients of the last minute that no batch used, 0 to 1. */

@@ -12,7 +12,7 @@ import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
 import { type FoundPeer, NAME_PATTERN, type NetworkStatus, type NetworkView, type Subtree } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'
-import { DiscardWatch } from './discard-watch.js'
+import { DiscardWatch, discardAdvice } from './discard-watch.js'
 import { type Download, downloadOf } from './download.js'
 import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
@@ -159,7 +159,7 @@ export class Peer extends EventEmitter {
         this.#edges.rejoin()
       }
     })
-    this.#discards = new DiscardWatch(options.spec.batch, reason => log('warn', reason, {}))
+    this.#discards = new DiscardWatch(discardAdvice(options.spec), reason => log('warn', reason, {}))
     this.#publisher = new StatusPublisher({
       network,
       name: options.name,
@@ -219,7 +219,8 @@ export class Peer extends EventEmitter {
 
   status(): PeerStatus {
     const problem = this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#discards.warning
-    const { progress, metrics, drift, predictor, adopted, discarded, skipped, ended, addedClasses } = this.#status
+    const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
+      this.#status
     const { inputs, surplus = 0, loss, hits } = progress
     const weight = inputs + surplus
     return {
@@ -237,6 +238,7 @@ export class Peer extends EventEmitter {
       networkDrifts: this.#publisher?.view.networkDrifts ?? 0,
       neighbours: this.#edges.neighbours,
       predictor,
+      batch,
       adopted,
       discarded,
       discardedShare: this.#discards.share,
@@ -334,7 +336,8 @@ export class Peer extends EventEmitter {
         this.#discards.add({
           at: performance.now(),
           inputs: message.status.progress.inputs,
-          discarded: message.status.discarded
+          discarded: message.status.discarded,
+          updates: message.status.predictor.updates
         })
         this.#alerts.own(message.status.drift)
         this.emit('status', this.status())

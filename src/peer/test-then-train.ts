@@ -3,6 +3,7 @@ import type { AdmbNode } from '../admb/index.js'
 import {
   type Blocks,
   DriftVote,
+  driftBlock,
   ExampleError,
   type Examples,
   fitsTable,
@@ -55,12 +56,15 @@ export class TestThenTrain {
   readonly #onLearned: () => void
   readonly #onUnfit: (reason: string) => void
   readonly #vote: DriftVote | undefined
+  /** Index of the block of votes. */
+  readonly #votes: number
   #serving: Blocks
 
   constructor(options: TestThenTrainOptions) {
     const { init, learner, node, progress, streamingSums, inputs, lateLabels, onLearned, onMisfit: onUnfit } = options
     this.#spec = init.spec
     this.#vote = init.spec.onDrift === undefined ? undefined : new DriftVote()
+    this.#votes = learner.layout.blocks.findIndex(({ name }) => name === driftBlock.name)
     this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
@@ -116,7 +120,7 @@ export class TestThenTrain {
     for (let row = from; row < to; ) {
       const number = first + row - from
       if (this.#node.relearnable?.[0] !== number) return row
-      const next = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
+      const next = Math.min(to, row + Math.max(1, this.#node.batch - this.#node.gradients))
       const { examples, end: known } = this.#numbered(rows, row - start, next - start)
       const end = known + start
       if (end === row) {
@@ -202,7 +206,7 @@ export class TestThenTrain {
    */
   #step(rows: Rows, from: number, to: number, given: Rows, start: number): void {
     for (let row = from; row < to; ) {
-      const next = Math.min(to, row + Math.max(1, this.#spec.batch - this.#node.gradients))
+      const next = Math.min(to, row + Math.max(1, this.#node.batch - this.#node.gradients))
       const { examples, end } = this.#numbered(rows, row, next)
       if (end === row) {
         if (this.#propose(rows, row)) {
@@ -273,7 +277,7 @@ export class TestThenTrain {
     this.#streamingSums.begin(to - from)
     try {
       this.#currentLearner.addGradient(predictor.parameters, examples, from, to, accumulator, this.#streamingSums)
-      if (this.#isVoting) accumulator[accumulator.length - 1][0] += to - from
+      if (this.#isVoting) accumulator[this.#votes][0] += to - from
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error

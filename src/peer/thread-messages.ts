@@ -95,6 +95,8 @@ export interface LearnerStatus {
   /** Undefined if it is not looked for. */
   readonly drift: Drift | undefined
   readonly predictor: PredictorId
+  /** b of the predictor. */
+  readonly batch: number
   /** Number of predictors adopted from other peers. */
   readonly adopted: number
   /** Number of local gradients that no batch will use. */

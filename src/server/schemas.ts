@@ -128,6 +128,7 @@ export const components = [
         networkDrifts: { ...count, description: 'Times in this run that the loss rose at most peers of the network.' },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
         predictor: { $ref: 'PredictorId#' },
+        batch: { ...count, description: 'b: gradients that the next update needs.' },
         adopted: { ...count, description: 'Predictors adopted from other peers.' },
         discarded: { ...count, description: 'Local gradients that no batch will use.' },
         discardedShare: { ...share, description: 'Share of the gradients of the last minute that no batch used.' },

@@ -5,6 +5,7 @@
 import type { Recipe } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import {
+  AdaptiveBatch,
   type AveragingSpec,
   addedClasses,
   type Blocks,
@@ -68,8 +69,10 @@ interface CommonSpec {
   readonly l2?: number
   readonly rule: RuleSpec
   readonly averaging: AveragingSpec
-  /** b: gradients per update. */
+  /** b: gradients per update; the least b if the peers choose it. */
   readonly batch: number
+  /** Linear models: the largest b that the peers choose. @default b is fixed */
+  readonly batchMax?: number
   /** Linear models: the reaction when the loss rises at most of the inputs. @default nothing but the alarm */
   readonly onDrift?: DriftAction
   /** Gradient sums between peers: float32 numbers, or integers on a grid. @default 'exact' */
@@ -109,13 +112,25 @@ export async function learningParts(spec: LearningSpec, execution?: Execution): 
   return { learner: await networkLearner(spec.network, spec.batch, execution), recipe: recipeOf(spec) }
 }
 
+/** How b adapts; undefined if it is fixed. */
+export function adaptiveBatch({
+  batch,
+  batchMax
+}: Pick<LearningSpec, 'batch' | 'batchMax'>): AdaptiveBatch | undefined {
+  return batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
+}
+
 /** The same for a linear model, synchronously. */
 export function linearParts(spec: LinearSpec | CustomLossSpec): LearningParts {
   const reacts = spec.onDrift !== undefined
   const learner = isCustomLoss(spec)
     ? createCustomLearner({ ...spec, reacts })
     : createLearner({ ...spec, reacts, named: growingNames(spec)?.length })
-  return { learner, recipe: recipeOf(spec) }
+  const adaptive = adaptiveBatch(spec)
+  const recipe = recipeOf(spec)
+  return adaptive === undefined
+    ? { learner, recipe }
+    : { learner: adaptive.learner(learner), recipe: adaptive.recipe(recipe) }
 }
 
 function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
@@ -185,7 +200,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['hash-bits', String(features.hashBits ?? '')],
     ['constant', String(features.constant)],
     ['scale', features.scale],
-    ['batch', String(spec.batch)],
+    ['batch', batchText(spec)],
     ['sums', spec.sums ?? 'exact'],
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
@@ -194,6 +209,11 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ...(weights === undefined ? [] : [['class-weights', pairs(weights)] as [string, string]]),
     ...(spec.plugins === undefined ? [] : [['plugins', spec.plugins] as [string, string]])
   ]
+}
+
+/** As in the option: a number, or MIN..MAX. */
+function batchText({ batch, batchMax }: LearningSpec): string {
+  return batchMax === undefined ? String(batch) : `${batch}..${batchMax}`
 }
 
 /** Classes that are added later have weight 1. */
@@ -258,21 +278,8 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
-  const {
-    model,
-    network,
-    dimension,
-    classes,
-    classWeights,
-    l2,
-    rule,
-    averaging,
-    batch,
-    onDrift,
-    sums,
-    features,
-    plugins
-  } = spec
+  const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
+  const { batch, batchMax, onDrift, sums, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -290,6 +297,7 @@ export function specText(spec: LearningSpec): string {
     rule: sorted(rule),
     averaging: sorted(averaging),
     batch,
+    batchMax,
     onDrift,
     sums,
     features: { constant, hashBits, columns, label, scale, classNames },

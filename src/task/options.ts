@@ -1,6 +1,7 @@
 /** The options of a learning task: one set for the command line and the library. */
 import type { AveragingSpec, CustomName, DriftAction, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
+import type { BatchOption } from './batch.js'
 import type { ClassWeights } from './class-weights.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
@@ -43,8 +44,11 @@ export interface TaskOptions {
   readonly target?: 'class' | 'number'
   /** Adds a feature that is always 1. Networks have biases instead. @default true for models other than networks */
   readonly constant?: boolean
-  /** b: gradients per update. @default 128 for peers; 1 for `train`, or 32 if it trains a network */
-  readonly batch?: number
+  /**
+   * b: gradients per update. Peers with a linear model can choose b themselves between two bounds, `'32..4096'`, or `'auto'` for
+   * these. @default 128 for peers; 1 for `train`, or 32 if it trains a network
+   */
+  readonly batch?: BatchOption
   /** @default AdaGrad, or Adam for networks */
   readonly rule?: RuleSpec
   /** The average of the parameters that serves predictions (`--average`). @default the tail average */

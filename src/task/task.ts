@@ -22,6 +22,7 @@ import {
   type Schema,
   type StreamOptions
 } from '../streams/index.js'
+import { batchRange } from './batch.js'
 import { type ClassWeights, classWeightsFrom, resolveClassWeights } from './class-weights.js'
 import { type FeatureSpec, type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, modelOf, predictsNumber, type TaskModel } from './model.js'
@@ -167,9 +168,7 @@ function checkOptions(options: TaskOptions, model: TaskModel | undefined) {
   const { batch, l2, constant, target, targetScale, classes, classNames } = options
   const hasOwnTarget = model !== undefined && model.kind !== 'network' && model.name !== 'linear'
   if (targetScale !== undefined && hasOwnTarget) throw new OptionError(NO_TARGET_SCALE)
-  if (batch !== undefined && !(Number.isSafeInteger(batch) && batch >= 1)) {
-    throw new OptionError(`batch must be a whole number of gradients, at least 1, not ${batch}`)
-  }
+  if (batch !== undefined) batchRange(batch)
   if (classNames !== undefined && classes !== undefined && classNames.length !== classes) {
     throw new OptionError(`${classNames.length} class names for ${classes} classes: name every class`)
   }
@@ -210,7 +209,11 @@ function specOf(
   const scale = resolveScale(options.scale ?? 'auto', columns)
   const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
-  const batch = options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch)
+  const { min: batch, max: batchMax } = batchRange(options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch))
+  const isAdaptive = batchMax > batch
+  if (isAdaptive && (isNetwork || role !== 'peer')) {
+    throw new OptionError(`batch ${options.batch} is for peers with a linear model: give a number`)
+  }
   const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
   const reaction = onDrift && { onDrift }
   const isLattice = options.sums === 'lattice'
@@ -232,6 +235,7 @@ function specOf(
     dimension,
     averaging,
     batch,
+    ...(isAdaptive && { batchMax }),
     features,
     ...(classWeights && { classWeights }),
     ...reaction,

@@ -70,7 +70,11 @@ async function tune(flags: Flags): Promise<void> {
   const progress = new ProgressLine()
   const { stream, options, skipped } = await openLearning(flags, 'options are tuned only')
   const { model, batch: _batch, rule: _rule, averaging: _averaging, ...fixed } = options
-  const all = allCandidates(model, { rule: flags.rule, averaging: flags.average, batch: flags.batch })
+  const all = allCandidates(model, {
+    rule: flags.rule,
+    averaging: flags.average,
+    batch: flags.batch && Number(flags.batch)
+  })
   const most = Math.min(flags.candidates ?? all.length, all.length)
   const longest = roundsFor(most, limit, budget).at(-1)?.rows ?? 0
   const rows = sharedRows(await collect(stream, Math.max(LEAST_ROWS, longest)))

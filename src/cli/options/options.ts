@@ -16,10 +16,13 @@ import {
   type TargetScale
 } from '../../learner/index.js'
 import { type Delimiter, type Format, formatNames, type Shard } from '../../streams/index.js'
+import type { BatchOption } from '../../task/batch.js'
 import type { ClassWeights } from '../../task/class-weights.js'
+import { PEER_BATCH } from '../../task/task.js'
 import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
 import {
   amount,
+  batchSize,
   choice,
   classWeights,
   delimiter,
@@ -76,7 +79,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly model?: string
   readonly rule?: RuleSpec
   readonly average?: AveragingSpec
-  readonly batch?: number
+  readonly batch?: BatchOption
   readonly l2?: number
   readonly targetScale?: TargetScale | 'none'
   readonly onDrift?: 'alert' | DriftAction
@@ -165,6 +168,7 @@ export function withFeatures(command: Command): Command {
  * @param showsNetworks whether the help lists the options of networks
  */
 export function withLearning(command: Command, batch: number, showsNetworks = true): Command {
+  const isPeer = batch === PEER_BATCH
   command
     .optionsGroup('Learning:')
     .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by classes)`, parseModelWord)
@@ -178,7 +182,11 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
       `${averagingNames.join(', ')}, or help (default: ${defaultAveraging.name})`,
       named('average', averages)
     )
-    .option('--batch <b>', `gradients per update (default: ${batch})`, whole(1))
+    .option(
+      '--batch <b>',
+      `gradients per update${isPeer ? ', MIN..MAX or auto' : ''} (default: ${batch})`,
+      isPeer ? batchSize : whole(1)
+    )
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
     .option('--target-scale <mean:sd>', 'regression: scale of the target, or none (default: inferred)', targetScale)
   return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)

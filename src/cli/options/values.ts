@@ -3,6 +3,7 @@ import { CommanderError, InvalidArgumentError } from 'commander'
 import type { TargetScale } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { type Delimiter, delimiters, type From } from '../../streams/index.js'
+import { type BatchOption, batchRange } from '../../task/batch.js'
 import type { ClassWeights } from '../../task/class-weights.js'
 import { NAME_PATTERN } from '../../view/name.js'
 
@@ -125,6 +126,17 @@ export function shard(word: string): { readonly index: number; readonly count: n
   const count = Number(match?.[2])
   if (match && index >= 1 && index <= count) return { index: index - 1, count }
   throw new InvalidArgumentError('It must be I/N with I from 1 to N, such as 2/5.')
+}
+
+/** A number, `MIN..MAX` or `auto`. */
+export function batchSize(word: string): BatchOption {
+  const batch = (Number.isNaN(Number(word)) ? word : Number(word)) as BatchOption
+  try {
+    batchRange(batch)
+  } catch {
+    throw new InvalidArgumentError('It must be a whole number of at least 1, MIN..MAX, such as 32..4096, or auto.')
+  }
+  return batch
 }
 
 /** `MEAN:SD` or `none`. */

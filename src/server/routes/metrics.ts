@@ -32,6 +32,7 @@ const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: P
 
 const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number]>> = {
   predictor_updates: ['Updates of the predictor', ({ updates }) => updates],
+  batch: ['b: gradients that the next update needs', ({ batch }) => batch],
   neighbours: ['Neighbours in the tree', ({ neighbours }) => neighbours.length],
   gradients_discarded_ratio: [
     'Share of the gradients of the last minute that no batch used',

@@ -272,8 +272,8 @@ const DEFECTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/node.js',
-        from: 'batchOf(this.#options.batch, this.predictor.parameters)',
-        to: 'batchOf(this.#options.batch, this.#options.initial.parameters)'
+        from: 'batchOf(this.#options.batch, this.predictor)',
+        to: 'batchOf(this.#options.batch, this.#options.initial)'
       }
     ],
     breaks: ['size']

@@ -16,6 +16,7 @@ const STATUS: Omit<PeerStatus, 'id'> = {
   networkDrifts: 0,
   neighbours: Array.from({ length: 70 }, () => B),
   predictor: { updates: 7, origin: B, incarnation: 2, nonce: 0, digest: 'abcdef0123456789abcdef0123456789' },
+  batch: 8,
   adopted: 4,
   discarded: 5,
   discardedShare: 0,

@@ -4,12 +4,13 @@ import type { PredictorId } from '../../../src/admb/index.js'
 import type { Network } from '../../../src/network/index.js'
 import { Bootstrap } from '../../../src/peer/bootstrap.js'
 import { CheckpointPace } from '../../../src/peer/checkpoint-pace.js'
-import { DiscardWatch } from '../../../src/peer/discard-watch.js'
+import { DiscardWatch, discardAdvice } from '../../../src/peer/discard-watch.js'
 import { LearnerWatch } from '../../../src/peer/learner-watch.js'
 import { OverlayClock } from '../../../src/peer/overlay-clock.js'
 import { Pace } from '../../../src/peer/pace.js'
 import { PredictorGossip } from '../../../src/peer/predictor-gossip.js'
 import { WarningLimiter } from '../../../src/peer/warning-limiter.js'
+import type { LearningSpec } from '../../../src/task/learning-spec.js'
 
 const id = (updates: number, origin: string): PredictorId => ({
   updates,
@@ -106,31 +107,62 @@ describe('LearnerWatch', () => {
 })
 
 describe('DiscardWatch', () => {
-  const minute = (watch: DiscardWatch, from: number, share: number, perSecond: number) => {
+  const SPEC: LearningSpec = {
+    model: 'logistic',
+    dimension: 2,
+    rule: { name: 'adagrad' },
+    averaging: { name: 'tail' },
+    batch: 512,
+    features: { constant: true, scale: 'none' }
+  }
+  /** @param updates a second */
+  const minute = (watch: DiscardWatch, from: number, share: number, perSecond: number, updates = 5) => {
     for (let i = 1; i <= 60; i++) {
       const inputs = from * perSecond + i * perSecond
-      watch.add({ at: 1000 * (from + i), inputs, discarded: share * (from + i) * perSecond })
+      watch.add({
+        at: 1000 * (from + i),
+        inputs,
+        discarded: share * (from + i) * perSecond,
+        updates: (from + i) * updates
+      })
     }
   }
 
-  it('warns once in ten minutes, with the b that fits', () => {
+  it('warns once in ten minutes, and recommends that peers choose b', () => {
     const warnings: string[] = []
-    const watch = new DiscardWatch(512, reason => warnings.push(reason))
+    const watch = new DiscardWatch(discardAdvice(SPEC), reason => warnings.push(reason))
     for (let i = 0; i < 9; i++) minute(watch, 60 * i, 0.84, 50)
     assert.ok(Math.abs(watch.share - 0.84) < 1e-9)
     assert.deepEqual(warnings, [
-      "84 % of this peer's gradients come too late for a batch: use --batch 4096 or more on all peers"
+      "84 % of this peer's gradients come too late for a batch: use --batch auto, or a larger one than 512, on all peers"
     ])
     assert.equal(watch.warning, warnings[0])
   })
 
   it('is silent while few gradients are discarded, or there are few', () => {
-    const watch = new DiscardWatch(512, reason => assert.fail(reason))
+    const watch = new DiscardWatch(discardAdvice(SPEC), reason => assert.fail(reason))
     minute(watch, 0, 0.3, 50)
     assert.ok(Math.abs(watch.share - 0.3) < 1e-9)
-    const slow = new DiscardWatch(512, reason => assert.fail(reason))
+    const slow = new DiscardWatch(discardAdvice(SPEC), reason => assert.fail(reason))
     minute(slow, 0, 1, 0.3)
     assert.equal(slow.share, 0)
+  })
+
+  it('is silent after the first update, which says little about the next ones', () => {
+    const watch = new DiscardWatch(discardAdvice(SPEC), reason => assert.fail(reason))
+    minute(watch, 0, 1, 50, 1 / 60)
+    assert.equal(watch.warning, undefined)
+  })
+
+  it('recommends what the model can use', () => {
+    const adaptive = { ...SPEC, batch: 32, batchMax: 4096 }
+    assert.equal(discardAdvice(adaptive), 'use a range that ends above --batch 32..4096')
+    const network = {
+      ...SPEC,
+      model: 'network' as const,
+      network: { layers: [], target: { kind: 'class', classes: 2 } }
+    }
+    assert.equal(discardAdvice(network as never), 'use a larger --batch than 512')
   })
 })
 
