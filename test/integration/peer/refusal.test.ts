@@ -53,6 +53,20 @@ describe('an incompatible peer', function () {
     await neverLinked(first, batch, model)
   })
 
+  it('chooses b within other bounds: both log them, and peers with the same bounds are linked', async () => {
+    const adaptive = [...SLOW.slice(0, -1), '16..64']
+    const first = await processes.start(...adaptive).ready()
+    const [address] = first.latest.addresses
+    const fixed = await processes.start(...SLOW, '--peer', address).ready()
+    await logged(fixed, /has batch 16\.\.64, this peer 16: start both with the same --batch/)
+    const other = await processes.start(...SLOW.slice(0, -1), 'auto', '--peer', address).ready()
+    await logged(other, /has batch 16\.\.64, this peer 32\.\.4096: start both with the same --batch/)
+    const friend = await processes.start(...adaptive, '--peer', address).ready()
+    await until('the friend is linked', () => friend.latest.neighbours.length === 1)
+    await neverLinked(fixed, other)
+    assert.ok(first.latest.batch >= 16 && first.latest.batch <= 64)
+  })
+
   it('is not on the allow-list', async () => {
     const dir = await processes.scratch()
     const friendly = join(dir, 'friend')
