@@ -30,6 +30,7 @@ import {
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
+import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
@@ -279,7 +280,7 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
-  const { batch, batchMax, onDrift, sums, features, plugins } = spec
+  const { onDrift, sums, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -296,8 +297,7 @@ export function specText(spec: LearningSpec): string {
     targetScale: targetScale && { mean: targetScale.mean, deviation: targetScale.deviation },
     rule: sorted(rule),
     averaging: sorted(averaging),
-    batch,
-    batchMax,
+    batch: spec.batchMax === undefined ? spec.batch : batchText(spec),
     onDrift,
     sums,
     features: { constant, hashBits, columns, label, scale, classNames },
@@ -307,5 +307,8 @@ export function specText(spec: LearningSpec): string {
 
 /** The inverse of `specText`. */
 export function parseSpec(text: string): LearningSpec {
-  return JSON.parse(text) as LearningSpec
+  const spec = JSON.parse(text)
+  if (typeof spec.batch !== 'string') return spec
+  const { min: batch, max: batchMax } = batchRange(spec.batch)
+  return { ...spec, batch, batchMax }
 }

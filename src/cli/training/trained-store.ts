@@ -8,7 +8,7 @@ import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } f
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { ModelMismatchError, Store } from '../../storage/index.js'
 import { type LearningSpec, parseSpec, specText } from '../../task/learning-spec.js'
-import { InterruptedError, isBug } from '../errors.js'
+import { InterruptedError, isBug, UsageError } from '../errors.js'
 import { formatNumber } from '../output/output.js'
 import { readPredictor } from './stored.js'
 
@@ -29,6 +29,9 @@ export async function openForTraining(
     const checkpoint = await store.checkpoint()
     if (text === undefined || checkpoint === undefined) return { store, earlier: undefined }
     const spec = parseSpec(text)
+    if (spec.batchMax !== undefined) {
+      throw new UsageError(`${dir} is of peers that choose b themselves: continue it with 'admb peer --dir ${dir}'`)
+    }
     const { parameters, average, state, id } = (await readPredictor(store, dir, spec, checkpoint)).predictor
     const trained = { parameters, average, state, updates: id.updates, dimension: spec.dimension }
     return { store, earlier: { spec, trained, progress: checkpoint.progress as SavedProgress } }
