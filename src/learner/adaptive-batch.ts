@@ -5,7 +5,8 @@
  * change faster than links announce them, and b grows; otherwise it shrinks. Every node that replays the batch, or receives the
  * predictor, has the same b.
  */
-import type { Averaging, BatchRule, Blocks, Layout, Learner, UpdateRule } from './types.js'
+import type { Grid } from '../base/lattice.js'
+import type { Averaging, BatchRule, Blocks, Layout, Learner, RuleState, UpdateRule } from './types.js'
 
 /** Bounds of b, whole numbers, both at least 1. */
 export interface BatchRange {
@@ -20,6 +21,9 @@ const batchBlock: Layout['blocks'][number] = { name: 'batch', length: 1 }
 const TARGET_SHARE = 0.5
 /** Relative change of b in an update for each deviation of 1 from this share. */
 const GAIN = 0.1
+
+/** Exponent of the step of counts, if sums are integers. */
+const UNIT = Int8Array.of(0)
 
 export class AdaptiveBatch implements BatchRule, BatchRange {
   readonly min: number
@@ -73,16 +77,25 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
 
   /** The rule and the average for the parameters of such a learner. The average's last block is that of the parameters. */
   recipe<R extends { readonly rule: UpdateRule; readonly averaging: Averaging }>({ rule, averaging, ...rest }: R) {
+    const own = ({ parameters, state }: RuleState): RuleState => ({ parameters: parameters.slice(0, -1), state })
+    // Callers compare grids by reference.
+    const grids = new WeakMap<Grid, Grid>()
+    const gridOf = (inner: Grid): Grid => {
+      const grid = grids.get(inner) ?? [...inner, UNIT]
+      grids.set(inner, grid)
+      return grid
+    }
+    const { grid } = rule
     const adaptiveRule: UpdateRule = {
       name: rule.name,
       description: rule.description,
       stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
-      step: (previous, sum, count, updates) => {
-        const before = { parameters: previous.parameters.slice(0, -1), state: previous.state }
-        const { parameters, state } = rule.step(before, sum.slice(0, -1), count, updates)
+      step: (previous, sum, ...[count, updates, contributors]) => {
+        const { parameters, state } = rule.step(own(previous), sum.slice(0, -1), count, updates, contributors)
         const batch = this.next(lastOf(previous.parameters)[0], lastOf(sum)[0], count)
         return { parameters: [...parameters, Float32Array.of(batch)], state }
-      }
+      },
+      ...(grid && { grid: (previous, updates) => gridOf(grid(own(previous), updates)) })
     }
     const adaptiveAveraging: Averaging = {
       name: averaging.name,
