@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   'l2l-workers': () => import('./l2l-workers.js'),
   'l2l-data': () => import('./l2l-data.js'),
   sim: () => import('./sim.js'),
+  batch: () => import('./batch.js'),
   steps: () => import('./steps.js'),
   churn: () => import('./churn.js'),
   drift: () => import('./drift.js'),
