@@ -6,9 +6,12 @@
 export * from './admb/index.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
 export {
+  type AdaptiveBatch,
   type Averaging,
   type AveragingName,
   type AveragingSpec,
+  type BatchRange,
+  type BatchRule,
   type BitsOption,
   type Blocks,
   type CustomEngine,
@@ -28,6 +31,7 @@ export {
   type Examples,
   type Figures,
   type GradientProgress,
+  type Grid,
   type Layout,
   type Learner,
   type Metrics,
@@ -129,5 +133,7 @@ export {
   type TextFormat,
   type TokenRows
 } from './streams/index.js'
+export type { BatchOption } from './task/batch.js'
 export type { ClassWeights } from './task/class-weights.js'
 export type { NetworkModel, TaskOptions } from './task/options.js'
+export type { FoundPeer, NetworkTotals, PeerRow, Subtree } from './view/index.js'

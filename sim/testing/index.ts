@@ -3,6 +3,7 @@
  * rules, precedences, nodes and overlays. See docs/testing.md.
  * @module admb/testing
  */
+export type { AdaptiveBatch } from '../../src/learner/index.js'
 export {
   type CheckedEdge,
   type CheckedNode,
@@ -32,7 +33,7 @@ export type { LearningNode, NodeFactory } from '../learning-node.js'
 export type { Message, SessionChannel } from '../network/message.js'
 export type { Reachability, Transport } from '../network/transport.js'
 export type { RunObserver, SimulateOptions } from '../options.js'
-export type { CurvePoint, RunResult } from '../result.js'
+export type { CurvePoint, RunResult, StatusTraffic } from '../result.js'
 export { parseScenario, type Scenario } from '../scenario.js'
 export { simulate } from '../simulate.js'
 export type { Inputs } from '../streams/inputs.js'

@@ -9,7 +9,7 @@ export { maximumFrameBytes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'
 export type { JournalRecord } from './journal.js'
 export { maxRetainedSums } from './ledger.js'
-export { AdmbNode } from './node.js'
+export { AdmbNode, type StoredBlocks } from './node.js'
 export type { AdmbOptions, Effect } from './options.js'
 export { type Batch, type Header, nextPredictor, type Predictor, type Recipe, startingPredictor } from './predictor.js'
 export {

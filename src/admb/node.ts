@@ -40,7 +40,7 @@ import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
 import { BufferPool, byteLength, type Shapes } from './vectors.js'
 
 /** A stored predictor: `saveBlocks`, and what `saveSteps` returned since, oldest first. */
-interface StoredBlocks {
+export interface StoredBlocks {
   readonly head: Uint8Array
   readonly blocks: readonly Uint8Array[]
   readonly steps?: readonly SavedSteps[]
