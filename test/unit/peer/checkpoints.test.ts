@@ -116,11 +116,12 @@ describe('checkpoints', () => {
     return stored
   }
 
-  for (const [sums, used] of [
-    ['float32', spec],
-    ['integer', { ...spec, sums: 'lattice' }]
+  for (const [kind, used] of [
+    ['float32 sums', spec],
+    ['integer sums', { ...spec, sums: 'lattice' }],
+    ['a batch that adapts', { ...spec, batchMax: 16 }]
   ] as const)
-    it(`restore the newest predictor after a kill between whole ones, to the last bit, with ${sums} sums`, async () => {
+    it(`restore the newest predictor after a kill between whole ones, to the last bit, with ${kind}`, async () => {
       await start(used)
       let stored = await learn(30, () => 2)
       assert.ok(stored !== undefined && stored.updates >= 50)
