@@ -20,6 +20,8 @@ export interface CampaignOptions {
   readonly nemeses?: readonly string[]
   /** Names of lines; @default all */
   readonly lines?: readonly string[]
+  /** Kind of gradient sums: exact or lattice. */
+  readonly sums: string
   /** Length of a round's fault in seconds: uniform between these. */
   readonly seconds: readonly [min: number, max: number]
   /** Rounds with the same peers. */
@@ -57,7 +59,8 @@ export interface Round {
 export const lines: Readonly<Record<string, Line>> = {
   lan: { delay: 0.5 },
   wan: { delay: 40, jitter: 10, loss: 0.001, rate: 12_500_000 },
-  dsl: { delay: 20, jitter: 5, loss: 0.001, rate: 1_250_000 }
+  dsl: { delay: 20, jitter: 5, loss: 0.001, rate: 1_250_000 },
+  slow: { delay: 40, rate: 125_000 }
 }
 
 /** Nodes besides those of the peers, for those that join and for copies. */
@@ -94,7 +97,7 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   let number = 0
   try {
     for (let e = 0; number < rounds && performance.now() < end; e++) {
-      const workload = models[e % models.length]
+      const workload = { ...models[e % models.length], sums: options.sums }
       const lineName = lineNames[Math.floor(e / models.length) % lineNames.length]
       const cluster = new Cluster(lab, lines[lineName], workload, seed + e, faults)
       try {

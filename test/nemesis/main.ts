@@ -1,7 +1,8 @@
 /**
  * `npm run nemesis -- --minutes N --seed S [--rounds N] [--peers N] [--models 300,1M] [--nemeses partition,kill] [--lines lan]
- * [--seconds MIN,MAX] [--episode N] [--logs DIR] [--json]`: injects faults into networks of real peers in namespaces of their
- * own, and prints a row for each round. The exit code is 1 if something did not hold, 3 if namespaces are not allowed here.
+ * [--sums lattice] [--seconds MIN,MAX] [--episode N] [--logs DIR] [--json]`: injects faults into networks of real peers in
+ * namespaces of their own, and prints a row for each round. The exit code is 1 if something did not hold, 3 if namespaces are not
+ * allowed here.
  */
 import { parseArgs } from 'node:util'
 import { campaign, type Round } from './campaign.js'
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     models: { type: 'string' },
     nemeses: { type: 'string' },
     lines: { type: 'string' },
+    sums: { type: 'string', default: 'lattice' },
     seconds: { type: 'string', default: '3,8' },
     episode: { type: 'string', default: '18' },
     logs: { type: 'string' },
@@ -48,6 +50,7 @@ async function run(): Promise<void> {
     models: list(values.models),
     nemeses: list(values.nemeses),
     lines: list(values.lines),
+    sums: values.sums,
     seconds: [seconds, longest ?? seconds] as const,
     episode: Number(values.episode),
     logs: values.logs

@@ -17,6 +17,8 @@ export interface Workload {
   readonly rate: number
   /** Units of the hidden layer. */
   readonly hidden?: number
+  /** Kind of gradient sums. @default 'exact' */
+  readonly sums?: string
 }
 
 export const workloads: readonly Workload[] = [
@@ -35,8 +37,9 @@ export function predictorBytes({ model, classes, dimension, hidden }: Workload):
 
 /** Options of `admb peer`. @param folder for files that they name */
 export function peerOptions(workload: Workload, folder: string): string[] {
-  const { model, classes, dimension, batch, hidden } = workload
-  const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', `${dimension}`, '--batch', `${batch}`]
+  const { model, classes, dimension, batch, hidden, sums = 'exact' } = workload
+  const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', `${dimension}`]
+  shared.push('--batch', `${batch}`, '--sums', sums)
   if (hidden === undefined) return [...shared, '--model', model, '--no-constant']
   const file = join(folder, 'model.yaml')
   writeFileSync(file, `model: ${model}\nhidden: [${hidden}]\n`)
