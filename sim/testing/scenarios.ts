@@ -36,7 +36,6 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     labels: fc.constantFrom('ascending', 'random', 'hub-highest'),
     inputs: fc.integer({ min: 10, max: MAX_INPUTS }),
     batch: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 60 })),
-    batchMax: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, fc.integer({ min: 1, max: 120 })),
     interval: fc.constantFrom(1, 1, 4),
     speedSpread: optionalShare(1),
     phases: fc.constantFrom('aligned', 'spread'),
@@ -63,17 +62,16 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
   })
   return drawn.map(values => {
     const scenario = { algorithm: 'admb', ...values, ...fixed }
-    if (scenario.batchMax !== undefined) {
-      // Fixed keys take precedence.
-      scenario.batchMax = scenario.algorithm === 'admb' ? Math.max(scenario.batch, scenario.batchMax) : undefined
-    }
+    // Derived from the seed, so that the other draws do not depend on it.
+    const isAdaptive = scenario.seed % 4 === 3 && scenario.algorithm === 'admb'
+    const batchMax = isAdaptive ? scenario.batch + (scenario.seed % 101) : undefined
     // A request and its response take many attempts if frames are lost or overtaken.
     const isOrdered = scenario.delay === 'constant' && scenario.loss === 0 && scenario.reorder === 0
     if (!isOrdered) scenario.pushBytes = 1 << 16
     // So do the fragments of a sum, which has two blocks where b adapts.
-    if (!isOrdered && scenario.batchMax !== undefined) scenario.fragmentBytes = 1 << 20
+    if (!isOrdered && isAdaptive) scenario.fragmentBytes = 1 << 20
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
-    return parseScenario(scenario, 'a drawn scenario')
+    return parseScenario({ batchMax, ...scenario }, 'a drawn scenario')
   })
 }
