@@ -25,6 +25,7 @@ const GAIN = 0.1
 /** Exponent of the step of counts, if sums are integers. */
 const UNIT = Int8Array.of(0)
 
+/** The bounds of b, how it follows from a batch, and the parts of a model that carries it. */
 export class AdaptiveBatch implements BatchRule, BatchRange {
   readonly min: number
   readonly max: number

@@ -15,7 +15,7 @@ type Simulator = typeof import('../../sim/index.js')
 
 /** Inside the project, so that package imports resolve; one for each process, since test files run in parallel. */
 const FOLDER = resolve('dist/mutants', String(process.pid))
-const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay']
+const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay', 'src/view']
 
 /**
  * Creates a mutant and imports its simulator.
