@@ -22,6 +22,7 @@ import {
   type Verify,
   type Want
 } from './status-message.js'
+import { StatusRequests } from './status-requests.js'
 
 /** Bytes per second that a peer wants to receive from all neighbours while a page is open, and maximum from one that asks for more. */
 const RECEIVE_RATE = 1600
@@ -40,13 +41,6 @@ const USED_SLACK_MS = 5000
 const LEFT_MS = 30_000
 /** A peer whose subtree was requested collects rows for this long, in ms. */
 const FOCUS_MS = 15_000
-/** Requests that a peer answers or forwards: mean interval in ms, and burst. */
-const ASK_MS = 250
-const ASK_BURST = 12
-/** Maximum number of unanswered requests, and answers to one. */
-const MAX_PENDING = 64
-const MAX_ANSWERS = 20
-
 /** Number of an edge, chosen by the driver. */
 type EdgeId = number
 
@@ -62,12 +56,6 @@ interface Edge {
   dueAt: number
   /** Interval in ms that the next report announces. */
   interval: number
-}
-
-interface Pending {
-  /** Where the request came from, with its number there; undefined for a request of this peer. */
-  readonly from: { readonly edge: EdgeId; readonly ask: number } | undefined
-  answers: number
 }
 
 export interface Answer {
@@ -87,12 +75,10 @@ export class StatusTree {
   readonly #verify: Verify
   readonly #edges = new Map<EdgeId, Edge>()
   readonly #left = new Map<string, { readonly row: StatusRow; readonly until: number }>()
-  readonly #pending = new Map<number, Pending>()
+  readonly #requests = new StatusRequests()
   #own: OwnStatus
   #isWatching = false
   #focusUntil = Number.NEGATIVE_INFINITY
-  #asked = 0
-  #asksUntil = Number.NEGATIVE_INFINITY
   readonly #messages: { readonly edge: EdgeId; readonly message: StatusMessage }[] = []
   readonly #answers: Answer[] = []
 
@@ -141,7 +127,7 @@ export class StatusTree {
 
   /** Requests the subtree at the end of a path, or searches. @returns the number of the request; undefined without a recipient */
   ask(query: Query): number | undefined {
-    const ask = this.#remember(undefined)
+    const ask = this.#requests.add(undefined)
     return this.#forward(ask, query, undefined) ? ask : undefined
   }
 
@@ -269,11 +255,7 @@ export class StatusTree {
   }
 
   #asks(edge: Edge, { ask, ...query }: NonNullable<StatusMessage['ask']>, now: number): void {
-    this.#asksUntil = Math.max(this.#asksUntil, now - ASK_BURST * ASK_MS) + ASK_MS
-    if (this.#asksUntil > now) {
-      this.#asksUntil -= ASK_MS
-      return
-    }
+    if (!this.#requests.take(now)) return
     const { path, search } = query
     const isHere = search === undefined ? path?.length === 0 : matches(this.#own.row, search)
     if (isHere) {
@@ -284,7 +266,7 @@ export class StatusTree {
       const report = this.#report(edge, search === undefined ? MAX_ROWS : 1, now)
       this.#send(edge, { answer: { ask, path: [], report } })
     }
-    if (search !== undefined || !isHere) this.#forward(this.#remember({ edge: edge.id, ask }), query, edge)
+    if (search !== undefined || !isHere) this.#forward(this.#requests.add({ edge: edge.id, ask }), query, edge)
   }
 
   /** @returns whether there is a recipient */
@@ -298,23 +280,15 @@ export class StatusTree {
   }
 
   #answered(edge: Edge, { ask, path, report }: NonNullable<StatusMessage['answer']>): void {
-    const pending = this.#pending.get(ask)
-    if (pending === undefined || ++pending.answers > MAX_ANSWERS || path.length >= 255) return
+    const request = this.#requests.answered(ask)
+    if (request === undefined || path.length >= 255) return
     const whole = [edge.peer, ...path]
     const rows = decodeRows(report, this.#verify)
     if (rows[0]?.id !== whole[whole.length - 1]) throw new Error('the first row of an answer must end its path')
-    const { from } = pending
+    const { from } = request
     const back = from && this.#edges.get(from.edge)
     if (back) this.#send(back, { answer: { ask: from.ask, path: whole, report } })
     else if (from === undefined) this.#answers.push({ ask, path: whole, network: report.network, rows })
-  }
-
-  #remember(from: Pending['from']): number {
-    const ask = ++this.#asked
-    this.#pending.set(ask, { from, answers: 0 })
-    const [oldest] = this.#pending.keys()
-    if (this.#pending.size > MAX_PENDING) this.#pending.delete(oldest)
-    return ask
   }
 
   #send(edge: Edge, message: StatusMessage): void {

@@ -2,13 +2,14 @@
  * View of the network: totals of all peers, and a table of those whose statuses are received, with an event log and loss curves.
  * Its size is bounded whatever the peers send. It has no clock: callers pass the time (ms since the epoch, monotonic).
  */
-import { type Aggregate, aggregateOf, figuresOf, merge } from './aggregate.js'
+import { type Aggregate, aggregateOf, merge } from './aggregate.js'
 import { DriftMonitor } from './drift-monitor.js'
 import { EventLog } from './event-log.js'
 import { FailureDetector } from './failure-detector.js'
 import { Groups } from './groups.js'
 import { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
+import { describeTotals } from './totals.js'
 import { type Run, runOf, TwinDetector } from './twins.js'
 import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow, Reference } from './types.js'
 
@@ -260,18 +261,9 @@ export class NetworkView {
     return numbers
   }
 
-  /** The groups of the totals have the numbers of those rows that held a common predictor. */
+  /** Totals as figures. Groups have the numbers of those rows that held a common predictor. */
   describe(totals: Aggregate): NetworkTotals {
-    const { peers, ended, problems, drifting, adopted, discarded, skipped, received, losses, rates } = totals
-    const numbers = this.#groupOfDigests()
-    let free = Math.max(-1, ...numbers.values())
-    const groups = totals.groups.map(({ peers, updates, held }) => {
-      const digest = held.map(([, one]) => one).find(one => numbers.has(one))
-      return { group: numbers.get(digest ?? '') ?? ++free, peers, updates }
-    })
-    const versions = totals.versions.map(([version, count]) => ({ version, peers: count }))
-    const counts = { peers, ended, problems, drifting, adopted, discarded, skipped, received }
-    return { ...figuresOf(totals), ...counts, losses, rates, groups, versions }
+    return describeTotals(totals, this.#groupOfDigests())
   }
 
   #row(record: PeerRecord): PeerRow {
