@@ -38,7 +38,7 @@ const TICK_MS = 500
 /** Number of intervals over which the rate of inputs is averaged. */
 const RATE_INTERVALS = 5
 /** Predictors that a peer held during this many intervals of its reports are comparable with those of its neighbours. */
-const HELD_INTERVALS = 3
+const HELD_INTERVALS = 2
 
 export interface StatusPublisherOptions {
   readonly network: Pick<Network, 'id' | 'publish'>
@@ -185,8 +185,10 @@ export class StatusPublisher {
   #report(now: number, flags: Pick<NetworkStatus, 'leaving'>): OwnStatus {
     const own = this.#own(now, flags)
     const { network, onReport } = this.#options
-    this.view.receive(network.id, own.row.status, now)
-    onReport(own.row.status)
+    // This one is renewed every second.
+    const status = { ...own.row.status, trail: this.#trail(now, HELD_INTERVALS * INTERVAL_MS) }
+    this.view.receive(network.id, status, now)
+    onReport(status)
     return own
   }
 
@@ -199,8 +201,6 @@ export class StatusPublisher {
     if (alarms > this.#alarms) this.#alarmedUntil = now + ALARM_MS
     this.#alarms = alarms
     const window = HELD_INTERVALS * (this.exchange?.tree.interval ?? INTERVAL_MS)
-    const held = this.#held.sample(predictor, now, window)
-    const digests = [held[0], ...sampleHeld(held)].map(([, digest]) => digest)
     const status: NetworkStatus = {
       version: 1,
       ...(name === undefined ? {} : { name }),
@@ -221,7 +221,7 @@ export class StatusPublisher {
       received: rest.received.bytes,
       neighbours: neighbours.slice(0, MAX_NEIGHBOURS),
       predictor: { updates, origin, incarnation: predictor.incarnation },
-      trail: [...new Set(digests)],
+      trail: this.#trail(now, window),
       adopted: rest.adopted,
       discarded: rest.discarded,
       ...(rest.problem === undefined ? {} : { problem: rest.problem }),
@@ -232,8 +232,14 @@ export class StatusPublisher {
     const text = JSON.stringify(status)
     return {
       row: { id: network.id, text, signature: sign(text), status },
-      totals: aggregateOf(status, held, now < this.#alarmedUntil)
+      totals: aggregateOf(status, this.#held.sample(predictor, now, window), now < this.#alarmedUntil)
     }
+  }
+
+  /** Digests of the predictors of the last `ms`, the current one first. */
+  #trail(now: number, ms: number): string[] {
+    const held = this.#held.sample(this.#options.status().predictor, now, ms)
+    return [...new Set([held[0], ...sampleHeld(held)].map(([, digest]) => digest))]
   }
 
   #rowsOf({ rows }: Answer): PeerRow[] {

@@ -43,8 +43,9 @@ export class HeldWindow {
 
   /** The current one, then those of the last `ms`, the newest first. */
   sample(current: HeldPredictor, now: number, ms: number): [updates: number, digest: string][] {
-    this.#held = this.#held.filter(({ at }) => now - at <= ms).slice(-MAX_HELD)
-    const all = [{ ...current, digest: current.digest.slice(0, DIGEST_DIGITS) }, ...this.#held.toReversed()]
+    this.#held = this.#held.slice(-MAX_HELD)
+    const recent = this.#held.filter(({ at }) => now - at <= ms).toReversed()
+    const all = [{ ...current, digest: current.digest.slice(0, DIGEST_DIGITS) }, ...recent]
     return all.map(({ updates, digest }) => [updates, digest])
   }
 }

@@ -171,9 +171,9 @@ export class StatusTree {
     return this.#answers.splice(0)
   }
 
-  /** Interval in ms of this peer's reports, the longest of all edges. */
+  /** Interval in ms of this peer's most frequent reports. */
   get interval(): number {
-    return [...this.#edges.values()].reduce((most, { interval }) => Math.max(most, interval), LEAST_MS)
+    return [...this.#edges.values()].reduce((least, { interval }) => Math.min(least, interval), MAX_INTERVAL_MS)
   }
 
   /** Totals of the whole network, or of the part that a neighbour does not see. */
