@@ -5,6 +5,7 @@
 import { ByteReader, ByteWriter } from '../base/bytes.js'
 import { CodedError } from '../base/errors.js'
 import { isFiniteBlock } from '../base/floats.js'
+import type { PackedBlock } from '../base/lattice.js'
 import type { Blocks, Layout } from '../learner/types.js'
 import { checksum } from './checksum.js'
 import { decodeIntegers, encodeIntegers } from './integers.js'
@@ -71,7 +72,7 @@ export function compactBlocks(blocks: Blocks, isLattice: boolean): BlockSource[]
  * Encodes the integers that remain of a block after subtracting others, block by block.
  * @param references blocks of the same length
  */
-export function integerBlock(block: Float32Array, references: readonly Float32Array[] = []): Uint8Array {
+export function integerBlock(block: Float32Array, references: readonly PackedBlock[] = []): Uint8Array {
   const values = new Int32Array(block)
   for (const reference of references) for (let i = 0; i < values.length; i++) values[i] -= reference[i]
   return new Writer().integers(values)

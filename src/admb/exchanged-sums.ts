@@ -3,7 +3,7 @@
  * holds, and the step to the next predictor as its difference from what both ends have exchanged at its parent: only what is
  * new crosses the edge. Differences of integers are exact.
  */
-import { areIntegers } from '../base/lattice.js'
+import { areIntegers, type PackedBlock, packed } from '../base/lattice.js'
 import type { Blocks } from '../learner/types.js'
 import { FrameError, integerBlock } from './bytes.js'
 import { SequenceWindow } from './coverage-encoder.js'
@@ -20,11 +20,14 @@ const KEPT_BYTES = 1 << 24
 const LEAST_KEPT = 2
 const MOST_KEPT = 64
 
+/** A sum that is kept. */
+export type PackedBlocks = readonly PackedBlock[]
+
 /** The sums exchanged at one predictor, by sequence number. */
 interface Exchange {
   readonly id: PredictorId
-  readonly sent: SequenceWindow<Blocks>
-  readonly received: SequenceWindow<Blocks>
+  readonly sent: SequenceWindow<PackedBlocks>
+  readonly received: SequenceWindow<PackedBlocks>
   /** Sequence number of the newest sum that the neighbour holds, or will hold when all frames have arrived; 0 for none. */
   base: number
   /** Sequence number of the newest sum held from the neighbour, 0 for none. */
@@ -70,7 +73,7 @@ export class ExchangedSums {
   }
 
   /** A sum sent at the current predictor; undefined if it is not kept. */
-  sent(sequence: number): Blocks | undefined {
+  sent(sequence: number): PackedBlocks | undefined {
     return this.#exchanges[0].sent.get(sequence)
   }
 
@@ -82,7 +85,7 @@ export class ExchangedSums {
   /** The sum is on its way to the neighbour, after all earlier ones. */
   recordSent(sequence: number, sum: Blocks): void {
     const [current] = this.#exchanges
-    current.sent.add(sequence, sum)
+    current.sent.add(sequence, sum.map(packed))
     if (this.#isOrdered) current.base = sequence
   }
 
@@ -100,7 +103,11 @@ export class ExchangedSums {
   }
 
   /** What a step from a predictor is sent relative to. */
-  references(parent: PredictorId): { readonly own: number; readonly theirs: number; readonly sums: readonly Blocks[] } {
+  references(parent: PredictorId): {
+    readonly own: number
+    readonly theirs: number
+    readonly sums: readonly PackedBlocks[]
+  } {
     const exchange = this.#exchanges.find(({ id }) => sameId(id, parent))
     const own = exchange?.sent.get(exchange.base)
     const theirs = exchange?.received.get(exchange.held)
@@ -166,7 +173,7 @@ export class ExchangedSums {
     // What the sender calls its own was received here.
     const sums = [own === 0 ? [] : exchange?.received.get(own), theirs === 0 ? [] : exchange?.sent.get(theirs)]
     if (sums.includes(undefined)) return { ...chain, steps: [] }
-    const known = sums.filter(sum => sum !== undefined && sum.length > 0) as Blocks[]
+    const known = sums.filter(sum => sum !== undefined && sum.length > 0) as PackedBlocks[]
     const total = expand(steps[steps.length - 1], this.#shapes.parameters).map((block, b) =>
       plus(block, blocksAt(known, b))
     )
@@ -181,17 +188,17 @@ function isUsed({ sent, received }: Exchange): boolean {
 }
 
 function record(exchange: Exchange, sequence: number, sum: Blocks): void {
-  exchange.received.add(sequence, sum)
+  exchange.received.add(sequence, sum.map(packed))
   exchange.held = sequence
 }
 
 /** One block of each vector. */
-export function blocksAt(vectors: readonly Blocks[], block: number): readonly Float32Array[] {
+export function blocksAt(vectors: readonly PackedBlocks[], block: number): readonly PackedBlock[] {
   return vectors.map(vector => vector[block])
 }
 
 /** Exact while all sums are below 2^53. */
-function plus(block: Float32Array, references: readonly Float32Array[]): Float32Array {
+function plus(block: Float32Array, references: readonly PackedBlock[]): Float32Array {
   if (references.length === 0) return block
   const total = new Float32Array(block.length)
   for (let i = 0; i < total.length; i++) {

@@ -110,7 +110,7 @@ export class AdmbNode {
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
     this.#selfIndex = this.#table.indexOf({ origin: self, incarnation, nonce })
     this.#contributor = { origin: self, incarnation, nonce }
-    this.#buffers = new BufferPool(layout, !isLattice)
+    this.#buffers = new BufferPool(layout)
     this.#ledger = new Ledger({
       buffers: this.#buffers,
       carry,

@@ -48,7 +48,8 @@ export class OutgoingSums {
   }
 
   /**
-   * The sum for the frame with this sequence number. Records it as sent. The caller returns its blocks to the pool.
+   * The sum for the frame with this sequence number. Records it as sent. The caller returns blocks of float32
+   * numbers to the pool.
    * @returns undefined if every neighbour would reject the sum, because it is not finite or its integers are too large
    */
   sum(edge: Edge, sequence: number, period: number): SentSum | undefined {
@@ -67,10 +68,11 @@ export class OutgoingSums {
     const version = this.#version - edge.sumChanges
     if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
     edge.sentVersion = version
-    exchanged?.recordSent(sequence, sum)
-    const blocks = exchanged
-      ? sum.map((block, b) => integerBlock(block, blocksAt(reference ? [reference] : [], b)))
-      : sum
-    return { base: base.sequence, changes: runsBetween(base.segments, segments), count, sum: blocks }
+    const head = { base: base.sequence, changes: runsBetween(base.segments, segments), count }
+    if (exchanged === undefined) return { ...head, sum }
+    exchanged.recordSent(sequence, sum)
+    const difference = sum.map((block, b) => integerBlock(block, blocksAt(reference ? [reference] : [], b)))
+    this.#buffers.give(sum)
+    return { ...head, sum: difference }
   }
 }

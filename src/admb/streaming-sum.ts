@@ -5,10 +5,9 @@
  */
 import { isFiniteBlock } from '../base/floats.js'
 import { areIntegers } from '../base/lattice.js'
-import type { Blocks } from '../learner/types.js'
 import { integerBlock } from './bytes.js'
 import type { Edge, NeighbourSum } from './edge.js'
-import { blocksAt } from './exchanged-sums.js'
+import { blocksAt, type PackedBlocks } from './exchanged-sums.js'
 import { encodeFragment, VECTORS } from './fragments.js'
 import type { Ledger } from './ledger.js'
 
@@ -25,7 +24,7 @@ interface Destination {
   /** Sums of other neighbours that are added to this node's own. */
   readonly neighbourSums: readonly NeighbourSum[]
   /** With integer sums, vectors from which the difference is sent; undefined for float32 sums. */
-  readonly references: readonly Blocks[] | undefined
+  readonly references: readonly PackedBlocks[] | undefined
 }
 
 export class StreamingSum {
@@ -69,7 +68,7 @@ export class StreamingSum {
   }
 
   /** Those that the frame will refer to, since no event comes in between. */
-  #references({ exchanged, encoder }: Edge): readonly Blocks[] | undefined {
+  #references({ exchanged, encoder }: Edge): readonly PackedBlocks[] | undefined {
     if (exchanged === undefined) return undefined
     if (this.isStep) return exchanged.references(exchanged.current).sums
     const base = exchanged.sent(encoder.base(exchanged.base).sequence)

@@ -53,10 +53,9 @@ export class BufferPool {
   readonly #isPooled: boolean
   readonly #free: Float32Array[][] = []
 
-  /** @param isPooled whether blocks are reused; not if others keep references to those that are given back @default true */
-  constructor(layout: Layout, isPooled = true) {
+  constructor(layout: Layout) {
     this.layout = layout
-    this.#isPooled = isPooled && byteLength(layout) <= MAX_POOLED_BYTES
+    this.#isPooled = byteLength(layout) <= MAX_POOLED_BYTES
   }
 
   /** Blocks with arbitrary content. */

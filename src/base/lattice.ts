@@ -48,6 +48,17 @@ export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array
   })
 }
 
+/** Integers in the shortest type that holds all of them. */
+export type PackedBlock = Int8Array | Int16Array | Int32Array
+
+/** A copy of an integer block, mostly a quarter of its size. */
+export function packed(block: Float32Array): PackedBlock {
+  let largest = 0
+  for (let i = 0; i < block.length; i++) largest = Math.max(largest, Math.abs(block[i]))
+  const Type = largest < 2 ** 7 ? Int8Array : largest < 2 ** 15 ? Int16Array : Int32Array
+  return new Type(block)
+}
+
 /** Whether all elements are integers of magnitude `MAX_SUM` at most. */
 export function areIntegers(blocks: readonly Float32Array[]): boolean {
   for (const block of blocks) {
