@@ -554,8 +554,8 @@ export class AdmbNode {
     for (const [number, edge] of this.#edges) {
       if (!edge.neighbourSum?.count) continue
       const { sum, count, coverage } = edge.neighbourSum
-      const batch = { sum, count, contributorCount: contributorCount(coverage) }
-      if (this.#current.next(batch, this.#contributor)) continue
+      const alone = { sum, count, contributorCount: contributorCount(coverage) }
+      if (this.#current.next(alone, this.#contributor)) continue
       this.#sums.drop(edge)
       this.#outgoingSums.markChanged()
       this.#effects.push({ kind: 'refused', edge: number, reason: 'gradient sum would make the update non-finite' })

@@ -184,7 +184,7 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     )
     .option(
       '--batch <b>',
-      `gradients per update${isPeer ? ', MIN..MAX or auto' : ''} (default: ${batch})`,
+      `gradients per update${isPeer ? ', or auto' : ''} (default: ${batch})`,
       isPeer ? batchSize : whole(1)
     )
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
