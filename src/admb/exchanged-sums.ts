@@ -197,14 +197,10 @@ export function blocksAt(vectors: readonly PackedBlocks[], block: number): reado
   return vectors.map(vector => vector[block])
 }
 
-/** Exact while all sums are below 2^53. */
+/** Exact, see `MAX_SUM`. */
 function plus(block: Float32Array, references: readonly PackedBlock[]): Float32Array {
   if (references.length === 0) return block
-  const total = new Float32Array(block.length)
-  for (let i = 0; i < total.length; i++) {
-    let value = block[i]
-    for (const reference of references) value += reference[i]
-    total[i] = value
-  }
+  const total = block.slice()
+  for (const reference of references) for (let i = 0; i < total.length; i++) total[i] += reference[i]
   return total
 }

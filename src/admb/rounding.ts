@@ -11,7 +11,7 @@ import type { Blocks, Layout } from '../learner/types.js'
 import { zeros } from './vectors.js'
 
 /** Maximum magnitude of a list's sum: what is beyond waits in the residual. */
-const MAX_OWN = 2 ** 20
+const MAX_OWN = 2 ** 17
 /** Steps to which residuals are limited if a node had no gradients for longer than carry-over lasts. */
 const MAX_STALE = 2
 

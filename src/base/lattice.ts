@@ -9,9 +9,9 @@
  */
 export type Grid = readonly Int8Array[]
 
-/** Magnitude of a sum up to which float32 represents every integer. */
-export const MAX_SUM = 2 ** 24
-/** Maximum magnitude of one rounded value, so that 512 of them always have a valid sum. */
+/** Maximum magnitude of a sum. Differences from up to two others are then exact in float32 as well. */
+export const MAX_SUM = 2 ** 22
+/** Maximum magnitude of one rounded value, so that 128 of them always have a valid sum. */
 export const MAX_ROUNDED = 2 ** 15 - 1
 
 const LARGEST_EXPONENT = 64
@@ -63,8 +63,8 @@ export function packed(block: Float32Array): PackedBlock {
 export function areIntegers(blocks: readonly Float32Array[]): boolean {
   for (const block of blocks) {
     for (let i = 0; i < block.length; i++) {
-      const value = block[i]
-      if (!(Math.abs(value) <= MAX_SUM) || value !== Math.trunc(value)) return false
+      const integer = block[i] | 0
+      if (integer !== block[i] || integer > MAX_SUM || integer < -MAX_SUM) return false
     }
   }
   return true
