@@ -7,10 +7,9 @@ import { areIntegers } from '../base/lattice.js'
 import type { BatchRule } from '../learner/types.js'
 import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
-import { contributorCount } from './coverage.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
-import { type Batch, batchOf, type Header, nextPredictor, type Predictor, type Recipe } from './predictor.js'
+import { type Batch, batchOf, type Header, nextPredictor, type Predictor, type Recipe, replayed } from './predictor.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
 import { isFinite32, type Shapes } from './vectors.js'
@@ -160,15 +159,15 @@ export class CurrentPredictor {
     return undefined
   }
 
-  #replayStep(parent: Predictor, step: Step, { id, count, coverage }: Header): Predictor {
+  #replayStep(parent: Predictor, step: Step, header: Header): Predictor {
+    const { id, count } = header
     const known = this.#lookUp(id)
     if (known !== undefined) return known
     checkCount(count, batchOf(this.#batch, parent))
     const sum = expand(step, this.#shapes.parameters)
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')
-    const batch = { sum, count, contributorCount: contributorCount(coverage) }
-    const predictor = nextPredictor(parent, batch, id, this.#recipe)
+    const predictor = replayed(parent, sum, header, this.#recipe)
     if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step yields another digest')
     if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step yields non-finite numbers')
     return predictor

@@ -4,7 +4,7 @@
  */
 import type { Averaging, BatchRule, Blocks, Digest, RuleState, UpdateRule } from '../learner/types.js'
 import type { Contributor } from './contributors.js'
-import type { Coverage } from './coverage.js'
+import { type Coverage, contributorCount } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
 
 /** w, w̄ and the rule's state. Immutable: share it, never write to it. */
@@ -71,4 +71,9 @@ export function nextPredictor(
   const digest = recipe.digest([stepped.parameters, average, stepped.state])
   const id = { updates: updates + 1, origin, incarnation, nonce, digest }
   return { id, parameters: stepped.parameters, average, state: stepped.state }
+}
+
+/** The predictor that a header describes, from its parent and the sum of its batch. The caller compares the digests. */
+export function replayed(parent: Predictor, sum: Blocks, { id, count, coverage }: Header, recipe: Recipe): Predictor {
+  return nextPredictor(parent, { sum, count, contributorCount: contributorCount(coverage) }, id, recipe)
 }

@@ -2,8 +2,7 @@
 import type { AuditedLineage } from './audit.js'
 import { FrameError, Reader, Writer } from './bytes.js'
 import { ContributorTable } from './contributors.js'
-import { contributorCount } from './coverage.js'
-import { nextPredictor, type Recipe } from './predictor.js'
+import { type Recipe, replayed } from './predictor.js'
 import { sameId } from './predictor-id.js'
 import { decodeLineage, encodeLineage, type Saved } from './saved.js'
 import type { Step } from './step.js'
@@ -50,9 +49,7 @@ export function replaySteps(
     if (!sameId(header.parent, predictor.id)) throw new FrameError('saved steps continue another predictor')
     // The last digest proves the others.
     const digest = header === headers[0] ? recipe.digest : () => header.id.digest
-    const { count, coverage } = header
-    const batch = { sum: input.blocks(shapes.parameters), count, contributorCount: contributorCount(coverage) }
-    predictor = nextPredictor(predictor, batch, header.id, { ...recipe, digest })
+    predictor = replayed(predictor, input.blocks(shapes.parameters), header, { ...recipe, digest })
   }
   if (headers.length > 0 && predictor.id.digest !== headers[0].id.digest) {
     throw new FrameError('replaying the saved steps yields another digest')

@@ -16,8 +16,8 @@ interface Mutant {
 
 const REPLAY: CodeChange = {
   file: 'src/admb/current-predictor.js',
-  from: 'nextPredictor(parent, batch, id, this.#recipe)',
-  to: 'nextPredictor(parent, { sum: batch.sum, count: batch.count + 1 }, id, this.#recipe)'
+  from: 'replayed(parent, sum, header, this.#recipe)',
+  to: 'replayed(parent, sum, { ...header, count: header.count + 1 }, this.#recipe)'
 }
 
 const EXTENSIONS: readonly Mutant[] = [
