@@ -1,6 +1,6 @@
 /**
  * Property 13 (batch choice): where b adapts, the b of every predictor is within the bounds and follows from its parent's b and the
- * batch. The batch does not have more gradients that were added without a neighbour at the same predictor than gradients.
+ * batch. At most all gradients of a batch were added while no neighbour held the predictor.
  */
 import { formatId, type Predictor } from '../../src/admb/index.js'
 import type { AdaptiveBatch } from '../../src/learner/index.js'

@@ -15,7 +15,7 @@ import { byteLength, type Shapes } from './vectors.js'
 
 /** Predictors held earlier whose sums are kept, if there were any, for steps that arrive after a switch. */
 const PAST_EXCHANGES = 3
-/** Sums of one predictor that are kept in each direction: as many as take this many bytes, but at least and at most so many. */
+/** Maximum bytes of the sums of one predictor that are kept in each direction, as float32 numbers, and bounds of their number. */
 const KEPT_BYTES = 1 << 24
 const LEAST_KEPT = 2
 const MOST_KEPT = 64
@@ -102,7 +102,7 @@ export class ExchangedSums {
     current.sent.evictBefore(held)
   }
 
-  /** What a step from a predictor is sent relative to. */
+  /** The sums that are subtracted from a step at a predictor before it is sent. */
   references(parent: PredictorId): {
     readonly own: number
     readonly theirs: number

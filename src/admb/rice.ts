@@ -1,8 +1,8 @@
 /** Bits and Rice codes of integers (Rice and Plaunt, 1971). The format is specified in `docs/protocol.md`. */
 
-/** A quotient of so many ones is followed by the number itself, in 32 bits. */
+/** A quotient of this many ones is followed by the number itself, in 32 bits. */
 const ESCAPE = 16
-/** Bits to which the elements are limited, so that zigzag codes fit into 31. */
+/** Maximum magnitude of an element: zigzag codes fit into 31 bits. */
 const MAX_MAGNITUDE = 2 ** 28
 
 /** 0, −1, 1, −2, … as 0, 1, 2, 3, … */

@@ -47,7 +47,7 @@ export function replaySteps(
   let { predictor } = saved
   for (const header of headers.toReversed()) {
     if (!sameId(header.parent, predictor.id)) throw new FrameError('saved steps continue another predictor')
-    // The last digest proves the others.
+    // The digest of the last predictor depends on all earlier ones.
     const digest = header === headers[0] ? recipe.digest : () => header.id.digest
     predictor = replayed(predictor, input.blocks(shapes.parameters), header, { ...recipe, digest })
   }

@@ -67,7 +67,7 @@ export class StreamingSum {
     })
   }
 
-  /** Those that the frame will refer to, since no event comes in between. */
+  /** The vectors to which the frame will refer: no event comes in between. */
   #references({ exchanged, encoder }: Edge): readonly PackedBlocks[] | undefined {
     if (exchanged === undefined) return undefined
     if (this.isStep) return exchanged.references(exchanged.current).sums

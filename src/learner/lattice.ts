@@ -19,10 +19,10 @@ export type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
 const FIRST_CONTRIBUTORS = 16
 /** Mean square of the gradient of an input, before the first update. */
 const FIRST_SQUARE = 1e-4
-/** Models with at most so many parameters have finer grids: their frames consist mostly of headers, so precision costs little. */
+/** Models with at most this many parameters have finer grids: their frames consist mostly of headers, so precision costs little. */
 const SMALL = 512
 const FINE = 1 / 8
-/** Share of a batch in the estimates, at least. */
+/** Minimum weight of a batch in the estimates. */
 const LEAST_WEIGHT = 0.25
 
 /**
@@ -31,12 +31,12 @@ const LEAST_WEIGHT = 0.25
  */
 export function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
   const grids = new WeakMap<Float32Array, Grid>()
-  const estimate = (state: Blocks): readonly [statistics: Float32Array, inner: Blocks] => [
+  const split = (state: Blocks): readonly [statistics: Float32Array, inner: Blocks] => [
     state[state.length - 1],
     state.slice(0, -1)
   ]
   const grid = ({ parameters, state }: RuleState, updates: number): Grid => {
-    const [statistics, inner] = estimate(state)
+    const [statistics, inner] = split(state)
     const known = grids.get(statistics)
     if (known !== undefined) return known
     const contributors = statistics[0] || FIRST_CONTRIBUTORS
@@ -61,7 +61,7 @@ export function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): Lattic
       return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length }] }
     },
     step(previous, sum, count, updates, contributors = 1) {
-      const [statistics, inner] = estimate(previous.state)
+      const [statistics, inner] = split(previous.state)
       const values = valuesOf(sum, grid(previous, updates))
       const { parameters, state } = rule.step({ parameters: previous.parameters, state: inner }, values, count, updates)
       return { parameters, state: [...state, advanced(statistics, values, count, updates, contributors)] }

@@ -27,7 +27,7 @@ import { StatusRequests } from './status-requests.js'
 /** Bytes per second that a peer wants to receive from all neighbours while a page is open, and maximum from one that asks for more. */
 const RECEIVE_RATE = 1600
 const MAX_RATE = 1000
-/** Reports on an edge on which nobody wants frequent ones: bytes per second, minimum interval in ms, rows. */
+/** Defaults of an edge whose neighbour has not requested frequent reports: bytes per second, minimum interval in ms, rows. */
 const RARE = { rate: 30, least: 10_000, rows: 8 }
 /** Minimum interval of frequent reports, in ms, and of their rows at distant peers. */
 const LEAST_MS = 1000

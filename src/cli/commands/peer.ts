@@ -16,7 +16,7 @@ import {
   withLearning,
   withPredictWith
 } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
+import { pick, taskOptions } from '../options/task-options.js'
 import { amount, choice, collect, duration, peerName, startAt, whole } from '../options/values.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
@@ -24,6 +24,12 @@ import { attend, peerObject } from '../peer/attend.js'
 import { readAllowList, readKey } from '../peer/files.js'
 import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
 import { DEFAULT_PORT, startListening } from '../peer/listening.js'
+
+/** Flags that are options of the same name. */
+const PEER_FLAGS = [
+  ...(['rate', 'labelDelay', 'drift', 'webhook', 'period', 'carry', 'degree', 'predictWith'] as const),
+  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay'] as const)
+]
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly predictWith?: PeerPredictWith
@@ -116,21 +122,6 @@ async function run(flags: Flags): Promise<void> {
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
   const schema = given.schema ?? (await storedSchema(flags.dir))
   const { spec, stream } = await createPeerTask({ ...given, data, schema })
-  const {
-    rate,
-    labelDelay,
-    drift,
-    webhook,
-    period,
-    carry,
-    degree,
-    predictWith,
-    name,
-    dir,
-    keepJournal,
-    mdns,
-    peer: peers
-  } = flags
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -138,20 +129,8 @@ async function run(flags: Flags): Promise<void> {
     spec,
     execution: executionOf(flags),
     stream,
-    rate,
-    labelDelay,
-    drift,
-    webhook,
-    period,
-    carry,
-    degree,
-    predictWith,
-    name,
-    dir,
-    keepJournal,
-    mdns,
-    relay: flags.relay,
-    peers,
+    ...pick(flags, PEER_FLAGS),
+    peers: flags.peer,
     networkKey,
     allow,
     log

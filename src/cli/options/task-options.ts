@@ -39,6 +39,7 @@ export function readOptions(flags: Partial<DataFlags>): ReadOptions {
   }
 }
 
-function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
+/** Some of the fields of an object. */
+export function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
   return Object.fromEntries(names.map(name => [name, from[name]])) as Pick<T, K>
 }

@@ -51,7 +51,7 @@ const options = {
   ...radiusOption
 } as const
 
-/** `squares` of a weight without gradients is this share of `initial`. */
+/** Divisor of `initial` in the estimate of squared gradients, so that idle weights have fine grids. */
 const LATTICE_FLOOR = 64
 
 /** Options with their defaults filled in. */
