@@ -59,6 +59,12 @@ function isSparse(nonZero: number, length: number): boolean {
   return nonZero * 6 < length * 4
 }
 
+/** About how many bytes a block takes as float32 numbers. */
+export function float32Bytes(block: Float32Array): number {
+  // A non-zero element of a sparse block takes a gap of a byte or more and its value.
+  return Math.min(4 * block.length, 5 * countNonZero(block))
+}
+
 /** Encodes integer blocks, or those that are sparse; the others are returned as they are. */
 export function compactBlocks(blocks: Blocks, isLattice: boolean): BlockSource[] {
   return blocks.map(block => {

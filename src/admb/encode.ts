@@ -5,18 +5,25 @@ import { type Runs, runsBetween } from './coverage.js'
 import type { CoverageEncoder } from './coverage-encoder.js'
 import { type Chain, FLAGS, FRAME_VERSION, type SentFrame, type Whole } from './frame.js'
 import type { PredictorId } from './predictor-id.js'
+import type { Traffic } from './traffic.js'
 import type { Shapes } from './vectors.js'
 
 const NONE: readonly number[] = []
 
-/** @param transfer number of the transfer whose fragments carry the vectors; 0 if the frame contains them */
+export interface EncodeOptions {
+  readonly allocate?: Allocate
+  /** Number of the transfer whose fragments carry the vectors; 0 if the frame contains them. @default 0 */
+  readonly transfer?: number
+  /** Counts the bytes. */
+  readonly traffic?: Traffic
+}
+
 export function encodeFrame(
   frame: SentFrame,
   shapes: Shapes,
   table: ContributorTable,
   encoder: CoverageEncoder,
-  allocate?: Allocate,
-  transfer = 0
+  { allocate, transfer = 0, traffic }: EncodeOptions = {}
 ): Uint8Array {
   // All contributors of the frame must be in the dictionary before it is written.
   indexOfOrigin(frame.id, table, encoder)
@@ -53,6 +60,8 @@ export function encodeFrame(
     }
   }
   writeId(out, frame.id, table, encoder)
+  let content = 0
+  let sum = 0
   if (frame.content) {
     out.uint(frame.headers.length)
     for (let i = 0; i < coverages.length; i++) {
@@ -66,15 +75,21 @@ export function encodeFrame(
       out.uint(frame.content.own)
       out.uint(frame.content.theirs)
     }
+    const before = out.length
     if (transfer === 0) writeContent(out, frame.content)
+    content = out.length - before
   }
   if (frame.sum) {
     out.uint(frame.sum.base)
     writeRuns(out, frame.sum.changes)
     out.uint(frame.sum.count)
+    const before = out.length
     if (transfer === 0) out.blocks(frame.sum.sum)
+    sum = out.length - before
   }
-  return out.finish(allocate)
+  const bytes = out.finish(allocate)
+  traffic?.countFrame(bytes.length, frame.content?.kind, content, sum)
+  return bytes
 }
 
 function writeContent(out: Writer, content: Whole | Chain): void {

@@ -10,7 +10,7 @@ import { SequenceWindow } from './coverage-encoder.js'
 import type { Chain, ReceivedFrame, ReceivedSum } from './frame.js'
 import type { PredictorId } from './predictor-id.js'
 import { sameId } from './predictor-id.js'
-import { expand, type Step, stepOf } from './step.js'
+import { createStep, expand, type Step, stepOf } from './step.js'
 import { byteLength, type Shapes } from './vectors.js'
 
 /** Predictors held earlier whose sums are kept, if there were any, for steps that arrive after a switch. */
@@ -125,9 +125,10 @@ export class ExchangedSums {
   relative(steps: readonly Step[], parent: PredictorId): Chain {
     const { own, theirs, sums } = this.references(parent)
     if (sums.length === 0) return { kind: 'steps', steps, own: 0, theirs: 0 }
-    const oldest = expand(steps[steps.length - 1], this.#shapes.parameters)
-    const difference = oldest.map((block, b) => integerBlock(block, blocksAt(sums, b)))
-    return { kind: 'steps', steps: [...steps.slice(0, -1), stepOf(difference)], own, theirs }
+    const oldest = steps[steps.length - 1]
+    const sum = expand(oldest, this.#shapes.parameters)
+    const difference = sum.map((block, b) => integerBlock(block, blocksAt(sums, b)))
+    return { kind: 'steps', steps: [...steps.slice(0, -1), stepOf(difference, oldest.float32)], own, theirs }
   }
 
   /**
@@ -178,7 +179,7 @@ export class ExchangedSums {
       plus(block, blocksAt(known, b))
     )
     if (!areIntegers(total)) throw new FrameError('step with numbers that are not valid integers')
-    const oldest = stepOf(total.map(block => integerBlock(block)))
+    const oldest = createStep(total, this.#shapes)
     return { kind: 'steps', steps: [...steps.slice(0, -1), oldest], own: 0, theirs: 0 }
   }
 }

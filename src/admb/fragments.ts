@@ -3,9 +3,10 @@
  * contiguous buffer, and blocks can leave while others are still being computed. A fragment alone has no effect: its blocks
  * are buffered until the frame that refers to their transfer arrives, which then takes effect as a whole or not at all.
  */
-import { type BlockSource, blockBytes, blockSize, compactBlocks, FrameError, Reader, Writer } from './bytes.js'
+import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } from './bytes.js'
 import { FLAGS, FRAME_VERSION } from './frame.js'
-import { MAX_STEPS, maximumChainBytes } from './step.js'
+import { createStep, MAX_STEPS, maximumChainBytes, type Step } from './step.js'
+import type { Traffic } from './traffic.js'
 import type { Shapes } from './vectors.js'
 
 /** Vectors of a frame, by their number in a fragment. The blocks of a chain of steps follow one another, the newest step first. */
@@ -26,7 +27,12 @@ export function isFragment(bytes: Uint8Array): boolean {
 }
 
 /** @param transfer number of the transfer: 1, 2, 3, … per session and direction */
-export function encodeFragment(session: number, transfer: number, { vector, first, blocks }: Fragment): Uint8Array {
+export function encodeFragment(
+  session: number,
+  transfer: number,
+  { vector, first, blocks }: Fragment,
+  traffic: Traffic
+): Uint8Array {
   let capacity = 64
   for (const block of blocks) capacity += blockSize(block)
   const out = new Writer(capacity)
@@ -38,14 +44,20 @@ export function encodeFragment(session: number, transfer: number, { vector, firs
   out.uint(first)
   out.uint(blocks.length)
   out.blocks(blocks)
-  return out.finish()
+  const bytes = out.finish()
+  traffic.countFragment(
+    bytes.length,
+    vector === VECTORS.step ? 'steps' : vector === VECTORS.sum ? 'sums' : 'predictors'
+  )
+  return bytes
 }
 
 /** Fragments of the newest transfer of a neighbour: at most one copy of each block. */
 export class FragmentBuffer {
   #transfer = 0
   #vectors: Float32Array[][] = []
-  #steps: BlockSource[] = []
+  /** Of one block each. */
+  #steps: Step[] = []
 
   /**
    * Stores a fragment unless it belongs to another session or an earlier transfer.
@@ -80,18 +92,16 @@ export class FragmentBuffer {
 
   #receiveSteps(input: Reader, transfer: number, first: number, count: number, shapes: Shapes): void {
     const { blocks: layouts } = shapes.parameters
-    const received: BlockSource[] = []
+    const received: Step[] = []
     for (let i = first; i < first + count; i++)
-      received.push(
-        ...compactBlocks(input.blocks({ blocks: [layouts[i % layouts.length]] }), shapes.isLattice ?? false)
-      )
+      received.push(createStep(input.blocks({ blocks: [layouts[i % layouts.length]] }), shapes))
     input.finish()
     const steps = transfer > this.#transfer ? [] : this.#steps.slice()
-    for (const [i, block] of received.entries()) steps[first + i] = block
+    for (const [i, part] of received.entries()) steps[first + i] = part
     let bytes = 0
     // Those that have not arrived are skipped.
-    steps.forEach(block => {
-      bytes += blockSize(block)
+    steps.forEach(part => {
+      bytes += part.bytes
     })
     if (bytes > maximumFragmentBytes(shapes)) throw new FrameError('fragments of steps are larger than the predictor')
     this.#start(transfer)
@@ -115,7 +125,7 @@ export class FragmentBuffer {
   }
 
   /** The same for the blocks of a chain of steps. */
-  steps(transfer: number, length: number): BlockSource[] | undefined {
+  steps(transfer: number, length: number): Step[] | undefined {
     return complete(transfer === this.#transfer ? this.#steps : [], length)
   }
 

@@ -9,6 +9,7 @@ import type { AdmbOptions } from './options.js'
 import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { StreamingSum } from './streaming-sum.js'
+import type { Traffic } from './traffic.js'
 import { fragmentsOf, Transfer } from './transfer.js'
 import type { BufferPool, Shapes } from './vectors.js'
 
@@ -19,6 +20,7 @@ export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 
   readonly current: CurrentPredictor
   readonly outbox: Outbox
   readonly sums: OutgoingSums
+  readonly traffic: Traffic
 }
 
 export class FrameSender {
@@ -51,7 +53,7 @@ export class FrameSender {
     }
     const { outgoingTransfer: transfer } = edge
     if (transfer?.isFrameNext) edge.outgoingTransfer = undefined
-    return transfer?.next()
+    return transfer?.next(this.#options.traffic)
   }
 
   /** Queues the frames that complete sums whose fragments have been sent. */
@@ -92,15 +94,17 @@ export class FrameSender {
    * @returns the encoded frame; undefined if it was queued in `edge.outgoingTransfer`
    */
   #encode(edge: Edge, frame: SentFrame, streamed?: number): Uint8Array | undefined {
-    const { shapes, table, buffers, allocate, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
+    const { shapes, table, buffers, traffic, allocate, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
+    if (frame.content?.kind === 'steps') for (const { float32 } of frame.content.steps) traffic.countFloat32(float32)
+    if (frame.sum) traffic.countFloat32(frame.sum.float32)
     const fragments = streamed === undefined ? fragmentsOf(frame, shapes, fragmentBytes) : []
     if (streamed === undefined && fragments.length === 0) {
-      const bytes = encodeFrame(frame, shapes, table, edge.encoder, allocate)
+      const bytes = encodeFrame(frame, shapes, table, edge.encoder, { allocate, traffic })
       if (frame.sum && !shapes.isLattice) buffers.give(frame.sum.sum as Blocks)
       return bytes
     }
     const transfer = streamed ?? edge.nextTransfer()
-    const bytes = encodeFrame(frame, shapes, table, edge.encoder, undefined, transfer)
+    const bytes = encodeFrame(frame, shapes, table, edge.encoder, { transfer, traffic })
     edge.outgoingTransfer = new Transfer(edge.session, transfer, fragments, bytes)
     return undefined
   }

@@ -56,6 +56,8 @@ export interface SentSum extends FrameSum {
   readonly changes: Runs
   /** With integer sums, the difference from the sum `base`. */
   readonly sum: readonly BlockSource[]
+  /** About how many bytes the whole sum takes as float32 numbers; 0 if it consists of them. */
+  readonly float32: number
 }
 
 export interface ReceivedSum extends FrameSum {

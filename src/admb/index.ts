@@ -29,4 +29,5 @@ export {
 } from './saved.js'
 export { replaySteps, type SavedSteps } from './saved-steps.js'
 export type { OutgoingFragment } from './streaming-sum.js'
+export type { TrafficBytes } from './traffic.js'
 export type { Shapes } from './vectors.js'

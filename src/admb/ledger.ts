@@ -143,6 +143,11 @@ export class Ledger {
     return this.#openSum
   }
 
+  /** See `Rounding.residualShare`; undefined for float32 sums. */
+  get residualShare(): number | undefined {
+    return this.#rounding?.residualShare
+  }
+
   /** Sum of the open segment, of those on the list that have a vector, and of what rounding has left of others. */
   get unused(): Blocks {
     const sum = copyOf(this.#openSum)

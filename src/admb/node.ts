@@ -37,6 +37,7 @@ import {
 import { bytesOf, encodeSavedSteps, replaySteps, type SavedSteps } from './saved-steps.js'
 import { createStep, maximumChainBytes } from './step.js'
 import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
+import { Traffic, type TrafficBytes } from './traffic.js'
 import { BufferPool, byteLength, type Shapes } from './vectors.js'
 
 /** A stored predictor: `saveBlocks`, and what `saveSteps` returned since, oldest first. */
@@ -81,6 +82,7 @@ export class AdmbNode {
   readonly #sums: NeighbourSums
   readonly #outgoingSums: OutgoingSums
   readonly #sender: FrameSender
+  readonly #traffic: Traffic
   #effects: Effect[] = []
   #period = 0
   #streaming: StreamingSum | undefined
@@ -121,6 +123,7 @@ export class AdmbNode {
     })
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
+    this.#traffic = new Traffic(isLattice)
     this.#sender = new FrameSender({
       shapes: this.#shapes,
       table: this.#table,
@@ -128,6 +131,7 @@ export class AdmbNode {
       current: this.#current,
       outbox: this.#outbox,
       sums: this.#outgoingSums,
+      traffic: this.#traffic,
       fragmentBytes: options.fragmentBytes,
       allocate: options.allocate
     })
@@ -166,6 +170,19 @@ export class AdmbNode {
   /** The steps kept for neighbours that hold an ancestor of the predictor: how many, and their encoded size in bytes. */
   get chain(): { readonly steps: number; readonly bytes: number } {
     return this.#current.chain
+  }
+
+  /** Bytes of all frames composed so far, by what they carry. */
+  get traffic(): TrafficBytes {
+    return this.#traffic.bytes
+  }
+
+  /**
+   * Share of the squared norm of the last segment that rounding has left for the next one, 0 to 1; undefined for float32 sums and
+   * before the first segment.
+   */
+  get residualShare(): number | undefined {
+    return this.#ledger.residualShare
   }
 
   /** Number of own gradients that were dropped unused. */
@@ -241,7 +258,7 @@ export class AdmbNode {
     const { blocks } = this.#shapes.parameters
     if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= fragmentBytes) return
     const isStep = this.gradients + count >= this.batch
-    const sum = new StreamingSum(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger)
+    const sum = new StreamingSum(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger, this.#traffic)
     for (const number of edges) {
       const edge = this.#edges.get(number)
       if (edge === undefined || edge.outgoingTransfer || edge.replyDue || edge.urgent || !this.#outbox.isInSync(edge))

@@ -1,6 +1,6 @@
 /** Gradient sums sent to neighbours (own gradients plus the sums of the other edges), and when they are due. */
 import { areIntegers } from '../base/lattice.js'
-import { integerBlock } from './bytes.js'
+import { float32Bytes, integerBlock } from './bytes.js'
 import { runsBetween } from './coverage.js'
 import type { Edge } from './edge.js'
 import { blocksAt } from './exchanged-sums.js'
@@ -69,10 +69,11 @@ export class OutgoingSums {
     if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
     edge.sentVersion = version
     const head = { base: base.sequence, changes: runsBetween(base.segments, segments), count }
-    if (exchanged === undefined) return { ...head, sum }
+    if (exchanged === undefined) return { ...head, sum, float32: 0 }
     exchanged.recordSent(sequence, sum)
     const difference = sum.map((block, b) => integerBlock(block, blocksAt(reference ? [reference] : [], b)))
+    const float32 = sum.reduce((bytes, block) => bytes + float32Bytes(block), 0)
     this.#buffers.give(sum)
-    return { ...head, sum: difference }
+    return { ...head, sum: difference, float32 }
   }
 }

@@ -17,6 +17,7 @@ const MAX_STALE = 2
 
 export class Rounding {
   readonly #residual: Float32Array[]
+  #share: number | undefined
 
   constructor(layout: Layout) {
     this.#residual = zeros(layout)
@@ -27,11 +28,18 @@ export class Rounding {
     return this.#residual
   }
 
+  /** Share of the squared norm of the last segment that is left in the residual, 0 to 1; undefined before the first. */
+  get residualShare(): number | undefined {
+    return this.#share
+  }
+
   /**
    * Rounds the open segment, in place, and adds its integers to the list's sum.
    * @param isStale whether residuals are limited first
    */
   close(open: readonly Float32Array[], sum: readonly Float32Array[], grid: Grid, isStale: boolean): void {
+    let energy = 0
+    let left = 0
     for (let b = 0; b < open.length; b++) {
       const [values, total, residual, exponents] = [open[b], sum[b], this.#residual[b], grid[b]]
       for (let i = 0; i < values.length; i++) {
@@ -40,10 +48,14 @@ export class Rounding {
         const value = values[i] + leftOf(residual[i], step, isStale)
         const integer = integerOf(value, step, total[i])
         values[i] = integer * step
-        residual[i] = value - values[i]
+        const rest = value - values[i]
+        residual[i] = rest
         total[i] += integer
+        energy += value * value
+        left += rest * rest
       }
     }
+    if (energy > 0) this.#share = Math.min(1, left / energy)
   }
 
   /** Adds the integers of the open segment to a copy of one block of the list's sum, as `close` would. */

@@ -4,7 +4,7 @@
  * more expensive.
  */
 import type { Blocks, Layout } from '../learner/types.js'
-import { type BlockSource, blockSize, compactBlocks, FrameError, readCompactBlocks } from './bytes.js'
+import { type BlockSource, blockSize, compactBlocks, FrameError, float32Bytes, readCompactBlocks } from './bytes.js'
 import { byteLength, type Shapes } from './vectors.js'
 
 /** Maximum number of steps of a chain. */
@@ -15,17 +15,21 @@ export interface Step {
   readonly blocks: readonly BlockSource[]
   /** Encoded size. */
   readonly bytes: number
+  /** About how many bytes an integer sum takes as float32 numbers; 0 if it consists of them. */
+  readonly float32: number
 }
 
 /** Dense blocks of float32 numbers are kept by reference. */
 export function createStep(sum: Blocks, { isLattice = false }: Pick<Shapes, 'isLattice'>): Step {
-  return stepOf(compactBlocks(sum, isLattice))
+  let float32 = 0
+  if (isLattice) for (const block of sum) float32 += float32Bytes(block)
+  return stepOf(compactBlocks(sum, isLattice), float32)
 }
 
-export function stepOf(blocks: readonly BlockSource[]): Step {
+export function stepOf(blocks: readonly BlockSource[], float32: number): Step {
   let bytes = 0
   for (const block of blocks) bytes += blockSize(block)
-  return { blocks, bytes }
+  return { blocks, bytes, float32 }
 }
 
 /** The gradient sum as dense blocks. */
@@ -39,14 +43,23 @@ export function maximumChainBytes({ parameters, state }: Shapes): number {
 }
 
 /**
- * Groups the blocks of a chain into its steps.
- * @param blocks of all steps, one step after the other
+ * Joins the blocks of a chain into its steps.
+ * @param parts a block each, of all steps, one step after the other
  * @throws FrameError if the chain is larger than a whole predictor
  */
-export function chainOf(blocks: readonly BlockSource[], shapes: Shapes): Step[] {
+export function chainOf(parts: readonly Step[], shapes: Shapes): Step[] {
   const { length } = shapes.parameters.blocks
   const steps: Step[] = []
-  for (let first = 0; first < blocks.length; first += length) steps.push(stepOf(blocks.slice(first, first + length)))
+  for (let first = 0; first < parts.length; first += length) {
+    const ofStep = parts.slice(first, first + length)
+    const float32 = ofStep.reduce((sum, part) => sum + part.float32, 0)
+    steps.push(
+      stepOf(
+        ofStep.flatMap(({ blocks }) => blocks),
+        float32
+      )
+    )
+  }
   checkChain(steps, shapes)
   return steps
 }

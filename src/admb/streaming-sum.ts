@@ -10,6 +10,7 @@ import type { Edge, NeighbourSum } from './edge.js'
 import { blocksAt, type PackedBlocks } from './exchanged-sums.js'
 import { encodeFragment, VECTORS } from './fragments.js'
 import type { Ledger } from './ledger.js'
+import type { Traffic } from './traffic.js'
 
 /** A fragment that can be sent at once. */
 export interface OutgoingFragment {
@@ -33,6 +34,7 @@ export class StreamingSum {
   /** Whether they complete the batch, so that the fragments carry the step to the next predictor. */
   readonly isStep: boolean
   readonly #ledger: Ledger
+  readonly #traffic: Traffic
   readonly #version: number
   readonly #blockCount: number
   readonly #readyBlocks = new Set<number>()
@@ -44,12 +46,13 @@ export class StreamingSum {
    * @param version `OutgoingSums.version`, see `isComplete`
    * @param blocks number of blocks
    */
-  constructor(count: number, isStep: boolean, version: number, blocks: number, ledger: Ledger) {
+  constructor(count: number, isStep: boolean, version: number, blocks: number, ledger: Ledger, traffic: Traffic) {
     this.count = count
     this.isStep = isStep
     this.#version = version
     this.#blockCount = blocks
     this.#ledger = ledger
+    this.#traffic = traffic
   }
 
   get isEmpty(): boolean {
@@ -92,7 +95,7 @@ export class StreamingSum {
       }
       this.#startedEdges.add(edge)
       const source = references ? integerBlock(total, blocksAt(references, block)) : total
-      const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [source] })
+      const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [source] }, this.#traffic)
       fragments.push({ edge: number, bytes })
       return true
     })

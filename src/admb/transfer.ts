@@ -3,6 +3,7 @@ import { type BlockSource, blockSize } from './bytes.js'
 import { vectorBytes } from './encode.js'
 import { encodeFragment, type Fragment, VECTORS, type Vector } from './fragments.js'
 import type { SentFrame } from './frame.js'
+import type { Traffic } from './traffic.js'
 import type { Shapes } from './vectors.js'
 
 export class Transfer {
@@ -28,9 +29,9 @@ export class Transfer {
   }
 
   /** The next fragment, and finally the frame. */
-  next(): Uint8Array {
+  next(traffic: Traffic): Uint8Array {
     const fragment = this.#fragments.shift()
-    return fragment === undefined ? this.#frame : encodeFragment(this.#session, this.#number, fragment)
+    return fragment === undefined ? this.#frame : encodeFragment(this.#session, this.#number, fragment, traffic)
   }
 }
 

@@ -311,7 +311,9 @@ export class LearnerLoop {
       adopted: this.#adopted,
       discarded: this.#node.discarded,
       skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
-      ended: this.#hasEnded
+      ended: this.#hasEnded,
+      traffic: this.#node.traffic,
+      residualShare: this.#node.residualShare
     }
   }
 

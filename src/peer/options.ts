@@ -1,5 +1,5 @@
 /** Options and status of a peer. */
-import type { PredictorId } from '../admb/index.js'
+import type { PredictorId, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Drift, DriftTest } from '../learner/index.js'
 import type { IdentityKey, Log } from '../network/types.js'
@@ -86,6 +86,11 @@ export interface Traffic {
   readonly bytes: number
 }
 
+/** Sent frames. `kinds` are bytes by what they carry, of frames that were composed: their sum differs a little from `bytes`. */
+export interface SentTraffic extends Traffic {
+  readonly kinds: TrafficBytes
+}
+
 /** The status of a peer. Losses are in nats; `docs/protocol.md` describes the other fields. */
 export interface PeerStatus {
   readonly id: string
@@ -123,5 +128,10 @@ export interface PeerStatus {
   /** Name of the data that it learns, without its folder; absent without a stream. */
   readonly data?: string
   readonly received: Traffic
-  readonly sent: Traffic
+  readonly sent: SentTraffic
+  /**
+   * Share of the squared norm of the last segment that rounding has left for the next one, 0 to 1; absent with float32 sums and before
+   * the first segment.
+   */
+  readonly residualShare?: number
 }

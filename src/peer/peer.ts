@@ -221,6 +221,7 @@ export class Peer extends EventEmitter {
     const problem = this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#discards.warning
     const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
       this.#status
+    const { traffic, residualShare } = this.#status
     const { inputs, surplus = 0, loss, hits } = progress
     const weight = inputs + surplus
     return {
@@ -247,7 +248,8 @@ export class Peer extends EventEmitter {
       ended,
       ...(this.#options.stream && { data: basename(this.#options.stream.data) }),
       received: { ...this.#frames.received },
-      sent: { ...this.#frames.sent }
+      sent: { ...this.#frames.sent, kinds: traffic },
+      ...(residualShare === undefined ? {} : { residualShare })
     }
   }
 

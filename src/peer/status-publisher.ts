@@ -53,6 +53,14 @@ export interface StatusPublisherOptions {
   readonly onReport: (status: NetworkStatus) => void
 }
 
+interface Sample {
+  readonly at: number
+  readonly inputs: number
+  /** Bytes of frames sent, and what they would be with float32 sums. */
+  readonly sent: number
+  readonly float32: number
+}
+
 export class StatusPublisher {
   readonly view: NetworkView
   readonly exchange: StatusExchange
@@ -62,7 +70,7 @@ export class StatusPublisher {
   readonly #runs: RunGossip
   readonly #epoch = Date.now() - performance.now()
   readonly #started = this.#now()
-  readonly #samples: { readonly at: number; readonly inputs: number }[] = []
+  readonly #samples: Sample[] = []
   readonly #ticking: NodeJS.Timeout
   #reporting: NodeJS.Timeout | undefined
   /** Until when this peer watches because of an alarm. */
@@ -197,6 +205,7 @@ export class StatusPublisher {
     const { incarnation, nonce, inputs, averageLoss, accuracy, metrics, neighbours, predictor, drift, ...rest } =
       this.#options.status()
     const { updates, origin } = predictor
+    this.#sample(now, inputs, rest.sent)
     const alarms = drift?.alarms ?? 0
     if (alarms > this.#alarms) this.#alarmedUntil = now + ALARM_MS
     this.#alarms = alarms
@@ -211,7 +220,7 @@ export class StatusPublisher {
       uptime: this.#uptime(now),
       interval: INTERVAL_MS,
       inputs,
-      inputsPerSecond: this.#rate(now, inputs),
+      inputsPerSecond: this.#perSecond('inputs'),
       ...(averageLoss < 1e15 ? { loss: rounded(averageLoss) } : {}),
       ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
       ...recentOf(metrics),
@@ -219,6 +228,7 @@ export class StatusPublisher {
         drift.alarms > 0 && { drift: { alarms: drift.alarms, inputs: drift.recent[drift.recent.length - 1].inputs } }),
       sent: rest.sent.bytes,
       received: rest.received.bytes,
+      ...this.#sendRates(),
       neighbours: neighbours.slice(0, MAX_NEIGHBOURS),
       predictor: { updates, origin, incarnation: predictor.incarnation },
       trail: this.#trail(now, window),
@@ -250,11 +260,24 @@ export class StatusPublisher {
     return Math.round((now - this.#started) / 100) / 10
   }
 
-  #rate(at: number, inputs: number): number {
-    this.#samples.push({ at, inputs })
+  #sample(at: number, inputs: number, { bytes, kinds }: PeerStatus['sent']): void {
+    this.#samples.push({ at, inputs, sent: bytes, float32: bytes - kinds.sums - kinds.steps + kinds.float32 })
     if (this.#samples.length > RATE_INTERVALS + 1) this.#samples.shift()
+  }
+
+  /** With one decimal. */
+  #perSecond(key: 'inputs' | 'sent' | 'float32'): number {
     const [first] = this.#samples
-    return at > first.at ? Math.max(0, Math.round((10_000 * (inputs - first.inputs)) / (at - first.at)) / 10) : 0
+    const last = this.#samples[this.#samples.length - 1]
+    return last.at > first.at
+      ? Math.max(0, Math.round((10_000 * (last[key] - first[key])) / (last.at - first.at)) / 10)
+      : 0
+  }
+
+  #sendRates(): Pick<NetworkStatus, 'sendRate' | 'float32Rate'> {
+    const sendRate = Math.round(this.#perSecond('sent'))
+    const float32Rate = Math.round(this.#perSecond('float32'))
+    return { ...(sendRate > 0 && { sendRate }), ...(float32Rate > sendRate && { float32Rate }) }
   }
 }
 

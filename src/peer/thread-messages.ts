@@ -2,7 +2,7 @@
  * The messages between the main thread and the learner thread. Byte arrays are transferred, not copied: the sender must not use
  * them afterwards.
  */
-import type { PredictorId, SavedSteps } from '../admb/index.js'
+import type { PredictorId, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
@@ -105,6 +105,10 @@ export interface LearnerStatus {
   readonly skipped: number
   /** Whether the stream has ended. */
   readonly ended: boolean
+  /** Bytes of the frames sent, by what they carry. */
+  readonly traffic: TrafficBytes
+  /** See `AdmbNode.residualShare`. */
+  readonly residualShare: number | undefined
 }
 
 /** A request to predict or learn inputs in one of the text formats. */

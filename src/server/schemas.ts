@@ -79,6 +79,24 @@ export const components = [
     ...object({ messages: count, bytes: count })
   },
   {
+    $id: 'SentTraffic',
+    description: 'Frames sent over tree edges since the start of this run.',
+    ...object({
+      messages: count,
+      bytes: count,
+      kinds: {
+        description: 'Bytes by what they carry.',
+        ...object({
+          sums: { ...count, description: 'Gradient sums for the next update.' },
+          steps: { ...count, description: 'Steps to newer predictors.' },
+          predictors: { ...count, description: 'Whole predictors.' },
+          other: { ...count, description: 'Ids, coverages, acknowledgements and checksums.' },
+          float32: { ...count, description: 'What the sums and steps would take as float32 numbers.' }
+        })
+      }
+    })
+  },
+  {
     $id: 'Metrics',
     description: 'Progressive figures of this run: each input is scored before it is learned.',
     ...object({
@@ -137,10 +155,14 @@ export const components = [
         ended: { type: 'boolean', description: 'Whether the stream has ended.' },
         data: { ...text, description: 'Name of the data that it learns, without its folder.' },
         received: { $ref: 'Traffic#' },
-        sent: { $ref: 'Traffic#' },
+        sent: { $ref: 'SentTraffic#' },
+        residualShare: {
+          ...share,
+          description: 'Share of the squared norm of the last segment that rounding has left for the next one.'
+        },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['addedClasses', 'weight', 'accuracy', 'metrics', 'drift', 'data', 'problem']
+      ['addedClasses', 'weight', 'accuracy', 'metrics', 'drift', 'data', 'problem', 'residualShare']
     )
   },
   {
@@ -211,6 +233,11 @@ export const components = [
         },
         sent: { ...count, description: 'Bytes of frames in this run.' },
         received: { ...count, description: 'Bytes of frames in this run.' },
+        sendRate: { ...count, description: 'Bytes of frames sent per second; absent for none.' },
+        float32Rate: {
+          ...count,
+          description: 'What they would be with float32 sums; absent if that is what they are.'
+        },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
         predictor: object({ updates: count, origin: text, incarnation: count }),
         adopted: count,
@@ -233,7 +260,20 @@ export const components = [
         },
         path: { ...texts, description: 'For a search: tree neighbours from the answering peer, exclusive, to it.' }
       },
-      ['name', 'software', 'loss', 'accuracy', 'recent', 'problem', 'skipped', 'drift', 'below', 'path']
+      [
+        'name',
+        'software',
+        'loss',
+        'accuracy',
+        'recent',
+        'sendRate',
+        'float32Rate',
+        'problem',
+        'skipped',
+        'drift',
+        'below',
+        'path'
+      ]
     )
   },
   {
@@ -254,6 +294,8 @@ export const components = [
         accuracy: share,
         recentAccuracy: share,
         sent: count,
+        bytesPerSecond: { ...number, description: 'Bytes of frames sent.' },
+        float32BytesPerSecond: { ...number, description: 'What they would be with float32 sums.' },
         received: count,
         adopted: count,
         discarded: count,

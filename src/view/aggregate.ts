@@ -34,6 +34,9 @@ const counts = {
   /** Bytes of frames. */
   sent: count,
   received: count,
+  /** Bytes of frames sent per second, and what they would be with float32 sums. */
+  sendRate: count,
+  float32Rate: count,
   adopted: count,
   discarded: count,
   skipped: count,
@@ -103,6 +106,8 @@ export function aggregateOf(status: NetworkStatus, held: AggregateGroup['held'],
     rate: whole(MILLI * inputsPerSecond),
     sent: status.sent,
     received: status.received,
+    sendRate: status.sendRate ?? 0,
+    float32Rate: status.float32Rate ?? status.sendRate ?? 0,
     adopted: status.adopted,
     discarded: status.discarded,
     skipped: status.skipped ?? 0,
@@ -154,6 +159,9 @@ export interface Figures {
   readonly recentAccuracy: number | undefined
   /** Bytes of frames sent by all peers. */
   readonly sent: number
+  readonly bytesPerSecond: number
+  /** What `bytesPerSecond` would be with float32 sums. */
+  readonly float32BytesPerSecond: number
 }
 
 export function figuresOf(all: Aggregate): Figures {
@@ -165,7 +173,9 @@ export function figuresOf(all: Aggregate): Figures {
     recentLoss: mean(all.recentLoss, all.recentLossInputs, MILLI),
     accuracy: mean(all.hits, all.hitInputs),
     recentAccuracy: mean(all.recentHits, all.recentHitInputs),
-    sent: all.sent
+    sent: all.sent,
+    bytesPerSecond: all.sendRate,
+    float32BytesPerSecond: all.float32Rate
   }
 }
 

@@ -58,6 +58,10 @@ const schema = z.object({
   /** Bytes of frames on tree edges in this run. */
   sent: count,
   received: count,
+  /** Bytes of frames sent per second; absent for none. */
+  sendRate: count.optional(),
+  /** What they would be with float32 sums; absent if that is what they are. */
+  float32Rate: count.optional(),
   neighbours: z.array(id).max(MAX_NEIGHBOURS),
   /** Id of the current predictor. */
   predictor: z.object({ updates: count, origin: z.union([id, z.literal('')]), incarnation: count }),

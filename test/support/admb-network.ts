@@ -37,6 +37,8 @@ interface Host {
   incarnation: number
   node: AdmbNode
   disk: Uint8Array
+  /** Bytes of the frames that `node` has sent. */
+  bytes: number
   period: number
   /** Period in which the current predictor was adopted. */
   since: number
@@ -86,7 +88,7 @@ export class World {
     this.predictors.set(formatId(this.start.id), this.start)
     this.hosts = options.origins.map(origin => {
       const node = this.#node(origin, 1)
-      return { origin, incarnation: 1, node, disk: node.save(), period: 0, since: 0 }
+      return { origin, incarnation: 1, node, disk: node.save(), bytes: 0, period: 0, since: 0 }
     })
   }
 
@@ -153,6 +155,7 @@ export class World {
     host.incarnation++
     host.node = this.#node(host.origin, host.incarnation)
     host.node.restore(host.disk)
+    host.bytes = 0
     host.since = host.period
   }
 
@@ -190,6 +193,11 @@ export class World {
 
   #enqueue(link: Link, to: 0 | 1, frame: Uint8Array): void {
     link.inFlight[to].push(frame)
+    const host = this.hosts[link.ends[1 - to]]
+    host.bytes += frame.length
+    const { sums, steps, predictors, other } = host.node.traffic
+    // A frame is counted when it is composed.
+    assert.ok(sums + steps + predictors + other >= host.bytes, 'bytes that are not counted')
     link.fragmentsAhead[to] = isFragment(frame) ? link.fragmentsAhead[to] + 1 : 0
     // Three blocks of each step of a chain, of the sum, and of a cancelled sum.
     assert.ok(link.fragmentsAhead[to] <= 3 * (MAX_STEPS + 2), `${link.fragmentsAhead[to]} fragments without a frame`)

@@ -64,7 +64,10 @@ async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
   print(`adopted       ${formatNumber(peer.adopted)} predictors of other peers`)
   print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.join(' ')}`)
   print(`received      ${formatNumber(peer.received.messages)} messages, ${formatNumber(peer.received.bytes)} bytes`)
-  print(`sent          ${formatNumber(peer.sent.messages)} messages, ${formatNumber(peer.sent.bytes)} bytes`)
+  const { messages, bytes, kinds } = peer.sent
+  const float32 = bytes - kinds.sums - kinds.steps + kinds.float32
+  const saved = float32 > 1.5 * bytes ? `, ${(float32 / bytes).toFixed(1)} × fewer than with float32 sums` : ''
+  print(`sent          ${formatNumber(messages)} messages, ${formatNumber(bytes)} bytes${saved}`)
 }
 
 async function tokenIn(file: string): Promise<string> {

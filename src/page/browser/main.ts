@@ -6,6 +6,7 @@ import {
   formatCount,
   formatLoss,
   formatRate,
+  formatSavings,
   formatShare,
   markColour,
   markLetter,
@@ -131,7 +132,8 @@ function drawTotals(): void {
     ['Recent loss', formatLoss(totals.recentLoss)],
     ...shareFigure('Accuracy', totals.accuracy),
     ...shareFigure('Recent accuracy', totals.recentAccuracy),
-    ['Sent', formatBytes(totals.sent)]
+    ['Sent', formatBytes(totals.sent)],
+    ['Sent per second', formatSavings(totals.bytesPerSecond, totals.float32BytesPerSecond)]
   ]
   keyed(
     byId('totals'),

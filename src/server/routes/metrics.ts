@@ -27,16 +27,27 @@ const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: P
   received_messages_total: ['Frames received over tree edges', ({ received }) => received.messages],
   received_bytes_total: ['Bytes of frames received over tree edges', ({ received }) => received.bytes],
   sent_messages_total: ['Frames sent over tree edges', ({ sent }) => sent.messages],
-  sent_bytes_total: ['Bytes of frames sent over tree edges', ({ sent }) => sent.bytes]
+  sent_bytes_total: ['Bytes of frames sent over tree edges', ({ sent }) => sent.bytes],
+  float32_sum_bytes_total: [
+    'About what the sent sums and steps would take as float32 numbers',
+    ({ sent }) => sent.kinds.float32
+  ]
 }
 
-const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number]>> = {
+/** Kinds of content of sent frames, the values of the label `kind` of `admb_sum_bytes_total`. */
+const KINDS = ['sums', 'steps', 'predictors', 'other'] as const
+
+const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number | undefined]>> = {
   predictor_updates: ['Updates of the predictor', ({ updates }) => updates],
   batch: ['b: gradients that the next update needs', ({ batch }) => batch],
   neighbours: ['Neighbours in the tree', ({ neighbours }) => neighbours.length],
   gradients_discarded_ratio: [
     'Share of the gradients of the last minute that no batch used',
     ({ discardedShare }) => discardedShare
+  ],
+  residual_ratio: [
+    'Share of the squared norm of the last segment that rounding has left for the next one',
+    ({ residualShare }) => residualShare
   ],
   incarnation: ['Number of this run from one state directory', ({ incarnation }) => incarnation],
   stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
@@ -93,6 +104,17 @@ function watch(peer: Peer, register: Registry): void {
       }
     })
   }
+  new Counter({
+    name: 'admb_sum_bytes_total',
+    help: 'Bytes of frames sent over tree edges by what they carry',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      this.reset()
+      const { kinds } = peer.status().sent
+      for (const kind of KINDS) this.inc({ kind }, kinds[kind])
+    }
+  })
   for (const [name, [key, help]] of Object.entries(RECENT)) {
     new Gauge({
       name: `admb_recent_${name}`,
@@ -114,7 +136,8 @@ function watch(peer: Peer, register: Registry): void {
       help,
       registers,
       collect() {
-        this.set(read(peer.status()))
+        const value = read(peer.status())
+        if (value !== undefined) this.set(value)
       }
     })
   }

@@ -176,6 +176,8 @@ describe("a peer's HTTP routes", function () {
     assert.ok(value('admb_recent_loss_nats{window="1000"}') >= 0)
     assert.equal(value('admb_predictor_updates'), updates)
     assert.ok(Math.abs(value('admb_loss_nats_total') - averageLoss * inputs) < 1e-6)
+    for (const kind of ['sums', 'steps', 'predictors', 'other'])
+      assert.equal(value(`admb_sum_bytes_total{kind="${kind}"}`), served.peer.status().sent.kinds[kind as 'sums'])
     assert.ok(value('process_resident_memory_bytes') > 1e6)
     assert.ok(lines.some(line => /^admb_http_request_duration_seconds_count.*route="\/learn"/.test(line)))
   })

@@ -45,6 +45,26 @@ describe('chains of steps', () => {
     assert.deepEqual(b.chain, a.chain)
   })
 
+  it('are counted by what their frames carry', () => {
+    const [a, b] = connected()
+    const before = a.traffic
+    const { sums, predictors, other } = before
+    update(a)
+    const frame = a.frame(1) as Uint8Array
+    b.receive(1, frame)
+    const after = a.traffic
+    assert.deepEqual({ sums, predictors }, { sums: after.sums, predictors: after.predictors })
+    assert.ok(after.steps > before.steps && after.other > other)
+    assert.equal(after.steps - before.steps + after.other - other, frame.length)
+    a.accumulator[0][0] += 1
+    a.added(1)
+    a.tick()
+    const sum = a.frame(1) as Uint8Array
+    assert.equal(a.traffic.steps, after.steps)
+    assert.equal(a.traffic.sums - after.sums + a.traffic.other - after.other, sum.length)
+    assert.equal(a.traffic.float32, a.traffic.sums + a.traffic.steps)
+  })
+
   it('continue from a predictor that is still on its way', () => {
     const [a, b] = connected()
     update(a)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createSigner, generateIdentityKey, peerIdOf } from '../../../src/network/index.js'
 import type { PeerStatus } from '../../../src/peer/index.js'
 import { StatusPublisher } from '../../../src/peer/status-publisher.js'
+import { aggregateOf, figuresOf, merge } from '../../../src/view/aggregate.js'
 import { decodeRun, type NetworkStatus, type RunMessage, StatusError } from '../../../src/view/index.js'
 import { until } from '../../support/peer-processes.js'
 import { B } from '../../support/statuses.js'
@@ -23,7 +24,7 @@ const STATUS: Omit<PeerStatus, 'id'> = {
   skipped: 6,
   ended: false,
   received: { messages: 1, bytes: 10 },
-  sent: { messages: 2, bytes: 20 }
+  sent: { messages: 2, bytes: 20, kinds: { sums: 9, steps: 5, predictors: 0, other: 6, float32: 400 } }
 }
 
 /** Publishers that are tree neighbours, in a line. */
@@ -116,6 +117,22 @@ describe('StatusPublisher', function () {
       publisher.view.snapshot().events.map(({ kind }) => kind),
       ['joined', 'left']
     )
+  })
+
+  it('reports bytes per second, and what they would be with float32 sums', () => {
+    const { sent } = line.statuses[0]
+    const kinds = { ...sent.kinds, sums: 10_009, float32: 900_400 }
+    const before = performance.now()
+    while (performance.now() < before + 20);
+    line.statuses[0] = { ...line.statuses[0], sent: { ...sent, bytes: 10_020, kinds } }
+    publisher.reportNow()
+    const status = line.reported.at(-1) as NetworkStatus
+    const { sendRate = 0, float32Rate = 0 } = status
+    assert.ok(sendRate > 0)
+    assert.ok(Math.abs(float32Rate / sendRate - 90) < 1)
+    const all = aggregateOf(status, [], false)
+    const { bytesPerSecond, float32BytesPerSecond } = figuresOf(merge([all, all]))
+    assert.deepEqual([bytesPerSecond, float32BytesPerSecond], [2 * sendRate, 2 * float32Rate])
   })
 
   it('omits a loss that is not finite', () => {
