@@ -15,7 +15,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   steps: () => import('./steps.js'),
   churn: () => import('./churn.js'),
   drift: () => import('./drift.js'),
-  bytes: () => import('./bytes.js')
+  bytes: () => import('./bytes.js'),
+  sparse: () => import('./sparse.js')
 }
 
 function print(row: Row, json: boolean): void {

@@ -5,7 +5,8 @@
 import { ByteReader, ByteWriter } from '../base/bytes.js'
 import { CodedError } from '../base/errors.js'
 import { isFiniteBlock } from '../base/floats.js'
-import type { PackedBlock } from '../base/lattice.js'
+import { addPacked, type PackedBlock } from '../base/lattice.js'
+import { clearBlock, dropSupport, recycleBlock, setBlock, supportOf, zeroBlock } from '../base/support.js'
 import type { Blocks, Layout } from '../learner/types.js'
 import { checksum } from './checksum.js'
 import { decodeIntegers, encodeIntegers } from './integers.js'
@@ -47,10 +48,19 @@ function isAscii(value: string): boolean {
   return true
 }
 
+function isNonZero(value: number): boolean {
+  return value !== 0 || 1 / value < 0
+}
+
 /** Negative zero counts as non-zero because its bits differ. */
 function countNonZero(block: Float32Array): number {
+  const indices = supportOf(block)?.indices
   let nonZero = 0
-  for (let i = 0; i < block.length; i++) if (block[i] !== 0 || 1 / block[i] < 0) nonZero++
+  if (indices !== undefined) {
+    for (let n = 0; n < indices.length; n++) if (isNonZero(block[indices[n]])) nonZero++
+    return nonZero
+  }
+  for (let i = 0; i < block.length; i++) if (isNonZero(block[i])) nonZero++
   return nonZero
 }
 
@@ -79,9 +89,13 @@ export function compactBlocks(blocks: Blocks, isLattice: boolean): BlockSource[]
  * @param references blocks of the same length
  */
 export function integerBlock(block: Float32Array, references: readonly PackedBlock[] = []): Uint8Array {
-  const values = new Int32Array(block)
-  for (const reference of references) for (let i = 0; i < values.length; i++) values[i] -= reference[i]
-  return new Writer().integers(values)
+  if (references.length === 0) return new Writer().integers(block)
+  const difference = zeroBlock(block.length)
+  setBlock(difference, block)
+  for (const reference of references) addPacked(difference, reference, -1)
+  const encoded = new Writer().integers(difference)
+  recycleBlock(difference)
+  return encoded
 }
 
 /** Dense blocks of this layout from the result of `compactBlocks`. */
@@ -154,7 +168,7 @@ export class Writer extends ByteWriter {
   }
 
   /** The encoding of an integer block, in a buffer of its own. */
-  integers(values: Int32Array): Uint8Array {
+  integers(values: Float32Array): Uint8Array {
     this.uint(values.length)
     this.byte(INTEGERS)
     this.raw(encodeIntegers(values))
@@ -164,9 +178,12 @@ export class Writer extends ByteWriter {
   #sparse(block: Float32Array, nonZero: number): void {
     this.byte(SPARSE)
     this.uint(nonZero)
+    const indices = supportOf(block)?.indices
+    const length = indices?.length ?? block.length
     let next = 0
-    for (let i = 0; i < block.length; i++) {
-      if (block[i] === 0 && 1 / block[i] > 0) continue
+    for (let n = 0; n < length; n++) {
+      const i = indices === undefined ? n : indices[n]
+      if (!isNonZero(block[i])) continue
       this.uint(i - next)
       this.#float(block[i])
       next = i + 1
@@ -267,10 +284,7 @@ export class Reader extends ByteReader {
    * Reads blocks of exactly this layout, with finite elements only.
    * @param into destination; new blocks if omitted
    */
-  blocks(
-    layout: Layout,
-    into: Float32Array[] = layout.blocks.map(({ length }) => new Float32Array(length))
-  ): Float32Array[] {
+  blocks(layout: Layout, into: Float32Array[] = layout.blocks.map(({ length }) => zeroBlock(length))): Float32Array[] {
     for (let b = 0; b < into.length; b++) this.#block(into[b], layout.blocks[b].name)
     return into
   }
@@ -282,23 +296,36 @@ export class Reader extends ByteReader {
     const kind = this.byte()
     if (kind === DENSE) {
       const at = this.take(length * 4)
+      dropSupport(block)
       if (length > SHORT_BLOCK) {
         new Uint8Array(block.buffer, block.byteOffset, block.byteLength).set(this.bytes.subarray(at, at + length * 4))
       } else for (let i = 0; i < length; i++) block[i] = this.#float(at + 4 * i)
     } else if (kind === SPARSE) {
-      block.fill(0)
-      const nonZero = this.uint(length)
-      let next = 0
-      for (let i = 0; i < nonZero; i++) {
-        next += this.uint(length)
-        if (next >= length) throw new FrameError(`block ${name} has an element beyond its end`)
-        block[next++] = this.#float(this.take(4))
-      }
+      this.#sparse(block, name)
+      return
     } else if (kind === INTEGERS) {
       this.#integers(block, name)
       return
     } else throw new FrameError(`block ${name} has unknown encoding ${kind}`)
     if (!isFiniteBlock(block)) throw new FrameError(`block ${name} contains a non-finite number`)
+  }
+
+  #sparse(block: Float32Array, name: string): void {
+    const { length } = block
+    const nonZero = this.uint(length)
+    clearBlock(block)
+    const support = supportOf(block)
+    let next = 0
+    let bad = 0
+    for (let n = 0; n < nonZero; n++) {
+      next += this.uint(length)
+      if (next >= length) throw new FrameError(`block ${name} has an element beyond its end`)
+      const value = this.#float(this.take(4))
+      bad += value - value
+      support?.add(next)
+      block[next++] = value
+    }
+    if (bad !== 0) throw new FrameError(`block ${name} contains a non-finite number`)
   }
 
   #integers(block: Float32Array, name: string): void {

@@ -9,10 +9,19 @@ import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
-import { type Batch, batchOf, type Header, nextPredictor, type Predictor, type Recipe, replayed } from './predictor.js'
+import {
+  type Batch,
+  batchOf,
+  type Header,
+  isFinitePredictor,
+  nextPredictor,
+  type Predictor,
+  type Recipe,
+  replayed
+} from './predictor.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
-import { isFinite32, type Shapes } from './vectors.js'
+import { recycle, type Shapes } from './vectors.js'
 
 /** A validated predictor from a frame. */
 export interface ReceivedPredictor {
@@ -168,6 +177,8 @@ export class CurrentPredictor {
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')
     const predictor = replayed(parent, sum, header, this.#recipe)
+    // Dense blocks are those of the step.
+    recycle(sum.filter((block, b) => block !== step.blocks[b]))
     if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step yields another digest')
     if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step yields non-finite numbers')
     return predictor
@@ -182,8 +193,4 @@ export class CurrentPredictor {
 /** @throws FrameError */
 function checkCount(count: number, least: number): void {
   if (count < least) throw new FrameError(`batch of ${count} gradients; at least ${least} are required`)
-}
-
-function isFinitePredictor({ parameters, average, state }: Predictor): boolean {
-  return isFinite32(parameters) && isFinite32(average) && isFinite32(state)
 }

@@ -166,7 +166,7 @@ function readVector(
 
 function readWhole(input: Reader, shapes: Shapes, decoder: CoverageDecoder, transfer: number): Whole | undefined {
   const parameters = readVector(input, shapes.parameters, VECTORS.parameters, decoder, transfer)
-  const average = readVector(input, shapes.parameters, VECTORS.average, decoder, transfer)
+  const average = readVector(input, shapes.average, VECTORS.average, decoder, transfer)
   const state = readVector(input, shapes.state, VECTORS.state, decoder, transfer)
   return parameters && average && state && { kind: 'whole', parameters, average, state }
 }

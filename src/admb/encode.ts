@@ -106,8 +106,8 @@ export function vectorBytes({ content, sum }: SentFrame, shapes: Shapes): number
   for (const block of sum?.sum ?? []) bytes += blockSize(block)
   if (content?.kind === 'steps') for (const step of content.steps) bytes += step.bytes + 12 * step.blocks.length
   if (content?.kind === 'whole') {
-    for (const block of shapes.parameters.blocks) bytes += 2 * blockBytes(block.length)
-    for (const block of shapes.state.blocks) bytes += blockBytes(block.length)
+    for (const { blocks } of [shapes.parameters, shapes.average, shapes.state])
+      for (const block of blocks) bytes += blockBytes(block.length)
   }
   return bytes
 }

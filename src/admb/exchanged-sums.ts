@@ -3,7 +3,7 @@
  * holds, and the step to the next predictor as its difference from what both ends have exchanged at its parent: only what is
  * new crosses the edge. Differences of integers are exact.
  */
-import { areIntegers, type PackedBlock, packed } from '../base/lattice.js'
+import { addPacked, areIntegers, type PackedBlock, packed } from '../base/lattice.js'
 import type { Blocks } from '../learner/types.js'
 import { FrameError, integerBlock } from './bytes.js'
 import { SequenceWindow } from './coverage-encoder.js'
@@ -11,7 +11,7 @@ import type { Chain, ReceivedFrame, ReceivedSum } from './frame.js'
 import type { PredictorId } from './predictor-id.js'
 import { sameId } from './predictor-id.js'
 import { createStep, expand, type Step, stepOf } from './step.js'
-import { byteLength, type Shapes } from './vectors.js'
+import { byteLength, recycle, type Shapes } from './vectors.js'
 
 /** Predictors held earlier whose sums are kept, if there were any, for steps that arrive after a switch. */
 const PAST_EXCHANGES = 3
@@ -128,6 +128,7 @@ export class ExchangedSums {
     const oldest = steps[steps.length - 1]
     const sum = expand(oldest, this.#shapes.parameters)
     const difference = sum.map((block, b) => integerBlock(block, blocksAt(sums, b)))
+    recycle(sum)
     return { kind: 'steps', steps: [...steps.slice(0, -1), stepOf(difference, oldest.float32)], own, theirs }
   }
 
@@ -198,10 +199,8 @@ export function blocksAt(vectors: readonly PackedBlocks[], block: number): reado
   return vectors.map(vector => vector[block])
 }
 
-/** Exact, see `MAX_SUM`. */
+/** Adds to a block that was decoded for this purpose. */
 function plus(block: Float32Array, references: readonly PackedBlock[]): Float32Array {
-  if (references.length === 0) return block
-  const total = block.slice()
-  for (const reference of references) for (let i = 0; i < total.length; i++) total[i] += reference[i]
-  return total
+  for (const reference of references) addPacked(block, reference, 1)
+  return block
 }

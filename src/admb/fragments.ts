@@ -3,6 +3,7 @@
  * contiguous buffer, and blocks can leave while others are still being computed. A fragment alone has no effect: its blocks
  * are buffered until the frame that refers to their transfer arrives, which then takes effect as a whole or not at all.
  */
+import type { Layout } from '../learner/types.js'
 import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } from './bytes.js'
 import { FLAGS, FRAME_VERSION } from './frame.js'
 import { createStep, MAX_STEPS, maximumChainBytes, type Step } from './step.js'
@@ -52,6 +53,11 @@ export function encodeFragment(
   return bytes
 }
 
+function layoutOf(vector: number, { parameters, average, state }: Shapes): Layout {
+  if (vector === VECTORS.average) return average
+  return vector === VECTORS.state ? state : parameters
+}
+
 /** Fragments of the newest transfer of a neighbour: at most one copy of each block. */
 export class FragmentBuffer {
   #transfer = 0
@@ -75,7 +81,7 @@ export class FragmentBuffer {
     if (ofSession !== session || transfer < this.#transfer) return false
     const vector = input.byte()
     if (vector > VECTORS.sum) throw new FrameError(`unknown vector ${vector}`)
-    const { blocks: layouts } = vector === VECTORS.state ? shapes.state : shapes.parameters
+    const { blocks: layouts } = layoutOf(vector, shapes)
     const end = layouts.length * (vector === VECTORS.step ? MAX_STEPS : 1)
     const first = input.uint(end)
     const count = input.uint(end - first)

@@ -30,4 +30,4 @@ export {
 export { replaySteps, type SavedSteps } from './saved-steps.js'
 export type { OutgoingFragment } from './streaming-sum.js'
 export type { TrafficBytes } from './traffic.js'
-export type { Shapes } from './vectors.js'
+export { type Shapes, shapesOf } from './vectors.js'

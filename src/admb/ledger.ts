@@ -12,11 +12,12 @@
  * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
  * most. A segment that cannot be carried over any more remains in the epoch's sum only.
  */
-import type { Grid } from '../base/lattice.js'
+import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
 import type { Contributor } from './contributors.js'
 import { type Coverage, segmentsOf } from './coverage.js'
 import type { JournalRecord, Recovered } from './journal.js'
+import type { LazyGrid } from './lazy-grid.js'
 import type { Header } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
 import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
@@ -41,7 +42,9 @@ export interface LedgerOptions {
   /** The initial predictor. */
   readonly id: PredictorId
   /** Its grid, if sums are integers. */
-  readonly grid?: Grid
+  readonly grid?: LazyGrid
+  /** Whether the learner adds elements of the first block to its support (`AdmbOptions.marksElements`). */
+  readonly marksElements?: boolean
   /** This run, if there is a journal. */
   readonly run?: Contributor
 }
@@ -54,16 +57,16 @@ export interface LocalSum {
 }
 
 export class Ledger {
-  readonly #buffers: BufferPool
+  readonly #marksElements: boolean
   readonly #carry: number
   readonly #contributors: readonly number[]
   /** This run's number, for the journal; undefined without one. */
   readonly #run: Contributor | undefined
   #id: PredictorId
-  #grid: Grid | undefined
+  #grid: LazyGrid | undefined
   /** Undefined without a grid. */
   readonly #rounding: Rounding | undefined
-  #settled: ReadonlyMap<Segment, Grid> = new Map()
+  #settled: ReadonlyMap<Segment, LazyGrid> = new Map()
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
@@ -73,7 +76,7 @@ export class Ledger {
   #open: readonly Segment[] = []
   /** Segments on lists of earlier runs at the current predictor. */
   #doubtful: ReadonlySet<Segment> = new Set()
-  #openSum: Float32Array[]
+  readonly #openSum: readonly Float32Array[]
   #openCount = 0
   #openInputs: Ranges = []
   #openOf: Segment | undefined
@@ -89,8 +92,8 @@ export class Ledger {
   /** Period in which a segment was closed last. */
   #closedAt = 0
 
-  constructor({ buffers, carry, contributor, id, grid, run }: LedgerOptions) {
-    this.#buffers = buffers
+  constructor({ buffers, carry, contributor, id, grid, run, marksElements = false }: LedgerOptions) {
+    this.#marksElements = marksElements
     this.#carry = carry
     this.#contributors = [contributor]
     this.#run = run
@@ -98,7 +101,9 @@ export class Ledger {
     this.#grid = grid
     this.#rounding = grid && new Rounding(buffers.layout)
     this.#sum = buffers.zeros()
-    this.#openSum = buffers.zeros()
+    this.#openSum = buffers.layout.blocks.map(({ length }, b) =>
+      marksElements && b === 0 ? zeroBlock(length) : new Float32Array(length)
+    )
     if (run !== undefined) this.#begin(id, [])
   }
 
@@ -214,13 +219,14 @@ export class Ledger {
   /** Closes the open segment and returns the epoch's sum. The blocks are valid until the next call. */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
+      for (const block of this.#openSum) findSupport(block)
       if (this.#grid) this.#rounding?.close(this.#openSum, this.#sum, this.#grid, this.#isStale)
       else addInto(this.#sum, this.#openSum)
       this.#closedAt = this.#period
       const isRetained = this.#carry > 0
       const segment: Segment = {
         number: this.#nextSegment++,
-        sum: isRetained ? this.#openSum : undefined,
+        sum: isRetained ? this.#openSum.map(compactCopy) : undefined,
         grid: this.#grid,
         count: this.#openCount,
         period,
@@ -236,9 +242,12 @@ export class Ledger {
       this.#record(segment)
       if (isRetained) {
         this.#retained.push(segment)
-        this.#openSum = this.#buffers.zeros()
         this.releaseSums(period)
-      } else clear(this.#openSum)
+      }
+      for (const [b, block] of this.#openSum.entries()) {
+        clearBlock(block)
+        if (b > 0 || !this.#marksElements) dropSupport(block)
+      }
       this.#count += this.#openCount
       this.#openCount = 0
       this.#openInputs = []
@@ -257,7 +266,7 @@ export class Ledger {
     next: PredictorId,
     lineage: readonly Header[],
     period: number,
-    { carries = true, grid }: { readonly carries?: boolean; readonly grid?: Grid } = {}
+    { carries = true, grid }: { readonly carries?: boolean; readonly grid?: LazyGrid } = {}
   ): void {
     this.close(period)
     this.#epochs.push({
@@ -376,7 +385,7 @@ export class Ledger {
   }
 
   /** Rounding errors of segments that the lineage has used join the residual; those of others no longer count. */
-  #settle(settled: ReadonlyMap<Segment, Grid>): void {
+  #settle(settled: ReadonlyMap<Segment, LazyGrid>): void {
     if (this.#rounding === undefined) return
     const now = new Map([...settled].filter(([{ sum }]) => sum !== undefined))
     for (const segment of new Set([...this.#settled.keys(), ...now.keys()])) {
@@ -409,7 +418,6 @@ export class Ledger {
       const isExcess = this.#retained.length - released > maxRetainedSums(this.#carry)
       if (!isExcess && !this.#isExpired(segment, period)) break
       released++
-      this.#buffers.give(segment.sum as Blocks)
       segment.sum = undefined
     }
     if (released > 0) this.#retained.splice(0, released)

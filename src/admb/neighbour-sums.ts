@@ -1,4 +1,5 @@
 /** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
+import { setBlock } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
 import { type Coverage, covered, disjoint, segmentsOf } from './coverage.js'
 import type { Edge, NeighbourSum } from './edge.js'
@@ -184,7 +185,7 @@ export function addUp(
   own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },
   neighbourSums: readonly NeighbourSum[]
 ): { readonly count: number; readonly coverages: readonly Coverage[] } {
-  for (let b = 0; b < sum.length; b++) sum[b].set(own.sum[b])
+  for (let b = 0; b < sum.length; b++) setBlock(sum[b], own.sum[b])
   let count = own.count
   const coverages: Coverage[] = new Array(neighbourSums.length + 1)
   coverages[0] = own.coverage

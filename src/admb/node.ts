@@ -6,8 +6,7 @@
  * The simulator and the libp2p peer run the same code.
  */
 import { DivergenceError } from '../base/errors.js'
-import type { Grid } from '../base/lattice.js'
-import type { Blocks } from '../learner/types.js'
+import type { Blocks, Layout } from '../learner/types.js'
 import { FrameError } from './bytes.js'
 import { type Contributor, ContributorTable } from './contributors.js'
 import { contributorCount, covered, union } from './coverage.js'
@@ -19,6 +18,7 @@ import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum } from './frame.js'
 import { FrameSender } from './frame-sender.js'
 import { type JournalRecord, recover } from './journal.js'
+import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
 import { addUp, NeighbourSums } from './neighbour-sums.js'
 import type { AdmbOptions, Effect } from './options.js'
@@ -35,16 +35,27 @@ import {
   type SavedBlocks
 } from './saved.js'
 import { bytesOf, encodeSavedSteps, replaySteps, type SavedSteps } from './saved-steps.js'
-import { createStep, maximumChainBytes } from './step.js'
+import { createStep, expand, maximumChainBytes, type Step } from './step.js'
 import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
 import { Traffic, type TrafficBytes } from './traffic.js'
-import { BufferPool, byteLength, type Shapes } from './vectors.js'
+import { BufferPool, byteLength, type Shapes, shapesOf } from './vectors.js'
 
 /** A stored predictor: `saveBlocks`, and what `saveSteps` returned since, oldest first. */
 export interface StoredBlocks {
   readonly head: Uint8Array
   readonly blocks: readonly Uint8Array[]
   readonly steps?: readonly SavedSteps[]
+}
+
+/** A batch whose sum is expanded when it is read. */
+function expanded({ count, contributorCount }: Batch, step: Step, layout: Layout): Batch {
+  return {
+    count,
+    contributorCount,
+    get sum() {
+      return expand(step, layout)
+    }
+  }
 }
 
 /** Contributors that are kept without being used. */
@@ -105,7 +116,7 @@ export class AdmbNode {
     const { precedence = 'origin', pushBytes = 65536, known, journal = false } = options
     this.#options = options
     const isLattice = options.rule.grid !== undefined
-    this.#shapes = { parameters: layout, state: options.rule.stateLayout(layout), isLattice }
+    this.#shapes = { ...shapesOf(layout, options), isLattice }
     const wholeBytes = maximumChainBytes(this.#shapes)
     const headers = carry === 0 && !journal ? 1 : lineage
     this.#current = new CurrentPredictor(initial, this.#shapes, options, batch, headers, known)
@@ -118,7 +129,8 @@ export class AdmbNode {
       carry,
       contributor: this.#selfIndex,
       id: initial.id,
-      grid: this.#gridOf(initial),
+      grid: gridOf(initial, options.rule),
+      marksElements: options.marksElements,
       run: journal ? this.#contributor : undefined
     })
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
@@ -282,17 +294,19 @@ export class AdmbNode {
 
   /**
    * Look-ahead: the running average that an update with the available gradients (fewer than b) would yield. Does not change
-   * any state. Returns `predictor.average` if there are no gradients.
+   * any state. Returns that of the predictor if there are no gradients.
    */
   lookAhead(): Blocks {
-    if (this.gradients === 0) return this.predictor.average
     const { rule, averaging } = this.#options
+    const { id, parameters: before, average } = this.predictor
+    const { updates } = id
+    if (this.gradients === 0) return averaging.read?.(average, before) ?? average
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.total(), this.#sums.selected())
-    const updates = this.predictor.id.updates
     const { parameters } = rule.step(this.predictor, sum, count, updates, contributorCount(union(coverages)))
     this.#buffers.give(sum)
-    return averaging.average(this.predictor.average, parameters, updates)
+    const next = averaging.average(average, parameters, updates, before)
+    return averaging.read?.(next, parameters) ?? next
   }
 
   /** Algorithm 4: a period T has passed. Sums become due, and lost messages are repeated. */
@@ -553,8 +567,16 @@ export class AdmbNode {
       return false
     }
     const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage }
-    this.#switchPredictor([header], { predictor, steps: [createStep(sum, this.#shapes)] })
-    this.#effects.push({ kind: 'updated', predictor, header, batch })
+    const step = createStep(sum, this.#shapes)
+    this.#switchPredictor([header], { predictor, steps: [step] })
+    const isCompact = step.blocks.every(block => block instanceof Uint8Array)
+    if (isCompact) this.#buffers.give(sum)
+    this.#effects.push({
+      kind: 'updated',
+      predictor,
+      header,
+      batch: isCompact ? expanded(batch, step, this.#shapes.parameters) : batch
+    })
     // Segments that were in doubt at the last predictor may now fill the next batch.
     return !this.#updateIfFull()
   }
@@ -581,16 +603,11 @@ export class AdmbNode {
     return wasDropped
   }
 
-  /** The grid of a predictor; undefined if sums are float32 numbers. */
-  #gridOf(predictor: Predictor): Grid | undefined {
-    return this.#options.rule.grid?.(predictor, predictor.id.updates)
-  }
-
   #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {
     const carries = this.#options.carries?.(this.predictor, received.predictor) ?? true
     this.#current.switchPredictor(chain, received)
     const { predictor } = received
-    const grid = this.#gridOf(predictor)
+    const grid = gridOf(predictor, this.#options.rule)
     this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period, { carries, grid })
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)

@@ -2,20 +2,44 @@
  * Predictors and their derivation. A predictor is an immutable value. Its header states its parent and whose gradients the
  * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
  */
-import type { Averaging, BatchRule, Blocks, Digest, RuleState, UpdateRule } from '../learner/types.js'
+
+import type { BatchRule, Blocks, Content } from '../learner/types.js'
+import { advance, type Batch, type Recipe } from './advance.js'
 import type { Contributor } from './contributors.js'
 import { type Coverage, contributorCount } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
+import { SharedContent } from './shared-content.js'
+import { isFinite32 } from './vectors.js'
 
-/** w, w̄ and the rule's state. Immutable: share it, never write to it. */
-export interface Predictor {
+export type { Batch, Recipe } from './advance.js'
+
+/**
+ * A content with its id. Immutable: share it, never write to it. Predictors of large sparse models share arrays: read blocks from a
+ * predictor when they are needed, and copy those that must outlive the next event.
+ */
+export interface Predictor extends Content {
   readonly id: PredictorId
-  /** w */
-  readonly parameters: Blocks
-  /** w̄, the running average used for predictions */
-  readonly average: Blocks
-  /** State of the update rule (sums of gradients, of squares, …). */
-  readonly state: Blocks
+  /** Set if arrays are shared. */
+  readonly shared?: SharedContent
+}
+
+class SharedPredictor implements Predictor {
+  constructor(
+    readonly id: PredictorId,
+    readonly shared: SharedContent
+  ) {}
+
+  get parameters(): Blocks {
+    return this.shared.parameters
+  }
+
+  get average(): Blocks {
+    return this.shared.average
+  }
+
+  get state(): Blocks {
+    return this.shared.state
+  }
 }
 
 /** How a predictor was computed. Contributor indices in the coverage refer to the table of the node that holds the header. */
@@ -27,21 +51,6 @@ export interface Header {
   readonly coverage: Coverage
 }
 
-/** A gradient sum and the number of gradients in it. With a grid, the sum consists of integers. */
-export interface Batch {
-  readonly sum: Blocks
-  readonly count: number
-  /** Number of nodes whose gradients it contains; only rules with a grid need it. @default 1 */
-  readonly contributorCount?: number
-}
-
-/** Computes the next predictor from a predictor and a batch; identical on every peer. */
-export interface Recipe {
-  readonly rule: UpdateRule
-  readonly averaging: Averaging
-  readonly digest: Digest
-}
-
 /** b of a predictor. */
 export function batchOf(batch: number | BatchRule, { parameters }: Predictor): number {
   return typeof batch === 'number' ? batch : batch.of(parameters)
@@ -51,8 +60,9 @@ export function batchOf(batch: number | BatchRule, { parameters }: Predictor): n
 export function startingPredictor(parameters: Blocks, recipe: Recipe): Predictor {
   const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
   const state = recipe.rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
-  const digest = recipe.digest([parameters, parameters, state])
-  return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average: parameters, state }
+  const average = recipe.averaging.contain?.(parameters, parameters) ?? parameters
+  const digest = recipe.digest([parameters, average, state])
+  return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average, state }
 }
 
 /**
@@ -65,12 +75,19 @@ export function nextPredictor(
   { origin, incarnation, nonce }: Contributor,
   recipe: Recipe
 ): Predictor {
-  const updates = parent.id.updates
-  const stepped: RuleState = recipe.rule.step(parent, batch.sum, batch.count, updates, batch.contributorCount)
-  const average = recipe.averaging.average(parent.average, stepped.parameters, updates)
-  const digest = recipe.digest([stepped.parameters, average, stepped.state])
+  const { updates } = parent.id
+  const content = advance(parent.shared ?? parent, batch, updates, recipe)
+  const isShared = content instanceof SharedContent
+  const digest = isShared
+    ? content.digest(recipe.digest)
+    : recipe.digest([content.parameters, content.average, content.state])
   const id = { updates: updates + 1, origin, incarnation, nonce, digest }
-  return { id, parameters: stepped.parameters, average, state: stepped.state }
+  return isShared ? new SharedPredictor(id, content) : { id, ...content }
+}
+
+/** Whether all numbers are finite. Those of shared arrays always are. */
+export function isFinitePredictor({ shared, parameters, average, state }: Predictor): boolean {
+  return shared !== undefined || (isFinite32(parameters) && isFinite32(average) && isFinite32(state))
 }
 
 /** The predictor that a header describes, from its parent and the sum of its batch. The caller compares the digests. */

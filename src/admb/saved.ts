@@ -2,7 +2,7 @@
  * A predictor with its lineage as self-contained bytes, for the state directory, for fetches and for model files. The format
  * is that of frames, with every contributor defined.
  */
-import type { Blocks, Digest, Layout } from '../learner/types.js'
+import type { Digest, Layout } from '../learner/types.js'
 import type { AuditedLineage } from './audit.js'
 import { blockBytes, FrameError, Reader, Writer } from './bytes.js'
 import { ContributorTable } from './contributors.js'
@@ -71,14 +71,16 @@ export interface SavedBlocks {
   readonly blocks: Iterable<Uint8Array>
 }
 
-const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, state: { blocks: [] } }
+const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, average: { blocks: [] }, state: { blocks: [] } }
 
 /** The blocks are encoded lazily. */
 export function encodeSavedBlocks({ predictor, lineage }: Saved, table: ContributorTable): SavedBlocks {
   const { id, parameters, average, state } = predictor
   const isAveraged = average.some((block, k) => block !== parameters[k])
-  const blocks = [...parameters, ...(isAveraged ? average : []), ...state]
-  return { head: encodeLineage({ id, headers: lineage }, table), blocks: encodeEach(blocks) }
+  const length = parameters.length + (isAveraged ? average.length : 0) + state.length
+  const blockAt = (index: number) =>
+    [...predictor.parameters, ...(isAveraged ? predictor.average : []), ...predictor.state][index]
+  return { head: encodeLineage({ id, headers: lineage }, table), blocks: encodeEach(length, blockAt) }
 }
 
 /** An id and a lineage, without vectors. */
@@ -92,8 +94,10 @@ export function decodeLineage(head: Uint8Array, table: ContributorTable): Audite
   return { id: predictor.id, headers: lineage }
 }
 
-function* encodeEach(blocks: Blocks): Generator<Uint8Array> {
-  for (const block of blocks) {
+/** @param blockAt reads a block when it is encoded, because arrays may be shared */
+function* encodeEach(length: number, blockAt: (index: number) => Float32Array): Generator<Uint8Array> {
+  for (let index = 0; index < length; index++) {
+    const block = blockAt(index)
     const out = new Writer(16 + blockBytes(block.length))
     out.blocks([block])
     yield out.finish()
@@ -114,9 +118,10 @@ export class PredictorAssembler {
   constructor(head: Uint8Array, count: number, shapes: Shapes, table: ContributorTable = new ContributorTable()) {
     this.#saved = decodeSaved(head, NO_BLOCKS, table)
     this.#shapes = shapes
-    const { parameters, state } = shapes
+    const { parameters, average, state } = shapes
     const withoutAverage = [...parameters.blocks, ...state.blocks]
-    this.#layouts = count === withoutAverage.length ? withoutAverage : [...parameters.blocks, ...withoutAverage]
+    this.#layouts =
+      count === withoutAverage.length ? withoutAverage : [...parameters.blocks, ...average.blocks, ...state.blocks]
     if (count !== this.#layouts.length)
       throw new FrameError(`saved predictor has ${count} blocks; expected ${this.#layouts.length}`)
   }
@@ -135,7 +140,8 @@ export class PredictorAssembler {
     const states = this.#layouts.length - this.#shapes.state.blocks.length
     if (this.#blocks.length < this.#layouts.length) throw new FrameError('saved predictor has too few blocks')
     const parameters = this.#blocks.slice(0, count)
-    const average = states === count ? parameters : this.#blocks.slice(count, states)
+    const isLeftOut = states === count && this.#shapes.average.blocks.length > 0
+    const average = isLeftOut ? parameters : this.#blocks.slice(count, states)
     const state = this.#blocks.slice(states)
     if (digest([parameters, average, state]) !== predictor.id.digest) {
       throw new FrameError('content does not match its digest')

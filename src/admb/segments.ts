@@ -3,8 +3,8 @@
  * inputs are learned again, but they remain the same contributions. A segment that contains such inputs refers to the recovered
  * segment, and counts as used on every lineage that used that one.
  */
-import type { Grid } from '../base/lattice.js'
-import type { Blocks } from '../learner/types.js'
+import type { SparseBlock } from '../base/support.js'
+import type { LazyGrid } from './lazy-grid.js'
 import type { PredictorId } from './predictor-id.js'
 import { type Ranges, sizeOf } from './ranges.js'
 
@@ -13,9 +13,9 @@ export interface Segment {
   /** Number in the journal. */
   readonly number: number
   /** Undefined when the segment can no longer be carried over, and in recovered segments. */
-  sum: Blocks | undefined
-  /** Grid to which the sum was rounded; undefined without one. */
-  readonly grid: Grid | undefined
+  sum: readonly (Float32Array | SparseBlock)[] | undefined
+  /** LazyGrid to which the sum was rounded; undefined without one. */
+  readonly grid: LazyGrid | undefined
   readonly count: number
   /** Period in which the segment was closed; 0 if it is recovered. */
   readonly period: number
@@ -47,10 +47,10 @@ export interface Epoch {
   readonly carried: number
   /** Segments that the lineage had not used and that are not on the list: recovered ones, and those in doubt. */
   readonly open: readonly Segment[]
-  /** Grid of the predictor; undefined without one, and in recovered epochs. */
-  readonly grid: Grid | undefined
+  /** LazyGrid of the predictor; undefined without one, and in recovered epochs. */
+  readonly grid: LazyGrid | undefined
   /** Segments with a sum that the lineage of the predictor has used, and the grid of the batch that contains them. */
-  readonly settled: ReadonlyMap<Segment, Grid>
+  readonly settled: ReadonlyMap<Segment, LazyGrid>
 }
 
 /** Whether the lineage used the segment, or the recovered one that has the same inputs. */

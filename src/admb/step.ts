@@ -38,8 +38,8 @@ export function expand(step: Step, layout: Layout): Blocks {
 }
 
 /** Maximum number of bytes of a chain of steps: those of a whole predictor. */
-export function maximumChainBytes({ parameters, state }: Shapes): number {
-  return 2 * byteLength(parameters) + byteLength(state)
+export function maximumChainBytes({ parameters, average, state }: Shapes): number {
+  return byteLength(parameters) + byteLength(average) + byteLength(state)
 }
 
 /**

@@ -3,6 +3,8 @@
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
 
+import { compactCopy, dropSupport, type SparseBlock, supportOf } from './support.js'
+
 /**
  * Exponents of the steps, −64 … 64: step = 2^exponent. A block has one exponent for each element, or a single one for all.
  * Immutable.
@@ -49,23 +51,44 @@ export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array
 }
 
 /** Integers in the shortest type that holds all of them. */
-export type PackedBlock = Int8Array | Int16Array | Int32Array
+export type PackedBlock = Int8Array | Int16Array | Int32Array | SparseBlock
 
-/** A copy of an integer block, mostly a quarter of its size. */
+/** A copy of an integer block, mostly a quarter of its size or less. */
 export function packed(block: Float32Array): PackedBlock {
+  const compact = supportOf(block) && compactCopy(block)
+  if (compact !== undefined && 'indices' in compact) return compact
   let largest = 0
   for (let i = 0; i < block.length; i++) largest = Math.max(largest, Math.abs(block[i]))
   const Type = largest < 2 ** 7 ? Int8Array : largest < 2 ** 15 ? Int16Array : Int32Array
   return new Type(block)
 }
 
+/** block += factor · addend. Exact for sums and differences of valid sums, see `MAX_SUM`. */
+export function addPacked(block: Float32Array, addend: PackedBlock, factor: 1 | -1): void {
+  if (!('indices' in addend)) {
+    dropSupport(block)
+    for (let i = 0; i < block.length; i++) block[i] += factor * addend[i]
+    return
+  }
+  const { indices, values } = addend
+  const support = supportOf(block)
+  for (let n = 0; n < indices.length; n++) {
+    block[indices[n]] += factor * values[n]
+    support?.add(indices[n])
+  }
+}
+
+function isInteger(value: number): boolean {
+  const integer = value | 0
+  return integer === value && integer <= MAX_SUM && integer >= -MAX_SUM
+}
+
 /** Whether all elements are integers of magnitude `MAX_SUM` at most. */
 export function areIntegers(blocks: readonly Float32Array[]): boolean {
-  for (const block of blocks) {
-    for (let i = 0; i < block.length; i++) {
-      const integer = block[i] | 0
-      if (integer !== block[i] || integer > MAX_SUM || integer < -MAX_SUM) return false
-    }
-  }
-  return true
+  return blocks.every(block => {
+    const indices = supportOf(block)?.indices
+    if (indices !== undefined) return indices.every(i => isInteger(block[i]))
+    for (let i = 0; i < block.length; i++) if (!isInteger(block[i])) return false
+    return true
+  })
 }

@@ -4,7 +4,7 @@
  * share it.
  */
 import * as tf from '#tfjs'
-import { instantiate } from './wasm-code/assembler.js'
+import { instantiate, type Runtime } from '../base/assembler.js'
 import { addRows, fillRows, gelu, geluWithSlope, multiplyRows, sumRows } from './wasm-code/elementwise.js'
 import { norm, normBack, softmax, softmaxBack } from './wasm-code/rows.js'
 import type { WasmBackend } from './wasm-memory.js'
@@ -35,7 +35,8 @@ let functions: Functions | undefined
 /** Registers the kernels. Idempotent. @returns the WebAssembly functions, which take addresses in the backend's heap */
 export function registerWasmKernels(backend: WasmBackend): Functions {
   if (functions !== undefined) return functions
-  const outputs = instantiate(SOURCES, (backend.wasm as unknown as Module).asm.memory)
+  const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: Runtime }
+  const outputs = instantiate(WebAssembly, SOURCES, (backend.wasm as unknown as Module).asm.memory)
   for (const kernelName of WASM_KERNELS) {
     const compute = kernels[kernelName]
     const kernelFunc: tf.KernelFunc = ({ inputs, attrs }) =>

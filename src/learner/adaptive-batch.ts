@@ -5,7 +5,9 @@
  * change faster than links announce them, and b grows; otherwise it shrinks. Every node that replays the batch, or receives the
  * predictor, has the same b.
  */
+
 import type { Grid } from '../base/lattice.js'
+import { copyingLast } from './averaging.js'
 import type { Averaging, BatchRule, Blocks, Layout, Learner, RuleState, UpdateRule } from './types.js'
 
 /** Bounds of b, whole numbers, both at least 1. */
@@ -66,6 +68,7 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
     const own = (blocks: Blocks) => blocks.slice(0, length)
     return {
       layout: { blocks: [...learner.layout.blocks, batchBlock] },
+      outputs: learner.outputs,
       classifies: learner.classifies,
       outcomeKind: learner.outcomeKind,
       initial: () => [...learner.initial(), Float32Array.of(this.min)],
@@ -91,6 +94,7 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
       name: rule.name,
       description: rule.description,
       stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
+      isLocal: rule.isLocal,
       step: (previous, sum, ...[count, updates, contributors]) => {
         const { parameters, state } = rule.step(own(previous), sum.slice(0, -1), count, updates, contributors)
         const batch = this.next(lastOf(previous.parameters)[0], lastOf(sum)[0], count)
@@ -98,15 +102,7 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
       },
       ...(grid && { grid: (previous, updates) => gridOf(grid(own(previous), updates)) })
     }
-    const adaptiveAveraging: Averaging = {
-      name: averaging.name,
-      description: averaging.description,
-      average: (previous, parameters, updates) => [
-        ...averaging.average(previous.slice(0, -1), parameters.slice(0, -1), updates),
-        lastOf(parameters)
-      ]
-    }
-    return { ...rest, rule: adaptiveRule, averaging: adaptiveAveraging }
+    return { ...rest, rule: adaptiveRule, averaging: copyingLast(averaging) }
   }
 }
 

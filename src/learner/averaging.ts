@@ -12,6 +12,7 @@ import type { Averaging, Blocks } from './types.js'
 export interface WeightedAveraging extends Averaging {
   /** γ in (0, 1] for the predictor of update `updates` + 1. */
   weight(updates: number): number
+  average(previous: Blocks, parameters: Blocks, updates: number): Float32Array[]
 }
 
 /** An average with the metadata that the command line needs. */
@@ -118,6 +119,42 @@ export function createAveraging(spec: AveragingSpec = defaultAveraging): Weighte
   }
   const { create }: Entry = averages[spec.name]
   return create(spec as never)
+}
+
+/**
+ * The average of parameters whose last block is not averaged: it is that of the newest parameters.
+ * @param ageOf number of updates that the average counts, from the last block and the number of updates
+ * @default all updates
+ */
+export function copyingLast(
+  averaging: Averaging,
+  ageOf: (last: Float32Array, updates: number) => number = (_, updates) => updates
+): Averaging {
+  const { name, description, layout, contain, read, readElements } = averaging
+  const last = (blocks: Blocks) => blocks[blocks.length - 1]
+  const others = (blocks: Blocks) => blocks.slice(0, -1)
+  return {
+    name,
+    description,
+    average: (previous, parameters, updates, before) => [
+      ...averaging.average(others(previous), others(parameters), ageOf(last(parameters), updates), others(before)),
+      last(parameters)
+    ],
+    ...(layout && {
+      layout: ({ blocks }) => ({
+        blocks: [...layout({ blocks: blocks.slice(0, -1) }).blocks, blocks[blocks.length - 1]]
+      })
+    }),
+    ...(contain && {
+      contain: (average, parameters) => [...contain(others(average), others(parameters)), last(parameters)]
+    }),
+    ...(read && {
+      read: (contained, parameters) => [...read(others(contained), others(parameters)), last(parameters)]
+    }),
+    ...(readElements && {
+      readElements: (contained, parameters, ...rest) => readElements(others(contained), others(parameters), ...rest)
+    })
+  }
 }
 
 function weighted(

@@ -134,7 +134,7 @@ export class BatchEngine implements Engine {
   #update(): void {
     const { rule, averaging } = this.#options
     const next = rule.step({ parameters: this.#parameters, state: this.#state }, this.#sum, this.#count, this.updates)
-    this.#average = averaging.average(this.#average, next.parameters, this.updates)
+    this.#average = averaging.average(this.#average, next.parameters, this.updates, this.#parameters)
     this.#parameters = next.parameters
     this.#state = next.state
     this.updates++

@@ -8,7 +8,7 @@
  * batch to the free slots, sorted, so all peers that compute the update agree. Two names in one record are unreadable, and are
  * proposed again in other records (an invertible Bloom lookup table with one hash: Goodrich and Mitzenmacher, 2011).
  */
-import type { Averaging, Blocks, UpdateRule } from './types.js'
+import type { UpdateRule } from './types.js'
 
 /** Numbers of a record: how many times it was added, two checksums of 12 bits, the length of the name, and its bytes. */
 const RECORD = 64
@@ -90,22 +90,11 @@ export function growingRule(rule: UpdateRule, named: readonly string[]): UpdateR
     name: rule.name,
     description: rule.description,
     stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, 1) }),
+    isLocal: rule.isLocal,
     step({ parameters: [weights, table], state }, [sum, proposals], count, updates) {
       const next = rule.step({ parameters: [weights], state }, [sum], count, updates)
       return { parameters: [...next.parameters, adopted(table, proposals, named)], state: next.state }
     }
-  }
-}
-
-/** An average of parameters whose second block is a table: that of the newest parameters. */
-export function growingAverage(averaging: Averaging): Averaging {
-  return {
-    name: averaging.name,
-    description: averaging.description,
-    average: ([previous], [weights, table]: Blocks, updates) => [
-      ...averaging.average([previous], [weights], updates),
-      table as Float32Array
-    ]
   }
 }
 

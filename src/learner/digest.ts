@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Blocks, Digest } from './types.js'
 
-const HEX_DIGITS = 32
+/** 128 bits. */
+export const HEX_DIGITS = 32
 const hostIsLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1
 
 function littleEndian(block: Float32Array): Uint8Array {

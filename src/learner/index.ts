@@ -8,6 +8,7 @@ export {
   averages,
   averagingFor,
   averagingNames,
+  copyingLast,
   createAveraging,
   defaultAveraging,
   mixInto,
@@ -20,7 +21,6 @@ export {
   countAdded,
   extendsTable,
   fitsTable,
-  growingAverage,
   growingRule,
   hasFreeSlot,
   propose,
@@ -51,6 +51,7 @@ export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { type LatticeOptions, type LatticeRule, latticeRule } from './lattice.js'
+export { lazyAveraging } from './lazy-average.js'
 export { createCustomLearner, createLearner } from './linear.js'
 export {
   commitRows,
@@ -86,5 +87,6 @@ export {
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
 export type { TargetScale } from './target-scale.js'
 export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
+export { treeDigest } from './tree-digest.js'
 export type * from './types.js'
 export { learnerAfter, weightOf } from './types.js'

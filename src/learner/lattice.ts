@@ -60,6 +60,7 @@ export function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): Lattic
       const length = 2 + (rule.squares === undefined ? layout.blocks.length : 0)
       return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length }] }
     },
+    isLocal: rule.isLocal === true && rule.squares !== undefined,
     step(previous, sum, count, updates, contributors = 1) {
       const [statistics, inner] = split(previous.state)
       const values = valuesOf(sum, grid(previous, updates))

@@ -3,6 +3,7 @@
  * in CSR form. There is one block, `weights`, in which a feature's weights are adjacent (index = feature·C + class), so each
  * feature of a row accesses contiguous memory. A reaction to drift adds a second block.
  */
+import { dropSupport, supportOf } from '../base/support.js'
 import { countAdded, tableLength } from './class-table.js'
 import { type CustomLoss, type CustomName, customLoss } from './custom.js'
 import { driftBlock } from './drift/reaction.js'
@@ -88,6 +89,7 @@ export function createCustomLearner({
 /** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
 function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float32Array): void {
   if (l2 === 0) return
+  dropSupport(sum)
   for (let i = 0; i < weights.length; i++) sum[i] += l2 * count * weights[i]
 }
 
@@ -107,7 +109,7 @@ abstract class LinearLearner {
   /** @param slots number of classes that can be added */
   constructor(
     protected readonly dimension: number,
-    outputs: number,
+    readonly outputs: number,
     { l2, reacts, classWeights }: Common,
     slots = 0
   ) {
@@ -180,12 +182,16 @@ class ScalarLearner extends LinearLearner implements Learner {
 
   addGradient([weights]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
     const { indices, values, offsets, labels } = examples
+    const support = supportOf(sum)
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], this.#classes, row)
       const weight = gradientWeight(examples, row, this.classWeights)
       const slope = weight * this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
       checkGradient(slope * slope * this.squareOf(examples, row), row)
-      for (let p = offsets[row]; p < offsets[row + 1]; p++) sum[indices[p]] += slope * values[p]
+      for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+        sum[indices[p]] += slope * values[p]
+        support?.add(indices[p])
+      }
     }
     addPenalty(weights, this.l2, to - from, sum)
   }
@@ -273,6 +279,7 @@ class SoftmaxLearner extends LinearLearner implements Learner {
   addGradient([weights, table]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
     const { indices, values, offsets, labels } = examples
     const active = this.#active(table)
+    const support = supportOf(sum)
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], active, row)
       const slopes = this.#scoresOf(weights, active, examples, row)
@@ -281,7 +288,10 @@ class SoftmaxLearner extends LinearLearner implements Learner {
       checkGradient(square * this.squareOf(examples, row), row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) {
         const first = indices[p] * this.classes
-        for (let c = 0; c < active; c++) sum[first + c] += slopes[c] * values[p]
+        for (let c = 0; c < active; c++) {
+          sum[first + c] += slopes[c] * values[p]
+          support?.add(first + c)
+        }
       }
     }
     addPenalty(weights, this.l2, to - from, sum)

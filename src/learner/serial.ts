@@ -2,9 +2,9 @@
  * Learning in one process: test-then-train over a stream's batches, for `admb train`. Uses the fused sparse loops if possible, and
  * else the general engine, with the same results.
  */
-import { type AveragingSpec, averagingFor, createAveraging } from './averaging.js'
+import { type AveragingSpec, averagingFor, copyingLast, createAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
-import { fitsTable, growingAverage, growingRule } from './class-table.js'
+import { fitsTable, growingRule } from './class-table.js'
 import type { Drift, DriftTest } from './drift/index.js'
 import { type DriftAction, DriftVote, reactingAveraging } from './drift/reaction.js'
 import { OptionError } from './errors.js'
@@ -220,7 +220,7 @@ function createEngine(options: SerialOptions): Engine {
     const learnerFor = (features: number) =>
       createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features, reacts })
     let parts = { rule: createRule(ruleSpec), averaging: averaging as Averaging }
-    if (names) parts = { rule: growingRule(parts.rule, names), averaging: growingAverage(averaging) }
+    if (names) parts = { rule: growingRule(parts.rule, names), averaging: copyingLast(averaging) }
     else if (reacts) {
       parts = { rule: createReactingRule(ruleSpec, onDrift), averaging: reactingAveraging(averaging) }
     }

@@ -74,6 +74,8 @@ export interface GradientProgress {
  */
 export interface Learner {
   readonly layout: Layout
+  /** Number of parameters of a feature, which are adjacent in the first block; undefined for models without features. */
+  readonly outputs?: number
   /** Whether the model predicts classes, so that `Score.hits` has a meaning. */
   readonly classifies: boolean
   /** How `score` encodes outcomes; undefined if it sends none. */
@@ -128,6 +130,12 @@ export interface UpdateRule {
    * @param contributors number of nodes whose gradients are in the sum; only rules with a grid use it
    */
   step(previous: RuleState, sum: Blocks, count: number, updates: number, contributors?: number): RuleState
+  /**
+   * Whether an element whose gradient is 0 keeps the bits of its parameter and state and has no effect on others. An update that
+   * changes the state of every element, such as a reaction to drift, is an exception, and changes those with state 1 too.
+   * @default false
+   */
+  readonly isLocal?: boolean
   /** The same update with the same bits, in place. Not all rules have it. */
   stepInPlace?(now: RuleState, sum: Blocks, count: number, updates: number): void
   /**
@@ -142,11 +150,34 @@ export interface UpdateRule {
   grid?(now: RuleState, updates: number): Grid
 }
 
-/** Running average of predictors: w̄ after an update, from w̄ before, the new w and the number of updates before. Pure. */
+/**
+ * Running average of predictors. Pure. A predictor contains the average itself, or numbers from which it follows (`layout`, `contain`
+ * and `read`).
+ */
 export interface Averaging {
   readonly name: string
   readonly description: string
-  average(previous: Blocks, parameters: Blocks, updates: number): Float32Array[]
+  /**
+   * What a predictor contains after an update.
+   * @param previous what it contained before
+   * @param parameters the new w
+   * @param updates number of updates before
+   * @param before w before
+   */
+  average(previous: Blocks, parameters: Blocks, updates: number, before: Blocks): Float32Array[]
+  /** Layout of what a predictor contains. @default that of the parameters */
+  layout?(parameters: Layout): Layout
+  /** What a predictor with this average contains. @default the average */
+  contain?(average: Blocks, parameters: Blocks): Float32Array[]
+  /** The average. @default what the predictor contains */
+  read?(contained: Blocks, parameters: Blocks): Blocks
+  /** Copies elements [from, to) of the first block of the average. @default see `read` */
+  readElements?(contained: Blocks, parameters: Blocks, from: number, to: number, into: Float32Array): void
+}
+
+/** The content of a predictor: w, what it contains of the average, and the rule's state. */
+export interface Content extends RuleState {
+  readonly average: Blocks
 }
 
 /** A batch size that follows from the parameters, whose last block holds it. */
@@ -160,7 +191,19 @@ export interface BatchRule {
 }
 
 /** A content digest: 32 lower-case hexadecimal digits (128 bits) over the blocks' lengths and bits. */
-export type Digest = (blocks: readonly Blocks[]) => string
+export interface Digest {
+  (blocks: readonly Blocks[]): string
+  /** Keeps what is needed to compute digests of these arrays again after some of their elements have changed in place. */
+  incremental?(blocks: readonly Blocks[]): IncrementalDigest
+}
+
+/** Digests of arrays that change. */
+export interface IncrementalDigest {
+  /** Elements of all blocks of this length have changed. @param indices in ascending order */
+  changed(length: number, indices: Int32Array): void
+  /** The digest now. @param blocks the same arrays, except those that are shorter than a hash tree's */
+  of(blocks: readonly Blocks[]): string
+}
 
 /** The learner for parameters that are the result of `updates` updates. */
 export function learnerAfter(learner: Learner, updates: number): Learner {

@@ -87,7 +87,8 @@ export class LearnerLoop {
       batch,
       carry,
       fragmentBytes,
-      isOrdered: true
+      isOrdered: true,
+      marksElements: learner.outputs !== undefined
     }
     this.#node = new AdmbNode({ ...options, ...carries, journal: init.journal !== undefined })
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
@@ -116,6 +117,7 @@ export class LearnerLoop {
       lateLabels: labelDelay === undefined ? undefined : new LateLabels(labelDelay, incarnation, now),
       init,
       learner,
+      averaging: recipe.averaging,
       node: this.#node,
       progress: this.#progress,
       inputs: this.#inputs,

@@ -1,5 +1,5 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
-import { maximumFrameBytes, type SavedSteps } from '../admb/index.js'
+import { maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
 import {
   createNetwork,
@@ -25,7 +25,7 @@ export async function identityOf(store: Store | undefined, given: IdentityKey | 
 /** @throws NetworkError */
 export async function openNetwork(options: PeerOptions, privateKey: IdentityKey): Promise<Network> {
   const { learner, recipe } = await learningParts(options.spec)
-  const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+  const shapes = shapesOf(learner.layout, recipe)
   return createNetwork({
     privateKey,
     listen: options.listen ?? ['/ip4/0.0.0.0/tcp/0'],

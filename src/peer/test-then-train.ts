@@ -1,6 +1,7 @@
 /** Test-then-train: scores each input with the serving predictor, then adds its gradient at the current one to the node's sum. */
 import type { AdmbNode } from '../admb/index.js'
 import {
+  type Averaging,
   type Blocks,
   DriftVote,
   driftBlock,
@@ -14,16 +15,18 @@ import {
   propose
 } from '../learner/index.js'
 import { NEW_CLASS, type Rows } from '../streams/index.js'
-import { classNamesOf, type LearningSpec } from '../task/learning-spec.js'
+import { classNamesOf, growingNames, type LearningSpec } from '../task/learning-spec.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
+import { ServingBlocks } from './serving-blocks.js'
 import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
-import type { LearnerInit, Prediction as NamedPrediction, PeerPredictWith } from './thread-messages.js'
+import type { LearnerInit, Prediction as NamedPrediction } from './thread-messages.js'
 
 export interface TestThenTrainOptions {
   readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
   readonly learner: Learner
+  readonly averaging: Averaging
   readonly node: AdmbNode
   readonly progress: StreamProgress
   readonly streamingSums: StreamingSums
@@ -46,7 +49,6 @@ export class TestThenTrain {
   /** Number of inputs that did not fit the model. */
   misfits = 0
   readonly #spec: LearningSpec
-  readonly #predictWith: PeerPredictWith
   readonly #learner: Learner
   readonly #node: AdmbNode
   readonly #progress: StreamProgress
@@ -58,14 +60,24 @@ export class TestThenTrain {
   readonly #vote: DriftVote | undefined
   /** Index of the block of votes. */
   readonly #votes: number
-  #serving: Blocks
+  readonly #serving: ServingBlocks
 
   constructor(options: TestThenTrainOptions) {
-    const { init, learner, node, progress, streamingSums, inputs, lateLabels, onLearned, onMisfit: onUnfit } = options
+    const {
+      init,
+      learner,
+      averaging,
+      node,
+      progress,
+      streamingSums,
+      inputs,
+      lateLabels,
+      onLearned,
+      onMisfit: onUnfit
+    } = options
     this.#spec = init.spec
     this.#vote = init.spec.onDrift === undefined ? undefined : new DriftVote()
     this.#votes = learner.layout.blocks.findIndex(({ name }) => name === driftBlock.name)
-    this.#predictWith = init.predictWith
     this.#learner = learner
     this.#node = node
     this.#progress = progress
@@ -74,17 +86,17 @@ export class TestThenTrain {
     this.#lateLabels = lateLabels
     this.#onLearned = onLearned
     this.#onUnfit = onUnfit
-    this.#serving = this.#selectServing()
+    this.#serving = new ServingBlocks({ node, averaging, learner, predictWith: init.predictWith })
   }
 
   /** The predictor that serves predictions and scores inputs. */
   get serving(): Blocks {
-    return this.#serving
+    return this.#serving.whole
   }
 
   /** Updates the serving predictor from the node. */
   updateServing(): void {
-    this.#serving = this.#selectServing()
+    this.#serving.update()
   }
 
   /** Learns rows [from, to). Those of a table are prepared first, and counted in its moments and history. */
@@ -152,7 +164,7 @@ export class TestThenTrain {
         const id = this.#lateLabels?.keep({
           rows: rowCopy(lagged, row),
           prediction,
-          score: oneScore(this.#currentLearner, this.#serving, rows, row)
+          score: oneScore(this.#currentLearner, this.#serving.forRows(rows, row, row + 1), rows, row)
         })
         answers.push({ ...this.#named(prediction), ...rowIdOf(given, row), ...(id !== undefined && { id }) })
       }
@@ -187,7 +199,7 @@ export class TestThenTrain {
   }
 
   #predict(rows: Examples, from: number, to: number): Prediction[] {
-    return this.#currentLearner.predict(this.#serving, rows, from, to)
+    return this.#currentLearner.predict(this.#serving.forRows(rows, from, to), rows, from, to)
   }
 
   /** The names of the classes of the current predictor. */
@@ -195,7 +207,7 @@ export class TestThenTrain {
     return classNamesOf(this.#spec, this.#node.predictor.parameters)
   }
 
-  #named({ label, scores }: Prediction, names = classNamesOf(this.#spec, this.#serving)): NamedPrediction {
+  #named({ label, scores }: Prediction, names = this.#servingNames): NamedPrediction {
     const name = this.#learner.classifies ? names?.[label] : undefined
     return { label: name ?? label, scores }
   }
@@ -220,7 +232,8 @@ export class TestThenTrain {
       }
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
-        this.#currentLearner.score(this.#serving, examples, row, learned, this.#progress.score)
+        const serving = this.#serving.forRows(examples, row, learned)
+        this.#currentLearner.score(serving, examples, row, learned, this.#progress.score)
         this.#added(given, start + row, learned - row)
       }
       row = learned < end ? learned + 1 : end
@@ -299,17 +312,8 @@ export class TestThenTrain {
     return learnerAfter(this.#learner, this.#node.predictor.id.updates)
   }
 
-  #selectServing(): Blocks {
-    switch (this.#predictWith) {
-      case 'average':
-        return this.#node.predictor.average
-      case 'current':
-        return this.#node.predictor.parameters
-      case 'ahead':
-        return this.#node.lookAhead()
-      default:
-        return this.#predictWith satisfies never
-    }
+  get #servingNames(): readonly string[] | undefined {
+    return growingNames(this.#spec) ? classNamesOf(this.#spec, this.#serving.whole) : this.#spec.features.classNames
   }
 }
 

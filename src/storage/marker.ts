@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DamagedStateError, StateWriteError } from './errors.js'
 
 const MARKER = 'admb.json'
-const FORMAT = 2
+const FORMAT = 3
 
 /** The marker's content; undefined in a directory without one. */
 export async function readMarker(directory: string): Promise<object | undefined> {
@@ -22,7 +22,7 @@ export async function readMarker(directory: string): Promise<object | undefined>
   } catch {
     throw new DamagedStateError(directory, `${MARKER} is not valid JSON`)
   }
-  if (marker.format !== FORMAT) throw new DamagedStateError(directory, `${MARKER} has unknown format ${marker.format}`)
+  if (marker.format !== FORMAT) throw new DamagedStateError(directory, `${MARKER} has format ${marker.format}, and this version reads format ${FORMAT}: use the version that wrote it`)
   return marker
 }
 

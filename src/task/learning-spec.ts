@@ -10,23 +10,25 @@ import {
   addedClasses,
   type Blocks,
   type CustomName,
+  copyingLast,
   createAveraging,
   createCustomLearner,
   createLearner,
   createReactingRule,
   createRule,
   type DriftAction,
-  digest,
-  growingAverage,
   growingRule,
   isClassifier,
   isCustomName,
   type Learner,
   latticeRule,
+  lazyAveraging,
   type ModelName,
+  digest as plainDigest,
   type RuleSpec,
   reactingAveraging,
-  type TargetScale
+  type TargetScale,
+  treeDigest
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
@@ -34,7 +36,7 @@ import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
-export const PROTOCOL_VERSION = 2
+export const PROTOCOL_VERSION = 3
 
 /** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec
@@ -121,14 +123,14 @@ export function adaptiveBatch({
   return batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
 }
 
-/** The same for a linear model, synchronously. */
-export function linearParts(spec: LinearSpec | CustomLossSpec): LearningParts {
+/** The same for a linear model, synchronously. @param isLazy see `recipeOf` */
+export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true): LearningParts {
   const reacts = spec.onDrift !== undefined
   const learner = isCustomLoss(spec)
     ? createCustomLearner({ ...spec, reacts })
     : createLearner({ ...spec, reacts, named: growingNames(spec)?.length })
   const adaptive = adaptiveBatch(spec)
-  const recipe = recipeOf(spec)
+  const recipe = recipeOf(spec, isLazy)
   return adaptive === undefined
     ? { learner, recipe }
     : { learner: adaptive.learner(learner), recipe: adaptive.recipe(recipe) }
@@ -138,27 +140,34 @@ function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
   return isCustomName(spec.model)
 }
 
-function recipeOf(spec: LearningSpec): Recipe {
-  const { rule, averaging, onDrift, sums, batch } = spec
+/**
+ * The recipe, without what follows from the parameters' last block if the peers choose b.
+ * @param isLazy whether averages are lazy @default for linear models, whose updates change few elements of many
+ */
+export function recipeOf(spec: LearningSpec, isLazy = spec.network === undefined): Recipe {
+  const { rule, onDrift, sums, batch } = spec
   const names = growingNames(spec)
+  const plain = createAveraging(spec.averaging)
+  const averaging = isLazy ? lazyAveraging(plain) : plain
+  const digest = spec.network === undefined ? treeDigest : plainDigest
   if (names !== undefined) {
     return {
       rule: growingRule(createRule(rule), names),
-      averaging: growingAverage(createAveraging(averaging)),
+      averaging: copyingLast(averaging),
       digest
     }
   }
   if (onDrift !== undefined) {
     return {
       rule: createReactingRule(rule, onDrift),
-      averaging: reactingAveraging(createAveraging(averaging)),
+      averaging: reactingAveraging(averaging),
       digest
     }
   }
   const created = createRule(rule)
   return {
     rule: sums === 'lattice' ? latticeRule(created, { batch }) : created,
-    averaging: createAveraging(averaging),
+    averaging,
     digest
   }
 }

@@ -43,7 +43,7 @@ export async function trainerFor(
       return { trainer: watching(new SerialTrainer(given), spec) }
     }
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
-    return { trainer: watching(plainTrainer(linearParts(known), known, predictWith), spec) }
+    return { trainer: watching(plainTrainer(linearParts(known, false), known, predictWith), spec) }
   }
   const { deviceFor, networkLearner, networkModel, resolveExecution, L2LEngine } = await import('../l2l/index.js')
   const { reason: device } = await deviceFor(execution)

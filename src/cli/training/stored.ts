@@ -1,7 +1,7 @@
 /** Loads a stored predictor with its model. */
-import { type Predictor, PredictorAssembler, replaySteps } from '../../admb/index.js'
+import { type Predictor, PredictorAssembler, replaySteps, shapesOf } from '../../admb/index.js'
 import type { Execution } from '../../l2l/index.js'
-import { digest, type Learner, learnerAfter } from '../../learner/index.js'
+import { type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { type Checkpoint, DamagedStateError, Store } from '../../storage/index.js'
 import { LagHistory, RunningMoments, type Scaling } from '../../streams/index.js'
@@ -29,13 +29,15 @@ export async function readPredictor(
   execution?: Execution
 ): Promise<{ readonly learner: Learner; readonly predictor: Predictor }> {
   const { learner, recipe } = await learningParts(spec, execution)
-  const shapes = { parameters: learner.layout, state: recipe.rule.stateLayout(learner.layout) }
+  const shapes = shapesOf(learner.layout, recipe)
   try {
     const assembler = new PredictorAssembler(head, blocks, shapes)
     for (let index = 0; index < blocks; index++) assembler.add(await store.block(index))
-    let saved = assembler.finish(digest)
+    let saved = assembler.finish(recipe.digest)
     for (let index = 0; index < steps; index++) saved = replaySteps(saved, await store.steps(index), shapes, recipe)
-    return { learner, predictor: saved.predictor }
+    const { id, parameters, average, state } = saved.predictor
+    const read = recipe.averaging.read?.(average, parameters) ?? average
+    return { learner, predictor: { id, parameters, average: read, state } }
   } catch (error) {
     throw new DamagedStateError(dir, (error as Error).message)
   }

@@ -3,11 +3,11 @@
 import { ContributorTable } from '../../admb/contributors.js'
 import { encodeSavedBlocks } from '../../admb/index.js'
 import { isFinite32 } from '../../admb/vectors.js'
-import { DivergenceError, digest, type SerialReport, type Trained } from '../../learner/index.js'
+import { DivergenceError, type SerialReport, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { ModelMismatchError, Store } from '../../storage/index.js'
-import { type LearningSpec, parseSpec, specText } from '../../task/learning-spec.js'
+import { type LearningSpec, parseSpec, recipeOf, specText } from '../../task/learning-spec.js'
 import { InterruptedError, isBug, UsageError } from '../errors.js'
 import { formatNumber } from '../output/output.js'
 import { readPredictor } from './stored.js'
@@ -74,14 +74,16 @@ export async function keep(
       'the predictor holds numbers that are not finite, and is not stored: scale the features (--scale standard) or use a smaller step'
     )
   }
-  const content = digest([parameters, average, state])
+  const { averaging, digest } = recipeOf(spec)
+  const contained = averaging.contain?.(average, parameters) ?? average
+  const content = digest([parameters, contained, state])
   const start = { updates, origin: 'train', incarnation: 0, nonce: 0, digest: content }
   if (store === undefined) return updates === 0 ? start : { ...start, incarnation: 1 }
   const key = store.identity ? decodeIdentityKey(store.identity) : await generateIdentityKey()
   if (!store.identity) await store.create(encodeIdentityKey(key))
   const { incarnation, nonce } = await store.begin(specText(spec))
   const name = { ...start, origin: peerIdOf(key), ...(updates > 0 && { incarnation, nonce }) }
-  const predictor = { id: name, parameters, average, state }
+  const predictor = { id: name, parameters, average: contained, state }
   const parts = encodeSavedBlocks({ predictor, lineage: [] }, new ContributorTable())
   const hits = accuracy === undefined ? undefined : hitsOf(accuracy, weight, inputs) + (earlier?.hits ?? 0)
   const loss = (averageLoss ?? 0) * weight + (earlier?.loss ?? 0)

@@ -1,5 +1,15 @@
 /** Elementwise kernels: one pass over memory, where TensorFlow.js takes one per operation. */
-import { type Code, define, get, type Local, type Locals, repeat, set, vector, type WasmFunction } from './assembler.js'
+import {
+  type Code,
+  define,
+  get,
+  type Local,
+  type Locals,
+  repeat,
+  set,
+  vector,
+  type WasmFunction
+} from '../../base/assembler.js'
 import { copy, each, exponential } from './loops.js'
 
 const { add, sub, mul, div, neg, constant } = vector

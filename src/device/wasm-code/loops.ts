@@ -1,7 +1,7 @@
 /**
  * Building blocks of the kernels: loops over float32 arrays, four numbers at a time and the remainder one at a time.
  */
-import { type Code, f32, get, i32, type Local, type Locals, repeat, set, vector } from './assembler.js'
+import { type Code, f32, get, i32, type Local, type Locals, repeat, set, vector } from '../../base/assembler.js'
 
 /** How a loop body reads and writes: full vectors, or single numbers with zeros in the other lanes. */
 export interface Lanes {

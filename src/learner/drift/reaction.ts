@@ -4,9 +4,11 @@
  * the gradients are votes, after one in which they are not, reduces the age of the rule and the average. The block `drift` of the
  * predictor contains the age, so every node that replays the batch computes the same bits.
  */
+
+import { copyingLast } from '../averaging.js'
 import { OptionError } from '../errors.js'
 import type { RuleDefinition } from '../rules/definition.js'
-import type { Averaging, Blocks, Layout, UpdateRule } from '../types.js'
+import type { Averaging, Layout, UpdateRule } from '../types.js'
 import { type Drift, SAME_ALARM } from './detector.js'
 
 export const driftActions = ['raise-step', 'forget'] as const
@@ -50,6 +52,7 @@ export function reactingRule(rule: UpdateRule, aged: RuleDefinition<never>['aged
     name: rule.name,
     description: `${rule.description} on-drift ${action}`,
     stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
+    isLocal: rule.isLocal,
     step(previous, sum, count, updates) {
       const last = sum.length - 1
       const before = previous.parameters[last]
@@ -66,15 +69,7 @@ export function reactingRule(rule: UpdateRule, aged: RuleDefinition<never>['aged
 
 /** The average for such parameters. */
 export function reactingAveraging(averaging: Averaging): Averaging {
-  return {
-    name: averaging.name,
-    description: averaging.description,
-    average(previous: Blocks, parameters: Blocks, updates: number): Float32Array[] {
-      const drift = parameters[parameters.length - 1]
-      const age = updates - birthOf(drift)
-      return [...averaging.average(previous.slice(0, -1), parameters.slice(0, -1), age), drift]
-    }
-  }
+  return copyingLast(averaging, (drift, updates) => updates - birthOf(drift))
 }
 
 /** Decides which inputs of a learner vote: those after an alarm. */

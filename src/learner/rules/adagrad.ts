@@ -99,6 +99,7 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       stateLayout: layout => ({
         blocks: layout.blocks.map(block => ({ name: `${block.name}.squares`, length: block.length }))
       }),
+      isLocal: values.radius === undefined,
       step: (previous, sum, count) => {
         const scale = Math.sqrt(count)
         const keep = power(1 - forget, count)
@@ -154,6 +155,6 @@ function predictedDecrease(parameters: Blocks, from: Blocks, sum: Blocks): numbe
 function shorten(parameters: Float32Array[], from: Blocks, share: number): void {
   for (const [k, next] of parameters.entries()) {
     const before = from[k]
-    for (let i = 0; i < next.length; i++) next[i] = before[i] + share * (next[i] - before[i])
+    for (let i = 0; i < next.length; i++) if (next[i] !== before[i]) next[i] = before[i] + share * (next[i] - before[i])
   }
 }

@@ -46,6 +46,7 @@ export const mirrorDescent: RuleDefinition<MirrorDescentOptions> = {
       name: 'mirror-descent',
       description: describe('mirror-descent', values),
       stateLayout: () => ({ blocks: [scheduleBlock] }),
+      isLocal: values.radius === undefined && geometry !== 'entropic',
       step: (previous, sum, count) => {
         const schedule = advance(previous.state[0], count)
         const divideBy = divisor(schedule, values)
@@ -53,8 +54,8 @@ export const mirrorDescent: RuleDefinition<MirrorDescentOptions> = {
           return { parameters: exponentiated(previous.parameters, sum, divideBy), state: [schedule] }
         const parameters = previous.parameters.map((block, k) => {
           const gradient = sum[k]
-          const next = new Float32Array(block.length)
-          for (let i = 0; i < next.length; i++) next[i] = block[i] - gradient[i] / divideBy
+          const next = block.slice()
+          for (let i = 0; i < next.length; i++) if (gradient[i] !== 0) next[i] -= gradient[i] / divideBy
           return next
         })
         projectOntoBall(parameters, values.radius)

@@ -5,6 +5,7 @@ import { decodeIntegers, encodeIntegers } from '../../../src/admb/integers.js'
 import { Rounding } from '../../../src/admb/rounding.js'
 import { addInto } from '../../../src/admb/vectors.js'
 import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
+import { supportOf, zeroBlock } from '../../../src/base/support.js'
 import { createRule, latticeRule, ruleNames } from '../../../src/learner/index.js'
 import { Random } from '../../../src/streams/random.js'
 
@@ -43,6 +44,29 @@ describe('integer blocks', () => {
         assert.deepEqual(decoded, Float32Array.from(values))
       }),
       { numRuns: 200 }
+    )
+  })
+
+  it('have the same bytes if only the elements of their support are visited', () => {
+    fc.assert(
+      fc.property(shapes, shape => {
+        // Numbers that float32 holds, and elements that became 0 again.
+        const values = blockOf({ ...shape, bits: Math.min(shape.bits, 22) })
+        const block = zeroBlock(values.length)
+        const support = supportOf(block)
+        for (const [i, value] of values.entries()) {
+          block[i] = value
+          if (value !== 0 || i % 99 === 0) support?.add(i)
+        }
+        assert.deepEqual(encodeIntegers(block), encodeIntegers(values))
+        const again = zeroBlock(values.length)
+        const bytes = encodeIntegers(block)
+        decodeIntegers(bytes, 0, bytes.length, again)
+        assert.deepEqual(again, block)
+        const known = supportOf(again) && new Set(supportOf(again)?.indices)
+        for (const [i, value] of values.entries()) if (value !== 0) assert.ok(known?.has(i) ?? true)
+      }),
+      { numRuns: 60 }
     )
   })
 

@@ -52,9 +52,10 @@ describe('a batch size that adapts', () => {
         for (const [updates, [value, count]] of batches.entries()) {
           const sum = Float32Array.of(value, -value / 3)
           one = copy(parts.rule.step(one, [sum], count, updates))
+          const before = other.parameters
           other = copy(rule.step(other, [sum, Float32Array.of(count / 2)], count, updates))
           average = [...parts.averaging.average(average, one.parameters, updates)]
-          otherAverage = averaging.average(otherAverage, other.parameters, updates)
+          otherAverage = averaging.average(otherAverage, other.parameters, updates, before)
         }
         assert.deepEqual(other.parameters[0], one.parameters[0])
         assert.deepEqual(other.state, one.state)

@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import { AdmbNode, type Predictor, startingPredictor } from '../../../src/admb/index.js'
 import {
   addedClasses,
+  copyingLast,
   createAveraging,
   createLearner,
   createRule,
   digest,
   extendsTable,
-  growingAverage,
   growingRule,
   propose
 } from '../../../src/learner/index.js'
@@ -35,7 +35,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 const learner = createLearner({ model: 'softmax', dimension: ALL.length, classes: CLASSES, named: NAMED.length })
 const recipe = {
   rule: growingRule(createRule({ name: 'momentum', step: 0.5 }), NAMED),
-  averaging: growingAverage(createAveraging()),
+  averaging: copyingLast(createAveraging()),
   digest
 }
 

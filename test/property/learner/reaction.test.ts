@@ -64,7 +64,8 @@ describe('a reaction to drift', () => {
             predictor = next
             assert.equal(birthOf(predictor.parameters[1]), birth)
             assert.equal(predictor.parameters[1][0], Number(isDrifting))
-            if (birth === updates) assert.deepEqual(predictor.average[0], predictor.parameters[0])
+            const { parameters, average } = predictor
+            if (birth === updates) assert.deepEqual(recipe.averaging.read?.(average, parameters)[0], parameters[0])
           }
         }
       )

@@ -174,7 +174,7 @@ const EXTENSIONS: readonly Mutant[] = [
   },
   {
     without: 'the correction for segments that were rounded anew for a rival',
-    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] += lost;', to: 'continue;' }],
+    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] += lost;', to: 'return;' }],
     breaks: ['books']
   },
   {
@@ -184,7 +184,13 @@ const EXTENSIONS: readonly Mutant[] = [
   },
   {
     without: 'sums of any size (a relay saturates)',
-    changes: [{ file: 'src/admb/vectors.js', from: 's[i] += a[i];', to: 's[i] = Math.min(7, s[i] + a[i]);' }],
+    changes: [
+      {
+        file: 'src/base/support.js',
+        from: 'i++)\n            block[i] += addend[i];',
+        to: 'i++) block[i] = Math.min(7, block[i] + addend[i]);'
+      }
+    ],
     breaks: ['size', 'purity', 'books']
   },
   {

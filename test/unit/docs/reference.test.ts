@@ -8,7 +8,17 @@ import { type Documented, exportedSymbols } from '../../support/reference.js'
 /** Functions that throw no coded errors. */
 const WITHOUT_ERRORS = new Set([
   ...['isFragment', 'maximumFrameBytes', 'encodeHead', 'encodeSaved', 'encodeParts', 'encodeSavedBlocks'],
-  ...['nextPredictor', 'startingPredictor', 'compareIds', 'formatId', 'sameId', 'ruleFor', 'digest', 'maxRetainedSums'],
+  ...[
+    'nextPredictor',
+    'startingPredictor',
+    'compareIds',
+    'formatId',
+    'sameId',
+    'ruleFor',
+    'digest',
+    'maxRetainedSums',
+    'shapesOf'
+  ],
   ...['checkExactly', 'fromParents', 'faultSchedules', 'scenarios', 'trials']
 ])
 

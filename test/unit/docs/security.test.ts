@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { ContributorTable } from '../../../src/admb/contributors.js'
-import { AdmbNode, encodeSaved, startingPredictor } from '../../../src/admb/index.js'
+import { AdmbNode, encodeSaved, shapesOf, startingPredictor } from '../../../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
 
 const LEARNER = createLearner({ model: 'logistic', dimension: 4 })
 const RECIPE = { rule: createRule({ name: 'adagrad' }), averaging: createAveraging({ name: 'tail' }), digest }
-const SHAPES = { parameters: LEARNER.layout, state: RECIPE.rule.stateLayout(LEARNER.layout) }
+const SHAPES = shapesOf(LEARNER.layout, RECIPE)
 const BATCH = 2
 
 function createNode(self: string): AdmbNode {

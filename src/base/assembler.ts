@@ -1,6 +1,6 @@
 /**
- * A minimal WebAssembly assembler: the instructions that the custom kernels need, and a module that uses the memory of
- * another module. No compiler is required. Opcodes: WebAssembly Core Specification 2.0, section 5.4.
+ * A minimal WebAssembly assembler: the instructions that the custom kernels need, and a module that uses a given
+ * memory. No compiler is required. Opcodes: WebAssembly Core Specification 2.0, section 5.4.
  */
 
 /** Instruction bytes as nested arrays. Operands precede the instruction. */
@@ -74,6 +74,8 @@ const simd =
 const inMemory =
   (opcode: number) =>
   (...operands: readonly Code[]): Code => [operands, 0xfd, unsigned(opcode), 0, 0]
+/** Four equal 32-bit lanes. */
+const fourTimes = (bytes: readonly number[]): Code => [0xfd, unsigned(0x0c), [...bytes, ...bytes, ...bytes, ...bytes]]
 
 export const i32 = {
   constant: (value: number): Code => [0x41, signed(value)],
@@ -103,7 +105,7 @@ export const vector = {
   /** One number in all lanes. */
   loadSame: inMemory(0x09),
   storeOne: (address: Code, value: Code): Code => [address, value, 0xfd, unsigned(0x5a), 0, 0, 0],
-  constant: (value: number): Code => [0xfd, unsigned(0x0c), Array.from({ length: 4 }, () => float32Bytes(value))],
+  constant: (value: number): Code => fourTimes(float32Bytes(value)),
   /** Mask of the first lane. */
   firstOnly: [0xfd, unsigned(0x0c), [255, 255, 255, 255], new Array(12).fill(0)] as Code,
   same: simd(0x13),
@@ -121,18 +123,33 @@ export const vector = {
   shiftLeft: simd(0xab)
 }
 
+/** Four unsigned 32-bit integers. */
+export const integers = {
+  loadAt: (address: Code, offset: number): Code => [address, 0xfd, 0x00, 0, unsigned(offset)],
+  storeAt: (address: Code, offset: number, value: Code): Code => [address, value, 0xfd, 0x0b, 0, unsigned(offset)],
+  constant: (value: number): Code => fourTimes([...new Uint8Array(Uint32Array.of(value).buffer)]),
+  add: simd(0xae),
+  or: simd(0x50),
+  xor: simd(0x51),
+  shiftLeft: simd(0xab),
+  shiftRight: simd(0xad),
+  /** The bytes of `value` in the given order. */
+  shuffle: (value: Code, order: readonly number[]): Code => [value, value, 0xfd, 0x0d, order]
+}
+
 /** The WebAssembly API, which the types of Node.js lack. */
-interface Runtime {
+export interface Runtime {
+  readonly Memory: new (limits: { readonly initial: number }) => { readonly buffer: ArrayBuffer }
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object, imports: object) => { readonly exports: object }
 }
 
 /** Compiles functions that use the given `WebAssembly.Memory`. @returns the functions by name */
 export function instantiate(
+  { Module, Instance }: Runtime,
   functions: readonly WasmFunction[],
   memory: object
 ): Readonly<Record<string, (...args: number[]) => void>> {
-  const { Module, Instance } = (globalThis as unknown as { readonly WebAssembly: Runtime }).WebAssembly
   const { exports } = new Instance(new Module(assemble(functions)), { env: { memory } })
   return exports as ReturnType<typeof instantiate>
 }

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import {
+  AdmbNode,
+  type Header,
+  nextPredictor,
+  type Predictor,
+  type Recipe,
+  startingPredictor
+} from '../../../src/admb/index.js'
+import { supportOf } from '../../../src/base/support.js'
+import {
+  AdaptiveBatch,
+  type AveragingSpec,
+  type Blocks,
+  createAveraging,
+  createLearner,
+  createReactingRule,
+  createRule,
+  latticeRule,
+  lazyAveraging,
+  type RuleSpec,
+  reactingAveraging,
+  treeDigest
+} from '../../../src/learner/index.js'
+
+/** Long enough for sparse updates. */
+const DIMENSION = 2 ** 14 + 5
+
+const rules: readonly RuleSpec[] = [
+  { name: 'adagrad' },
+  { name: 'adagrad', maxLossDecrease: 0.01, forget: 0.1 },
+  { name: 'mirror-descent' },
+  { name: 'momentum' },
+  { name: 'adagrad', radius: 1 }
+]
+const averages: readonly AveragingSpec[] = [
+  { name: 'tail' },
+  { name: 'uniform' },
+  { name: 'exponential', halfLife: 3 },
+  { name: 'none' }
+]
+
+/** A recipe, and the lengths of the blocks of its parameters. */
+interface Case {
+  readonly name: string
+  readonly recipe: Recipe
+  readonly initial: Blocks
+}
+
+function caseOf(rule: RuleSpec, average: AveragingSpec, variant: 'plain' | 'lattice' | 'reacting' | 'adaptive'): Case {
+  const name = `${JSON.stringify(rule)} ${average.name} ${variant}`
+  const averaging = lazyAveraging(createAveraging(average))
+  const digest = treeDigest
+  const weights = new Float32Array(DIMENSION)
+  const plain = { rule: createRule(rule), averaging, digest }
+  if (variant === 'lattice')
+    return { name, recipe: { ...plain, rule: latticeRule(plain.rule, { batch: 4 }) }, initial: [weights] }
+  if (variant === 'adaptive') {
+    return {
+      name,
+      recipe: new AdaptiveBatch({ min: 1, max: 64 }).recipe(plain),
+      initial: [weights, Float32Array.of(1)]
+    }
+  }
+  if (variant === 'plain' || rule.name === 'momentum') return { name, recipe: plain, initial: [weights] }
+  const reacting = { rule: createReactingRule(rule, 'raise-step'), averaging: reactingAveraging(averaging), digest }
+  return { name, recipe: reacting, initial: [weights, new Float32Array(3)] }
+}
+
+const cases = fc
+  .record({
+    rule: fc.constantFrom(...rules),
+    average: fc.constantFrom(...averages),
+    variant: fc.constantFrom('plain', 'lattice', 'reacting', 'adaptive')
+  })
+  .map(({ rule, average, variant }) => caseOf(rule, average, variant as 'plain'))
+
+/** A batch: elements of the first block, or of every block of the model if it is dense. */
+const batches = fc.record({
+  parent: fc.nat(),
+  count: fc.integer({ min: 1, max: 8 }),
+  isDense: fc.boolean().map(isDense => isDense),
+  elements: fc.array(fc.tuple(fc.nat(DIMENSION - 1), fc.integer({ min: -9, max: 9 })), { minLength: 1, maxLength: 40 }),
+  votes: fc.nat(8),
+  read: fc.nat()
+})
+
+function sumOf(initial: Blocks, elements: readonly (readonly [number, number])[], isDense: boolean, votes: number) {
+  const sum = initial.map(({ length }) => new Float32Array(length))
+  if (isDense) for (let i = 0; i < DIMENSION; i++) sum[0][i] = (i % 5) - 2
+  for (const [i, value] of elements) sum[0][i] += value
+  if (sum.length > 1) sum[1][0] = votes
+  return sum
+}
+
+const copied = ({ parameters, average, state }: Predictor) =>
+  [parameters, average, state].map(blocks => blocks.map(block => block.slice()))
+
+/** The same recipe without sparse updates. */
+const dense = ({ rule, ...rest }: Recipe): Recipe => ({ ...rest, rule: { ...rule, isLocal: false } })
+
+const CONTRIBUTOR = { origin: 'a', incarnation: 1, nonce: 0 }
+
+describe('updates of large sparse models', () => {
+  it('give the bits of dense updates, also those of rivals, and digests from scratch', () => {
+    fc.assert(
+      fc.property(cases, fc.array(batches, { maxLength: 12 }), ({ recipe, initial }, drawn) => {
+        const start = startingPredictor(initial, recipe)
+        const sparse = [start]
+        const expected = [start]
+        const contents = [copied(start)]
+        for (const { parent, count, isDense, elements, votes, read } of drawn) {
+          // Mostly the newest one is the parent, otherwise an earlier one.
+          const from = parent % 3 === 0 ? parent % sparse.length : sparse.length - 1
+          const sum = sumOf(initial, elements, isDense && parent % 4 === 1, votes)
+          const batch = { sum, count, contributorCount: 3 }
+          sparse.push(nextPredictor(sparse[from], batch, CONTRIBUTOR, recipe))
+          expected.push(nextPredictor(expected[from], batch, CONTRIBUTOR, dense(recipe)))
+          const next = expected[expected.length - 1]
+          contents.push(copied(next))
+          assert.deepEqual(sparse[sparse.length - 1].id, next.id)
+          const again = read % sparse.length
+          assert.deepEqual(copied(sparse[again]), contents[again])
+        }
+        for (const [i, predictor] of sparse.entries()) {
+          assert.deepEqual(copied(predictor), contents[i])
+          assert.equal(treeDigest([predictor.parameters, predictor.average, predictor.state]), predictor.id.digest)
+        }
+      }),
+      { numRuns: 150 }
+    )
+  })
+})
+
+describe('nodes with a large sparse model', () => {
+  const rows = fc.array(
+    fc.record({
+      node: fc.nat(2),
+      action: fc.constantFrom('learn', 'learn', 'learn', 'tick', 'send', 'send', 'drop'),
+      features: fc.array(fc.nat(DIMENSION - 1), { minLength: 1, maxLength: 6 }),
+      marks: fc.boolean()
+    }),
+    { minLength: 40, maxLength: 120 }
+  )
+
+  for (const isLattice of [false, true]) {
+    it(`agree on the bits through races and lost frames, with ${isLattice ? 'integer' : 'float32'} sums`, () => {
+      fc.assert(
+        fc.property(rows, events => {
+          const learner = createLearner({ model: 'logistic', dimension: DIMENSION })
+          const rule = createRule({ name: 'adagrad', maxLossDecrease: 1 })
+          const recipe = {
+            rule: isLattice ? latticeRule(rule, { batch: 4 }) : rule,
+            averaging: lazyAveraging(createAveraging()),
+            digest: treeDigest
+          }
+          const initial = startingPredictor(learner.initial(), recipe)
+          const nodes = ['a', 'b', 'c'].map(
+            (self, i) =>
+              new AdmbNode({
+                ...{ ...recipe, self, incarnation: 1, layout: learner.layout, initial, batch: 4, carry: 4 },
+                // The last one looks for the elements itself.
+                marksElements: i < 2
+              })
+          )
+          // A line: a – b – c.
+          const links = [
+            [0, 1],
+            [1, 2]
+          ]
+          for (const [number, [one, other]] of links.entries()) {
+            nodes[one].connect(number, number + 1, nodes[other] === nodes[1] ? 'b' : 'c')
+            nodes[other].connect(number, number + 1, nodes[one] === nodes[0] ? 'a' : 'b')
+          }
+          /** Contents by digest, computed by dense updates. */
+          const known = new Map([[initial.id.digest, initial]])
+          const check = (node: AdmbNode) => {
+            for (const effect of node.takeEffects()) {
+              if (effect.kind === 'refused') assert.fail(effect.reason)
+              if (effect.kind !== 'updated') continue
+              const { header, batch }: { header: Header; batch: typeof effect.batch } = effect
+              const parent = known.get(header.parent.digest) as Predictor
+              known.set(header.id.digest, nextPredictor(parent, batch, header.id, dense(recipe)))
+            }
+            const { predictor } = node
+            assert.deepEqual(copied(predictor), copied(known.get(predictor.id.digest) as Predictor))
+          }
+          const deliver = (from: number, isLost: boolean) => {
+            for (const [number, link] of links.entries()) {
+              if (!link.includes(from)) continue
+              const to = link[0] === from ? link[1] : link[0]
+              const frame = nodes[from].frame(number)
+              if (frame === undefined || isLost) continue
+              nodes[to].receive(number, frame)
+              check(nodes[to])
+            }
+          }
+          for (const { node: index, action, features } of events) {
+            const node = nodes[index]
+            if (action === 'tick') node.tick()
+            else if (action === 'send' || action === 'drop') deliver(index, action === 'drop')
+            else {
+              const examples = {
+                ...{ size: 1, labels: Float32Array.of(features[0] & 1), offsets: Int32Array.of(0, features.length) },
+                ...{ indices: Int32Array.from(features), values: new Float32Array(features.length).fill(1) }
+              }
+              learner.addGradient(node.predictor.parameters, examples, 0, 1, node.accumulator)
+              assert.equal(supportOf(node.accumulator[0]) !== undefined, index < 2)
+              node.added(1)
+            }
+            check(node)
+          }
+          for (let round = 0; round < 40; round++) {
+            for (const [index, node] of nodes.entries()) {
+              node.tick()
+              deliver(index, false)
+            }
+          }
+          const [{ id }, ...others] = nodes.map(({ predictor }) => predictor)
+          for (const other of others) assert.deepEqual(other.id, id)
+        }),
+        { numRuns: 60 }
+      )
+    })
+  }
+})
