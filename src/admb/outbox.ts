@@ -6,7 +6,7 @@
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import type { Chain, Whole } from './frame.js'
-import type { Header } from './predictor.js'
+import { copyOfShared, type Header } from './predictor.js'
 import { type Precedence, type PredictorId, sameId, takesPrecedence } from './predictor-id.js'
 import type { Step } from './step.js'
 
@@ -89,7 +89,7 @@ export class Outbox {
   /** Content of the frame with this sequence number. Records it as sent. */
   content(edge: Edge, sequence: number, period: number): Whole | Chain | undefined {
     if (!this.mustPush(edge) && !(edge.replyDue && this.isBehind(edge))) return undefined
-    const { id, parameters, average, state } = this.#current.predictor
+    const { id } = this.#current.predictor
     const isSmall = this.#options.wholeBytes <= this.#options.pushBytes
     const likely = isSmall ? undefined : this.#inFlightChain(edge)
     const steps = likely ?? this.#chain(edge)
@@ -101,7 +101,7 @@ export class Outbox {
       const { parent } = this.#current.lineage[steps.length - 1]
       return edge.exchanged?.relative(steps, parent) ?? { kind: 'steps', steps, own: 0, theirs: 0 }
     }
-    return kind === 'whole' ? { kind, parameters, average, state } : undefined
+    return kind === 'whole' ? { kind, ...copyOfShared(this.#current.predictor) } : undefined
   }
 
   /**

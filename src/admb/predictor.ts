@@ -9,7 +9,7 @@ import type { Contributor } from './contributors.js'
 import { type Coverage, contributorCount } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
 import { SharedContent } from './shared-content.js'
-import { isFinite32 } from './vectors.js'
+import { copyOf, isFinite32 } from './vectors.js'
 
 export type { Batch, Recipe } from './advance.js'
 
@@ -83,6 +83,12 @@ export function nextPredictor(
     : recipe.digest([content.parameters, content.average, content.state])
   const id = { updates: updates + 1, origin, incarnation, nonce, digest }
   return isShared ? new SharedPredictor(id, content) : { id, ...content }
+}
+
+/** The content of a predictor in arrays that no update changes. */
+export function copyOfShared({ shared, parameters, average, state }: Predictor): Content {
+  if (shared === undefined) return { parameters, average, state }
+  return { parameters: copyOf(parameters), average: copyOf(average), state: copyOf(state) }
 }
 
 /** Whether all numbers are finite. Those of shared arrays always are. */

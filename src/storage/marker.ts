@@ -22,7 +22,11 @@ export async function readMarker(directory: string): Promise<object | undefined>
   } catch {
     throw new DamagedStateError(directory, `${MARKER} is not valid JSON`)
   }
-  if (marker.format !== FORMAT) throw new DamagedStateError(directory, `${MARKER} has format ${marker.format}, and this version reads format ${FORMAT}: use the version that wrote it`)
+  if (marker.format !== FORMAT)
+    throw new DamagedStateError(
+      directory,
+      `${MARKER} has format ${marker.format}, and this version reads format ${FORMAT}: use the version that wrote it`
+    )
   return marker
 }
 

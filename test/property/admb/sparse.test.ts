@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import {
   AdmbNode,
   type Header,
+  isFragment,
   nextPredictor,
   type Predictor,
   type Recipe,
@@ -224,4 +225,35 @@ describe('nodes with a large sparse model', () => {
       )
     })
   }
+
+  it('send a predictor whole while it is updated', () => {
+    const recipe = { rule: createRule(), averaging: lazyAveraging(createAveraging()), digest: treeDigest }
+    const layout = { blocks: [{ name: 'weights', length: DIMENSION }] }
+    const initial = startingPredictor([new Float32Array(DIMENSION)], recipe)
+    const options = { ...recipe, incarnation: 1, layout, initial, batch: 1, fragmentBytes: DIMENSION }
+    const [a, b] = ['a', 'b'].map(self => new AdmbNode({ ...options, self }))
+    const learn = (i: number) => {
+      a.accumulator[0][i] += 1
+      a.added(1)
+    }
+    for (let i = 0; i < 100; i++) learn(i)
+    a.connect(1, 1, 'b')
+    b.connect(1, 1, 'a')
+    const { id } = a.predictor
+    for (let round = 0; round < 20 && b.predictor.id.updates === 0; round++) {
+      for (const [from, to] of [
+        [b, a],
+        [a, b]
+      ]) {
+        from.tick()
+        for (let frame = from.frame(1); frame; frame = from.frame(1)) {
+          to.receive(1, frame)
+          // Not as many that steps lead back to the predictor.
+          if (from === a && isFragment(frame)) for (let i = 0; i < 3; i++) learn(50 + i)
+        }
+      }
+      for (const effect of b.takeEffects()) assert.notEqual(effect.kind, 'refused')
+    }
+    assert.ok(b.predictor.id.updates >= id.updates)
+  })
 })

@@ -169,7 +169,7 @@ const EXTENSIONS: readonly Mutant[] = [
   },
   {
     without: 'the residual (what rounding takes from a gradient is lost)',
-    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] = value - values[i];', to: 'residual[i] = 0;' }],
+    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] = rest;', to: 'residual[i] = 0;' }],
     breaks: ['books']
   },
   {
