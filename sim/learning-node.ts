@@ -5,6 +5,8 @@ import type { AdmbNode, AdmbOptions } from '../src/admb/index.js'
 export type LearningNode = Pick<
   AdmbNode,
   | 'predictor'
+  | 'expected'
+  | 'isWaiting'
   | 'gradients'
   | 'ownGradients'
   | 'unused'

@@ -96,6 +96,7 @@ export {
   type Plugin,
   PluginError,
   RequestError,
+  type SentTraffic,
   type Traffic,
   UnavailableError
 } from './peer/index.js'

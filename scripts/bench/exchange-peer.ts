@@ -10,6 +10,7 @@ network.onSession(session => {
   session.start({
     control: () => void session.sendFrame(own),
     status: () => {},
+    announcement: () => {},
     fragment: () => {},
     frame: () => {},
     close: () => {}

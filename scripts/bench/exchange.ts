@@ -77,6 +77,7 @@ function receive(session: Session): () => Promise<Uint8Array> {
   session.start({
     control: nothing,
     status: nothing,
+    announcement: nothing,
     fragment: nothing,
     frame: frame => deliver(frame),
     close: nothing

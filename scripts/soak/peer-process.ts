@@ -97,6 +97,7 @@ function exchange(session: Session): void {
   session.start({
     control: () => {},
     status: () => {},
+    announcement: () => {},
     fragment: () => {},
     frame: () => {},
     close: () => {

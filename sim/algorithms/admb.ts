@@ -172,7 +172,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       } else if (effect.kind === 'updated') {
         shared.add(effect.predictor)
         world.predictorChanged(index, effect.predictor.id, 'updated')
-      }
+      } else if (effect.kind === 'announced') world.send(index, effect.edge, effect.bytes, effect.bytes.length)
     }
     for (const neighbour of neighbours) sendNext(index, neighbour)
   }

@@ -1,5 +1,13 @@
 /** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
-import { formatId, maxRetainedSums, nextPredictor, type Predictor, type Recipe, sameId } from '../../src/admb/index.js'
+import {
+  formatId,
+  maxRetainedSums,
+  nextPredictor,
+  type Predictor,
+  type Recipe,
+  sameId,
+  WAIT_BATCHES
+} from '../../src/admb/index.js'
 import type { AdaptiveBatch } from '../../src/learner/index.js'
 import { Violation } from '../result.js'
 import { fingerprint } from './identity.js'
@@ -8,7 +16,7 @@ import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invar
 /** Steps that a node keeps. */
 const MAX_CHAIN = 64
 
-/** A batch has at least b gradients, and a node that holds b gradients updates. */
+/** A batch has at least b gradients, and a node that holds b gradients updates, unless it waits for an announced predictor. */
 export class Size implements Invariant {
   readonly #batch: number | AdaptiveBatch
 
@@ -28,7 +36,7 @@ export class Size implements Invariant {
   }
 
   afterEvent({ origin, node }: CheckedNode): void {
-    const least = this.#at(node.predictor)
+    const least = this.#at(node.predictor) * (node.isWaiting ? WAIT_BATCHES : 1)
     if (node.gradients >= least)
       throw new Violation('size', `${origin} holds ${node.gradients} gradients without an update of ${least}`)
   }

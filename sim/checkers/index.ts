@@ -9,6 +9,7 @@ import { Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
 import { Progress } from './progress.js'
 import { Quiescence } from './quiescence.js'
+import { Waiting } from './waiting.js'
 
 export { Violation } from '../result.js'
 export type {
@@ -39,6 +40,7 @@ export const invariants: Invariants = run => {
     new Conservation(carry),
     new Memory(carry, start),
     new Quiescence(),
+    new Waiting(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
     ...(delay === undefined ? [] : [new Economy(), ...(scenario.pushBytes > 0 ? [new Progress(run, delay)] : [])])
   ]

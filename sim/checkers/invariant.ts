@@ -61,6 +61,8 @@ export interface Invariant {
   disconnected?(node: CheckedNode, edge: number): void
   frameSent?(node: CheckedNode, edge: number, frame: Uint8Array): void
   frameReceived?(node: CheckedNode, edge: number, frame: Uint8Array): void
+  /** A predictor was announced to a neighbour. */
+  announced?(node: CheckedNode, edge: number, message: Uint8Array): void
   frameRefused?(node: CheckedNode, edge: number, reason: string): void
   /** Called after the callbacks above, once per event. @param count own gradients added by the event */
   afterEvent?(node: CheckedNode, event: NodeEvent, count: number): void

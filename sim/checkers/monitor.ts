@@ -155,6 +155,14 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.#finishEvent('received')
   }
 
+  get expected(): LearningNode['expected'] {
+    return this.node.expected
+  }
+
+  get isWaiting(): LearningNode['isWaiting'] {
+    return this.node.isWaiting
+  }
+
   neighbourPredictor(edge: number): ReturnType<LearningNode['neighbourPredictor']> {
     return this.node.neighbourPredictor(edge)
   }
@@ -201,6 +209,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
       this.#effects.push(effect)
       if (effect.kind === 'refused') {
         for (const invariant of this.#invariants) invariant.frameRefused?.(this, effect.edge, effect.reason)
+        continue
+      }
+      if (effect.kind === 'announced') {
+        for (const invariant of this.#invariants) invariant.announced?.(this, effect.edge, effect.bytes)
         continue
       }
       const { predictor } = effect

@@ -18,6 +18,15 @@ export interface NeighbourSum {
   readonly sum: Blocks
 }
 
+/** What a neighbour has announced last. */
+export interface Announced {
+  readonly id: PredictorId
+  /** In which it was announced or repeated. */
+  readonly period: number
+  /** Whether the wait for it is over. */
+  readonly isOver: boolean
+}
+
 /** Last push of the current predictor to a neighbour that lacks it. */
 interface Push {
   readonly id: PredictorId
@@ -25,6 +34,8 @@ interface Push {
   readonly sequence: number
   /** Whether it can be used only if the frames before it arrive. */
   readonly isOptimistic: boolean
+  /** Number of steps. */
+  readonly steps: number
 }
 
 const MIN_WAIT = 4
@@ -66,10 +77,17 @@ export class Edge {
   peerPredictor: PredictorId | undefined
   /** The last predictor that both ends held. */
   lastCommon: PredictorId | undefined
+  /** Its parent, if that is known. */
+  commonParent: PredictorId | undefined
   push: Push | undefined
   /** Whether the push must be repeated because it seems lost. */
   pushLost = false
   readonly pushBackoff = new Backoff()
+  /** What the neighbour has announced, and what has been announced to it. */
+  announced: Announced | undefined
+  told: Pick<Announced, 'id' | 'period'> | undefined
+  /** Whether its announcements are ignored, because what it announced has not arrived. */
+  isUnreliable = false
   /** The last predictor that was requested from the neighbour. */
   requested: PredictorId | undefined
   readonly requestBackoff = new Backoff()

@@ -1,5 +1,6 @@
 /** Composes and encodes the frames of a node, in fragments if they are large. */
 import type { Blocks } from '../learner/types.js'
+import type { Announcements } from './announcements.js'
 import type { ContributorTable } from './contributors.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
@@ -20,6 +21,7 @@ export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 
   readonly current: CurrentPredictor
   readonly outbox: Outbox
   readonly sums: OutgoingSums
+  readonly announcements: Announcements | undefined
   readonly traffic: Traffic
 }
 
@@ -69,10 +71,10 @@ export class FrameSender {
 
   /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
-    const { current, sums } = this.#options
+    const { current, sums, announcements } = this.#options
     const sequence = edge.nextSequence(period)
     const content = this.#outbox.content(edge, sequence, period)
-    const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge)
+    const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge) && !announcements?.expected
     const frame: SentFrame = {
       session: edge.session,
       sequence,

@@ -15,7 +15,16 @@ import type { Shapes } from './vectors.js'
 export const FRAME_VERSION = 2
 
 /** Bits of the flags byte. */
-export const FLAGS = { request: 1, whole: 2, step: 4, sum: 8, definitions: 16, fragmented: 32, fragment: 64 } as const
+export const FLAGS = {
+  request: 1,
+  whole: 2,
+  step: 4,
+  sum: 8,
+  definitions: 16,
+  fragmented: 32,
+  fragment: 64,
+  announcement: 128
+} as const
 
 /** Limits that are checked before memory is allocated for a frame. */
 export const FRAME_LIMITS = {

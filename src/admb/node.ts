@@ -7,6 +7,7 @@
  */
 import { DivergenceError } from '../base/errors.js'
 import type { Blocks, Layout } from '../learner/types.js'
+import { Announcements, isAnnouncement, WAIT_BATCHES } from './announcements.js'
 import { FrameError } from './bytes.js'
 import { type Contributor, ContributorTable } from './contributors.js'
 import { contributorCount, covered, union } from './coverage.js'
@@ -94,6 +95,8 @@ export class AdmbNode {
   readonly #outgoingSums: OutgoingSums
   readonly #sender: FrameSender
   readonly #traffic: Traffic
+  /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
+  readonly #announcements: Announcements | undefined
   #effects: Effect[] = []
   #period = 0
   #streaming: StreamingSum | undefined
@@ -136,6 +139,8 @@ export class AdmbNode {
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
     this.#traffic = new Traffic(isLattice)
+    if (wholeBytes > pushBytes && precedence === 'origin')
+      this.#announcements = new Announcements(this.#edges, this.#current, this.#outbox)
     this.#sender = new FrameSender({
       shapes: this.#shapes,
       table: this.#table,
@@ -143,6 +148,7 @@ export class AdmbNode {
       current: this.#current,
       outbox: this.#outbox,
       sums: this.#outgoingSums,
+      announcements: this.#announcements,
       traffic: this.#traffic,
       fragmentBytes: options.fragmentBytes,
       allocate: options.allocate
@@ -163,7 +169,25 @@ export class AdmbNode {
     return batchOf(this.#options.batch, this.predictor)
   }
 
-  /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `batch`. */
+  /** A better predictor that a neighbour has announced, for which this node waits with sums and updates; mostly undefined. */
+  get expected(): PredictorId | undefined {
+    return this.#announcements?.expected
+  }
+
+  /**
+   * Number of gradients with which the node updates: `batch`, or more while it waits for an announced predictor, or for neighbours to
+   * receive the current one.
+   */
+  get needed(): number {
+    return this.isWaiting ? WAIT_BATCHES * this.batch : this.batch
+  }
+
+  /** Whether a neighbour has announced a better predictor, or has not received the current one. */
+  get isWaiting(): boolean {
+    return this.#announcements?.isWaiting ?? false
+  }
+
+  /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `needed`. */
   get gradients(): number {
     return this.#ledger.count + this.#sums.count
   }
@@ -268,8 +292,8 @@ export class AdmbNode {
     const { fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
     this.cancelStreaming()
     const { blocks } = this.#shapes.parameters
-    if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= fragmentBytes) return
-    const isStep = this.gradients + count >= this.batch
+    if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= fragmentBytes || this.expected) return
+    const isStep = this.gradients + count >= this.needed
     const sum = new StreamingSum(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger, this.#traffic)
     for (const number of edges) {
       const edge = this.#edges.get(number)
@@ -315,10 +339,17 @@ export class AdmbNode {
     if ((this.#period - this.#switchedAt) % COMPACTION_PERIODS === 0) this.#sums.compact()
     this.#collectContributors()
     this.#ledger.releaseSums(this.#period)
+    if (this.#announcements?.tick(this.#period)) this.#updateIfFull()
+    this.#announce()
     for (const edge of this.#edges.values()) {
       this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
-      if (this.#outbox.willBeInSync(edge) && this.#outgoingSums.isDue(edge, this.#period)) edge.sumDue = true
+      if (
+        this.expected === undefined &&
+        this.#outbox.willBeInSync(edge) &&
+        this.#outgoingSums.isDue(edge, this.#period)
+      )
+        edge.sumDue = true
     }
   }
 
@@ -353,7 +384,9 @@ export class AdmbNode {
     const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
     try {
-      if (!isFragment(bytes)) this.#decode(edge, bytes)
+      if (isAnnouncement(bytes)) {
+        if (this.#announcements?.receive(edge, bytes)) this.#announce()
+      } else if (!isFragment(bytes)) this.#decode(edge, bytes)
       else if (edge.decoder.fragments.receive(bytes, edge.session, this.#shapes) && edge.deferred) {
         this.#decode(edge, edge.deferred)
       }
@@ -383,9 +416,12 @@ export class AdmbNode {
     return this.#current.compare(id) > 0
   }
 
-  /** Whether a neighbour holds this predictor or a better one, so that the tree will deliver it. */
+  /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */
   isExpected(id: PredictorId): boolean {
-    return [...this.#edges.values()].some(({ peerPredictor }) => peerPredictor && compareIds(peerPredictor, id) >= 0)
+    const isAsGood = (other: PredictorId | undefined) => other !== undefined && compareIds(other, id) >= 0
+    return [...this.#edges.values()].some(
+      ({ peerPredictor, announced }) => isAsGood(peerPredictor) || isAsGood(announced?.id)
+    )
   }
 
   /** The predictor and its lineage as self-contained bytes, for storage and for `offer`. */
@@ -502,8 +538,10 @@ export class AdmbNode {
     edge.peerPredictor = frame.id
     const isRepeatedAnnouncement = frame.received === 0 && frame.sequence > 1
     if (frame.content || frame.sum || frame.request || isRepeatedAnnouncement) edge.ackPending = true
-    if (adopted) this.#adopt(frame.headers, adopted, edge.peer)
-    else if (isBetter && (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)) {
+    if (adopted) {
+      this.#announcements?.delivered(edge)
+      this.#adopt(frame.headers, adopted, edge.peer)
+    } else if (isBetter && (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)) {
       edge.requested = frame.id
       edge.requestDue = true
       edge.requestBackoff.start(this.#period, edge.roundTrip)
@@ -511,6 +549,7 @@ export class AdmbNode {
     if (comparison === 0 || adopted) {
       // Share the object, so that later comparisons are by reference.
       edge.peerPredictor = edge.lastCommon = edge.decoder.lastId = this.predictor.id
+      edge.commonParent = this.lineage[0]?.parent
       edge.encoder.acknowledgeSum(frame.heldSum)
       edge.exchanged?.acknowledge(frame.heldSum, frame.received)
       if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum)
@@ -551,7 +590,8 @@ export class AdmbNode {
 
   /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
   #updateIfFull(): boolean {
-    if (this.gradients < this.batch) return false
+    if (this.gradients < this.batch || this.gradients < this.needed) return false
+    this.#announcements?.giveUp()
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.close(this.#period), this.#sums.selected())
     const coverage = union(coverages)
@@ -613,5 +653,10 @@ export class AdmbNode {
     for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)
     this.#switchedAt = this.#period
     this.#outgoingSums.markChanged()
+    this.#announce()
+  }
+
+  #announce(): void {
+    for (const due of this.#announcements?.due() ?? []) this.#effects.push({ kind: 'announced', ...due })
   }
 }

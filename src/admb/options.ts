@@ -86,4 +86,6 @@ export interface AdmbOptions extends Recipe {
 export type Effect =
   | { readonly kind: 'updated'; readonly predictor: Predictor; readonly header: Header; readonly batch: Batch }
   | { readonly kind: 'adopted'; readonly predictor: Predictor; readonly from: string }
+  /** A short message for a neighbour, to be sent ahead of frames and passed to `receive` there. It may be lost. */
+  | { readonly kind: 'announced'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }

@@ -95,7 +95,7 @@ export class Outbox {
     const steps = likely ?? this.#chain(edge)
     const kind = steps ? 'steps' : isSmall || edge.replyDue ? 'whole' : 'offer'
     if (!this.#wasPushed(edge)) edge.pushBackoff.start(period, edge.roundTrip)
-    edge.push = { id, kind, sequence, isOptimistic: likely !== undefined }
+    edge.push = { id, kind, sequence, isOptimistic: likely !== undefined, steps: steps?.length ?? 0 }
     edge.pushLost = false
     if (steps) {
       const { parent } = this.#current.lineage[steps.length - 1]
@@ -128,17 +128,22 @@ export class Outbox {
     return this.#current.stepsFrom(push.id)
   }
 
-  /** The steps from a predictor that the neighbour holds. */
+  /** The steps from a predictor that the neighbour holds, or from its parent, which it mostly holds as well. */
   #chain(edge: Edge): readonly Step[] | undefined {
-    const { peerPredictor, lastCommon, push, replyDue, acknowledged } = edge
+    const { peerPredictor, lastCommon, commonParent, push, replyDue, acknowledged } = edge
     if (peerPredictor === undefined) return undefined
+    let most = Number.POSITIVE_INFINITY
     // A request after such steps have arrived means that the neighbour could not use them.
     if (replyDue && push?.kind === 'steps' && !push.isOptimistic && this.#wasPushed(edge)) {
-      if (push.sequence <= acknowledged) return undefined
+      if (push.sequence <= acknowledged) most = push.steps - 1
     }
-    // A neighbour whose last update is on another branch still holds the parent.
-    const isParent = lastCommon !== undefined && lastCommon.updates === peerPredictor.updates - 1
-    return this.#current.stepsFrom(peerPredictor) ?? (isParent ? this.#current.stepsFrom(lastCommon) : undefined)
+    let steps = this.#current.stepsFrom(peerPredictor)
+    if (steps === undefined && lastCommon !== undefined) {
+      // Its last update is on another branch.
+      const parent = sameId(lastCommon, peerPredictor) ? commonParent : lastCommon
+      if (parent?.updates === peerPredictor.updates - 1) steps = this.#current.stepsFrom(parent)
+    }
+    return steps && steps.length <= most ? steps : undefined
   }
 
   get #id(): PredictorId {

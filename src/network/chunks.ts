@@ -3,7 +3,14 @@
  * chunks is passed on as it arrives, so a frame is copied only once.
  */
 import { ProtocolViolationError } from './errors.js'
-import { headerBytes, maxControlBytes, maxDataBytes, maxHelloBytes, maxReasonBytes } from './limits.js'
+import {
+  headerBytes,
+  maxAnnouncementBytes,
+  maxControlBytes,
+  maxDataBytes,
+  maxHelloBytes,
+  maxReasonBytes
+} from './limits.js'
 
 /** Chunk kinds, as encoded. */
 export const ChunkKind = {
@@ -15,7 +22,8 @@ export const ChunkKind = {
   close: 6,
   fragment: 7,
   received: 8,
-  status: 9
+  status: 9,
+  announcement: 10
 } as const
 export type ChunkKind = (typeof ChunkKind)[keyof typeof ChunkKind]
 export type FrameKind = typeof ChunkKind.frame | typeof ChunkKind.fragment
@@ -30,7 +38,8 @@ const payloadBounds: Record<ChunkKind, readonly [number, number]> = {
   [ChunkKind.close]: [0, maxReasonBytes],
   [ChunkKind.fragment]: [8, 8],
   [ChunkKind.received]: [8, 8],
-  [ChunkKind.status]: [1, maxControlBytes]
+  [ChunkKind.status]: [1, maxControlBytes],
+  [ChunkKind.announcement]: [1, maxAnnouncementBytes]
 }
 
 /** Writes a chunk header to `into` at `offset`: kind (u8), three zero bytes, payload length (u32, little-endian). */

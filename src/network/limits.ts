@@ -7,6 +7,8 @@
 export const headerBytes = 8
 /** Maximum control message, in bytes. */
 export const maxControlBytes = 64 * 1024
+/** Maximum announcement of a predictor, in bytes. */
+export const maxAnnouncementBytes = 512
 /** Maximum hello, in bytes. */
 export const maxHelloBytes = 16 * 1024
 /** Maximum close reason, in bytes. */

@@ -15,6 +15,8 @@ export interface SessionHandlers {
   control(message: Uint8Array): void
   /** Handles a message about statuses and owns its bytes. An exception means that it is invalid and closes the session. */
   status(message: Uint8Array): void
+  /** Handles an announcement of the learner and owns its bytes. An exception means that it is invalid and closes the session. */
+  announcement(message: Uint8Array): void
   /** Handles a fragment of a later frame. It owns its whole ArrayBuffer. */
   fragment(fragment: Uint8Array): void
   /**
@@ -104,6 +106,11 @@ export class Session {
     if (message.length > maxControlBytes)
       throw new RangeError(`messages about statuses are limited to ${maxControlBytes} bytes`)
     if (this.#ended === undefined) this.#channel.send(ChunkKind.status, message)
+  }
+
+  /** Sends an announcement of the learner, up to 512 bytes, like `sendControl`. @throws RangeError */
+  sendAnnouncement(message: Uint8Array): void {
+    if (this.#ended === undefined) this.#channel.send(ChunkKind.announcement, message)
   }
 
   /**
@@ -217,6 +224,12 @@ export class Session {
               throw new ProtocolViolationError('too many messages about statuses')
             }
             this.#handle('status', () => handlers.status(payload))
+            return
+          case ChunkKind.announcement:
+            if (!this.#options.controlRate.take(String(this.id))) {
+              throw new ProtocolViolationError('too many announcements')
+            }
+            this.#handle('announcement', () => handlers.announcement(payload))
             return
           case ChunkKind.frame:
           case ChunkKind.fragment:

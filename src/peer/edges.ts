@@ -21,6 +21,8 @@ export interface EdgeHandlers {
   refused(peer: string, reason: string): void
   /** A message about statuses. @throws StatusError if it is malformed */
   status(edge: number, bytes: Uint8Array): void
+  /** An announcement of a predictor. @throws Error if it is something else */
+  announcement(edge: number, bytes: Uint8Array): void
   /** A fragment of a frame that is not complete yet. */
   fragment(edge: number, bytes: Uint8Array): void
   /** Resolves when the frame has been consumed and the next one may be sent. */
@@ -97,6 +99,11 @@ export class Edges {
     return session ? session.sendFragment(bytes) : Promise.reject(new Error('the edge is closed'))
   }
 
+  /** Sends an announcement of a predictor over an edge, ahead of frames. */
+  sendAnnouncement(edge: number, bytes: Uint8Array): void {
+    this.#sessions.get(edge)?.sendAnnouncement(bytes)
+  }
+
   /** Sends a message about statuses over an edge. */
   sendStatus(edge: number, bytes: Uint8Array): void {
     this.#sessions.get(edge)?.sendStatus(bytes)
@@ -170,6 +177,9 @@ export class Edges {
       },
       status: bytes => {
         if (this.#up.has(number)) this.#options.handlers.status(number, bytes)
+      },
+      announcement: bytes => {
+        if (this.#up.has(number)) this.#options.handlers.announcement(number, bytes)
       },
       fragment: bytes => {
         if (this.#up.has(number)) this.#options.handlers.fragment(number, bytes)

@@ -1,5 +1,5 @@
 /** Transfers frames between the tree edges and the learner, one at a time per edge and direction, and counts them. */
-import { isFragment } from '../admb/index.js'
+import { FrameError, isAnnouncement, isFragment } from '../admb/index.js'
 import type { Edges } from './edges.js'
 import type { JournalWriter } from './journal-writer.js'
 import type { LearnerHandle } from './learner-handle.js'
@@ -30,6 +30,19 @@ export class FrameTransfer {
       // The session has ended, which the overlay reports.
       () => undefined
     )
+  }
+
+  /** Sends the learner's announcement of a predictor. */
+  announce(edges: Edges, edge: number, bytes: Uint8Array): void {
+    this.sent.messages++
+    this.sent.bytes += bytes.length
+    edges.sendAnnouncement(edge, bytes)
+  }
+
+  /** Passes on a neighbour's announcement. @throws FrameError if it is something else */
+  receiveAnnouncement(edge: number, bytes: Uint8Array): void {
+    if (!isAnnouncement(bytes)) throw new FrameError('not an announcement')
+    this.receiveFragment(edge, bytes)
   }
 
   /** Passes on a fragment of a neighbour's frame. Needs no back-pressure, because the session limits the size of fragments. */

@@ -20,7 +20,14 @@ export {
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export type { Download } from './download.js'
 export { LearnerFailedError, RequestError, UnavailableError } from './learner-handle.js'
-export { DEFAULT_CARRY, type NeighbourChange, type PeerOptions, type PeerStatus, type Traffic } from './options.js'
+export {
+  DEFAULT_CARRY,
+  type NeighbourChange,
+  type PeerOptions,
+  type PeerStatus,
+  type SentTraffic,
+  type Traffic
+} from './options.js'
 export { Peer } from './peer.js'
 export { storedSchema } from './stored-schema.js'
 export type {

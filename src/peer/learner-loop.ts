@@ -342,6 +342,9 @@ export class LearnerLoop {
       case 'updated':
         this.#predictorChanged()
         break
+      case 'announced':
+        this.#post({ kind: 'announcement', edge: effect.edge, bytes: effect.bytes })
+        break
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
         break

@@ -135,6 +135,7 @@ export class Peer extends EventEmitter {
         },
         refused: (peer, reason) => this.#publisher.refused(peer, reason),
         status: (edge, bytes) => this.#publisher.exchange.receive(edge, bytes),
+        announcement: (edge, bytes) => this.#frames.receiveAnnouncement(edge, bytes),
         fragment: (edge, bytes) => this.#frames.receiveFragment(edge, bytes),
         frame: (edge, bytes) => this.#frames.receive(edge, bytes)
       }
@@ -324,6 +325,9 @@ export class Peer extends EventEmitter {
     switch (message.kind) {
       case 'frame':
         this.#frames.send(this.#edges, message.edge, message.bytes)
+        break
+      case 'announcement':
+        this.#frames.announce(this.#edges, message.edge, message.bytes)
         break
       case 'consumed':
         this.#frames.consumed(message.edge)

@@ -132,7 +132,7 @@ export class TestThenTrain {
     for (let row = from; row < to; ) {
       const number = first + row - from
       if (this.#node.relearnable?.[0] !== number) return row
-      const next = Math.min(to, row + Math.max(1, this.#node.batch - this.#node.gradients))
+      const next = Math.min(to, row + Math.max(1, this.#node.needed - this.#node.gradients))
       const { examples, end: known } = this.#numbered(rows, row - start, next - start)
       const end = known + start
       if (end === row) {
@@ -218,7 +218,7 @@ export class TestThenTrain {
    */
   #step(rows: Rows, from: number, to: number, given: Rows, start: number): void {
     for (let row = from; row < to; ) {
-      const next = Math.min(to, row + Math.max(1, this.#node.batch - this.#node.gradients))
+      const next = Math.min(to, row + Math.max(1, this.#node.needed - this.#node.gradients))
       const { examples, end } = this.#numbered(rows, row, next)
       if (end === row) {
         if (this.#propose(rows, row)) {

@@ -157,7 +157,7 @@ export type ToLearner =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
   | { readonly kind: 'disconnect'; readonly edge: number }
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
-  /** A fragment of a frame that is not complete yet. */
+  /** A fragment of a frame that is not complete yet, or an announcement of a predictor. */
   | { readonly kind: 'fragment'; readonly edge: number; readonly bytes: Uint8Array }
   /** The edge's oldest pending frame has been consumed by the neighbour, or its oldest pending fragment has been sent. */
   | { readonly kind: 'writable'; readonly edge: number }
@@ -176,6 +176,8 @@ export type ToLearner =
 
 export type FromLearner =
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
+  /** An announcement of a predictor for a neighbour, sent ahead of frames. */
+  | { readonly kind: 'announcement'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'consumed'; readonly edge: number }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
   | { readonly kind: 'announce'; readonly predictor: PredictorId }

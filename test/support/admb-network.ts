@@ -297,6 +297,11 @@ export class World {
     const host = this.hosts[h]
     assert.notEqual(effect.kind, 'refused', effect.kind === 'refused' ? effect.reason : '')
     if (effect.kind === 'refused') return
+    if (effect.kind === 'announced') {
+      const link = this.links.get(effect.edge)
+      link?.inFlight[link.ends[0] === h ? 1 : 0].push(effect.bytes)
+      return
+    }
     const { predictor } = effect
     const key = formatId(predictor.id)
     const known = this.predictors.get(key)

@@ -53,6 +53,7 @@ export async function openSession(from: Network, to: Network): Promise<[Session,
 export class Recorder implements SessionHandlers {
   readonly controls: Uint8Array[] = []
   readonly statuses: Uint8Array[] = []
+  readonly announcements: Uint8Array[] = []
   readonly fragments: Uint8Array[] = []
   readonly frames: Uint8Array[] = []
   readonly closed: Promise<string>
@@ -70,6 +71,10 @@ export class Recorder implements SessionHandlers {
 
   status(message: Uint8Array): void {
     this.statuses.push(message)
+  }
+
+  announcement(message: Uint8Array): void {
+    this.announcements.push(message)
   }
 
   fragment(fragment: Uint8Array): void {

@@ -292,6 +292,22 @@ const DEFECTS: readonly Mutant[] = [
     breaks: ['batch choice']
   },
   {
+    without: 'a bound on the gradients that wait for an announced predictor',
+    changes: [{ file: 'src/admb/node.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
+    breaks: ['size']
+  },
+  {
+    without: 'the predictor that it announces',
+    changes: [
+      {
+        file: 'src/admb/announcements.js',
+        from: 'const best = this.expected ?? this.#current.predictor.id;',
+        to: 'const held = this.expected ?? this.#current.predictor.id; const best = { ...held, updates: held.updates + 1 };'
+      }
+    ],
+    breaks: ['waiting']
+  },
+  {
     without: 'the batch that it states',
     changes: [
       {

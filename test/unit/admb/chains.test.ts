@@ -12,9 +12,10 @@ const create = (self: string) =>
   new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch: 2, carry: 9, pushBytes: 0 })
 
 let input = 0
-/** One update. */
+/** One update, also if the neighbours have not received the last one. */
 function update(node: AdmbNode): void {
-  for (let i = 0; i < 2; i++) {
+  const { updates } = node.predictor.id
+  while (node.predictor.id.updates === updates) {
     node.accumulator[0][input++ % INPUTS] += 1
     node.added(1)
   }

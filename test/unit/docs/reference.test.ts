@@ -7,7 +7,15 @@ import { type Documented, exportedSymbols } from '../../support/reference.js'
 
 /** Functions that throw no coded errors. */
 const WITHOUT_ERRORS = new Set([
-  ...['isFragment', 'maximumFrameBytes', 'encodeHead', 'encodeSaved', 'encodeParts', 'encodeSavedBlocks'],
+  ...[
+    'isAnnouncement',
+    'isFragment',
+    'maximumFrameBytes',
+    'encodeHead',
+    'encodeSaved',
+    'encodeParts',
+    'encodeSavedBlocks'
+  ],
   ...[
     'nextPredictor',
     'startingPredictor',

@@ -1,0 +1,170 @@
+/** Announcements of predictors whose content is on its way over a slow line. */
+import assert from 'node:assert/strict'
+import { AdmbNode, isAnnouncement, sameId, WAIT_BATCHES, WAIT_PERIODS } from '../../../src/admb/index.js'
+import { toy, toyLayout, toyStart } from '../../support/toy.js'
+
+const INPUTS = 4096
+const BATCH = 2
+const layout = toyLayout(INPUTS)
+const initial = toyStart(INPUTS)
+const create = (self: string, pushBytes = 0) =>
+  new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch: BATCH, carry: 9, pushBytes })
+
+let input = 0
+function learn(node: AdmbNode, count: number): void {
+  for (let i = 0; i < count; i++) {
+    node.accumulator[0][input++ % INPUTS] += 1
+    node.added(1)
+  }
+}
+
+/** Announcements of a node by edge. */
+function announcements(node: AdmbNode): [edge: number, bytes: Uint8Array][] {
+  return node.takeEffects().flatMap(effect => (effect.kind === 'announced' ? [[effect.edge, effect.bytes]] : []))
+}
+
+/** Nodes in a row, each of which knows what its neighbours hold. Edge i joins nodes i and i + 1. */
+function row(count: number, pushBytes?: number): AdmbNode[] {
+  const nodes = Array.from({ length: count }, (_, i) => create(`node ${i}`, pushBytes))
+  for (let edge = 0; edge + 1 < count; edge++) {
+    const [a, b] = [nodes[edge], nodes[edge + 1]]
+    a.connect(edge, edge + 1, `node ${edge + 1}`)
+    b.connect(edge, edge + 1, `node ${edge}`)
+    b.receive(edge, a.frame(edge) as Uint8Array)
+    a.receive(edge, b.frame(edge) as Uint8Array)
+  }
+  for (const node of nodes) node.takeEffects()
+  return nodes
+}
+
+describe('an announced predictor', () => {
+  it('is passed on at once, before its content has arrived', () => {
+    const [a, b, c] = row(3)
+    learn(a, BATCH)
+    const [[edge, bytes]] = announcements(a)
+    assert.equal(edge, 0)
+    assert.ok(isAnnouncement(bytes) && bytes.length < 100)
+    b.receive(0, bytes)
+    const [[next, forwarded], ...rest] = announcements(b)
+    assert.deepEqual([next, rest], [1, []])
+    c.receive(1, forwarded)
+    assert.deepEqual(announcements(c), [])
+    for (const node of [b, c]) assert.ok(node.expected && sameId(node.expected, a.predictor.id))
+  })
+
+  it('stops sums and updates until it arrives', () => {
+    const [a, b] = row(2)
+    learn(b, 1)
+    b.tick()
+    learn(a, BATCH)
+    b.receive(0, announcements(a)[0][1])
+    learn(b, BATCH)
+    assert.equal(b.predictor.id.updates, 0)
+    assert.equal(b.needed, WAIT_BATCHES * BATCH)
+    const content = a.frame(0) as Uint8Array
+    while (b.hasFrame(0)) {
+      const before = b.traffic.sums
+      b.frame(0)
+      assert.equal(b.traffic.sums, before)
+    }
+    b.receive(0, content)
+    assert.equal(b.expected, undefined)
+    // The gradients that waited fill the next batch.
+    assert.equal(b.predictor.id.updates, 2)
+  })
+
+  it('is not waited for with several times the gradients of a batch', () => {
+    const [a, b] = row(2)
+    learn(a, BATCH)
+    const [[, bytes]] = announcements(a)
+    b.receive(0, bytes)
+    learn(b, WAIT_BATCHES * BATCH - 1)
+    assert.equal(b.predictor.id.updates, 0)
+    learn(b, 1)
+    assert.equal(b.predictor.id.updates, 1)
+    learn(a, WAIT_BATCHES * BATCH)
+    // The neighbour is not believed again before it has delivered a predictor.
+    for (const [, again] of [[0, bytes] as const, ...announcements(a)]) b.receive(0, again)
+    assert.equal(b.expected, undefined)
+    b.takeEffects()
+    b.receive(0, a.frame(0) as Uint8Array)
+    assert.equal(b.takeEffects()[0].kind, 'adopted')
+    learn(a, WAIT_BATCHES * BATCH)
+    b.receive(0, announcements(a)[0][1])
+    assert.ok(b.expected)
+  })
+
+  it('is not waited for if it is not repeated', () => {
+    const [a, b] = row(2)
+    learn(a, BATCH)
+    b.receive(0, announcements(a)[0][1])
+    learn(b, BATCH)
+    for (let period = 0; period < WAIT_PERIODS; period++) {
+      b.tick()
+      a.tick()
+      for (const [, bytes] of announcements(a)) b.receive(0, bytes)
+    }
+    for (let period = 0; period < WAIT_PERIODS; period++) b.tick()
+    assert.equal(b.predictor.id.updates, 0)
+    b.tick()
+    assert.equal(b.predictor.id.updates, 1)
+  })
+
+  it('is not waited for if the neighbour leaves', () => {
+    const [a, b] = row(2)
+    learn(a, BATCH)
+    b.receive(0, announcements(a)[0][1])
+    learn(b, BATCH)
+    b.disconnect(0)
+    assert.equal(b.predictor.id.updates, 1)
+  })
+
+  it('is refused if the message is damaged', () => {
+    const [a, b] = row(2)
+    learn(a, BATCH)
+    const [[, bytes]] = announcements(a)
+    bytes[9] ^= 1
+    b.receive(0, bytes)
+    assert.equal(b.expected, undefined)
+    assert.deepEqual(
+      b.takeEffects().map(({ kind }) => kind),
+      ['refused']
+    )
+  })
+
+  it('needs no announcement if it is small', () => {
+    const [a] = row(2, 1 << 20)
+    learn(a, BATCH)
+    assert.deepEqual(announcements(a), [])
+    assert.equal(a.needed, BATCH)
+  })
+})
+
+describe('a node', () => {
+  it('waits with its next update until its neighbours have received the last one', () => {
+    const [a, b] = row(2)
+    learn(a, BATCH)
+    learn(a, BATCH)
+    assert.equal(a.predictor.id.updates, 1)
+    b.receive(0, a.frame(0) as Uint8Array)
+    b.tick()
+    a.receive(0, b.frame(0) as Uint8Array)
+    assert.equal(a.predictor.id.updates, 2)
+  })
+
+  it('sends the step from the parent to a neighbour that holds the loser of a race', () => {
+    const [a, b, c] = row(3)
+    // c and b share the predictor that loses against that of a, whose index is lower.
+    learn(b, BATCH)
+    c.receive(1, b.frame(1) as Uint8Array)
+    c.tick()
+    b.receive(1, c.frame(1) as Uint8Array)
+    learn(a, BATCH)
+    b.receive(0, a.frame(0) as Uint8Array)
+    assert.ok(sameId(b.predictor.id, a.predictor.id))
+    const { predictors } = b.traffic
+    while (b.hasFrame(1)) c.receive(1, b.frame(1) as Uint8Array)
+    assert.ok(sameId(c.predictor.id, a.predictor.id))
+    assert.equal(b.traffic.predictors, predictors)
+  })
+})
