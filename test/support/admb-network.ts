@@ -231,7 +231,11 @@ export class World {
     for (let more = true; more; ) {
       more = false
       for (const link of this.links.values()) {
-        for (const side of [0, 1] as const) more = this.send(link, side) || more
+        for (const side of [0, 1] as const) {
+          // A frame with its fragments, so that fragments take no more rounds than whole frames.
+          do more = this.send(link, side) || more
+          while (link.fragmentsAhead[side === 0 ? 1 : 0] > 0 && this.hosts[link.ends[side]].node.hasFrame(link.number))
+        }
       }
       for (const link of this.links.values()) {
         for (const side of [0, 1] as const) while (link.inFlight[side].length > 0) this.deliver(link, side, 0, false)
