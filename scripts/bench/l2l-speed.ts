@@ -109,7 +109,8 @@ function trainWithCheckpoints(model: Model, store: BlockStore, batch: DenseRows)
     score,
     saves: new Set(),
     outputs: stash,
-    gradients: stash
+    gradients: stash,
+    shared: new Map()
   }
   tf.tidy(() => {
     const weights = model.layers.map((_, l) => load(context, l))

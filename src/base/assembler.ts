@@ -111,6 +111,8 @@ export const vector = {
   same: simd(0x13),
   lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1f), number],
   and: simd(0x4e),
+  or: simd(0x50),
+  abs: simd(0xe0),
   add: simd(0xe4),
   sub: simd(0xe5),
   mul: simd(0xe6),

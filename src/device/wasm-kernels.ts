@@ -5,7 +5,16 @@
  */
 import * as tf from '#tfjs'
 import { instantiate, type Runtime } from '../base/assembler.js'
-import { addRows, fillRows, gelu, geluWithSlope, multiplyRows, sumRows } from './wasm-code/elementwise.js'
+import {
+  addRows,
+  fillRows,
+  gelu,
+  geluExact,
+  geluExactWithSlope,
+  geluWithSlope,
+  multiplyRows,
+  sumRows
+} from './wasm-code/elementwise.js'
 import { norm, normBack, softmax, softmaxBack } from './wasm-code/rows.js'
 import type { WasmBackend } from './wasm-memory.js'
 
@@ -15,6 +24,8 @@ export const WASM_KERNELS = [
   'SumRows',
   'GeluInPlace',
   'GeluWithSlopeInPlace',
+  'GeluExactInPlace',
+  'GeluExactWithSlopeInPlace',
   'LayerNorm',
   'LayerNormBack',
   'SoftmaxInPlace',
@@ -29,7 +40,10 @@ interface Module {
   readonly asm: { readonly memory: object }
 }
 
-const SOURCES = [addRows, multiplyRows, fillRows, sumRows, gelu, geluWithSlope, norm, normBack, softmax, softmaxBack]
+const SOURCES = [
+  ...[addRows, multiplyRows, fillRows, sumRows, gelu, geluWithSlope, geluExact, geluExactWithSlope],
+  ...[norm, normBack, softmax, softmaxBack]
+]
 let functions: Functions | undefined
 
 /** Registers the kernels. Idempotent. @returns the WebAssembly functions, which take addresses in the backend's heap */
@@ -52,6 +66,8 @@ type Tensors = Readonly<Record<string, tf.TensorInfo>>
 interface Attributes {
   readonly epsilon: number
   readonly isCausal: boolean
+  /** Numbers of each row that count, by sample. @default all */
+  readonly lengths?: Int32Array
 }
 
 type Compute = (
@@ -109,17 +125,10 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
     return sum
   },
 
-  GeluInPlace(call, { gelu }, { z }) {
-    const y = call.inPlaceOf(z)
-    gelu(call.addressOf(z), call.addressOf(y), sizeOf(z))
-    return y
-  },
-
-  GeluWithSlopeInPlace(call, { geluWithSlope }, { z }) {
-    const [y, slope] = [call.inPlaceOf(z), call.output(z.shape)]
-    geluWithSlope(call.addressOf(z), call.addressOf(y), call.addressOf(slope), sizeOf(z))
-    return [y, slope]
-  },
+  GeluInPlace: (call, { gelu }, { z }) => elementwise(call, gelu, z),
+  GeluWithSlopeInPlace: (call, { geluWithSlope }, { z }) => elementwiseWithSlope(call, geluWithSlope, z),
+  GeluExactInPlace: (call, { geluExact }, { z }) => elementwise(call, geluExact, z),
+  GeluExactWithSlopeInPlace: (call, { geluExactWithSlope }, { z }) => elementwiseWithSlope(call, geluExactWithSlope, z),
 
   /** Returns [y, mean, inverse], see `norm`. */
   LayerNorm(call, { norm }, { x, scale, offset }, { epsilon }) {
@@ -139,10 +148,23 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
     return outputs
   },
 
-  /** Softmax along the last axis; if causal, row i of each matrix of the last two axes covers only elements 0 to i. */
-  SoftmaxInPlace(call, { softmax }, { x }, { isCausal }) {
+  /**
+   * Softmax along the last axis. If causal, row i of each matrix of the last two axes covers only elements 0 to i; with
+   * lengths, the rows of sample i cover the first `lengths[i]` elements.
+   */
+  SoftmaxInPlace(call, { softmax }, { x }, { isCausal, lengths }) {
     const p = call.inPlaceOf(x)
-    softmax(call.addressOf(x), call.addressOf(p), rowsOf(x), widthOf(x), isCausal ? 1 : widthOf(x))
+    const width = widthOf(x)
+    const [from, to] = [call.addressOf(x), call.addressOf(p)]
+    if (lengths === undefined || isCausal) {
+      softmax(from, to, rowsOf(x), width, isCausal ? 1 : width, width)
+      return p
+    }
+    const rows = rowsOf(x) / lengths.length
+    for (const [sample, length] of lengths.entries()) {
+      const offset = 4 * sample * rows * width
+      softmax(from + offset, to + offset, rows, width, length, length)
+    }
     return p
   },
 
@@ -153,6 +175,18 @@ const kernels: Readonly<Record<WasmKernel, Compute>> = {
     softmaxBack(call.addressOf(p), call.addressOf(back), rowsOf(p), widthOf(p))
     return back
   }
+}
+
+function elementwise(call: KernelCall, compute: Functions[string], z: tf.TensorInfo): tf.TensorInfo {
+  const y = call.inPlaceOf(z)
+  compute(call.addressOf(z), call.addressOf(y), sizeOf(z))
+  return y
+}
+
+function elementwiseWithSlope(call: KernelCall, compute: Functions[string], z: tf.TensorInfo): tf.TensorInfo[] {
+  const [y, slope] = [call.inPlaceOf(z), call.output(z.shape)]
+  compute(call.addressOf(z), call.addressOf(y), call.addressOf(slope), sizeOf(z))
+  return [y, slope]
 }
 
 function rowwise(call: KernelCall, compute: Functions[string], x: tf.TensorInfo, y: tf.TensorInfo): tf.TensorInfo {

@@ -76,6 +76,19 @@ export class DenseRows implements Batch {
     return kind === 'tokens' ? tf.tensor(Int32Array.from(values), full, 'int32') : tf.tensor(values, full)
   }
 
+  lengths(from: number, to: number): Int32Array | undefined {
+    const { sample } = this.#model
+    if (sample.kind !== 'tokens' || sample.padding === undefined) return undefined
+    const lengths = new Int32Array(to - from)
+    for (let row = from; row < to; row++) {
+      const start = row * this.width
+      let length = sample.shape[0]
+      while (length > 1 && this.#values[start + length - 1] === sample.padding) length--
+      lengths[row - from] = length
+    }
+    return lengths
+  }
+
   targets(from: number, to: number): tf.Tensor {
     if (this.#predictsNextToken) {
       const length = this.width - 1
@@ -116,6 +129,7 @@ export function sliceBatch(rows: Batch, first: number, end: number): Batch {
   return {
     size: end - first,
     inputs: (from, to) => rows.inputs(first + from, first + to),
+    lengths: (from, to) => rows.lengths?.(first + from, first + to),
     targets: (from, to) => rows.targets(first + from, first + to)
   }
 }

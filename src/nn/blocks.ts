@@ -37,6 +37,7 @@ export interface LayerCosts {
   readonly kind: string
   /** Number of parameters. */
   readonly parameters: number
+  /** Of all weights that it uses, shared ones included. */
   readonly weightBytes: number
   /** A: output bytes per sample. */
   readonly outputBytes: number
@@ -47,13 +48,13 @@ export interface LayerCosts {
 }
 
 export function layerCosts({ layers }: Model): LayerCosts[] {
-  return layers.map(({ name, kind, weights, output, activations, macs }) => {
+  return layers.map(({ name, kind, weights, shares = [], output, activations, macs }) => {
     const parameters = totalSize(weights)
     return {
       name,
       kind,
       parameters,
-      weightBytes: parameters * FLOAT_BYTES,
+      weightBytes: (parameters + totalSize(shares)) * FLOAT_BYTES,
       outputBytes: sizeOf(output) * FLOAT_BYTES,
       activationBytes: totalSize(activations.map(shape => ({ shape }))) * FLOAT_BYTES,
       macs

@@ -21,14 +21,15 @@ export function createModel(spec: ModelSpec, sample: Sample, target: Target): Mo
   let isTokens = sample.kind === 'tokens'
   for (const [i, layerSpec] of layersOf(spec).entries()) {
     const name = layerSpec.name ?? `${layerSpec.kind}${i}`
-    const layer = createLayer(layerSpec, { name, input, isTokens, sample })
+    const layer = createLayer(layerSpec, { name, input, isTokens, sample, first: layers[0] })
     layers.push({ ...layer, from: layerSpec.from, shuffle: layerSpec.shuffle })
     input = layer.output
     isTokens = false
   }
   if (isTokens) throw new ModelError('a model on tokens must start with an embedding layer')
   const expected = outputShape(target, sample)
-  if (spec.model !== 'layers' || !sameShape(input, expected)) layers.push(outputLayer(input, expected))
+  const hasOutput = layers.at(-1)?.kind === 'tied-output' || spec.model === 'layers'
+  if (!hasOutput || !sameShape(input, expected)) layers.push(outputLayer(input, expected))
   checkNames(layers)
   checkLayerOrders(layers, expected)
   const name = spec.model === 'layers' ? spec.name : spec.model

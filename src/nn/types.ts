@@ -21,12 +21,26 @@ export interface WeightSpec {
   readonly shape: readonly number[]
 }
 
+/** A weight tensor of another layer. */
+export interface SharedWeight {
+  /** Index of the layer in the model. It is executed in every step, before the layer that shares the weight. */
+  readonly layer: number
+  /** Index of the tensor in that layer's weights. */
+  readonly weight: number
+  readonly shape: readonly number[]
+}
+
 /** One pass of one microbatch through a layer: passes with the same seed draw the same random numbers. */
 export interface Pass {
   /** Whether dropout and other training-only behaviour is on. */
   readonly training: boolean
   /** Derived from step, layer and microbatch, so that recomputation repeats the forward pass exactly. */
   readonly seed: number
+  /**
+   * Number of tokens before the padding of each sample, at least 1; for models whose sample has padding.
+   * @default no sample is padded
+   */
+  readonly lengths?: Int32Array
 }
 
 /** Gradients of one backward pass. */
@@ -43,6 +57,11 @@ export interface Layer {
   readonly name: string
   /** Weight tensors; flattened and concatenated in this order they are the layer's block. */
   readonly weights: readonly WeightSpec[]
+  /**
+   * Weights of other layers that follow its own in `forward` and `vjp`; `vjp` returns their gradients likewise.
+   * @default none
+   */
+  readonly shares?: readonly SharedWeight[]
   /** Shapes of a sample's input and output, without the leading microbatch axis. */
   readonly input: readonly number[]
   readonly output: readonly number[]
@@ -104,9 +123,17 @@ export interface Head {
 }
 
 /** A sample: numbers of the given shape, or `length` token ids below `vocabulary`. */
-export type Sample =
-  | { readonly kind: 'features'; readonly shape: readonly number[] }
-  | { readonly kind: 'tokens'; readonly shape: readonly [length: number]; readonly vocabulary: number }
+export type Sample = { readonly kind: 'features'; readonly shape: readonly number[] } | TokenSample
+
+export interface TokenSample {
+  readonly kind: 'tokens'
+  readonly shape: readonly [length: number]
+  readonly vocabulary: number
+  /** The token after the end of a text; layers with a padding mask ignore it. @default every token is text */
+  readonly padding?: number
+  /** The token between the texts of a pair. @default there are no pairs */
+  readonly separator?: number
+}
 
 /** Layers in the order of prediction, and the head that computes the loss from the last output. */
 export interface Model {

@@ -53,6 +53,52 @@ function gate(locals: Locals, z: Local): Code {
   return div(constant(1), add(constant(1), exp(neg(inner))))
 }
 
+/** The error function erf(x) = 1 − (a₁t + … + a₅t⁵)·exp(−x²) with t = 1/(1 + p·x), x ≥ 0: p, and a₅ to a₁. */
+export const ERF_SCALE = 0.3275911
+export const ERF_POLYNOMIAL = [1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592] as const
+
+/** Sets `exp` to exp(−z²/2), and returns Φ(z) = ½ + ½·erf(z/√2) (Abramowitz and Stegun, 7.1.26). */
+function normalGate(locals: Locals, z: Local, exp: Local): Code {
+  const t = locals.vector()
+  const exponent = exponential(locals)
+  const [last, ...others] = ERF_POLYNOMIAL
+  const sum = others.reduce<Code>(
+    (sum, a) => mul(add(sum, constant(a)), get(t)),
+    mul(get(t), constant(last))
+  )
+  const magnitude = sub(constant(1), mul(sum, get(exp)))
+  const sign = vector.and(get(z), constant(-0))
+  return [
+    set(t, div(constant(1), add(constant(1), mul(vector.abs(get(z)), constant(ERF_SCALE / Math.SQRT2))))),
+    set(exp, exponent(mul(mul(get(z), get(z)), constant(-0.5)))),
+    add(constant(0.5), mul(constant(0.5), vector.or(magnitude, sign)))
+  ]
+}
+
+/** (z, y, count): y may be z. */
+export const geluExact = define('geluExact', ['i32', 'i32', 'i32'], (locals, [from, to, count]) => {
+  const [z, exp] = [locals.vector(), locals.vector()]
+  const gateOfZ = normalGate(locals, z, exp)
+  return each(locals, count, [from, to], ({ load, store }) => [set(z, load(from)), store(to, mul(get(z), gateOfZ))])
+})
+
+/** (z, y, slope, count): y may be z. */
+export const geluExactWithSlope = define(
+  'geluExactWithSlope',
+  ['i32', 'i32', 'i32', 'i32'],
+  (locals, [from, to, slope, count]) => {
+    const [z, exp, gate] = [locals.vector(), locals.vector(), locals.vector()]
+    const gateOfZ = normalGate(locals, z, exp)
+    const density = mul(get(exp), constant(1 / Math.sqrt(2 * Math.PI)))
+    return each(locals, count, [from, to, slope], ({ load, store }) => [
+      set(z, load(from)),
+      set(gate, gateOfZ),
+      store(to, mul(get(z), get(gate))),
+      store(slope, add(get(gate), mul(get(z), density)))
+    ])
+  }
+)
+
 /** (z, y, count): y may be z. */
 export const gelu = define('gelu', ['i32', 'i32', 'i32'], (locals, [from, to, count]) => {
   const z = locals.vector()

@@ -72,10 +72,10 @@ export const normBack = define(
 )
 
 /**
- * (x, p, rows, width, first): softmax along each row, where p may be x. It covers `first` numbers of the first row and
- * one more in each following row up to `width`, then starts again at `first`; the other numbers become 0.
+ * (x, p, rows, width, first, last): softmax along each row, where p may be x. It covers `first` numbers of the first row
+ * and one more in each following row up to `last`, then starts again at `first`; the other numbers become 0.
  */
-export const softmax = define('softmax', ['i32', 'i32', 'i32', 'i32', 'i32'], (locals, [x, p, rows, width, first]) => {
+export const softmax = define('softmax', Array<'i32'>(6).fill('i32'), (locals, [x, p, rows, width, first, last]) => {
   const [from, to, visible, hidden] = Array.from({ length: 4 }, locals.integer)
   const [most, sum, value] = Array.from({ length: 3 }, locals.vector)
   const exp = exponential(locals)
@@ -94,7 +94,7 @@ export const softmax = define('softmax', ['i32', 'i32', 'i32', 'i32', 'i32'], (l
       each(locals, visible, [p], ({ load, store }) => store(p, mul(load(p), get(sum)))),
       set(hidden, i32.sub(get(width), get(visible))),
       each(locals, hidden, [x, p], ({ store }) => store(p, constant(0))),
-      set(visible, select(i32.equal(get(visible), get(width)), get(first), i32.add(get(visible), i32.constant(1))))
+      set(visible, select(i32.equal(get(visible), get(last)), get(first), i32.add(get(visible), i32.constant(1))))
     ])
   ]
 })

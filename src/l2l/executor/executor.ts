@@ -79,7 +79,8 @@ export class Executor {
       saves: new Set(this.options.keeps),
       resident: new Set(this.options.resident),
       outputs: this.#outputs,
-      gradients: this.#gradients
+      gradients: this.#gradients,
+      shared: new Map()
     }
     this.#run(() => {
       if (this.schedule.startsWith('baseline')) runBaseline(context)

@@ -5,9 +5,10 @@ import { DivergenceError } from '../../learner/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'
 import { addTo } from '../../nn/ops.js'
 import { forkSeed } from '../../nn/random.js'
-import { sizeOf } from '../../nn/shape.js'
+import { sizeOf, totalSize } from '../../nn/shape.js'
 import type { Head, HeadScore, Layer, Model, Pass } from '../../nn/types.js'
 import { roundToBf16 } from '../bfloat16.js'
+import { addToBlock } from '../parameter-store.js'
 import type { DeviceMeter } from './meter.js'
 import type { Batch, ParameterStore, Precision, Stash } from './types.js'
 
@@ -34,6 +35,8 @@ export interface StepContext {
   readonly outputs: Stash
   /** Gradients with respect to layer outputs, by the position of the layer that produced the output. */
   readonly gradients: Stash
+  /** Gradients of shared weights on the host, by layer and index of the weight, until the layer's own are complete. */
+  readonly shared: Map<string, Float32Array>
 }
 
 /** Microbatches as [from, to) rows. */
@@ -46,8 +49,14 @@ export function microbatches({
   return ranges
 }
 
-export function trainingPass({ step, firstMicrobatch }: StepContext, layer: number, microbatch: number): Pass {
-  return { training: true, seed: forkSeed(forkSeed(step, layer), firstMicrobatch + microbatch) }
+export function trainingPass(
+  { batch, microbatch: rows, step, firstMicrobatch }: StepContext,
+  layer: number,
+  microbatch: number
+): Pass {
+  const from = microbatch * rows
+  const lengths = batch.lengths?.(from, Math.min(batch.size, from + rows))
+  return { training: true, seed: forkSeed(forkSeed(step, layer), firstMicrobatch + microbatch), lengths }
 }
 
 /**
@@ -62,24 +71,30 @@ export function load(
   { model, store, meter, precision }: Pick<StepContext, 'model' | 'store' | 'meter' | 'precision'>,
   layer: number
 ): tf.Tensor[] {
-  const { name, weights } = model.layers[layer]
+  const { name, weights, shares = [] } = model.layers[layer]
   meter.currentOperation = `layer ${name}`
-  if (weights.length === 0) return []
-  const block = store.weights(layer)
-  return upload(model.layers[layer], precision === 'bf16' ? roundToBf16(block) : block)
+  const rounded = (block: Float32Array) => (precision === 'bf16' ? roundToBf16(block) : block)
+  const own = weights.length === 0 ? [] : upload(model.layers[layer], rounded(store.weights(layer)))
+  const others = shares.map(({ layer: source, weight, shape }) => {
+    const before = totalSize(model.layers[source].weights.slice(0, weight))
+    return uploadPart(rounded(store.weights(source).subarray(before, before + sizeOf(shape))), shape)
+  })
+  return [...own, ...others]
 }
 
-/** Copies a layer's weights to the device. The caller disposes of them. */
+/** Copies a layer's own weights to the device. The caller disposes of them. */
 export function upload(layer: Layer, block: Float32Array): tf.Tensor[] {
   let offset = 0
-  // A tensor that shares host memory must not see later writes by the host.
-  const { sharesHostMemory } = openedDevice()
   return layer.weights.map(({ shape }) => {
-    const end = offset + sizeOf(shape)
-    const values = sharesHostMemory ? block.slice(offset, end) : block.subarray(offset, end)
-    offset = end
-    return tf.tensor(values, shape as number[], 'float32')
+    const start = offset
+    offset += sizeOf(shape)
+    return uploadPart(block.subarray(start, offset), shape)
   })
+}
+
+function uploadPart(values: Float32Array, shape: readonly number[]): tf.Tensor {
+  // A tensor that shares host memory must not see later writes by the host.
+  return tf.tensor(openedDevice().sharesHostMemory ? values.slice() : values, shape as number[], 'float32')
 }
 
 /** Gradients of one layer's weights, summed on the device in the order of the microbatches. */
@@ -96,12 +111,26 @@ export class GradientSum {
   }
 
   /** Pushes the sum to the store and frees its device memory. */
-  flush({ store, precision }: StepContext, layer: number): void {
+  flush({ model, store, precision, shared }: StepContext, layer: number): void {
     const sums = this.#sums ?? []
     this.#sums = undefined
     if (sums.length === 0) return
+    const { weights, shares = [] } = model.layers[layer]
     const values = sums.map(sum => sum.dataSync() as Float32Array)
-    store.pushGradients(layer, precision === 'bf16' ? values.map(roundToBf16) : values)
+    const rounded = precision === 'bf16' ? values.map(roundToBf16) : values
+    const own = rounded.slice(0, weights.length)
+    for (const [i, { layer: source, weight }] of shares.entries()) {
+      // A copy, because the device's memory is freed before the source layer's gradient is pushed.
+      shared.set(`${source}/${weight}`, rounded[weights.length + i].slice())
+    }
+    for (const [weight, gradient] of own.entries()) {
+      const other = shared.get(`${layer}/${weight}`)
+      if (other === undefined) continue
+      shared.delete(`${layer}/${weight}`)
+      addToBlock(other, gradient)
+      own[weight] = other
+    }
+    if (own.length > 0) store.pushGradients(layer, own)
     tf.dispose(sums)
   }
 }

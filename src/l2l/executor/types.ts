@@ -77,6 +77,8 @@ export interface Batch {
   readonly size: number
   /** Uploads rows [from, to): [to − from, …sample]. */
   inputs(from: number, to: number): Tensor
+  /** Tokens before the padding of rows [from, to), each at least 1; if the model's sample has padding. */
+  lengths?(from: number, to: number): Int32Array | undefined
   /** Uploads the targets of rows [from, to) in the format of the head. */
   targets(from: number, to: number): Tensor
 }

@@ -61,9 +61,9 @@ export function profileModel(model: Model): DeviceProfile {
   const cache = new Map<string, Measured>()
   const costs = layerCosts(model)
   const layers = model.layers.map((layer, l) => {
-    const { weights, input, output, activations, kind, from = 0, shuffle } = layer
+    const { weights, shares, input, output, activations, kind, from = 0, shuffle } = layer
     const share = executionProbability(layer)
-    const key = JSON.stringify([kind, weights, input, output, activations, share < 1])
+    const key = JSON.stringify([kind, weights, shares, input, output, activations, share < 1])
     const measured = cache.get(key) ?? measure(layer, model)
     cache.set(key, measured)
     const { name, weightBytes, outputBytes, activationBytes } = costs[l]
@@ -82,7 +82,9 @@ const PASS = { training: true, seed: 1 }
 function measure(layer: Layer, model: Model): Measured {
   let measured: Measured | undefined
   tf.tidy(() => {
-    const weights = layer.weights.length === 0 ? [] : upload(layer, layer.initialWeights(uniforms(1)))
+    const own = layer.weights.length === 0 ? [] : upload(layer, layer.initialWeights(uniforms(1)))
+    const others = (layer.shares ?? []).map(({ shape }) => tf.randomUniform([...shape], -1, 1, 'float32', 1))
+    const weights = [...own, ...others]
     const x = inputOf(layer, model, TIMED_SAMPLES)
     const dy = tf.ones([TIMED_SAMPLES, ...layer.output])
     const { saved } = layer.forwardSaving(x, weights, PASS)

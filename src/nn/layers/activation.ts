@@ -4,6 +4,7 @@
  */
 import * as tf from '#tfjs'
 import { consume, runFused } from '../ops.js'
+import { ERF_POLYNOMIAL, ERF_SCALE } from '../../device/index.js'
 import type { Activation } from '../spec/layer-kinds.js'
 
 const GELU_SCALE = Math.sqrt(2 / Math.PI)
@@ -27,6 +28,15 @@ export function activate(activation: Activation, z: tf.Tensor): tf.Tensor {
       const polynomial = geluPolynomial(z)
       const gate = geluGate(z, polynomial)
       return consume([z, polynomial, gate], () => tf.mul(z, gate))
+    }
+    case 'gelu-exact': {
+      const result = runFused('GeluExactInPlace', { z })
+      if (result !== undefined) {
+        z.dispose()
+        return result
+      }
+      const gate = normalGate(z)
+      return consume([z, gate], () => tf.mul(z, gate))
     }
     default:
       return activation satisfies never
@@ -61,9 +71,34 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
       const y = consume([z], () => tf.mul(z, gate))
       return { y, slope: geluSlope(polynomial, gate, y) }
     }
+    case 'gelu-exact': {
+      const result = runFused<tf.Tensor[]>('GeluExactWithSlopeInPlace', { z })
+      if (result !== undefined) {
+        z.dispose()
+        return { y: result[0], slope: result[1] }
+      }
+      const gate = normalGate(z)
+      const y = tf.mul(z, gate)
+      const change = consume([z], () => tf.mul(tf.mul(z, tf.exp(tf.mul(tf.square(z), -0.5))), 1 / Math.sqrt(2 * Math.PI)))
+      return { y, slope: consume([gate, change], () => tf.add(gate, change)) }
+    }
     default:
       return activation satisfies never
   }
+}
+
+/**
+ * The normal distribution Φ(z) by a polynomial of t = 1/(1 + p·|z|/√2) (Abramowitz and Stegun, 7.1.26, error below 1e-7),
+ * because not all backends have the error function.
+ */
+function normalGate(z: tf.Tensor): tf.Tensor {
+  return tf.tidy(() => {
+    const t = tf.div(1, tf.add(tf.mul(tf.abs(z), ERF_SCALE / Math.SQRT2), 1))
+    const [last, ...others] = ERF_POLYNOMIAL
+    const sum = others.reduce<tf.Tensor>((sum, a) => tf.mul(tf.add(sum, a), t), tf.mul(t, last))
+    const tail = tf.mul(tf.mul(sum, tf.exp(tf.mul(tf.square(z), -0.5))), 0.5)
+    return tf.add(tail, tf.mul(tf.step(z), tf.sub(1, tf.mul(tail, 2))))
+  })
 }
 
 /**

@@ -8,7 +8,7 @@ import { affine, projectionGradients, projectTransposed } from '../matmul.js'
 import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'
 import { totalSize } from '../shape.js'
-import type { Layer } from '../types.js'
+import type { Layer, Pass } from '../types.js'
 import { headGradients, headMix, headMixGradient, headScores } from './attention-heads.js'
 
 export interface AttentionOptions {
@@ -19,6 +19,8 @@ export interface AttentionOptions {
   readonly heads: number
   /** Whether a position attends only to itself and earlier positions. */
   readonly isCausal: boolean
+  /** `padding`: no position attends to padding. A causal position never does. @default no mask */
+  readonly mask?: 'padding'
   /** Factor of the initial output kernel. @default 1 */
   readonly gain?: number
 }
@@ -26,7 +28,7 @@ export interface AttentionOptions {
 /** Added to the score of a masked position, whose probability then is 0 in float32. */
 const MASKED_SCORE = -1e9
 
-export function attention({ name, length, width, heads, isCausal, gain }: AttentionOptions): Layer {
+export function attention({ name, length, width, heads, isCausal, mask, gain }: AttentionOptions): Layer {
   const perHead = width / heads
   const scale = 1 / Math.sqrt(perHead)
   const weights = [
@@ -42,10 +44,11 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
   ]
 
   /** qkv: [batch, length, 3·width]; p: [batch·heads, length, length]; mixed: [batch, length, width] */
-  const computeActivations = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[]): tf.Tensor[] => {
+  const computeActivations = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[], pass: Pass): tf.Tensor[] => {
     const qkv = affine(x, kernel, bias)
     const scores = headScores(qkv, heads, scale)
-    const p = consume([scores], () => probabilities(scores, isCausal))
+    const lengths = mask === undefined || isCausal ? undefined : pass.lengths
+    const p = consume([scores], () => probabilities(scores, isCausal, lengths))
     return [qkv, p, headMix(p, qkv, heads)]
   }
   /** Saved activations reshaped for computation, sharing their memory. */
@@ -72,21 +75,21 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
       glorotUniform(block.subarray(out, out + width * width), width, width, random, gain)
       return block
     },
-    forward: (x, tensors) =>
+    forward: (x, tensors, pass) =>
       tf.tidy(() => {
-        const [qkv, p, mixed] = computeActivations(x, tensors)
+        const [qkv, p, mixed] = computeActivations(x, tensors, pass)
         tf.dispose([qkv, p])
         return affine(mixed, tensors[2], tensors[3])
       }),
-    forwardSaving: (x, tensors) =>
+    forwardSaving: (x, tensors, pass) =>
       tidySavedForward(() => {
-        const computed = computeActivations(x, tensors)
+        const computed = computeActivations(x, tensors, pass)
         const y = affine(computed[2], tensors[2], tensors[3])
         return { y, saved: computed.map((tensor, i) => tf.reshape(tensor, [-1, ...activations[i]])) }
       }),
-    vjp: (x, [kernel, bias, outKernel], dy, _pass, saved) =>
+    vjp: (x, [kernel, bias, outKernel], dy, pass, saved) =>
       tidyPullback(() => {
-        const [qkv, p, mixed] = saved === undefined ? computeActivations(x, [kernel, bias]) : reshapeSaved(saved)
+        const [qkv, p, mixed] = saved === undefined ? computeActivations(x, [kernel, bias], pass) : reshapeSaved(saved)
         const outGradients = projectionGradients(mixed, dy)
         mixed.dispose()
         const dMixed = projectTransposed(dy, outKernel)
@@ -99,11 +102,20 @@ export function attention({ name, length, width, heads, isCausal, gain }: Attent
   }
 }
 
-/** Softmax of the scores. May write into their memory. */
-function probabilities(scores: tf.Tensor, isCausal: boolean): tf.Tensor {
-  const result = runFused('SoftmaxInPlace', { x: scores }, { isCausal })
+/**
+ * Softmax of the scores. May write into their memory.
+ * @param lengths positions of each sample that are attended to @default all
+ */
+function probabilities(scores: tf.Tensor, isCausal: boolean, lengths: Int32Array | undefined): tf.Tensor {
+  const result = runFused('SoftmaxInPlace', { x: scores }, { isCausal, lengths })
   if (result !== undefined) return result
-  return tf.tidy(() => tf.softmax(isCausal ? tf.add(scores, causalMask(scores.shape[1] as number)) : scores))
+  return tf.tidy(() => {
+    const length = scores.shape[1] as number
+    if (isCausal) return tf.softmax(tf.add(scores, causalMask(length)))
+    if (lengths === undefined) return tf.softmax(scores)
+    const bySample = tf.reshape(scores, [lengths.length, -1, length])
+    return tf.reshape(tf.softmax(tf.add(bySample, paddingMask(lengths, length))), scores.shape)
+  })
 }
 
 /** p·dp − p·Σ p·dp along the last axis. Disposes of dp. */
@@ -118,6 +130,13 @@ function softmaxGradient(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
   const shared = tf.tidy(() => tf.mul(p, total))
   total.dispose()
   return consume([product, shared], () => tf.sub(product, shared))
+}
+
+/** @returns [samples, 1, length] */
+function paddingMask(lengths: Int32Array, length: number): tf.Tensor {
+  const mask = new Float32Array(lengths.length * length)
+  for (const [row, visible] of lengths.entries()) mask.fill(MASKED_SCORE, row * length + visible, (row + 1) * length)
+  return tf.tensor3d(mask, [lengths.length, 1, length])
 }
 
 function causalMask(length: number): tf.Tensor {

@@ -1,10 +1,12 @@
 /**
- * Token and position embeddings: y[i] = tokens[x[i]] + positions[i]. The gradient is computed by `ScatterNd`, which
- * sums updates of the same token and exists on every backend (wasm has no `UnsortedSegmentSum`).
+ * Token and position embeddings: y[i] = tokens[x[i]] + positions[i], and with segments + segments[s], where s is 0 up to the
+ * first separator and 1 after it, as for the two texts of a pair in BERT. Gradients are computed by `ScatterNd`, which sums
+ * updates of the same row and exists on every backend (wasm has no `UnsortedSegmentSum`).
  */
 import * as tf from '#tfjs'
-import { addTo, tidyPullback } from '../ops.js'
+import { addTo, consume, tidyPullback } from '../ops.js'
 import { uniformWeights } from '../random.js'
+import { totalSize } from '../shape.js'
 import type { Layer } from '../types.js'
 
 export interface EmbeddingOptions {
@@ -13,39 +15,75 @@ export interface EmbeddingOptions {
   /** Tokens per sample. */
   readonly length: number
   readonly width: number
+  /** Number of position vectors, at least `length`. @default length */
+  readonly positions?: number
+  /** Number of segment vectors. @default none */
+  readonly segments?: number
+  /** The token that ends the first text of a pair. @default all positions are of segment 0 */
+  readonly separator?: number
 }
 
-/** Standard deviation of the initial vectors, as in GPT-2. */
+/** Standard deviation of the initial vectors, as in BERT and GPT-2. */
 const DEVIATION = 0.02
 
-export function embedding({ name, vocabulary, length, width }: EmbeddingOptions): Layer {
-  const forward: Layer['forward'] = (x, [tokens, positions]) =>
+export function embedding(options: EmbeddingOptions): Layer {
+  const { name, vocabulary, length, width, positions: rows = length, segments, separator = -1 } = options
+  const weights = [
+    { name: 'tokens', shape: [vocabulary, width] },
+    { name: 'positions', shape: [rows, width] },
+    ...(segments === undefined ? [] : [{ name: 'segments', shape: [segments, width] }])
+  ]
+  const forward: Layer['forward'] = (x, [tokens, positions, segments]) =>
     tf.tidy(() => {
       const ids = tf.cast(x, 'int32')
-      return addTo(tf.gather(tokens, ids), positions)
+      const used = rows === length ? positions : tf.slice(positions, [0, 0], [length, width])
+      const y = addTo(tf.gather(tokens, ids), used)
+      if (segments === undefined) return y
+      const ofSegments = tf.gather(segments, segmentsOf(ids, separator))
+      return consume([ofSegments], () => addTo(y, ofSegments))
     })
+  /** Sums of the rows of dy by index. */
+  const sumsBy = (indices: tf.Tensor, dy: tf.Tensor, count: number) =>
+    tf.tidy(() =>
+      tf.scatterND(tf.reshape(indices, [-1, 1]) as tf.Tensor2D, tf.reshape(dy, [-1, width]), [count, width])
+    )
   return {
     kind: 'embedding',
     name,
-    weights: [
-      { name: 'tokens', shape: [vocabulary, width] },
-      { name: 'positions', shape: [length, width] }
-    ],
+    weights,
     input: [length],
     output: [length, width],
     activations: [],
     macs: 0,
-    initialWeights: random => uniformWeights(new Float32Array((vocabulary + length) * width), DEVIATION, random),
+    initialWeights: random => uniformWeights(new Float32Array(totalSize(weights)), DEVIATION, random),
     forward,
     forwardSaving: (x, weights, pass) => ({ y: forward(x, weights, pass), saved: [] }),
     vjp: (x, _weights, dy) =>
       tidyPullback(() => {
-        const ids = tf.reshape(tf.cast(x, 'int32'), [-1, 1])
-        const rows = tf.reshape(dy, [-1, width])
-        return {
-          dx: undefined,
-          dWeights: [tf.scatterND(ids as tf.Tensor2D, rows, [vocabulary, width]), tf.sum(dy, 0)]
-        }
+        const ids = tf.cast(x, 'int32')
+        const dPositions = tf.sum(dy, 0)
+        const dWeights = [sumsBy(ids, dy, vocabulary), padRows(dPositions, rows - length)]
+        if (segments !== undefined) dWeights.push(sumsBy(segmentsOf(ids, separator), dy, segments))
+        return { dx: undefined, dWeights }
       })
   }
+}
+
+/** The segment of each position. @param ids [batch, length] */
+function segmentsOf(ids: tf.Tensor, separator: number): tf.Tensor {
+  return tf.tidy(() => {
+    const separators = tf.cast(tf.equal(ids, separator), 'int32')
+    return tf.cast(tf.greater(tf.cumsum(separators, 1, true), 0), 'int32')
+  })
+}
+
+/** Disposes of x if there are rows to add. */
+function padRows(x: tf.Tensor, count: number): tf.Tensor {
+  if (count === 0) return x
+  return consume([x], () =>
+    tf.pad(x, [
+      [0, count],
+      [0, 0]
+    ])
+  )
 }

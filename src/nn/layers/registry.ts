@@ -17,7 +17,8 @@ import { dropout } from './dropout.js'
 import { embedding } from './embedding.js'
 import { layerNorm } from './layer-norm.js'
 import { maxPool } from './max-pool.js'
-import { flatten, meanPool } from './reshaping.js'
+import { firstPool, flatten, meanPool } from './reshaping.js'
+import { tiedOutput } from './tied-output.js'
 
 /** Position of a layer in a model. */
 export interface LayerContext {
@@ -28,6 +29,8 @@ export interface LayerContext {
   readonly isTokens: boolean
   /** The model's sample. */
   readonly sample: Sample
+  /** The first layer of the model, unless it is this one. */
+  readonly first: Layer | undefined
 }
 
 type LayerFactory<Kind extends LayerKind> = (options: LayerOptions<Kind>, context: LayerContext) => Layer
@@ -35,8 +38,14 @@ type LayerFactory<Kind extends LayerKind> = (options: LayerOptions<Kind>, contex
 const FACTORIES: { readonly [Kind in LayerKind]: LayerFactory<Kind> } = {
   dense: (options, { name, input }) => dense({ ...options, name, input }),
   'layer-norm': (options, { name, input }) => layerNorm({ ...options, name, input }),
-  embedding: ({ width }, { name, input: [length], sample }) =>
-    embedding({ name, length, width, vocabulary: sample.kind === 'tokens' ? sample.vocabulary : 0 }),
+  embedding: (options, { name, input: [length], sample }) => {
+    const { vocabulary = 0, separator } = sample.kind === 'tokens' ? sample : {}
+    const { positions = length } = options
+    if (length > positions) {
+      throw new ModelError(`layer ${name} has ${positions} positions, and rows have ${length} tokens: use a shorter --length`)
+    }
+    return embedding({ ...options, name, length, vocabulary, separator })
+  },
   attention: (options, { name, input: [length, width] }) =>
     attentionLayer({ ...options, name, length, width, isCausal: options.causal, hasShortcut: options.shortcut }),
   mlp: (options, { name, input: [length, width] }) =>
@@ -45,7 +54,9 @@ const FACTORIES: { readonly [Kind in LayerKind]: LayerFactory<Kind> } = {
   convolution: (options, { name, input }) => convolution({ ...options, name, input }),
   'max-pool': (options, { name, input }) => maxPool({ ...options, name, input }),
   flatten: (_, { name, input }) => flatten({ name, input }),
-  'mean-pool': (_, { name, input }) => meanPool({ name, input })
+  'mean-pool': (_, { name, input }) => meanPool({ name, input }),
+  'first-pool': (_, { name, input }) => firstPool({ name, input }),
+  'tied-output': (_, { name, input, first }) => tiedOutput({ name, input, first })
 }
 
 /** @throws ModelError if the layer does not accept its input */

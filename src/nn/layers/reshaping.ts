@@ -30,6 +30,20 @@ export function meanPool({ name, input }: ReshapingOptions): Layer {
   })
 }
 
+/** The vector of the first position: [length, width] to [width]. */
+export function firstPool({ name, input }: ReshapingOptions): Layer {
+  const [length, width] = input
+  return withoutWeights('first-pool', name, input, [width], 0, {
+    forward: x => tf.reshape(tf.slice(x, [0, 0, 0], [-1, 1, width]), [-1, width]),
+    backward: dy =>
+      tf.pad(tf.reshape(dy, [-1, 1, width]), [
+        [0, 0],
+        [0, length - 1],
+        [0, 0]
+      ])
+  })
+}
+
 interface LinearMap {
   forward(x: tf.Tensor): tf.Tensor
   backward(dy: tf.Tensor): tf.Tensor

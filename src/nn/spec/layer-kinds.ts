@@ -6,8 +6,11 @@ import { z } from 'zod'
 import type { CustomLayerSpec } from '../layers/custom.js'
 import { isCustomKind } from '../layers/custom-kinds.js'
 
-/** `gelu`: the Gaussian error linear unit in its tanh form (Hendrycks and Gimpel, 2016), as in GPT-2. */
-export const ACTIVATIONS = ['none', 'relu', 'gelu', 'tanh'] as const
+/**
+ * The Gaussian error linear unit (Hendrycks and Gimpel, 2016): `gelu` in its tanh form, as in GPT-2 (`gelu_new` of Hugging
+ * Face); `gelu-exact` is z·Φ(z), as in BERT (`gelu` of Hugging Face).
+ */
+export const ACTIVATIONS = ['none', 'relu', 'gelu', 'gelu-exact', 'tanh'] as const
 export type Activation = (typeof ACTIVATIONS)[number]
 
 /**
@@ -24,7 +27,7 @@ export interface LayerKindEntry {
 export const count = z.int().min(1)
 export const rate = z.number().min(0).lt(1)
 export const activation = z.enum(ACTIVATIONS)
-const epsilon = z.number().positive().default(1e-5).describe('ε added to the variance of the norm')
+export const epsilon = z.number().positive().default(1e-5).describe('ε added to the variance of the norm')
 
 /** Options of every layer. */
 export const COMMON_OPTIONS = {
@@ -63,7 +66,14 @@ export const LAYER_KINDS = {
   embedding: {
     help: 'token and position embeddings; the first layer of a text model',
     input: 'tokens',
-    options: { width: count.describe('length of a vector') }
+    options: {
+      width: count.describe('length of a vector'),
+      positions: count.optional().describe('number of position vectors; by default the length of a row'),
+      segments: count
+        .max(2)
+        .optional()
+        .describe('2: a vector for the texts of a pair each, as in BERT; by default positions only')
+    }
   },
   attention: {
     help: 'multi-head self-attention with norm and residual connection',
@@ -71,6 +81,7 @@ export const LAYER_KINDS = {
     options: {
       heads: count.describe('number of heads; divides the width'),
       causal: z.boolean().default(false).describe('whether a position attends only to itself and earlier positions'),
+      mask: z.enum(['padding']).optional().describe('padding: no position attends to padding'),
       ...residualOptions
     }
   },
@@ -105,7 +116,13 @@ export const LAYER_KINDS = {
     options: { size: z.int().min(2).default(2).describe('height and width of a square') }
   },
   flatten: { help: 'all numbers of a sample in one row', input: 'any', options: {} },
-  'mean-pool': { help: 'mean over the positions of a sequence', input: 'sequence', options: {} }
+  'mean-pool': { help: 'mean over the positions of a sequence', input: 'sequence', options: {} },
+  'first-pool': { help: 'vector of the first position, as of [CLS] in BERT', input: 'sequence', options: {} },
+  'tied-output': {
+    help: 'scores of all tokens by the token matrix of the embedding, which is trained by both',
+    input: 'sequence',
+    options: {}
+  }
 } satisfies Readonly<Record<string, LayerKindEntry>>
 
 export type LayerKind = keyof typeof LAYER_KINDS

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { ModelError } from '../types.js'
-import { activation, count, LAYER_KINDS, layerSchema, rate } from './layer-kinds.js'
+import { activation, count, epsilon, LAYER_KINDS, layerSchema, rate } from './layer-kinds.js'
 
 /** Models that need no file. */
-export const PRESETS = ['mlp', 'convnet', 'transformer', 'gpt'] as const
+export const PRESETS = ['mlp', 'convnet', 'transformer', 'gpt', 'bert', 'gpt2'] as const
 
 const transformerOptions = {
   width: count.default(128).describe('length of a position’s vector'),
@@ -21,6 +21,16 @@ const transformerOptions = {
     .optional()
     .describe('number of updates between the addition of two layers; by default all take part from the start'),
   shuffle: z.boolean().optional().describe('whether attention and MLP layers are shuffled in training')
+}
+
+/** Options of the published architectures. */
+const publishedOptions = {
+  width: transformerOptions.width,
+  layers: transformerOptions.layers,
+  heads: transformerOptions.heads,
+  inner: transformerOptions.inner,
+  positions: count.optional().describe('number of position vectors; by default the length of a row'),
+  dropout: rate.default(0).describe('dropout rate')
 }
 
 const schema = z.discriminatedUnion('model', [
@@ -47,6 +57,18 @@ const schema = z.discriminatedUnion('model', [
     norm: z.enum(['before', 'after']).default('before').describe('position of the layer norms; after as in BERT')
   }),
   z.strictObject({ model: z.literal('gpt'), ...transformerOptions }),
+  z.strictObject({
+    model: z.literal('bert'),
+    ...publishedOptions,
+    activation: activation.default('gelu-exact').describe('activation function of the MLP layers'),
+    epsilon: epsilon.default(1e-12)
+  }),
+  z.strictObject({
+    model: z.literal('gpt2'),
+    ...publishedOptions,
+    activation: activation.default('gelu').describe('activation function of the MLP layers'),
+    epsilon
+  }),
   z.strictObject({
     model: z.literal('layers'),
     name: z.string().default('layers'),

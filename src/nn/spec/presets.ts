@@ -14,6 +14,10 @@ export function layersOf(spec: ModelSpec): LayerSpec[] {
       return [...transformer(spec, false, spec.norm), { kind: 'mean-pool', name: 'pool' }]
     case 'gpt':
       return transformer(spec, true, 'before')
+    case 'bert':
+      return bert(spec)
+    case 'gpt2':
+      return gpt2(spec)
     case 'layers':
       return spec.layers
     default:
@@ -88,6 +92,43 @@ function transformer(
     ...blocks.flat(),
     ...(norm === 'before' ? [finalNorm] : [])
   ]
+}
+
+/** Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", 2019. */
+function bert(spec: Preset<'bert'>): LayerSpec[] {
+  const { width, positions, dropout, epsilon } = spec
+  return [
+    { kind: 'embedding', name: 'embedding', width, positions, segments: 2 },
+    { kind: 'layer-norm', name: 'norm', epsilon },
+    ...dropoutOf(dropout, 'dropout'),
+    ...blocksOf(spec, { norm: 'after', causal: false, mask: 'padding' }),
+    { kind: 'first-pool', name: 'first' },
+    { kind: 'dense', name: 'pooler', units: width, activation: 'tanh' },
+    ...dropoutOf(dropout, 'pooler-dropout')
+  ]
+}
+
+/** Radford et al., "Language Models are Unsupervised Multitask Learners", 2019. */
+function gpt2(spec: Preset<'gpt2'>): LayerSpec[] {
+  const { width, positions, dropout, epsilon } = spec
+  return [
+    { kind: 'embedding', name: 'embedding', width, positions },
+    ...dropoutOf(dropout, 'dropout'),
+    ...blocksOf(spec, { norm: 'before', causal: true }),
+    { kind: 'layer-norm', name: 'norm', epsilon },
+    { kind: 'tied-output', name: 'output' }
+  ]
+}
+
+function blocksOf(
+  { width, layers, heads, inner = 4 * width, dropout, activation, epsilon }: Preset<'bert'> | Preset<'gpt2'>,
+  { norm, causal, mask }: { norm: 'before' | 'after'; causal: boolean; mask?: 'padding' }
+): LayerSpec[] {
+  const common = { norm, epsilon, shortcut: true, dropout, skip: 0, gain: 1 / Math.sqrt(2 * layers) }
+  return Array.from({ length: layers }, (_, i): LayerSpec[] => [
+    { kind: 'attention', name: `block${i}.attention`, heads, causal, mask, ...common },
+    { kind: 'mlp', name: `block${i}.mlp`, inner, activation, ...common }
+  ]).flat()
 }
 
 function dropoutOf(rate: number, name: string): LayerSpec[] {

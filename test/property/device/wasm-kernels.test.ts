@@ -71,16 +71,30 @@ describe('custom wasm kernels', () => {
       near(slopes, slope, 1e-5)
     }))
 
-  it('gelu of large numbers and NaN', () => {
-    tf.tidy(() => {
-      const z = [-1e4, -50, -20, 20, 50, 1e4, Number.NaN]
-      const y = [...run('GeluInPlace', { z: tf.tensor1d(z) }).dataSync()]
-      assert.deepEqual(
-        y.map(Math.abs).map(value => (value < 1e-20 ? 0 : value)),
-        [0, 0, 0, 20, 50, 1e4, Number.NaN]
-      )
+  it('exact gelu and its derivative', () =>
+    forMatrices(z => {
+      const [gate, density] = [
+        tf.mul(0.5, tf.add(1, tf.erf(tf.div(z, Math.SQRT2)))),
+        tf.mul(tf.exp(tf.mul(-0.5, tf.square(z))), 1 / Math.sqrt(2 * Math.PI))
+      ]
+      near(run('GeluExactInPlace', { z: tf.add(z, 0) }), tf.mul(z, gate))
+      const [y, slopes] = run<tf.Tensor[]>('GeluExactWithSlopeInPlace', { z: tf.add(z, 0) })
+      near(y, tf.mul(z, gate))
+      near(slopes, tf.add(gate, tf.mul(z, density)))
+    }))
+
+  for (const kernel of ['GeluInPlace', 'GeluExactInPlace'] as const) {
+    it(`${kernel} of large numbers and NaN`, () => {
+      tf.tidy(() => {
+        const z = [-1e4, -50, -20, 20, 50, 1e4, Number.NaN]
+        const y = [...run(kernel, { z: tf.tensor1d(z) }).dataSync()]
+        assert.deepEqual(
+          y.map(Math.abs).map(value => (value < 1e-20 ? 0 : value)),
+          [0, 0, 0, 20, 50, 1e4, Number.NaN]
+        )
+      })
     })
-  })
+  }
 
   it('layer norm', () =>
     forMatrices((x, y) => {
@@ -120,6 +134,26 @@ describe('custom wasm kernels', () => {
           const later = tf.sub(1, tf.linalg.bandPart(tf.ones([length, length]), -1, 0))
           const expected = tf.softmax(tf.sub(x, tf.mul(later, 1e9)))
           near(run('SoftmaxInPlace', { x: tf.add(x, 0) }, { isCausal: true }), expected)
+        })
+      ),
+      { numRuns: 30 }
+    )
+  })
+
+  it('softmax over the positions before the padding', () => {
+    const sizes = { length: fc.integer({ min: 1, max: 9 }), heads: fc.integer({ min: 1, max: 3 }) }
+    fc.assert(
+      fc.property(fc.record(sizes), fc.array(fc.nat(8), { minLength: 1, maxLength: 3 }), ({ length, heads }, drawn) =>
+        tf.tidy(() => {
+          const lengths = Int32Array.from(drawn, n => 1 + (n % length))
+          const x = tf.randomUniform([lengths.length * heads, length, length], -4, 4, 'float32', length)
+          const p = run('SoftmaxInPlace', { x: tf.add(x, 0) }, { isCausal: false, lengths })
+          const bySample = (from: tf.Tensor, sample: number, width: number) =>
+            tf.slice(from, [sample * heads, 0, 0], [heads, length, width])
+          for (const [sample, visible] of lengths.entries()) {
+            near(bySample(p, sample, visible), tf.softmax(bySample(x, sample, visible)))
+            assert.ok(Math.abs(tf.sum(bySample(p, sample, length)).dataSync()[0] - heads * length) < 1e-3)
+          }
         })
       ),
       { numRuns: 30 }

@@ -68,6 +68,23 @@ for (const device of BACKENDS) {
       )
     })
 
+    it('padding masks and a tied output layer do not depend on the schedule', () => {
+      const sample = { kind: 'tokens', shape: [5], vocabulary: 7, padding: 0, separator: 1 } as const
+      const shape = { width: 8, layers: 1, heads: 2, dropout: 0.3 }
+      for (const [name, target] of [
+        ['bert', { kind: 'class', classes: 7 }],
+        ['gpt2', { kind: 'next-token' }]
+      ] as const) {
+        const model = createModel(parseModel({ model: name, ...shape }, 'test'), sample, target)
+        const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
+        for (const schedule of ['l2l', 'l2l-p'] as const) {
+          for (const options of [{ stash: 'host' as const }, { keeps: [1, 2], resident: [1, 3] }]) {
+            deepEqual(gradientsOf(model, { schedule, microbatch: 2, ...options }, 5), accumulated)
+          }
+        }
+      }
+    })
+
     it('a transformer with dropout draws the same masks in recomputation', () => {
       const shape = { width: 8, layers: 1, heads: 2, dropout: 0.3 }
       const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const

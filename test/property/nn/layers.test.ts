@@ -11,7 +11,8 @@ import { dropout } from '../../../src/nn/layers/dropout.js'
 import { embedding } from '../../../src/nn/layers/embedding.js'
 import { layerNorm } from '../../../src/nn/layers/layer-norm.js'
 import { maxPool } from '../../../src/nn/layers/max-pool.js'
-import { flatten, meanPool } from '../../../src/nn/layers/reshaping.js'
+import { firstPool, flatten, meanPool } from '../../../src/nn/layers/reshaping.js'
+import { tiedOutput } from '../../../src/nn/layers/tied-output.js'
 import { randomBits } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'
 import { ACTIVATIONS } from '../../../src/nn/spec/layer-kinds.js'
@@ -52,12 +53,18 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
   embedding: fc
     .record({ vocabulary: size, length: size, width: size })
     .map(options => embedding({ name: 'embedding', ...options })),
+  'embedding of pairs': fc
+    .record({ vocabulary: size, length: size, width: size, more: fc.nat(2), separator: fc.nat(4) })
+    .map(({ more, ...options }) =>
+      embedding({ name: 'embedding', ...options, positions: options.length + more, segments: 2 })
+    ),
   attention: fc
     .record({
       length: size,
       heads: fc.constantFrom(1, 2, 3),
       perHead: size,
       isCausal: fc.boolean(),
+      mask: fc.constantFrom('padding' as const, undefined),
       ...residualOptions
     })
     // A norm over few numbers is almost constant, its derivative almost 0.
@@ -92,6 +99,18 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
   flatten: fc
     .record({ height: size, width: size })
     .map(({ height, width }) => flatten({ name: 'flat', input: [height, width] })),
+  'first position': fc
+    .record({ length: size, width: size })
+    .map(({ length, width }) => firstPool({ name: 'first', input: [length, width] })),
+  'tied output': fc
+    .record({ vocabulary: size, length: size, width: size })
+    .map(({ vocabulary, length, width }) =>
+      tiedOutput({
+        name: 'output',
+        input: [length, width],
+        first: embedding({ name: 'embedding', vocabulary, length, width })
+      })
+    ),
   'mean over positions': fc
     .record({ length: size, width: size })
     .map(({ length, width }) => meanPool({ name: 'pool', input: [length, width] }))
@@ -104,9 +123,14 @@ function casesOf(layer: fc.Arbitrary<Layer>): fc.Arbitrary<Case> {
       layer,
       batch,
       seed,
-      pass: { training: isTraining, seed },
+      pass: { training: isTraining, seed, lengths: lengthsFrom(seed, batch, layer.input[0]) },
       vocabulary: layer.kind === 'embedding' ? layer.weights[0].shape[0] : undefined
     }))
+}
+
+/** Tokens before the padding of each sample. */
+function lengthsFrom(seed: number, batch: number, most: number): Int32Array {
+  return Int32Array.from({ length: batch }, (_, row) => 1 + (randomBits(seed, 1000 + row) % most))
 }
 
 describe('layers', () => {

@@ -1,5 +1,6 @@
 /** Small models and random rows for them. */
 
+import { predictsNextToken } from '../../../src/l2l/dense-rows.js'
 import type { Examples } from '../../../src/learner/index.js'
 import { dense } from '../../../src/nn/layers/dense.js'
 import { softmaxHead } from '../../../src/nn/losses.js'
@@ -19,10 +20,11 @@ export function denseModel(inputs: number, hidden: readonly number[], classes: n
 }
 
 /** Rows with random features and labels, or random texts, from a fixed seed. */
-export function randomRows({ sample, head }: Model, size: number): Examples {
+export function randomRows(model: Model, size: number): Examples {
+  const { sample, head } = model
   const random = uniforms(size)
   // The last token of a text is only a target.
-  const width = sizeOf(sample.shape) + (sample.kind === 'tokens' ? 1 : 0)
+  const width = sizeOf(sample.shape) + (predictsNextToken(model) ? 1 : 0)
   const classes = head.input[head.input.length - 1]
   return {
     size,

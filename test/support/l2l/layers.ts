@@ -73,9 +73,14 @@ export function arraysOf({ layer, batch, vocabulary, seed }: Case): Arrays {
       : Float32Array.from({ length: inputs }, () => Math.floor(uniform() * vocabulary))
   return {
     x,
-    weights: layer.weights.map(({ shape }) => draw(sizeOf(shape))),
+    weights: weightsOf(layer).map(({ shape }) => draw(sizeOf(shape))),
     dy: draw(batch * sizeOf(layer.output))
   }
+}
+
+/** Own and shared weights. */
+function weightsOf({ weights, shares = [] }: Layer): readonly { readonly shape: readonly number[] }[] {
+  return [...weights, ...shares]
 }
 
 /** Gradients with respect to the input (none for tokens) and all weights. */
@@ -122,7 +127,8 @@ export function withTensors<T>(
   use: (x: tf.Tensor, weights: tf.Tensor[], dy: tf.Tensor) => T
 ): T {
   const input = tf.tensor(x, [batch, ...layer.input], vocabulary === undefined ? 'float32' : 'int32')
-  const tensors = weights.map((block, i) => tf.tensor(block, [...layer.weights[i].shape]))
+  const shapes = weightsOf(layer)
+  const tensors = weights.map((block, i) => tf.tensor(block, [...shapes[i].shape]))
   const gradient = tf.tensor(dy, [batch, ...layer.output])
   try {
     return use(input, tensors, gradient)

@@ -19,7 +19,12 @@ export function stepOf(model: Model, blocks: readonly Float32Array[], x: tf.Tens
   const result: { loss?: number; hits?: number } = {}
   const gradients = new Map<Layer, Float32Array>()
   tf.tidy(() => {
-    const weights = model.layers.map(layer => tensorsOf(layer, blocks[withBlocks.indexOf(layer)]))
+    const own = model.layers.map(layer => tensorsOf(layer, blocks[withBlocks.indexOf(layer)]))
+    const weights = model.layers.map(({ shares = [] }, i) => [
+      ...own[i],
+      ...shares.map(({ layer, weight }) => own[layer][weight])
+    ])
+    const shared = new Map<string, tf.Tensor>()
     const passes = model.layers.map((_, i): Pass => ({ training: true, seed: i }))
     const inputs: tf.Tensor[] = [x]
     model.layers.forEach((layer, i) => {
@@ -32,7 +37,15 @@ export function stepOf(model: Model, blocks: readonly Float32Array[], x: tf.Tens
     for (let i = model.layers.length - 1; i >= 0; i--) {
       const layer = model.layers[i]
       const pullback = layer.vjp(inputs[i], weights[i], d as tf.Tensor, passes[i])
-      gradients.set(layer, blockOf(pullback.dWeights))
+      const { weights: specs, shares = [] } = layer
+      for (const [k, { layer: l, weight }] of shares.entries()) {
+        shared.set(`${l}/${weight}`, pullback.dWeights[specs.length + k])
+      }
+      const dWeights = pullback.dWeights.slice(0, specs.length)
+      gradients.set(
+        layer,
+        blockOf(dWeights.map((d, w) => (shared.has(`${i}/${w}`) ? tf.add(d, shared.get(`${i}/${w}`) as tf.Tensor) : d)))
+      )
       d = pullback.dx
     }
   })

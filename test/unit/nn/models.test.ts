@@ -17,6 +17,7 @@ import { stepOf } from '../../support/l2l/models.js'
 
 const digits: Sample = { kind: 'features', shape: [8, 8, 1] }
 const text: Sample = { kind: 'tokens', shape: [6], vocabulary: 5 }
+const pairs: Sample = { ...text, padding: 0, separator: 1 }
 const fourClasses: Target = { kind: 'class', classes: 4 }
 const nextToken: Target = { kind: 'next-token' }
 
@@ -34,6 +35,8 @@ const models: Record<string, { values: object; sample: Sample; target: Target }>
     sample: text,
     target: fourClasses
   },
+  bert: { values: { model: 'bert', width: 8, layers: 1, heads: 2 }, sample: pairs, target: fourClasses },
+  gpt2: { values: { model: 'gpt2', width: 8, layers: 2, heads: 2 }, sample: text, target: nextToken },
   gpt: { values: { model: 'gpt', width: 8, layers: 2, heads: 2 }, sample: text, target: nextToken },
   'a list of layers': {
     values: {
@@ -104,7 +107,7 @@ describe('models', () => {
 
   const invalidSpecs: [name: string, values: unknown, message: RegExp][] = [
     ['no mapping', 'mlp', /^m must hold key: value lines/],
-    ['an unknown model', { model: 'gtp' }, /^m: model: expected one of mlp, convnet, transformer, gpt, layers.*"gtp"/],
+    ['an unknown model', { model: 'gtp' }, /^m: model: expected one of mlp, convnet, transformer, gpt, bert, gpt2, layers.*"gtp"/],
     ['an unknown option', { model: 'mlp', hiden: [3] }, /^m: .*hiden/],
     [
       'an unknown layer',
