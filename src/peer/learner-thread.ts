@@ -122,7 +122,7 @@ async function rowsOf(
 ): Promise<Rows> {
   const text = init.spec.network?.text
   if (text !== undefined) {
-    if (format !== 'jsonl' || text.classNames === undefined) {
+    if (format !== 'jsonl' || text.label === undefined) {
       throw new Error('the model reads texts: a classifier takes JSON objects with the columns of its data')
     }
     return requestedText(text, body, learns)

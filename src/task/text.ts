@@ -4,11 +4,15 @@
  */
 import { OptionError } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
-import type { NetworkSpec, TextSpec } from '../nn/spec/network-spec.js'
+import type { NetworkSpec, Target, TextSpec } from '../nn/spec/network-spec.js'
+import { masksPadding, readsPairs } from '../nn/spec/sample.js'
+import type { TokenSample } from '../nn/types.js'
 import { type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
 import type { TaskOptions } from './options.js'
 import { noData, type ReadOptions } from './stream.js'
-import { type LabelledText, readText, readTexts, type TextHints, type Texts, textFormatOf, textsOf } from './texts.js'
+import {
+  joinedText,
+  type LabelledText, readText, readTexts, type TextHints, type Texts, textFormatOf, textsOf } from './texts.js'
 import { tokenizationOf } from './tokenizer.js'
 
 const DEFAULT_LENGTH = 64
@@ -35,16 +39,30 @@ export async function textTask(options: TaskOptions, layers: ModelSpec): Promise
   const labelled = texts && {
     columns: texts.columns,
     label: texts.label,
-    classNames: options.classNames ?? namesOf(texts)
+    ...(readsPairs(layers) && texts.columns.length === 2 && { isPair: true }),
+    ...(options.target !== 'number' && { classNames: options.classNames ?? namesOf(texts) })
   }
   const text: TextSpec = { ...tokenization, ...labelled }
+  const sample = await sampleOf(text, layers)
+  const tokens = texts ? await labelledTokens(text, texts.rows, given.data, true) : await nextTokens(text, content)
+  return { network: { layers, sample, target: targetOf(text), text }, tokens }
+}
+
+async function sampleOf(text: TextSpec, layers: ModelSpec): Promise<TokenSample> {
   const { createTokenizer } = await import('../l2l/index.js')
-  const sample = { kind: 'tokens', shape: [length], vocabulary: createTokenizer(text).vocabulary } as const
-  const target = labelled
-    ? { kind: 'class' as const, classes: labelled.classNames.length }
-    : { kind: 'next-token' as const }
-  const tokens = texts ? await classTokens(text, texts.rows, given.data, true) : await nextTokens(text, content)
-  return { network: { layers, sample, target, text }, tokens }
+  const { vocabulary, padding, separator } = createTokenizer(text)
+  return {
+    kind: 'tokens',
+    shape: [text.length],
+    vocabulary,
+    ...(masksPadding(layers) && { padding }),
+    ...(text.isPair && { separator })
+  }
+}
+
+function targetOf({ label, classNames }: TextSpec): Target {
+  if (label === undefined) return { kind: 'next-token' }
+  return classNames === undefined ? { kind: 'number' } : { kind: 'class', classes: classNames.length }
 }
 
 /**
@@ -53,7 +71,7 @@ export async function textTask(options: TaskOptions, layers: ModelSpec): Promise
  * @throws OptionError, HeaderError
  */
 export async function moreText(
-  { text }: NetworkSpec,
+  { text, target }: NetworkSpec,
   options: ReadOptions,
   needsLabels: boolean
 ): Promise<TokenRows | undefined> {
@@ -61,9 +79,9 @@ export async function moreText(
   const { data } = options
   if (data === undefined) throw noData()
   const content = await readText(data)
-  if (text.classNames === undefined) return nextTokens(text, content)
+  if (target.kind === 'next-token') return nextTokens(text, content)
   const format = textFormatOf({ ...options, data }) ?? 'jsonl'
-  return classTokens(text, readTexts(content, data, format, knownColumns(text, options)).rows, data, needsLabels)
+  return labelledTokens(text, readTexts(content, data, format, knownColumns(text, options)).rows, data, needsLabels)
 }
 
 /**
@@ -74,7 +92,7 @@ export async function moreText(
 export async function requestedText(text: TextSpec, body: Uint8Array, needsLabels: boolean): Promise<Rows> {
   const content = Buffer.from(body).toString('utf8')
   const { rows } = readTexts(content, 'request', 'jsonl', knownColumns(text, {}))
-  return rowsOfTokens(await classTokens(text, rows, 'request', needsLabels))
+  return rowsOfTokens(await labelledTokens(text, rows, 'request', needsLabels))
 }
 
 /** A network that was trained before the columns were stored reads the key `text`. */
@@ -88,7 +106,7 @@ async function nextTokens(text: TextSpec, content: string): Promise<TokenRows> {
   return { width: text.length + 1, values: joined(rows, text.length + 1) }
 }
 
-async function classTokens(
+async function labelledTokens(
   text: TextSpec,
   rows: readonly LabelledText[],
   source: string,
@@ -96,16 +114,22 @@ async function classTokens(
 ): Promise<TokenRows> {
   const { createTokenizer, textRow } = await import('../l2l/index.js')
   const tokenizer = createTokenizer(text)
-  const { length, classNames = [] } = text
+  const { length, classNames, isPair = false } = text
   const labels = Float32Array.from(rows, ({ label, line }) => {
-    const number = label === undefined ? -1 : classNames.indexOf(label)
-    if (number >= 0) return number
+    const number = label === undefined ? undefined : numberOf(label, classNames)
+    if (number !== undefined) return number
     if (!needsLabels) return Number.NaN
     const what = label === undefined ? 'the label is missing' : `unknown label ${label}`
-    throw new OptionError(`${source}:${line}: ${what}; expected one of ${classNames.join(', ')}`)
+    throw new OptionError(`${source}:${line}: ${what}; expected ${classNames?.join(', ') ?? 'a number'}`)
   })
-  const encoded = rows.map(row => textRow(row.text, tokenizer, length))
-  return { width: length, values: joined(encoded, length), labels, classes: classNames.length }
+  const encoded = rows.map(row => textRow(isPair ? row.texts : [joinedText(row)], tokenizer, length))
+  return { width: length, values: joined(encoded, length), labels, classes: classNames?.length }
+}
+
+/** The number of a class, or the number that a regression label is. */
+function numberOf(label: string, classNames: readonly string[] | undefined): number | undefined {
+  const number = classNames === undefined ? Number(label) : classNames.indexOf(label)
+  return Number.isFinite(number) && (classNames === undefined || number >= 0) ? number : undefined
 }
 
 function joined(rows: readonly Int32Array[], width: number): Int32Array {

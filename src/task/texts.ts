@@ -12,7 +12,8 @@ import {
 } from '../streams/index.js'
 
 export interface LabelledText {
-  readonly text: string
+  /** Of the columns in their order; empty where the row has none. */
+  readonly texts: readonly string[]
   /** Undefined if the row has none. */
   readonly label: string | undefined
   /** 1-based. */
@@ -23,7 +24,7 @@ export interface Texts {
   readonly rows: readonly LabelledText[]
   /** Column or key of the label. */
   readonly label: string
-  /** Columns or keys of the text, which are joined by a space. */
+  /** Columns or keys of the text. */
   readonly columns: readonly string[]
 }
 
@@ -56,13 +57,18 @@ export function readTexts(content: string, source: string, format: TextFileForma
 }
 
 function labelledText({ values, line }: NamedRow, label: string, columns: readonly string[]): LabelledText {
-  const texts = columns.map(name => values[name]).filter(value => value !== undefined && value !== null)
+  const texts = columns.map(name => values[name] ?? '').map(String)
   const given = values[label]
   return {
-    text: texts.map(String).join(' '),
+    texts,
     label: given === undefined || given === null || given === '' ? undefined : String(given),
     line
   }
+}
+
+/** The columns as one text. */
+export function joinedText({ texts }: LabelledText): string {
+  return texts.filter(text => text !== '').join(' ')
 }
 
 function textColumns(rows: readonly NamedRow[], source: string, label: string, hints: TextHints): readonly string[] {
@@ -137,5 +143,5 @@ export async function readText(path: string): Promise<string> {
 
 /** The texts of an input, one by one: of labelled rows, or the lines of plain text with their newlines. */
 export function textsOf(content: string, texts: Texts | undefined): readonly string[] {
-  return texts === undefined ? (content.match(/[^\n]*\n|[^\n]+/g) ?? []) : texts.rows.map(({ text }) => text)
+  return texts === undefined ? (content.match(/[^\n]*\n|[^\n]+/g) ?? []) : texts.rows.map(joinedText)
 }

@@ -30,8 +30,10 @@ export interface TextSpec {
   readonly alphabet?: string
   /** The contents of a `tokenizer.json`, for word pieces and byte pairs. */
   readonly pieces?: string
-  /** Columns or keys of the text, which are joined by a space. */
+  /** Columns or keys of the text, which are joined by a space unless they are a pair. */
   readonly columns?: readonly string[]
+  /** The two columns are a pair of texts. @default false */
+  readonly isPair?: boolean
   /** Column or key of the label. */
   readonly label?: string
   /** Label texts in the order of their class ids. */

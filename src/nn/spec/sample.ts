@@ -1,6 +1,6 @@
 /** The input of a network. This loads the schemas of all layers, which a peer with a linear model does not need. */
 import { ModelError, type Sample } from '../types.js'
-import { inputOf } from './layer-kinds.js'
+import { inputOf, isCustomLayer } from './layer-kinds.js'
 import type { ModelSpec } from './model-spec.js'
 import { layersOf } from './presets.js'
 
@@ -18,6 +18,16 @@ export function sampleFor(spec: ModelSpec, features: number): Sample {
     throw new ModelError(`model ${spec.model} needs square grey images, but ${features} is not a square number`)
   }
   return { kind: 'features', shape: [side, side, 1] }
+}
+
+/** Whether the model's embedding tells the texts of a pair apart. */
+export function readsPairs(spec: ModelSpec): boolean {
+  return layersOf(spec).some(layer => !isCustomLayer(layer) && layer.kind === 'embedding' && layer.segments !== undefined)
+}
+
+/** Whether a layer of the model ignores padding. */
+export function masksPadding(spec: ModelSpec): boolean {
+  return layersOf(spec).some(layer => !isCustomLayer(layer) && layer.kind === 'attention' && layer.mask === 'padding')
 }
 
 /** Whether the model's input is tokens. */

@@ -49,7 +49,7 @@ export function bytePairJson(vocabulary: readonly string[], merges: readonly Mer
 /** @param vocabulary all pieces in token order, `SPECIAL_TOKENS` first */
 export function wordPieceJson(vocabulary: readonly string[]): TokenizerJson {
   const vocab = numbered(vocabulary)
-  const mark = (id: '[CLS]' | '[SEP]') => ({ SpecialToken: { id, type_id: 0 } })
+  const mark = (id: '[CLS]' | '[SEP]', type_id = 0) => ({ SpecialToken: { id, type_id } })
   const named = (id: '[CLS]' | '[SEP]') => ({ id, ids: [vocab[id]], tokens: [id] })
   return {
     version: '1.0',
@@ -69,7 +69,8 @@ export function wordPieceJson(vocabulary: readonly string[]): TokenizerJson {
         mark('[CLS]'),
         { Sequence: { id: 'A', type_id: 0 } },
         mark('[SEP]'),
-        { Sequence: { id: 'B', type_id: 1 } }
+        { Sequence: { id: 'B', type_id: 1 } },
+        mark('[SEP]', 1)
       ],
       special_tokens: { '[CLS]': named('[CLS]'), '[SEP]': named('[SEP]') }
     },

@@ -8,8 +8,13 @@ export interface Tokenizer {
   readonly padding: number
   /** Encodes without special tokens, so that consecutive parts of a long text can be joined. */
   encode(text: string): number[]
-  /** Encodes a complete text, with start and end tokens if the tokenizer has them. */
-  encodeWithSpecialTokens(text: string): number[]
+  /** The token between the texts of a pair; undefined if the tokenizer has none. */
+  readonly separator?: number
+  /**
+   * Encodes a complete text, or a pair of texts, with start and end tokens if the tokenizer has them.
+   * @param most number of tokens: texts are truncated, the longer one of a pair first, and the other tokens kept
+   */
+  encodeWithSpecialTokens(texts: readonly string[], most: number): number[]
   decode(tokens: readonly number[]): string
 }
 
@@ -27,7 +32,7 @@ export function characterTokenizer(alphabet: string): Tokenizer {
     vocabulary: characters.length,
     padding: 0,
     encode,
-    encodeWithSpecialTokens: encode,
+    encodeWithSpecialTokens: (texts, most) => encode(texts.join(' ')).slice(0, most),
     decode: ids => ids.map(token => characters[token] ?? UNKNOWN).join('')
   }
 }
@@ -56,9 +61,9 @@ export function nextTokenRows(text: string, tokenizer: Tokenizer, length: number
   return Array.from({ length: count }, (_, row) => tokens.slice(row * length, (row + 1) * length + 1))
 }
 
-/** One row for a classifier: a complete text, truncated or padded to `length` tokens. */
-export function textRow(text: string, tokenizer: Tokenizer, length: number): Int32Array {
-  const tokens = tokenizer.encodeWithSpecialTokens(text).slice(0, length)
+/** One row for a classifier: a complete text, or a pair of texts, truncated or padded to `length` tokens. */
+export function textRow(texts: readonly string[], tokenizer: Tokenizer, length: number): Int32Array {
+  const tokens = tokenizer.encodeWithSpecialTokens(texts, length)
   const row = new Int32Array(length).fill(tokenizer.padding)
   row.set(tokens)
   return row

@@ -18,8 +18,8 @@ describe('text', () => {
 
   it('complete texts are truncated or padded', () => {
     const tokenizer = characterTokenizer('abc')
-    assert.deepEqual(textRow('cab', tokenizer, 5), Int32Array.of(3, 1, 2, 0, 0))
-    assert.deepEqual(textRow('cab', tokenizer, 2), Int32Array.of(3, 1))
+    assert.deepEqual(textRow(['cab'], tokenizer, 5), Int32Array.of(3, 1, 2, 0, 0))
+    assert.deepEqual(textRow(['cab'], tokenizer, 2), Int32Array.of(3, 1))
   })
 
   describe('word pieces', () => {
@@ -28,15 +28,28 @@ describe('text', () => {
 
     it('split unknown words and add start and end tokens', () => {
       const tokenizer = subwordTokenizer(json)
-      const [start, ...rest] = tokenizer.encodeWithSpecialTokens('the cat mat')
+      const [start, ...rest] = tokenizer.encodeWithSpecialTokens(['the cat mat'], 99)
       assert.equal(start, 2)
       assert.equal(rest[rest.length - 1], 3)
       assert.deepEqual(tokenizer.encode('the cat mat'), rest.slice(0, -1))
       assert.equal(tokenizer.encode('cat').length, 1)
       // Not in the vocabulary as a word, but its characters are.
       assert.equal(tokenizer.encode('tac').length, 3)
-      assert.equal(tokenizer.decode(tokenizer.encodeWithSpecialTokens('The mat')), 'the mat')
+      assert.equal(tokenizer.decode(tokenizer.encodeWithSpecialTokens(['The mat'], 99)), 'the mat')
       assert.deepEqual(tokenizer.encode('Ω'), [1])
+    })
+
+    it('keep start and end tokens under truncation, the longer text of a pair being truncated first', () => {
+      const tokenizer = subwordTokenizer(json)
+      const [the, cat, sat, mat] = ['the', 'cat', 'sat', 'mat'].map(word => tokenizer.encode(word)[0])
+      const encode = (texts: string[], most: number) => tokenizer.encodeWithSpecialTokens(texts, most)
+      assert.equal(tokenizer.separator, 3)
+      assert.deepEqual(encode(['the cat sat'], 4), [2, the, cat, 3])
+      assert.deepEqual(encode(['the cat', 'sat mat'], 9), [2, the, cat, 3, sat, mat, 3])
+      assert.deepEqual(encode(['the cat sat', 'mat'], 6), [2, the, cat, 3, mat, 3])
+      assert.deepEqual(encode(['the', 'cat sat mat'], 5), [2, the, 3, cat, 3])
+      assert.deepEqual(encode(['the cat', 'sat mat'], 6), [2, the, 3, sat, mat, 3])
+      assert.deepEqual(encode(['the cat', ''], 9), [2, the, cat, 3, 3])
     })
 
     it('are the same for any order of the texts', () => {
