@@ -13,7 +13,14 @@ export type Blocks = readonly Float32Array[]
 
 /** Names and lengths of the blocks of a `Blocks` value. Lengths are numbers of float32 elements. */
 export interface Layout {
-  readonly blocks: readonly { readonly name: string; readonly length: number }[]
+  readonly blocks: readonly BlockLayout[]
+}
+
+export interface BlockLayout {
+  readonly name: string
+  readonly length: number
+  /** Ranges of biases and of scales and offsets of norms, which rules with weight decay leave out. @default none */
+  readonly vectors?: readonly (readonly [from: number, to: number])[]
 }
 
 /**

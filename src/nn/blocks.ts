@@ -16,7 +16,27 @@ export function blockIndices({ layers }: Model): readonly (number | undefined)[]
 }
 
 export function layoutOf(model: Model): Layout {
-  return { blocks: layersWithBlocks(model).map(({ name, weights }) => ({ name, length: totalSize(weights) })) }
+  return {
+    blocks: layersWithBlocks(model).map(({ name, weights }) => ({
+      name,
+      length: totalSize(weights),
+      vectors: vectorsOf(weights)
+    }))
+  }
+}
+
+/** Ranges of the weights of one axis: biases, and scales and offsets of norms. */
+function vectorsOf(weights: Layer['weights']): [from: number, to: number][] {
+  const ranges: [number, number][] = []
+  let from = 0
+  for (const { shape } of weights) {
+    const to = from + sizeOf(shape)
+    const last = ranges.at(-1)
+    if (shape.length === 1 && last?.[1] === from) last[1] = to
+    else if (shape.length === 1) ranges.push([from, to])
+    from = to
+  }
+  return ranges
 }
 
 /** Initial weights. The same seed gives the same bits on every machine. */

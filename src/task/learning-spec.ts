@@ -20,6 +20,7 @@ import {
   growingRule,
   isClassifier,
   isCustomName,
+  type Layout,
   type Learner,
   latticeRule,
   lazyAveraging,
@@ -112,7 +113,8 @@ export async function learningParts(spec: LearningSpec, execution?: Execution): 
   if (spec.network === undefined) return linearParts(spec)
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('../l2l/index.js')
-  return { learner: await networkLearner(spec.network, spec.batch, execution), recipe: recipeOf(spec) }
+  const learner = await networkLearner(spec.network, spec.batch, execution)
+  return { learner, recipe: recipeOf(spec, { layout: learner.layout }) }
 }
 
 /** How b adapts; undefined if it is fixed. */
@@ -130,7 +132,7 @@ export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true): L
     ? createCustomLearner({ ...spec, reacts })
     : createLearner({ ...spec, reacts, named: growingNames(spec)?.length })
   const adaptive = adaptiveBatch(spec)
-  const recipe = recipeOf(spec, isLazy)
+  const recipe = recipeOf(spec, { isLazy })
   return adaptive === undefined
     ? { learner, recipe }
     : { learner: adaptive.learner(learner), recipe: adaptive.recipe(recipe) }
@@ -140,11 +142,19 @@ function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
   return isCustomName(spec.model)
 }
 
-/**
- * The recipe, without what follows from the parameters' last block if the peers choose b.
- * @param isLazy whether averages are lazy @default for linear models, whose updates change few elements of many
- */
-export function recipeOf(spec: LearningSpec, isLazy = spec.network === undefined): Recipe {
+/** What the recipe depends on besides the spec. */
+interface RecipeOptions {
+  /** Of a network's parameters, for rules that treat their blocks differently. @default not known */
+  readonly layout?: Layout
+  /** Whether averages are lazy. @default for linear models, whose updates change few elements of many */
+  readonly isLazy?: boolean
+}
+
+/** The recipe, without what follows from the parameters' last block if the peers choose b. */
+export function recipeOf(
+  spec: LearningSpec,
+  { layout, isLazy = spec.network === undefined }: RecipeOptions = {}
+): Recipe {
   const { rule, onDrift, sums, batch } = spec
   const names = growingNames(spec)
   const plain = createAveraging(spec.averaging)
@@ -164,7 +174,7 @@ export function recipeOf(spec: LearningSpec, isLazy = spec.network === undefined
       digest
     }
   }
-  const created = createRule(rule)
+  const created = createRule(rule, layout)
   return {
     rule: sums === 'lattice' ? latticeRule(created, { batch }) : created,
     averaging,

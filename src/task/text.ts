@@ -12,7 +12,14 @@ import type { TaskOptions } from './options.js'
 import { noData, type ReadOptions } from './stream.js'
 import {
   joinedText,
-  type LabelledText, readText, readTexts, type TextHints, type Texts, textFormatOf, textsOf } from './texts.js'
+  type LabelledText,
+  readText,
+  readTexts,
+  type TextHints,
+  type Texts,
+  textFormatOf,
+  textsOf
+} from './texts.js'
 import { tokenizationOf } from './tokenizer.js'
 
 const DEFAULT_LENGTH = 64

@@ -58,7 +58,7 @@ export async function trainerFor(
   }
   // A rule that looks at all layers at once waits for the last gradient.
   const learner = await networkLearner(spec.network, batch, execution)
-  const recipe = { rule: createRule(rule), averaging: createAveraging(averaging) }
+  const recipe = { rule: createRule(rule, learner.layout), averaging: createAveraging(averaging) }
   return { trainer: plainTrainer({ learner, recipe }, closed(spec), predictWith), device }
 }
 

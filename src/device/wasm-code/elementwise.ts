@@ -62,10 +62,7 @@ function normalGate(locals: Locals, z: Local, exp: Local): Code {
   const t = locals.vector()
   const exponent = exponential(locals)
   const [last, ...others] = ERF_POLYNOMIAL
-  const sum = others.reduce<Code>(
-    (sum, a) => mul(add(sum, constant(a)), get(t)),
-    mul(get(t), constant(last))
-  )
+  const sum = others.reduce<Code>((sum, a) => mul(add(sum, constant(a)), get(t)), mul(get(t), constant(last)))
   const magnitude = sub(constant(1), mul(sum, get(exp)))
   const sign = vector.and(get(z), constant(-0))
   return [

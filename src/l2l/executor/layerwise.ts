@@ -35,7 +35,11 @@ export function runForward(
     const weights = load(context, l)
     for (const [microbatch, [from, to]] of microbatches(context).entries()) {
       const x = inputOf(context, position, microbatch, [from, to])
-      const y = model.layers[l].forward(x, weights, { training: false, seed: 0, lengths: context.batch.lengths?.(from, to) })
+      const y = model.layers[l].forward(x, weights, {
+        training: false,
+        seed: 0,
+        lengths: context.batch.lengths?.(from, to)
+      })
       releaseInput(context, position, x)
       if (position > 0) outputs.drop(position, microbatch)
       if (position < last) outputs.put(position + 1, microbatch, y)

@@ -44,7 +44,8 @@ export class ParamServer implements ParameterStore {
   waitedMs = 0
   readonly #layout: Layout
   readonly #blockIndices: readonly (number | undefined)[]
-  readonly #rule: UpdateRule
+  /** The rule of each block. */
+  readonly #rules: readonly UpdateRule[]
   readonly #averaging: WeightedAveraging
   readonly #statePositions: readonly (readonly number[])[]
   readonly #blocks: readonly BlockMemory[]
@@ -57,10 +58,11 @@ export class ParamServer implements ParameterStore {
   constructor({ model, initial, rule, averaging, threads, isShared = threads > 0 }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#blockIndices = blockIndices(model)
-    this.#rule = createRule(rule)
+    this.#rules = this.#layout.blocks.map(block => createRule(rule, { blocks: [block] }))
+    const whole = createRule(rule, this.#layout)
     this.#averaging = createAveraging(averaging)
-    this.#statePositions = stateBlockIndices(this.#rule, this.#layout)
-    const stateBlocks = this.#rule.stateLayout(this.#layout).blocks
+    this.#statePositions = stateBlockIndices(whole, this.#layout)
+    const stateBlocks = whole.stateLayout(this.#layout).blocks
     const allocate = (length: number) =>
       isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
     const copyOf = (from: Float32Array) => {
@@ -87,6 +89,7 @@ export class ParamServer implements ParameterStore {
         blocks: this.#blocks,
         gradients: this.#slots.memory,
         rule,
+        layout: this.#layout,
         averaging
       }
       const worker = new Worker(new URL('./server-thread.js', import.meta.url), { workerData: data })
@@ -152,7 +155,8 @@ export class ParamServer implements ParameterStore {
     const count = this.#count
     const updates = this.#updates
     if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
-    else if (!stepBlock(memory, gradient, this.#rule, this.#averaging, count, updates)) this.#signals.countDropped()
+    else if (!stepBlock(memory, gradient, this.#rules[block], this.#averaging, count, updates))
+      this.#signals.countDropped()
   }
 
   /** Replaces the contents of all blocks, before the first minibatch. */

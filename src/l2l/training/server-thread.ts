@@ -3,7 +3,7 @@
  * executor's thread.
  */
 import { workerData } from 'node:worker_threads'
-import { type AveragingSpec, createAveraging, createRule, type RuleSpec } from '../../learner/index.js'
+import { type AveragingSpec, createAveraging, createRule, type Layout, type RuleSpec } from '../../learner/index.js'
 import { type BlockMemory, stepBlock } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'
 
@@ -14,15 +14,24 @@ export interface ServerThreadData {
   readonly blocks: readonly BlockMemory[]
   readonly gradients: readonly Float32Array[]
   readonly rule: RuleSpec
+  /** Of the parameters. */
+  readonly layout: Layout
   readonly averaging: AveragingSpec
 }
 
 const { thread, threads, signals, blocks, gradients, ...specs } = workerData as ServerThreadData
-const rule = createRule(specs.rule)
+const rules = specs.layout.blocks.map(block => createRule(specs.rule, { blocks: [block] }))
 const averaging = createAveraging(specs.averaging)
 new SharedSignals(threads, blocks.length, signals).serve(thread, (block, { slot, count, updates }) => {
   const memory = restoreAliasing(blocks[block])
-  return stepBlock(memory, gradients[slot].subarray(0, memory.parameters.length), rule, averaging, count, updates)
+  return stepBlock(
+    memory,
+    gradients[slot].subarray(0, memory.parameters.length),
+    rules[block],
+    averaging,
+    count,
+    updates
+  )
 })
 
 /** Restores the identity of `average` and `parameters`, which structured cloning loses. */

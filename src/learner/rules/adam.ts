@@ -1,6 +1,7 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
 import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
+import type { UpdateRule } from '../types.js'
 import { type RuleDefinition, withPureStep } from './definition.js'
 
 export interface AdamOptions {
@@ -35,30 +36,51 @@ export const adam: RuleDefinition<AdamOptions> = {
   eightBitState: 'elementwise',
   create(given) {
     const values = resolveOptions('rule adam', options, given)
-    const { beta1, beta2 } = values
+    const rule = adamRule({ ...values, name: 'adam', description: describe('adam', values), rate: () => 1 })
+    const { radius } = values
+    if (radius === undefined) return rule
     return withPureStep({
-      name: 'adam',
-      description: describe('adam', values),
-      stateLayout: layout => ({
-        blocks: [
-          ...layout.blocks.flatMap(({ name, length }) => [
-            { name: `${name}.mean`, length },
-            { name: `${name}.square`, length }
-          ]),
-          { name: 'corrections', length: 2 }
-        ]
-      }),
-      stepInPlace: ({ parameters, state }, sum, count) => {
-        const corrections = state[2 * sum.length]
-        corrections[0] = beta1 * corrections[0] + (1 - beta1)
-        corrections[1] = beta2 * corrections[1] + (1 - beta2)
-        for (const [k, block] of parameters.entries()) {
-          stepBlock(block, state[2 * k], state[2 * k + 1], corrections, sum[k], count, values)
-        }
-        projectOntoBall(parameters, values.radius)
+      ...rule,
+      stepInPlace(now, sum, count, updates) {
+        rule.stepInPlace(now, sum, count, updates)
+        projectOntoBall(now.parameters, radius)
       }
     })
   }
+}
+
+export interface AdamValues extends Required<Omit<AdamOptions, 'radius'>> {
+  readonly name: string
+  readonly description: string
+  /** Factor of the step size after a number of updates. */
+  rate(updates: number): number
+}
+
+/** Adam without projection. */
+export function adamRule(values: AdamValues): UpdateRule & Required<Pick<UpdateRule, 'stepInPlace'>> {
+  const { name, description, step, beta1, beta2, rate } = values
+  return withPureStep({
+    name,
+    description,
+    stateLayout: layout => ({
+      blocks: [
+        ...layout.blocks.flatMap(({ name, length }) => [
+          { name: `${name}.mean`, length },
+          { name: `${name}.square`, length }
+        ]),
+        { name: 'corrections', length: 2 }
+      ]
+    }),
+    stepInPlace: ({ parameters, state }, sum, count, updates) => {
+      const now = { ...values, step: step * rate(updates) }
+      const corrections = state[2 * sum.length]
+      corrections[0] = beta1 * corrections[0] + (1 - beta1)
+      corrections[1] = beta2 * corrections[1] + (1 - beta2)
+      for (const [k, block] of parameters.entries()) {
+        stepBlock(block, state[2 * k], state[2 * k + 1], corrections, sum[k], count, now)
+      }
+    }
+  })
 }
 
 function stepBlock(
@@ -68,7 +90,7 @@ function stepBlock(
   [first, second]: Float32Array,
   gradient: Float32Array,
   count: number,
-  { step, beta1, beta2, epsilon }: Required<Omit<AdamOptions, 'radius'>>
+  { step, beta1, beta2, epsilon }: Pick<AdamValues, 'step' | 'beta1' | 'beta2' | 'epsilon'>
 ): void {
   for (let i = 0; i < block.length; i++) {
     const g = gradient[i] / count

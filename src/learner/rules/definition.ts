@@ -1,6 +1,6 @@
 /** What an entry of the registry of update rules consists of. */
 import type { OptionTable } from '../options.js'
-import type { Blocks, UpdateRule } from '../types.js'
+import type { Blocks, Layout, UpdateRule } from '../types.js'
 
 /** An update rule with the metadata that the command line, the parameter server and the documentation need. */
 export interface RuleDefinition<Options> {
@@ -24,10 +24,17 @@ export interface RuleDefinition<Options> {
   aged?(state: Blocks, share: number): Float32Array[]
   /** @throws OptionError */
   create(options: Options): UpdateRule
+  /**
+   * What the rule does to whole blocks, around the rule of `create`, which may have eight bits of state.
+   * @param layout of the parameters @default all weights are alike
+   */
+  around?(rule: UpdateRule, options: Options, layout: Layout | undefined): UpdateRule
 }
 
 /** Derives the pure step of a rule from its in-place step, which the parameter server calls directly. */
-export function withPureStep(rule: Omit<UpdateRule, 'step'> & Required<Pick<UpdateRule, 'stepInPlace'>>): UpdateRule {
+export function withPureStep(
+  rule: Omit<UpdateRule, 'step'> & Required<Pick<UpdateRule, 'stepInPlace'>>
+): UpdateRule & Required<Pick<UpdateRule, 'stepInPlace'>> {
   return {
     ...rule,
     step(previous, sum, count, updates) {

@@ -4,9 +4,10 @@ import { type DriftAction, reactingRule } from '../drift/reaction.js'
 import { OptionError } from '../errors.js'
 import { isClassifier, type ModelName } from '../model.js'
 import type { OptionTable } from '../options.js'
-import type { UpdateRule } from '../types.js'
+import type { Layout, UpdateRule } from '../types.js'
 import { adagrad } from './adagrad.js'
 import { adam } from './adam.js'
+import { adamw } from './adamw.js'
 import { compact, isCompact } from './compact.js'
 import type { RuleDefinition } from './definition.js'
 import { dualAveraging } from './dual-averaging.js'
@@ -23,6 +24,7 @@ export const rules = {
   'mirror-descent': mirrorDescent,
   momentum,
   adam,
+  adamw,
   lamb,
   lars
 } as const satisfies Readonly<Record<string, Entry>>
@@ -73,15 +75,18 @@ export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpe
  * @example
  * const rule = createRule({ name: 'adam', step: 0.01 })
  * const state = rule.stateLayout({ blocks: [{ name: 'w', length: 3 }] })
+ * @param layout of the parameters, for rules that treat biases and norms differently @default all weights are alike
  * @throws OptionError for an unknown name or option, or a value out of range
  */
-export function createRule(spec: RuleSpec = defaultRule): UpdateRule {
+export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): UpdateRule {
   if (isCustomRule(spec)) return customRule(spec)
-  const { create, eightBitState } = definitionOf(spec)
+  const { create, around, eightBitState } = definitionOf(spec)
   if (eightBitState === undefined) return create(spec)
   const { bits, ...options } = spec as BitsOption & { readonly name: RuleName; readonly radius?: number }
   const rule = create(options)
-  return isCompact(rule.name, { bits, radius: options.radius }) ? compact(rule, eightBitState === 'elementwise') : rule
+  const isPacked = isCompact(rule.name, { bits, radius: options.radius })
+  const core = isPacked ? compact(rule, eightBitState === 'elementwise') : rule
+  return around?.(core, options, layout) ?? core
 }
 
 /**

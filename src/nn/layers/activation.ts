@@ -3,8 +3,8 @@
  * intermediate results.
  */
 import * as tf from '#tfjs'
-import { consume, runFused } from '../ops.js'
 import { ERF_POLYNOMIAL, ERF_SCALE } from '../../device/index.js'
+import { consume, runFused } from '../ops.js'
 import type { Activation } from '../spec/layer-kinds.js'
 
 const GELU_SCALE = Math.sqrt(2 / Math.PI)
@@ -79,7 +79,9 @@ export function activateWithSlope(activation: Activation, z: tf.Tensor): { y: tf
       }
       const gate = normalGate(z)
       const y = tf.mul(z, gate)
-      const change = consume([z], () => tf.mul(tf.mul(z, tf.exp(tf.mul(tf.square(z), -0.5))), 1 / Math.sqrt(2 * Math.PI)))
+      const change = consume([z], () =>
+        tf.mul(tf.mul(z, tf.exp(tf.mul(tf.square(z), -0.5))), 1 / Math.sqrt(2 * Math.PI))
+      )
       return { y, slope: consume([gate, change], () => tf.add(gate, change)) }
     }
     default:

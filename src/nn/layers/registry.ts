@@ -42,7 +42,9 @@ const FACTORIES: { readonly [Kind in LayerKind]: LayerFactory<Kind> } = {
     const { vocabulary = 0, separator } = sample.kind === 'tokens' ? sample : {}
     const { positions = length } = options
     if (length > positions) {
-      throw new ModelError(`layer ${name} has ${positions} positions, and rows have ${length} tokens: use a shorter --length`)
+      throw new ModelError(
+        `layer ${name} has ${positions} positions, and rows have ${length} tokens: use a shorter --length`
+      )
     }
     return embedding({ ...options, name, length, vocabulary, separator })
   },

@@ -22,7 +22,9 @@ export function sampleFor(spec: ModelSpec, features: number): Sample {
 
 /** Whether the model's embedding tells the texts of a pair apart. */
 export function readsPairs(spec: ModelSpec): boolean {
-  return layersOf(spec).some(layer => !isCustomLayer(layer) && layer.kind === 'embedding' && layer.segments !== undefined)
+  return layersOf(spec).some(
+    layer => !isCustomLayer(layer) && layer.kind === 'embedding' && layer.segments !== undefined
+  )
 }
 
 /** Whether a layer of the model ignores padding. */

@@ -102,15 +102,13 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
   'first position': fc
     .record({ length: size, width: size })
     .map(({ length, width }) => firstPool({ name: 'first', input: [length, width] })),
-  'tied output': fc
-    .record({ vocabulary: size, length: size, width: size })
-    .map(({ vocabulary, length, width }) =>
-      tiedOutput({
-        name: 'output',
-        input: [length, width],
-        first: embedding({ name: 'embedding', vocabulary, length, width })
-      })
-    ),
+  'tied output': fc.record({ vocabulary: size, length: size, width: size }).map(({ vocabulary, length, width }) =>
+    tiedOutput({
+      name: 'output',
+      input: [length, width],
+      first: embedding({ name: 'embedding', vocabulary, length, width })
+    })
+  ),
   'mean over positions': fc
     .record({ length: size, width: size })
     .map(({ length, width }) => meanPool({ name: 'pool', input: [length, width] }))

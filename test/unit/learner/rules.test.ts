@@ -55,6 +55,8 @@ const specs: readonly RuleSpec[] = [
   { name: 'mirror-descent', geometry: 'entropic' },
   { name: 'adam', bits: 8 },
   { name: 'lamb', bits: 8 },
+  { name: 'adamw', bits: 8, layerClip: 0.3 },
+  { name: 'adamw', layerClip: 0.3, clip: 0.5, warmup: 4, schedule: 'cosine', total: 20 },
   ...ruleNames.filter(name => 'radius' in rules[name].options).map(name => ({ name, radius: 0.01 }) as RuleSpec)
 ]
 
@@ -96,6 +98,73 @@ describe('update rules', () => {
       assert.ok(state.every(block => block.every(Number.isFinite)))
     })
   }
+
+  /** Of one coordinate that decays by 0.1, with step sizes and factors of the gradients of each update. */
+  const adamWBy =
+    (steps: (j: number) => number, decay: number): Reference =>
+    (sums, counts) => {
+      let [w, m, v] = [0, 0, 0]
+      sums.forEach((sum, j) => {
+        const g = sum / counts[j]
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * g * g
+        w *= 1 - steps(j) * decay
+        w -= (steps(j) * (m / (1 - 0.9 ** (j + 1)))) / (Math.sqrt(v / (1 - 0.999 ** (j + 1))) + 1e-8)
+      })
+      return w
+    }
+
+  it('AdamW follows its recurrence', () => {
+    assertFollows(
+      { name: 'adamw', step: 0.1, decay: 0.3 },
+      adamWBy(() => 0.1, 0.3)
+    )
+  })
+
+  it('AdamW warms up and falls as the schedules of transformers', () => {
+    const rest = { name: 'adamw', step: 0.1, decay: 0, warmup: 10, total: 30 } as const
+    const passed = (j: number) => Math.min(1, (j - 10) / 20)
+    assertFollows(
+      { ...rest, schedule: 'linear' },
+      adamWBy(j => 0.1 * (j < 10 ? j / 10 : 1 - passed(j)), 0)
+    )
+    const cosine = (j: number) => (1 + Math.cos(Math.PI * passed(j))) / 2
+    assertFollows(
+      { ...rest, schedule: 'cosine' },
+      adamWBy(j => 0.1 * (j < 10 ? j / 10 : cosine(j)), 0)
+    )
+    assert.throws(() => createRule({ name: 'adamw', schedule: 'linear' }), { message: /linear needs total/ })
+  })
+
+  it('AdamW decays neither biases nor norms', () => {
+    const rule = createRule(
+      { name: 'adamw', step: 0.1, decay: 1 },
+      { blocks: [{ name: 'a', length: 4, vectors: [[1, 3]] }] }
+    )
+    const state = zeros(rule.stateLayout({ blocks: [{ name: 'a', length: 4 }] }))
+    const { parameters } = rule.step({ parameters: [Float32Array.of(1, 1, 1, 1)], state }, [new Float32Array(4)], 1, 0)
+    assert.deepEqual(parameters, [Float32Array.of(0.9, 1, 1, 0.9)])
+  })
+
+  it('AdamW clips the mean gradient of all blocks, or of each', () => {
+    const run = batches(1)
+    const [{ sum, count }] = run
+    const norm = (blocks: readonly Float32Array[]) => Math.hypot(...blocks.flatMap(block => [...block])) / count
+    const scaled = (factors: readonly number[]) => [
+      { count, sum: sum.map((block, k) => block.map(g => g * Math.min(1, factors[k]))) }
+    ]
+    // An ε that is large compared to the gradients lets the scale of the gradients show.
+    const given = { name: 'adamw', epsilon: 10 } as const
+    const after = (spec: RuleSpec, batch: readonly Batch[]) =>
+      replay(createRule(spec), batch).parameters.flatMap(w => [...w])
+    const close = (a: readonly number[], b: readonly number[]) =>
+      a.forEach((w, i) => {
+        assert.ok(Math.abs(w - b[i]) < 1e-9, `${w}, not ${b[i]}`)
+      })
+    const all = 0.5 / norm(sum)
+    close(after({ ...given, clip: 0.5 }, run), after(given, scaled([all, all])))
+    close(after({ ...given, layerClip: 0.5 }, run), after(given, scaled(sum.map(block => 0.5 / norm([block])))))
+  })
 
   it('AdaGrad follows its recurrence', () => {
     assertFollows({ name: 'adagrad', step: 0.1, initial: 0.5, growth: 0.3 }, (sums, counts) => {

@@ -90,9 +90,9 @@ describe('models', () => {
       fourClasses
     )
     assert.deepEqual(layoutOf(model).blocks, [
-      { name: 'convolution0', length: 9 * 2 + 2 },
-      { name: 'hidden', length: 4 * 4 * 2 * 5 + 5 },
-      { name: 'output', length: 5 * 4 + 4 }
+      { name: 'convolution0', length: 9 * 2 + 2, vectors: [[18, 20]] },
+      { name: 'hidden', length: 4 * 4 * 2 * 5 + 5, vectors: [[160, 165]] },
+      { name: 'output', length: 5 * 4 + 4, vectors: [[20, 24]] }
     ])
     assert.deepEqual(layerCosts(model)[0], {
       name: 'convolution0',
@@ -107,7 +107,11 @@ describe('models', () => {
 
   const invalidSpecs: [name: string, values: unknown, message: RegExp][] = [
     ['no mapping', 'mlp', /^m must hold key: value lines/],
-    ['an unknown model', { model: 'gtp' }, /^m: model: expected one of mlp, convnet, transformer, gpt, bert, gpt2, layers.*"gtp"/],
+    [
+      'an unknown model',
+      { model: 'gtp' },
+      /^m: model: expected one of mlp, convnet, transformer, gpt, bert, gpt2, layers.*"gtp"/
+    ],
     ['an unknown option', { model: 'mlp', hiden: [3] }, /^m: .*hiden/],
     [
       'an unknown layer',
