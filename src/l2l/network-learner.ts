@@ -17,7 +17,7 @@ import {
   type Score,
   zeros
 } from '../learner/index.js'
-import { initialBlocks, layoutOf } from '../nn/blocks.js'
+import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
 import { DenseRows } from './dense-rows.js'
@@ -36,6 +36,8 @@ const SCORE_ROWS = 256
 interface SharedState {
   readonly executor: Executor
   readonly rows: DenseRows
+  /** @default weights drawn from a seed */
+  readonly initial?: () => Iterable<Float32Array>
   /** Scratch memory for rolling back a gradient. */
   before?: Float32Array[]
   pool?: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] }
@@ -50,17 +52,19 @@ export class NetworkLearner implements Learner {
   /**
    * @param options execution options, or the shared state of another learner of the model
    * @param updates number of updates that made the parameters; by default all layers take part
+   * @param initial the initial weights of each block @default drawn from a seed
    * @throws OptionError for conflicting options
    */
   constructor(
     readonly model: Model,
     options: ExecutorOptions | SharedState,
-    updates?: number
+    updates?: number,
+    initial?: () => Iterable<Float32Array>
   ) {
     this.layout = layoutOf(model)
     this.classifies = model.head.classifies
     this.#shared =
-      'executor' in options ? options : { executor: new Executor(model, options), rows: new DenseRows(model) }
+      'executor' in options ? options : { executor: new Executor(model, options), rows: new DenseRows(model), initial }
     this.#updates = updates
   }
 
@@ -98,7 +102,7 @@ export class NetworkLearner implements Learner {
   }
 
   initial(): Float32Array[] {
-    return initialBlocks(this.model, INITIAL_SEED)
+    return [...(this.#shared.initial?.() ?? eachInitialBlock(this.model, INITIAL_SEED))]
   }
 
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {

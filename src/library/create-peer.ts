@@ -56,7 +56,8 @@ export async function createPeer(options: CreatePeerOptions): Promise<LearningPe
     ...options,
     schema: options.schema ?? (await storedSchema(options.dir))
   })
-  const peer = await Peer.start({ ...rest, spec, stream, plugins, log })
+  const execution = { ...options.execution, checkpoint: options.checkpoint }
+  const peer = await Peer.start({ ...rest, execution, spec, stream, plugins, log })
   try {
     const server = http && (await (await import('../server/index.js')).serveHttp({ ...http, peer, log }))
     return new LearningPeer(peer, server)

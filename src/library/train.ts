@@ -61,7 +61,8 @@ export interface TrainReport extends SerialReport {
  *   EndedEarlyError if something was learned before
  */
 export async function train(options: TrainOptions): Promise<TrainedModel> {
-  const { inputs, labels, weights, execution = {}, predictWith = 'average' } = options
+  const { inputs, labels, weights, checkpoint, predictWith = 'average' } = options
+  const execution = { ...options.execution, checkpoint }
   if ((inputs === undefined) === (options.data === undefined)) {
     throw new OptionError('give either data, or inputs with their labels')
   }

@@ -32,7 +32,7 @@ export async function downloadOf(
   const model = spec.network ? spec.network.layers.model : spec.model
   return {
     file: `admb-${model}-${id.updates}-${id.digest.slice(0, 8)}.safetensors`,
-    chunks: encodeSafetensors(await tensorsOf(spec, blocks), metadata),
+    chunks: [...encodeSafetensors(await tensorsOf(spec, blocks), metadata)],
     etag: predictWith === 'ahead' || moments ? undefined : `${id.digest}-${predictWith}`
   }
 }
@@ -45,7 +45,7 @@ async function tensorsOf(spec: LearningSpec, blocks: Blocks): Promise<NamedTenso
     const shape = spec.model === 'softmax' ? [spec.dimension, used] : [spec.dimension]
     // Classes that are not known yet have no weights.
     const numbers = used === outputs ? blocks[0] : blocks[0].filter((_, i) => i % outputs < used)
-    return [{ name: 'weights', shape, numbers }]
+    return [{ name: 'weights', shape, read: () => numbers }]
   }
   const [{ networkModel }, { exportBlocks }] = await Promise.all([
     import('../l2l/index.js'),

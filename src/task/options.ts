@@ -89,6 +89,11 @@ export interface TaskOptions {
    * @default one token per character
    */
   readonly tokenizer?: string
+  /**
+   * The model and the weights that it starts from (`--weights`): a Hugging Face folder of BERT or GPT-2, or a safetensors file of a
+   * network of this project. All peers must start from the same weights. @default weights drawn from a seed
+   */
+  readonly checkpoint?: string
   /** Modules with custom losses, rules, layers and readers: paths or `file:` URLs. @default none */
   readonly plugins?: readonly (string | URL)[]
 }

@@ -11,6 +11,7 @@ import {
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
 import { readsText, sampleFor } from '../nn/spec/sample.js'
+import type { Coverage } from '../nn/weights/exchange.js'
 import {
   type ColumnSchema,
   type ExampleStream,
@@ -23,6 +24,7 @@ import {
   type StreamOptions
 } from '../streams/index.js'
 import { batchRange } from './batch.js'
+import { startFrom } from './checkpoint.js'
 import { type ClassWeights, classWeightsFrom, resolveClassWeights } from './class-weights.js'
 import { type FeatureSpec, type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, modelOf, predictsNumber, type TaskModel } from './model.js'
@@ -55,6 +57,8 @@ export type OpenLearningSpec = LearningSpec extends infer Spec
   : never
 
 export interface Task {
+  /** What the checkpoint lacks of the model's weights, and what it has besides them. */
+  readonly coverage?: Coverage
   /** Undefined for the default model, which depends on the data. */
   readonly model: TaskModel | undefined
   /** What is read; undefined without `data`. */
@@ -73,26 +77,35 @@ export interface Task {
 
 /**
  * @param role who learns, which determines the default batch
+ * @param needsLabels otherwise texts may lack them
  * @throws OptionError, ModelError, PluginError
  */
-export async function createTask(options: TaskOptions, role: 'peer' | 'serial'): Promise<Task> {
+export async function createTask(options: TaskOptions, role: 'peer' | 'serial', needsLabels = true): Promise<Task> {
   const modules = options.plugins?.map(String) ?? []
   const plugins = await loadPlugins(modules)
-  const model = modelOf(options)
+  const start = options.checkpoint === undefined ? undefined : await startFrom(options.checkpoint, options)
+  const model = start?.model ?? modelOf(options)
   checkOptions(options, model)
   const schema = await schemaFrom(options.schema)
   const weights = schema.label?.weights
   const given = await classWeightsFrom(options.classWeights)
   // Balanced weights of earlier runs are kept, although the rows differ.
   const classWeights = given === 'balanced' ? (weights ?? given) : (given ?? weights)
-  const text = model?.kind === 'network' && readsText(model.layers) ? await textTask(options, model.layers) : undefined
+  const text =
+    model?.kind === 'network' && readsText(model.layers)
+      ? await textTask(options, model.layers, start?.text, needsLabels)
+      : undefined
   const stream = taskStream({ ...options, classWeights }, model, text?.tokens, schema)
   return {
     model,
     stream,
     plugins: modules,
     schema,
-    specFor: facts => specOf({ options, role, model, text, plugins, schema, classWeights }, facts)
+    specFor: facts => {
+      const spec = specOf({ options, role, model, text, plugins, schema, classWeights }, facts)
+      return start === undefined || spec.network === undefined ? spec : start.begin(spec)
+    },
+    coverage: start && text && (await start.coverage(text.network))
   }
 }
 
@@ -102,10 +115,10 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial'):
  */
 export async function createPeerTask(
   options: TaskOptions
-): Promise<Pick<Task, 'stream' | 'plugins'> & { readonly spec: LearningSpec }> {
-  const { stream, plugins, specFor } = await createTask(options, 'peer')
+): Promise<Pick<Task, 'stream' | 'plugins' | 'coverage'> & { readonly spec: LearningSpec }> {
+  const { stream, plugins, coverage, specFor } = await createTask(options, 'peer')
   const spec = closed(specFor(await factsOf(stream)))
-  return { spec, stream: stream && known(stream, spec), plugins }
+  return { spec, stream: stream && known(stream, spec), plugins, coverage }
 }
 
 /** The stream of a peer, which must not infer anything else when it is opened again. */
@@ -200,7 +213,10 @@ function specOf(
   const hashBits = facts.hashBits ?? options.hashBits ?? schema.hashBits
   const columns = facts.schema ?? schema.columns
   const label = facts.label ?? schema.label
-  const isNumber = predictsNumber(options, model) || (model?.kind !== 'linear' && label?.kind === 'number')
+  const isText = text?.network.text?.label !== undefined
+  const isNumber =
+    (isText ? text.network.target.kind === 'number' : predictsNumber(options, model)) ||
+    (model?.kind !== 'linear' && label?.kind === 'number')
   checkLabel(label, isNumber, model)
   const dimension = facts.dimension ?? givenDimension(options, columns, hashBits, constant)
   const classNames = isNumber ? undefined : (text?.network.text?.classNames ?? options.classNames ?? label?.names)

@@ -8,6 +8,7 @@ import type { NetworkSpec, Target, TextSpec } from '../nn/spec/network-spec.js'
 import { masksPadding, readsPairs } from '../nn/spec/sample.js'
 import type { TokenSample } from '../nn/types.js'
 import { type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
+import type { KnownText } from './checkpoint.js'
 import type { TaskOptions } from './options.js'
 import { noData, type ReadOptions } from './stream.js'
 import {
@@ -32,32 +33,55 @@ export interface TextTask {
 /**
  * The rows of a text file and the network that reads them.
  * @param layers of a model that reads text
+ * @param known of the checkpoint that the model starts from
+ * @param needsLabels otherwise the label of a row without one is NaN
  * @throws OptionError, ModelError, HeaderError
  */
-export async function textTask(options: TaskOptions, layers: ModelSpec): Promise<TextTask> {
-  const { length = DEFAULT_LENGTH, tokenizer } = options
+export async function textTask(
+  options: TaskOptions,
+  layers: ModelSpec,
+  known?: KnownText,
+  needsLabels = true
+): Promise<TextTask> {
+  const { length = known?.length ?? Math.min(DEFAULT_LENGTH, known?.positions ?? DEFAULT_LENGTH), tokenizer } = options
   const given: StreamOptions | undefined = typeof options.data === 'string' ? { data: options.data } : options.data
   if (given === undefined) throw noData()
   const content = await readText(given.data)
   const format = textFormatOf(given)
-  const hints = { ...given, columns: given.header === false ? undefined : given.columns }
-  const texts = format && readTexts(content, given.data, format, hints)
-  const tokenization = { length, ...(await tokenizationOf(tokenizer, textsOf(content, texts))) }
+  const columns = given.header === false ? undefined : (given.columns ?? known?.columns)
+  const hints = { ...given, label: given.label ?? known?.label, columns }
+  const texts = format && known?.target !== 'next-token' ? readTexts(content, given.data, format, hints) : undefined
+  const { alphabet, pieces } = known ?? {}
+  const isKnown = tokenizer === undefined && (alphabet !== undefined || pieces !== undefined)
+  if (known !== undefined && tokenizer === undefined && !isKnown) {
+    throw new OptionError(`${known.source} has no tokenizer: give --tokenizer FILE`)
+  }
+  const tokenization = isKnown ? { alphabet, pieces } : await tokenizationOf(tokenizer, textsOf(content, texts))
   const labelled = texts && {
     columns: texts.columns,
     label: texts.label,
     ...(readsPairs(layers) && texts.columns.length === 2 && { isPair: true }),
-    ...(options.target !== 'number' && { classNames: options.classNames ?? namesOf(texts) })
+    ...((options.target ?? known?.target) !== 'number' && { classNames: options.classNames ?? namesFor(texts, known) })
   }
-  const text: TextSpec = { ...tokenization, ...labelled }
-  const sample = await sampleOf(text, layers)
-  const tokens = texts ? await labelledTokens(text, texts.rows, given.data, true) : await nextTokens(text, content)
+  const text: TextSpec = { length, ...tokenization, ...labelled }
+  const sample = await sampleOf(text, layers, known)
+  const tokens = texts
+    ? await labelledTokens(text, texts.rows, given.data, needsLabels)
+    : await nextTokens(text, content)
   return { network: { layers, sample, target: targetOf(text), text }, tokens }
 }
 
-async function sampleOf(text: TextSpec, layers: ModelSpec): Promise<TokenSample> {
+/** @throws OptionError if the tokenizer has more tokens than the model of the checkpoint */
+async function sampleOf(text: TextSpec, layers: ModelSpec, known: KnownText | undefined): Promise<TokenSample> {
   const { createTokenizer } = await import('../l2l/index.js')
-  const { vocabulary, padding, separator } = createTokenizer(text)
+  const tokenizer = createTokenizer(text)
+  const { padding, separator } = tokenizer
+  const { vocabulary } = known ?? tokenizer
+  if (tokenizer.vocabulary > vocabulary) {
+    throw new OptionError(
+      `the tokenizer has ${tokenizer.vocabulary} tokens, and the model of ${known?.source} ${vocabulary}`
+    )
+  }
   return {
     kind: 'tokens',
     shape: [text.length],
@@ -145,7 +169,9 @@ function joined(rows: readonly Int32Array[], width: number): Int32Array {
   return values
 }
 
-/** Labels in alphabetical order, so that peers with the same labels number them alike. */
-function namesOf({ rows }: Texts): readonly string[] {
-  return [...new Set(rows.flatMap(({ label }) => (label === undefined ? [] : [label])))].sort()
+/** Names of the checkpoint, or labels in alphabetical order, so that peers with the same labels number them alike. */
+function namesFor({ rows }: Texts, known: KnownText | undefined): readonly string[] {
+  if (known?.classNames !== undefined) return known.classNames
+  const names = [...new Set(rows.flatMap(({ label }) => (label === undefined ? [] : [label])))].sort()
+  return names.length > 0 ? names : Array.from({ length: known?.classes ?? 0 }, (_, number) => String(number))
 }

@@ -25,13 +25,15 @@ export interface RunningTrainer {
 }
 
 /**
+ * @param continues whether the weights will be those of an earlier run
  * @param spec built-in linear models grow with their data and may leave the dimension open
  * @throws OptionError; ModelError, DeviceError for a network
  */
 export async function trainerFor(
   spec: OpenLearningSpec,
   execution: Execution,
-  predictWith: PredictWith = 'average'
+  predictWith: PredictWith = 'average',
+  continues = false
 ): Promise<RunningTrainer> {
   const { rule, averaging, batch } = spec
   if (spec.model !== 'network') {
@@ -45,19 +47,23 @@ export async function trainerFor(
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
     return { trainer: watching(plainTrainer(linearParts(known, false), known, predictWith), spec) }
   }
-  const { deviceFor, networkLearner, networkModel, resolveExecution, L2LEngine } = await import('../l2l/index.js')
+  const { deviceFor, initialOf, networkLearner, networkModel, resolveExecution, L2LEngine } = await import(
+    '../l2l/index.js'
+  )
   const { reason: device } = await deviceFor(execution)
   if (isBlockwise(rule)) {
     const model = networkModel(spec.network)
     const { executorOptions, plan } = resolveExecution(model, execution, batch)
-    const { workers, backend } = execution
-    const engine = new L2LEngine({ ...executorOptions, model, rule, averaging, batch, predictWith, workers })
+    const { workers, backend, checkpoint } = execution
+    const initial = continues ? undefined : initialOf(spec.network, model, checkpoint)?.()
+    const engine = new L2LEngine({ ...executorOptions, model, rule, averaging, batch, predictWith, workers, initial })
     await engine.startWorkers(spec.network, backend)
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
     return { trainer, report: () => engine.report(), plan, device }
   }
   // A rule that looks at all layers at once waits for the last gradient.
-  const learner = await networkLearner(spec.network, batch, execution)
+  const start = continues ? { ...spec.network, weights: undefined } : spec.network
+  const learner = await networkLearner(start, batch, execution)
   const recipe = { rule: createRule(rule, learner.layout), averaging: createAveraging(averaging) }
   return { trainer: plainTrainer({ learner, recipe }, closed(spec), predictWith), device }
 }

@@ -6,13 +6,13 @@ import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
 import { UsageError } from '../errors.js'
-import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
+import { type NetworkFlags, withExecution, withText, withWeights } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { figureLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
-import { loadStored } from '../training/stored.js'
+import { loadPredictor } from '../training/loaded.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
@@ -22,8 +22,8 @@ interface Flags extends Partial<DataFlags>, NetworkFlags {
 
 export function evalCommand(program: Command): Command {
   const command = program.command('eval')
-  withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
-    .option('--dir <dir>', 'directory of the stored predictor')
+  withPredictWith(withWeights(withText(withExecution(withData(command)))), ['average', 'current'] as const)
+    .option('--dir <dir>', 'directory of the stored predictor, unless --weights is given')
     .addHelpText(
       'after',
       `
@@ -35,7 +35,7 @@ Examples:
 }
 
 async function evaluate(flags: Flags): Promise<void> {
-  const { spec: stored, learner, predictor, scaling } = await loadStored(flags.dir, executionOf(flags))
+  const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, true)
   const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs()
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), true))

@@ -18,6 +18,7 @@ import {
 } from '../options/options.js'
 import { pick, taskOptions } from '../options/task-options.js'
 import { amount, choice, collect, duration, peerName, startAt, whole } from '../options/values.js'
+import { showCoverage } from '../output/coverage.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { attend, peerObject } from '../peer/attend.js'
@@ -121,7 +122,8 @@ async function run(flags: Flags): Promise<void> {
   const source = { from: flags.from, follow: flags.follow }
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
   const schema = given.schema ?? (await storedSchema(flags.dir))
-  const { spec, stream } = await createPeerTask({ ...given, data, schema })
+  const { spec, stream, coverage } = await createPeerTask({ ...given, data, schema })
+  showCoverage(coverage)
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)

@@ -34,6 +34,7 @@ import {
 } from '../options/options.js'
 import { readOptions, taskOptions } from '../options/task-options.js'
 import { heldOut, once, whole } from '../options/values.js'
+import { showCoverage } from '../output/coverage.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { driftSummary, figureLines, summary, windowLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
@@ -90,8 +91,9 @@ async function train(flags: Flags): Promise<void> {
     const balances = flags.classWeights === 'balanced'
     // Balanced weights of earlier runs are kept, although the rows differ.
     const wanted = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
-    const { stream: first, specFor } = await createTask(taskOptions(wanted), 'serial')
+    const { stream: first, specFor, coverage } = await createTask(taskOptions(wanted), 'serial')
     if (first === undefined) throw noData()
+    if (earlier === undefined) showCoverage(coverage)
     const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
     const source = learned(given, flags)
     const { moments, history } = earlier?.progress ?? {}
@@ -110,7 +112,7 @@ async function train(flags: Flags): Promise<void> {
       checkContinues(flags.dir as string, earlier, given, givenFields(wanted))
       checkFits(earlier.spec, stream)
     }
-    const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith)
+    const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith, earlier !== undefined)
     if (earlier !== undefined) trainer.resume(earlier.trained)
     const { drift: test = 'off' } = flags
     if (test !== 'off') trainer.watchDrift(test)
@@ -225,8 +227,8 @@ async function sourceOf(spec: LearningSpec, flags: Flags): Promise<StreamOptions
 }
 
 /** Parts of the spec that options were given for; the others are those of the earlier run. */
-function givenFields({ model, rule, average, batch, l2, onDrift, classWeights }: Flags): (keyof LearningSpec)[] {
-  const given = { model, network: model, rule, averaging: average, batch, l2, onDrift, classWeights }
+function givenFields({ model, weights, rule, average, batch, l2, onDrift, classWeights }: Flags): (keyof LearningSpec)[] {
+  const given = { model: model ?? weights, network: model ?? weights, rule, averaging: average, batch, l2, onDrift, classWeights }
   return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)
 }
 

@@ -24,6 +24,8 @@ export interface NetworkFlags {
   readonly deviceMemory?: number
   readonly precision?: Precision
   readonly workers?: number
+  /** The checkpoint that the network starts from. */
+  readonly weights?: string
 }
 
 /** Values of `--model`, files apart. */
@@ -74,6 +76,13 @@ export function withText(command: Command, isShown = true): Command {
   ])
 }
 
+/** The checkpoint of a network. */
+export function withWeights(command: Command): Command {
+  return add(command, true, [
+    option('--weights <path>', 'network to start from (docs/models.md)')
+  ])
+}
+
 /** What a network predicts. */
 export function withTarget(command: Command, isShown = true): Command {
   const target = option('--target <kind>', 'what is predicted').choices(['class', 'number'])
@@ -92,6 +101,6 @@ function add(command: Command, isShown: boolean, options: readonly Option[]): Co
 }
 
 export function executionOf(flags: NetworkFlags): Execution {
-  const { backend, schedule, microbatch, stash, deviceMemory, precision, workers } = flags
-  return { backend, schedule, microbatch, stash, deviceMemory, precision, workers }
+  const { backend, schedule, microbatch, stash, deviceMemory, precision, workers, weights: checkpoint } = flags
+  return { backend, schedule, microbatch, stash, deviceMemory, precision, workers, checkpoint }
 }

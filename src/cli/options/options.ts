@@ -19,7 +19,7 @@ import { type Delimiter, type Format, formatNames, type Shard } from '../../stre
 import type { BatchOption } from '../../task/batch.js'
 import type { ClassWeights } from '../../task/class-weights.js'
 import { PEER_BATCH } from '../../task/task.js'
-import { MODEL_WORDS, type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
+import { type NetworkFlags, parseModelWord, withExecution, withTarget, withText, withWeights } from './networks.js'
 import {
   amount,
   batchSize,
@@ -171,7 +171,7 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
   const isPeer = batch === PEER_BATCH
   command
     .optionsGroup('Learning:')
-    .option('--model <name>', `${MODEL_WORDS.join(', ')}, FILE.yaml (default: by classes)`, parseModelWord)
+    .option('--model <name>', 'name, or help, or FILE.yaml (default: by classes)', parseModelWord)
     .option(
       '--rule <name[,key=value]>',
       `${ruleNames.join(', ')}, or help (default: ${defaultRule.name})`,
@@ -189,7 +189,8 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     )
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
     .option('--target-scale <mean:sd>', 'regression: scale of the target, or none (default: inferred)', targetScale)
-  return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
+  withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
+  return showsNetworks ? withWeights(command) : command
 }
 
 export function withPredictWith<T extends string>(command: Command, words: readonly T[]): Command {

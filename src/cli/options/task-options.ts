@@ -16,12 +16,13 @@ const READ_FLAGS = [
 ]
 
 /** The task that the flags describe. */
-export function taskOptions(flags: DataFlags & LearningFlags): TaskOptions {
-  const { dimension: features, average: averaging, constant, lag: lags, data } = flags
+export function taskOptions(flags: Partial<DataFlags> & LearningFlags): TaskOptions {
+  const { dimension: features, average: averaging, constant, lag: lags, data, weights: checkpoint } = flags
   return {
     ...pick(flags, TASK_FLAGS),
     features,
     averaging,
+    checkpoint,
     // Without --no-constant, the task's default applies.
     ...(constant === false && { constant }),
     data:

@@ -54,6 +54,8 @@ export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps'> {
    * @default 1
    */
   readonly workers?: number
+  /** The weights that the network starts from on this machine (`--weights`): a folder or a file. @default none */
+  readonly checkpoint?: string
 }
 
 /**

@@ -35,6 +35,8 @@ export interface L2LEngineOptions extends ExecutorOptions {
   readonly batch: number
   /** `average` takes an extra forward pass; `current` scores the training pass, including dropout. */
   readonly predictWith: PredictWith
+  /** Initial weights of each block. @default drawn from a seed */
+  readonly initial?: Iterable<Float32Array>
   /** Threads of the parameter server. @default 1 for `l2l-p`, otherwise 0 */
   readonly serverThreads?: number
   /** Number of devices that share the minibatch: see `startWorkers`. @default 1 */
@@ -87,7 +89,7 @@ export class L2LEngine implements Engine {
     this.progress = newProgress(this.#outcomeKind)
     this.#executor = new Executor(model, options)
     const threads = options.serverThreads ?? (this.#executor.schedule === 'l2l-p' ? 1 : 0)
-    const initial = eachInitialBlock(model, INITIAL_SEED)
+    const { initial = eachInitialBlock(model, INITIAL_SEED) } = options
     this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1 })
     this.#rows = new DenseRows(model)
     this.#executor.meter.resetPeak()

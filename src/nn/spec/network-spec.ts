@@ -20,6 +20,8 @@ export interface NetworkSpec {
   readonly target: Target
   /** For networks on text. */
   readonly text?: TextSpec
+  /** Digest of the checkpoint that the network starts from. @default none: weights drawn from a seed */
+  readonly weights?: string
 }
 
 /** How text becomes tokens. */
@@ -41,8 +43,8 @@ export interface TextSpec {
 }
 
 /** Canonical JSON: equal for equal networks. */
-export function networkText({ layers, sample, target, text }: NetworkSpec): string {
-  return JSON.stringify(sortKeys({ layers, sample, target, text }))
+export function networkText({ layers, sample, target, text, weights }: NetworkSpec): string {
+  return JSON.stringify(sortKeys({ layers, sample, target, text, weights }))
 }
 
 /** A short id for people to compare: the model's name and 32 bits of a hash of the canonical JSON. */

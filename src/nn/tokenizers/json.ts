@@ -3,6 +3,8 @@ import type { Merge } from './merges.js'
 import type { TokenizerJson } from './subwords.js'
 
 export const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
+/** Of pretrained models. */
+const MASK = '[MASK]'
 export const END_OF_TEXT = '<|endoftext|>'
 /** Also the limit of the library. */
 export const MAX_WORD_CHARACTERS = 100
@@ -25,11 +27,11 @@ function numbered(vocabulary: readonly string[]): Record<string, number> {
   return Object.fromEntries(vocabulary.map((piece, token) => [piece, token]))
 }
 
-/** @param vocabulary all pieces in token order, `END_OF_TEXT` first */
+/** @param vocabulary all pieces in token order, with `END_OF_TEXT` */
 export function bytePairJson(vocabulary: readonly string[], merges: readonly Merge[]): TokenizerJson {
   return {
     version: '1.0',
-    added_tokens: [specialToken(END_OF_TEXT, 0)],
+    added_tokens: [specialToken(END_OF_TEXT, vocabulary.indexOf(END_OF_TEXT))],
     normalizer: null,
     pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true },
     post_processor: null,
@@ -46,20 +48,22 @@ export function bytePairJson(vocabulary: readonly string[], merges: readonly Mer
   }
 }
 
-/** @param vocabulary all pieces in token order, `SPECIAL_TOKENS` first */
-export function wordPieceJson(vocabulary: readonly string[]): TokenizerJson {
+/** @param vocabulary all pieces in token order, with `SPECIAL_TOKENS` */
+export function wordPieceJson(vocabulary: readonly string[], isLowerCase = true): TokenizerJson {
   const vocab = numbered(vocabulary)
   const mark = (id: '[CLS]' | '[SEP]', type_id = 0) => ({ SpecialToken: { id, type_id } })
   const named = (id: '[CLS]' | '[SEP]') => ({ id, ids: [vocab[id]], tokens: [id] })
   return {
     version: '1.0',
-    added_tokens: SPECIAL_TOKENS.map(content => specialToken(content, vocab[content])),
+    added_tokens: [...SPECIAL_TOKENS, MASK]
+      .filter(content => Object.hasOwn(vocab, content))
+      .map(content => specialToken(content, vocab[content])),
     normalizer: {
       type: 'BertNormalizer',
       clean_text: true,
       handle_chinese_chars: true,
       strip_accents: null,
-      lowercase: true
+      lowercase: isLowerCase
     },
     pre_tokenizer: { type: 'BertPreTokenizer' },
     post_processor: {

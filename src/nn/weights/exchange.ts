@@ -1,116 +1,161 @@
-/** Converts a model's blocks to named tensors and back. */
+/** Converts a model's blocks to named tensors and back, one block at a time. */
 import { layersWithBlocks } from '../blocks.js'
+import { forkSeed, uniforms } from '../random.js'
 import { formatShape, sameShape, sizeOf } from '../shape.js'
-import type { Model, WeightSpec } from '../types.js'
+import type { Layer, Model, WeightSpec } from '../types.js'
 import { ModelError } from '../types.js'
-import { type LayoutName, locateWeight, prefixesOf, type TensorLocation } from './layouts.js'
-import type { NamedTensor, TensorFile } from './safetensors.js'
+import { type LayoutName, locateWeight, PREFIXES, type TensorLocation } from './layouts.js'
+import type { NamedTensor, StoredTensor, TensorFile } from './safetensors.js'
 
-/** @throws ModelError if the layout has no name for one of the model's weights */
+/**
+ * @returns tensors that read their numbers from the blocks
+ * @throws ModelError if the layout has no name for one of the model's weights
+ */
 export function exportBlocks(model: Model, blocks: readonly Float32Array[], layout: LayoutName): NamedTensor[] {
-  const tensors: NamedTensor[] = []
-  forEachWeight(model, blocks, layout, (location, { shape }, numbers) => {
-    const columns = shape[shape.length - 1] / location.names.length
-    const tensorShape = [...shape.slice(0, -1), columns]
-    location.names.forEach((name, i) => {
-      const part = sliceColumns(numbers, shape, i * columns, columns)
-      tensors.push(
-        location.isTransposed
-          ? { name, shape: [...tensorShape].reverse(), numbers: transpose(part, tensorShape) }
-          : { name, shape: tensorShape, numbers: part }
-      )
+  return layersWithBlocks(model).flatMap((layer, i) =>
+    weightsOf(layer, layout, blocks[i]).flatMap(({ location, weight: { shape }, numbers }) => {
+      const columns = shape[shape.length - 1] / location.names.length
+      const partShape = [...shape.slice(0, -1), columns]
+      return location.names.map((name, k) => {
+        const part = () => sliceColumns(numbers, shape, k * columns, columns)
+        return location.isTransposed
+          ? { name, shape: [...partShape].reverse(), read: () => transpose(part(), partShape) }
+          : { name, shape: partShape, read: part }
+      })
     })
-    if (location.firstRowOf !== undefined) {
-      // Rows for the first and the second text of a pair. Here they are part of the position embeddings.
-      tensors.push({ name: location.firstRowOf, shape: [2, shape[1]], numbers: new Float32Array(2 * shape[1]) })
-    }
-  })
-  return tensors
+  )
+}
+
+export interface ImportOptions {
+  readonly layout: LayoutName
+  /** Of the initial weights, which the file may lack. */
+  readonly seed: number
 }
 
 /**
- * @param initial initial blocks, not modified; used for weights that the file may lack
+ * Reads the blocks of a model, one at a time.
  * @throws ModelError naming the tensor that is missing or has another shape
  */
-export function importBlocks(
+export function* importBlocks(
   model: Model,
   file: TensorFile,
-  layout: LayoutName,
-  initial: readonly Float32Array[]
-): Float32Array[] {
-  const blocks = initial.map(block => block.slice())
-  const prefix = prefixesOf(layout).find(start => [...file.keys()].some(name => name.startsWith(start))) ?? ''
-  const stored = (name: string) => file.get(prefix + name) ?? file.get(name)
-  forEachWeight(model, blocks, layout, (location, weight, numbers) => {
-    const exists = (list: readonly string[]) => list.every(name => stored(name) !== undefined)
-    const names = [location.names, location.alternatives ?? []].find(list => list.length > 0 && exists(list))
-    if (names !== undefined) {
-      const columns = weight.shape[weight.shape.length - 1] / names.length
-      const tensorShape = [...weight.shape.slice(0, -1), columns]
-      names.forEach((name, i) => {
-        putColumns(numbers, weight.shape, i * columns, readTensor(name, tensorShape, location))
-      })
-      if (location.firstRowOf !== undefined) addToRows(numbers, stored(location.firstRowOf)?.read(), weight.shape[1])
-    } else if (location.ifMissing === 'zeros') {
-      numbers.fill(0)
-    } else if (location.ifMissing === undefined) {
-      const missing = location.names.find(name => stored(name) === undefined)
-      throw new ModelError(
-        `the file has no tensor ${missing} (${formatShape(weight.shape)}); check that it belongs to this model`
-      )
+  { layout, seed }: ImportOptions
+): Generator<Float32Array> {
+  for (const [index, layer] of layersWithBlocks(model).entries()) {
+    const block = layer.initialWeights(uniforms(forkSeed(seed, index)))
+    for (const { location, weight, numbers } of weightsOf(layer, layout, block)) {
+      const names = namesIn(file, layout, location)
+      if (names !== undefined) {
+        const columns = weight.shape[weight.shape.length - 1] / names.length
+        const partShape = [...weight.shape.slice(0, -1), columns]
+        for (const [k, name] of names.entries()) {
+          const part = readTensor(name, file.get(name) as StoredTensor, partShape, location)
+          putColumns(numbers, weight.shape, k * columns, part)
+        }
+      } else if (!location.isOptional) {
+        const [missing] = location.names
+        throw new ModelError(
+          `the file has no tensor ${missing} (${formatShape(weight.shape)}); check that it belongs to this model`
+        )
+      }
     }
-  })
-  return blocks
-
-  /** Reads a tensor of the file in the model's layout. */
-  function readTensor(name: string, shape: readonly number[], location: TensorLocation): Float32Array {
-    const tensor = stored(name)
-    if (tensor === undefined) throw new ModelError(`the file has no tensor ${name}`)
-    const isMatrix = location.isTransposed && shape.length === 2
-    const expected = isMatrix ? [...shape].reverse() : shape
-    const comparable = location.mayHaveMoreRows
-      ? [Math.min(shape[0], tensor.shape[0]), ...tensor.shape.slice(1)]
-      : tensor.shape
-    if (!sameShape(comparable, expected)) {
-      const least = location.mayHaveMoreRows ? 'at least ' : ''
-      throw new ModelError(
-        `tensor ${name} has shape ${formatShape(tensor.shape)}, expected ${least}${formatShape(expected)}`
-      )
-    }
-    const numbers = tensor.read()
-    return isMatrix ? transpose(numbers, expected) : numbers.subarray(0, sizeOf(shape))
+    yield block
   }
 }
 
-function forEachWeight(
-  model: Model,
-  blocks: readonly Float32Array[],
-  layout: LayoutName,
-  visit: (location: TensorLocation, weight: WeightSpec, numbers: Float32Array) => void
-): void {
-  layersWithBlocks(model).forEach((layer, i) => {
-    let at = 0
-    for (const weight of layer.weights) {
-      const location = locateWeight(layout, layer.name, weight.name)
-      if (location === undefined) {
-        throw new ModelError(`layout ${layout} has no name for ${layer.name}.${weight.name}; use layout admb`)
-      }
-      visit(location, weight, blocks[i].subarray(at, at + sizeOf(weight.shape)))
-      at += sizeOf(weight.shape)
+/** What a file lacks of the model's weights, and what it has besides them. */
+export interface Coverage {
+  /** Weights that keep their initial values. */
+  readonly missing: readonly string[]
+  /** Tensors that the model does not need. */
+  readonly unneeded: readonly string[]
+}
+
+export function coverageOf(model: Model, file: TensorFile, layout: LayoutName): Coverage {
+  const used = new Set<string>()
+  const missing: string[] = []
+  for (const layer of layersWithBlocks(model)) {
+    for (const { name } of layer.weights) {
+      const location = locate(layout, layer.name, name)
+      const names = namesIn(file, layout, location)
+      if (names === undefined) missing.push(...location.names)
+      for (const name of names ?? []) used.add(name)
     }
+  }
+  return { missing, unneeded: [...file.keys()].filter(name => !used.has(name)) }
+}
+
+/** The tensors of the file that hold the weight; undefined if it lacks one. */
+function namesIn(file: TensorFile, layout: LayoutName, location: TensorLocation): readonly string[] | undefined {
+  const prefix = PREFIXES[layout]
+  const { names, alternatives } = location
+  const lists = [names, ...(alternatives === undefined ? [] : [alternatives])]
+  const withoutPrefix = (list: readonly string[]) =>
+    list.map(name => (name.startsWith(prefix) ? name.slice(prefix.length) : name))
+  return [...lists, ...lists.map(withoutPrefix)].find(list => list.every(name => file.has(name)))
+}
+
+/** Reads a tensor of the file in the model's layout. */
+function readTensor(
+  name: string,
+  tensor: StoredTensor,
+  shape: readonly number[],
+  { isTransposed = false }: TensorLocation
+): Float32Array {
+  const isMatrix = isTransposed && shape.length === 2
+  const expected = isMatrix ? [...shape].reverse() : shape
+  if (!sameShape(tensor.shape, expected)) {
+    throw new ModelError(`tensor ${name} has shape ${formatShape(tensor.shape)}, expected ${formatShape(expected)}`)
+  }
+  return isMatrix ? transpose(tensor.read(), expected) : tensor.read()
+}
+
+interface LocatedWeight {
+  readonly location: TensorLocation
+  readonly weight: WeightSpec
+  /** The weight's part of the block. */
+  readonly numbers: Float32Array
+}
+
+/** The weights of a layer, with their parts of its block. */
+function weightsOf(layer: Layer, layout: LayoutName, block: Float32Array): LocatedWeight[] {
+  let at = 0
+  return layer.weights.map(weight => {
+    const location = locate(layout, layer.name, weight.name)
+    const from = at
+    at += sizeOf(weight.shape)
+    return { location, weight, numbers: block.subarray(from, at) }
   })
 }
+
+function locate(layout: LayoutName, layer: string, weight: string): TensorLocation {
+  const location = locateWeight(layout, layer, weight)
+  if (location !== undefined) return location
+  throw new ModelError(`layout ${layout} has no name for ${layer}.${weight}; use layout admb`)
+}
+
+/** Side of the squares that are transposed at a time, so that rows and columns stay in the cache. */
+const TILE = 32
 
 /** @param shape [rows, columns] @returns [columns, rows] */
 function transpose(numbers: Float32Array, [rows, columns]: readonly number[]): Float32Array {
   if (columns === undefined) return numbers
   const result = new Float32Array(numbers.length)
-  for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) result[c * rows + r] = numbers[r * columns + c]
+  for (let top = 0; top < rows; top += TILE) {
+    const bottom = Math.min(rows, top + TILE)
+    for (let left = 0; left < columns; left += TILE) {
+      const right = Math.min(columns, left + TILE)
+      for (let r = top; r < bottom; r++) {
+        for (let c = left; c < right; c++) result[c * rows + r] = numbers[r * columns + c]
+      }
+    }
+  }
   return result
 }
 
 function sliceColumns(numbers: Float32Array, shape: readonly number[], from: number, count: number): Float32Array {
   const width = shape[shape.length - 1]
+  if (count === width) return numbers
   const part = new Float32Array((numbers.length / width) * count)
   for (let row = 0; row * width < numbers.length; row++) {
     part.set(numbers.subarray(row * width + from, row * width + from + count), row * count)
@@ -123,9 +168,4 @@ function putColumns(into: Float32Array, shape: readonly number[], from: number, 
   const rows = into.length / width
   const count = part.length / rows
   for (let row = 0; row < rows; row++) into.set(part.subarray(row * count, (row + 1) * count), row * width + from)
-}
-
-function addToRows(into: Float32Array, row: Float32Array | undefined, width: number): void {
-  if (row === undefined) return
-  for (let i = 0; i < into.length; i++) into[i] += row[i % width]
 }

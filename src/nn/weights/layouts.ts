@@ -1,9 +1,10 @@
 /**
- * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of GPT-2 (model
- * gpt) and BERT (model transformer with norm: after).
+ * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of the models `bert` and
+ * `gpt2`.
  */
+import type { ModelSpec } from '../spec/model-spec.js'
 
-export const LAYOUTS = ['admb', 'gpt2', 'bert'] as const
+export const LAYOUTS = ['admb', 'bert', 'gpt2'] as const
 export type LayoutName = (typeof LAYOUTS)[number]
 
 /** Where a weight tensor is stored in a file. */
@@ -12,14 +13,15 @@ export interface TensorLocation {
   readonly names: readonly string[]
   /** Whether the file stores matrices as [outputs, inputs], as PyTorch's linear layers do. */
   readonly isTransposed?: boolean
-  /** Whether the file may have more rows than the weight. */
-  readonly mayHaveMoreRows?: boolean
-  /** A tensor whose first row is added to each row: BERT's token type embedding of a single text. */
-  readonly firstRowOf?: string
-  /** Tensors to read if the file does not have `names`. */
+  /** Names of older files. */
   readonly alternatives?: readonly string[]
-  /** What to do if the file has none of them: use zeros or keep the initial weights. @default an error */
-  readonly ifMissing?: 'zeros' | 'initial'
+  /** Whether the weight keeps its initial value if the file has none of them. @default an error */
+  readonly isOptional?: boolean
+}
+
+/** The layout in which other programs store the model; `admb` if there is none. */
+export function layoutFor({ model }: ModelSpec): LayoutName {
+  return model === 'bert' || model === 'gpt2' ? model : 'admb'
 }
 
 /** @returns undefined if the layout has no name for the weight */
@@ -36,57 +38,53 @@ export function locateWeight(layout: LayoutName, layer: string, weight: string):
   }
 }
 
-/** Prefixes that files of the layout may have on all names, the longest first. */
-export function prefixesOf(layout: LayoutName): readonly string[] {
-  return layout === 'gpt2' ? ['transformer.', ''] : layout === 'bert' ? ['bert.', ''] : ['']
-}
+/** The prefix of the names, except for the head's. Files of a model without a head lack it. */
+export const PREFIXES: Readonly<Record<LayoutName, string>> = { admb: '', bert: 'bert.', gpt2: 'transformer.' }
 
 /** Hugging Face's names of kernel, bias, scale and offset. */
 const TERMS: Readonly<Record<string, string>> = { kernel: 'weight', bias: 'bias', scale: 'weight', offset: 'bias' }
 
 function gpt2(layer: string, weight: string): TensorLocation | undefined {
-  const fixed: Readonly<Record<string, TensorLocation>> = {
-    'embedding.tokens': { names: ['wte.weight'] },
-    'embedding.positions': { names: ['wpe.weight'], mayHaveMoreRows: true },
-    'norm.scale': { names: ['ln_f.weight'] },
-    'norm.offset': { names: ['ln_f.bias'] },
-    // Without a separate output layer the token matrix is used. It has no bias.
-    'output.kernel': { names: ['lm_head.weight'], isTransposed: true, alternatives: ['wte.weight'] },
-    'output.bias': { names: ['lm_head.bias'], ifMissing: 'zeros' }
+  const fixed: Readonly<Record<string, string>> = {
+    'embedding.tokens': 'wte.weight',
+    'embedding.positions': 'wpe.weight',
+    'norm.scale': 'ln_f.weight',
+    'norm.offset': 'ln_f.bias'
   }
   const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
-  if (block === undefined) return fixed[`${layer}.${weight}`]
+  if (block === undefined) {
+    const name = fixed[`${layer}.${weight}`]
+    return name === undefined ? undefined : { names: [`transformer.${name}`] }
+  }
   const [part, term] = weight.split('.')
   const parts: Readonly<Record<string, string>> =
     half === 'attention'
       ? { norm: 'ln_1', qkv: 'attn.c_attn', out: 'attn.c_proj' }
       : { norm: 'ln_2', up: 'mlp.c_fc', down: 'mlp.c_proj' }
   if (parts[part] === undefined) return undefined
-  return { names: [`h.${block}.${parts[part]}.${TERMS[term]}`] }
+  return { names: [`transformer.h.${block}.${parts[part]}.${TERMS[term]}`] }
 }
 
 function bert(layer: string, weight: string): TensorLocation | undefined {
+  const embeddings = 'bert.embeddings'
   const fixed: Readonly<Record<string, TensorLocation>> = {
-    'embedding.tokens': { names: ['embeddings.word_embeddings.weight'] },
-    'embedding.positions': {
-      names: ['embeddings.position_embeddings.weight'],
-      mayHaveMoreRows: true,
-      firstRowOf: 'embeddings.token_type_embeddings.weight'
-    },
-    'norm.scale': { names: ['embeddings.LayerNorm.weight'], alternatives: ['embeddings.LayerNorm.gamma'] },
-    'norm.offset': { names: ['embeddings.LayerNorm.bias'], alternatives: ['embeddings.LayerNorm.beta'] },
+    'embedding.tokens': { names: [`${embeddings}.word_embeddings.weight`] },
+    'embedding.positions': { names: [`${embeddings}.position_embeddings.weight`] },
+    'embedding.segments': { names: [`${embeddings}.token_type_embeddings.weight`] },
+    'norm.scale': normLocation(`${embeddings}.LayerNorm`, 'scale'),
+    'norm.offset': normLocation(`${embeddings}.LayerNorm`, 'offset'),
+    'pooler.kernel': { names: ['bert.pooler.dense.weight'], isTransposed: true, isOptional: true },
+    'pooler.bias': { names: ['bert.pooler.dense.bias'], isOptional: true },
     // A pretrained model has no classifier.
-    'output.kernel': { names: ['classifier.weight'], isTransposed: true, ifMissing: 'initial' },
-    'output.bias': { names: ['classifier.bias'], ifMissing: 'initial' }
+    'output.kernel': { names: ['classifier.weight'], isTransposed: true, isOptional: true },
+    'output.bias': { names: ['classifier.bias'], isOptional: true }
   }
   const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
   if (block === undefined) return fixed[`${layer}.${weight}`]
   const [part, term] = weight.split('.')
-  const at = `encoder.layer.${block}`
-  if (part === 'norm') {
-    const norm = `${at}.${half === 'attention' ? 'attention.output' : 'output'}.LayerNorm`
-    return { names: [`${norm}.${TERMS[term]}`], alternatives: [`${norm}.${term === 'scale' ? 'gamma' : 'beta'}`] }
-  }
+  const at = `bert.encoder.layer.${block}`
+  if (part === 'norm')
+    return normLocation(`${at}.${half === 'attention' ? 'attention.output' : 'output'}.LayerNorm`, term)
   const parts: Readonly<Record<string, readonly string[]>> = {
     qkv: ['query', 'key', 'value'].map(name => `attention.self.${name}`),
     out: ['attention.output.dense'],
@@ -95,4 +93,8 @@ function bert(layer: string, weight: string): TensorLocation | undefined {
   }
   if (parts[part] === undefined) return undefined
   return { names: parts[part].map(name => `${at}.${name}.${TERMS[term]}`), isTransposed: term === 'kernel' }
+}
+
+function normLocation(norm: string, term: string): TensorLocation {
+  return { names: [`${norm}.${TERMS[term]}`], alternatives: [`${norm}.${term === 'scale' ? 'gamma' : 'beta'}`] }
 }

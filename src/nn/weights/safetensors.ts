@@ -3,23 +3,30 @@
  * Tensors are read one at a time, so that a model larger than the free memory can be imported layer by layer.
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { endianness } from 'node:os'
 import { z } from 'zod'
 import { FLOAT_BYTES, sizeOf } from '../shape.js'
 import { ModelError } from '../types.js'
 
-export interface NamedTensor {
-  readonly name: string
+/** A tensor whose numbers are read when they are needed. */
+export interface LazyTensor {
   readonly shape: readonly number[]
-  readonly numbers: Float32Array
+  /** The numbers as 32-bit floats. @throws ModelError if the file cannot be read, or holds other numbers */
+  read(): Float32Array
+}
+
+export interface NamedTensor extends LazyTensor {
+  readonly name: string
 }
 
 /** A file's tensors by name, in the file's order. */
 export type TensorFile = ReadonlyMap<string, StoredTensor>
 
-export interface StoredTensor {
-  readonly shape: readonly number[]
-  /** Reads the numbers from the file, as 32-bit floats. */
-  read(): Float32Array
+export interface StoredTensor extends LazyTensor {
+  /** Such as F32, BF16 or I64. Only floats of 16 and 32 bits can be read. */
+  readonly dtype: string
+  /** The bytes in the file. */
+  bytes(): Uint8Array
 }
 
 const LENGTH_BYTES = 8
@@ -30,10 +37,16 @@ const METADATA = '__metadata__'
 const BYTES = { F32: 4, F16: 2, BF16: 2 } as const
 const count = z.int().min(0)
 const entrySchema = z.object({
-  dtype: z.enum(['F32', 'F16', 'BF16'], { error: 'expected dtype F32, F16 or BF16' }),
+  dtype: z.string(),
   shape: z.array(count),
   data_offsets: z.tuple([count, count])
 })
+
+/** The string entries of the file's header. @throws ModelError */
+export function readMetadata(file: string): Readonly<Record<string, string>> {
+  const { [METADATA]: metadata = {} } = headerOf(file).header
+  return metadata as Record<string, string>
+}
 
 /** @throws ModelError if the file cannot be read or is not in the format */
 export function readSafetensors(file: string): TensorFile {
@@ -45,27 +58,38 @@ export function readSafetensors(file: string): TensorFile {
     if (!parsed.success) throw invalidFile(file, `tensor ${name}: ${parsed.error.issues[0].message}`)
     const { dtype, shape, data_offsets } = parsed.data
     const [from, to] = data_offsets
-    if (to - from !== sizeOf(shape) * BYTES[dtype] || start + to > size) {
+    if ((isFloat(dtype) && to - from !== sizeOf(shape) * BYTES[dtype]) || start + to > size) {
       throw invalidFile(file, `tensor ${name} has ${to - from} bytes at ${from} of ${size - start}`)
     }
-    tensors.set(name, { shape, read: () => floatsOf(bytesAt(file, start + from, to - from), dtype) })
+    const bytes = () => bytesAt(file, start + from, to - from)
+    const read = () => {
+      if (isFloat(dtype)) return floatsOf(bytes(), dtype)
+      throw new ModelError(`${file}: tensor ${name} has dtype ${dtype}, expected F32, F16 or BF16`)
+    }
+    tensors.set(name, { shape, dtype, bytes, read })
   }
   return tensors
 }
 
+/** Whether the numbers of that type can be read. */
+export function isFloat(dtype: string): dtype is keyof typeof BYTES {
+  return Object.hasOwn(BYTES, dtype)
+}
+
 /**
  * @param metadata string entries for the header
- * @returns consecutive chunks of the file; the chunks of numbers are views, not copies
+ * @returns consecutive chunks of the file, made one by one
  */
-export function encodeSafetensors(
+export function* encodeSafetensors(
   tensors: readonly NamedTensor[],
   metadata: Readonly<Record<string, string>> = {}
-): Uint8Array[] {
+): Generator<Uint8Array> {
   let at = 0
   const header: Record<string, unknown> = { [METADATA]: { format: 'pt', ...metadata } }
-  for (const { name, shape, numbers } of tensors) {
-    header[name] = { dtype: 'F32', shape, data_offsets: [at, at + numbers.byteLength] }
-    at += numbers.byteLength
+  for (const { name, shape } of tensors) {
+    const length = FLOAT_BYTES * sizeOf(shape)
+    header[name] = { dtype: 'F32', shape, data_offsets: [at, at + length] }
+    at += length
   }
   const json = Buffer.from(JSON.stringify(header))
   // The numbers start at a multiple of eight bytes.
@@ -73,13 +97,19 @@ export function encodeSafetensors(
   json.copy(padded)
   const length = Buffer.alloc(LENGTH_BYTES)
   length.writeBigUInt64LE(BigInt(padded.length))
-  return [length, padded, ...tensors.map(({ numbers }) => bytesOf(numbers))]
+  yield length
+  yield padded
+  for (const tensor of tensors) yield bytesOf(tensor.read())
 }
 
 /** @throws ModelError if the file cannot be written */
-export function writeSafetensors(file: string, tensors: readonly NamedTensor[]): void {
+export function writeSafetensors(
+  file: string,
+  tensors: readonly NamedTensor[],
+  metadata: Readonly<Record<string, string>> = {}
+): void {
   withFile(file, 'w', handle => {
-    for (const chunk of encodeSafetensors(tensors)) {
+    for (const chunk of encodeSafetensors(tensors, metadata)) {
       for (let written = 0; written < chunk.length; ) written += writeSync(handle, chunk, written)
     }
   })
@@ -138,6 +168,8 @@ function bytesOf(numbers: Float32Array): Uint8Array {
 }
 
 function floatsOf(bytes: Buffer, type: keyof typeof BYTES): Float32Array {
+  const isAligned = bytes.byteOffset % FLOAT_BYTES === 0 && endianness() === 'LE'
+  if (type === 'F32' && isAligned) return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / FLOAT_BYTES)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const floats = new Float32Array(bytes.length / BYTES[type])
   const bits = new Uint32Array(floats.buffer)

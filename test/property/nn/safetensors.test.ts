@@ -35,7 +35,7 @@ describe('safetensors', () => {
           const list: NamedTensor[] = Object.entries(tensors).map(([name, { shape, numbers }]) => ({
             name,
             shape,
-            numbers
+            read: () => numbers
           }))
           writeSafetensors(file, list)
           const read = readSafetensors(file)

@@ -1,0 +1,40 @@
+/** The predictor of a command: of a state directory, or the weights of a checkpoint. */
+import { digest } from '../../learner/index.js'
+import { LagHistory, RunningMoments } from '../../streams/index.js'
+import { learningParts } from '../../task/learning-spec.js'
+import { closed, createTask, factsOf } from '../../task/task.js'
+import { UsageError } from '../errors.js'
+import { executionOf, type NetworkFlags } from '../options/networks.js'
+import type { DataFlags } from '../options/options.js'
+import { taskOptions } from '../options/task-options.js'
+import { showCoverage } from '../output/coverage.js'
+import { loadStored, type Stored } from './stored.js'
+
+export interface PredictorFlags extends Partial<DataFlags>, NetworkFlags {
+  readonly dir?: string
+  readonly length?: number
+  readonly tokenizer?: string
+}
+
+/**
+ * @param needsLabels whether texts must have labels
+ * @throws UsageError unless a directory or a checkpoint is given; errors of the store, ModelError
+ */
+export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean): Promise<Stored> {
+  if (flags.weights === undefined) {
+    if (flags.length !== undefined || flags.tokenizer !== undefined) {
+      throw new UsageError('a stored predictor has its --length and its --tokenizer: leave them out')
+    }
+    return loadStored(flags.dir, executionOf(flags))
+  }
+  if (flags.dir !== undefined) throw new UsageError('give either --dir or --weights')
+  const task = await createTask(taskOptions(flags), 'serial', needsLabels)
+  showCoverage(task.coverage)
+  const spec = closed(task.specFor(await factsOf(task.stream)))
+  const { learner } = await learningParts(spec, executionOf(flags))
+  const parameters = learner.initial()
+  const content = digest([parameters])
+  const id = { updates: 0, origin: 'weights', incarnation: 0, nonce: 0, digest: content }
+  const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: true }
+  return { spec, learner, predictor: { id, parameters, average: parameters, state: [] }, scaling }
+}

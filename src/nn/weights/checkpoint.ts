@@ -1,0 +1,131 @@
+/**
+ * A trained model on disk: a Hugging Face folder (`config.json`, a tokenizer, and `model.safetensors`, possibly in parts), or a
+ * safetensors file of this project. Nothing but the headers is read until the weights are needed.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import type { ModelSpec } from '../spec/model-spec.js'
+import type { NetworkSpec } from '../spec/network-spec.js'
+import { readTokenizer } from '../tokenizers/files.js'
+import { type Model, ModelError } from '../types.js'
+import { type Coverage, coverageOf, importBlocks } from './exchange.js'
+import { type ForeignModel, readConfig } from './hugging-face.js'
+import { type LayoutName, layoutFor } from './layouts.js'
+import { isFloat, readMetadata, readSafetensors, type TensorFile } from './safetensors.js'
+
+export { coverageOf } from './exchange.js'
+
+/** What is known of the model. Shapes are checked when the weights are read. */
+export interface Checkpoint {
+  readonly layers: ModelSpec
+  /** Of a file of this project, or of a folder that it has written. */
+  readonly network?: NetworkSpec
+  /** Of a Hugging Face folder. */
+  readonly foreign?: ForeignModel
+  /** The contents of a `tokenizer.json`; undefined if there is none. */
+  readonly tokenizer?: string
+  readonly layout: LayoutName
+  readonly tensors: TensorFile
+}
+
+const WEIGHTS = 'model.safetensors'
+const INDEX = 'model.safetensors.index.json'
+const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string()) })
+
+/** @throws ModelError if the path holds no model, or one of another architecture */
+export function openCheckpoint(path: string): Checkpoint {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) throw new ModelError(`cannot read ${path}: there is no such file or folder`)
+  if (stats.isDirectory()) return openFolder(path)
+  const { spec } = readMetadata(path)
+  if (spec === undefined) {
+    throw new ModelError(`${path} does not name its model: give its folder, with config.json and the tokenizer`)
+  }
+  const network = networkOf(spec, path)
+  return {
+    layers: network.layers,
+    network,
+    tokenizer: network.text?.pieces,
+    layout: 'admb',
+    tensors: readSafetensors(path)
+  }
+}
+
+function openFolder(folder: string): Checkpoint {
+  if (existsSync(join(folder, 'admb.json'))) {
+    throw new ModelError(`${folder} is a state directory: export it first (admb export --dir ${folder} --out FOLDER)`)
+  }
+  const config = join(folder, 'config.json')
+  const tensors = tensorsOf(folder)
+  if (!existsSync(config)) {
+    const file = join(folder, WEIGHTS)
+    if (existsSync(file) && readMetadata(file).spec !== undefined) return openCheckpoint(file)
+    throw new ModelError(`${folder} has no config.json: give a Hugging Face folder, or a safetensors file of admb`)
+  }
+  const foreign = readConfig(readFileSync(config, 'utf8'), config)
+  const { layers } = foreign
+  return { layers, foreign, tokenizer: readTokenizer(folder), layout: layoutFor(layers), tensors }
+}
+
+/** The tensors of all parts. */
+function tensorsOf(folder: string): TensorFile {
+  const [file, index] = [WEIGHTS, INDEX].map(name => join(folder, name))
+  if (existsSync(file)) return readSafetensors(file)
+  if (!existsSync(index)) {
+    throw new ModelError(
+      `${folder} has no ${WEIGHTS}: convert other formats with save_pretrained(FOLDER, safe_serialization=True)`
+    )
+  }
+  const parsed = indexSchema.safeParse(jsonOf(index))
+  if (!parsed.success) throw new ModelError(`${index} is not an index of safetensors files`)
+  const { weight_map } = parsed.data
+  const parts = new Map(
+    [...new Set(Object.values(weight_map))].map(part => [part, readSafetensors(join(dirname(index), part))])
+  )
+  return new Map(
+    Object.entries(weight_map).map(([name, part]) => {
+      const tensor = parts.get(part)?.get(name)
+      if (tensor === undefined)
+        throw new ModelError(`${join(folder, part)} has no tensor ${name}, which ${INDEX} names`)
+      return [name, tensor]
+    })
+  )
+}
+
+function jsonOf(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new ModelError(`${file} is not valid JSON: ${(error as Error).message}`)
+  }
+}
+
+function networkOf(spec: string, path: string): NetworkSpec {
+  const { network } = JSON.parse(spec) as { readonly network?: NetworkSpec }
+  if (network === undefined) throw new ModelError(`${path} is a linear model: --weights takes networks`)
+  return network
+}
+
+/** Equal for equal weights, whatever the files they are in. Reads all of them. */
+export function weightsDigest({ tensors }: Checkpoint): string {
+  const hash = createHash('sha256')
+  for (const [name, { dtype, shape, bytes }] of [...tensors].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (isFloat(dtype)) hash.update(JSON.stringify([name, dtype, shape])).update(bytes())
+  }
+  return hash.digest('hex').slice(0, 32)
+}
+
+/** The blocks of a network that starts from a checkpoint, read one at a time. */
+export interface InitialWeights extends Coverage {
+  blocks(): Iterable<Float32Array>
+}
+
+/**
+ * @param seed of weights that the checkpoint lacks
+ * @throws ModelError naming a tensor that is missing or has another shape, when the blocks are read
+ */
+export function initialWeights(model: Model, { tensors, layout }: Checkpoint, seed: number): InitialWeights {
+  return { ...coverageOf(model, tensors, layout), blocks: () => importBlocks(model, tensors, { layout, seed }) }
+}
