@@ -5,7 +5,6 @@ import type { Checkpoint } from '../nn/weights/checkpoint.js'
 import type { Coverage } from '../nn/weights/exchange.js'
 import type { TaskModel } from './model.js'
 import type { TaskOptions } from './options.js'
-import type { OpenLearningSpec } from './task.js'
 
 /** What a checkpoint says of its texts. */
 export interface KnownText extends Partial<TextSpec> {
@@ -26,7 +25,7 @@ export interface Start {
   readonly text: KnownText | undefined
   coverage(network: NetworkSpec): Promise<Coverage>
   /** The spec of a network that starts from the weights. */
-  begin<Spec extends OpenLearningSpec>(spec: Spec): Spec
+  begin<Spec extends { readonly network?: NetworkSpec }>(spec: Spec): Spec
 }
 
 /** @throws ModelError; OptionError for options that describe another model */
@@ -43,7 +42,7 @@ export async function startFrom(path: string, { model }: TaskOptions): Promise<S
       const { networkModel } = await import('../l2l/index.js')
       return coverageOf(networkModel(network), tensors, layout)
     },
-    begin: spec => ({ ...spec, network: { ...spec.network, weights } })
+    begin: spec => ({ ...spec, network: spec.network && { ...spec.network, weights } })
   }
 }
 

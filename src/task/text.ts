@@ -79,7 +79,7 @@ async function sampleOf(text: TextSpec, layers: ModelSpec, known: KnownText | un
   const { vocabulary } = known ?? tokenizer
   if (tokenizer.vocabulary > vocabulary) {
     throw new OptionError(
-      `the tokenizer has ${tokenizer.vocabulary} tokens, and the model of ${known?.source} ${vocabulary}`
+      `the tokenizer has ${tokenizer.vocabulary} tokens, and the model of ${known?.source} has ${vocabulary}`
     )
   }
   return {

@@ -52,6 +52,10 @@ export const commands = {
     summary: 'predict inputs with a stored predictor',
     load: async () => (await import('./predict.js')).predictCommand
   },
+  export: {
+    summary: 'write a stored predictor for other programs',
+    load: async () => (await import('./export.js')).exportCommand
+  },
   explain: {
     summary: 'print the weights and the important columns of a stored predictor',
     load: async () => (await import('./explain.js')).explainCommand

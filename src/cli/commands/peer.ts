@@ -123,7 +123,6 @@ async function run(flags: Flags): Promise<void> {
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
   const schema = given.schema ?? (await storedSchema(flags.dir))
   const { spec, stream, coverage } = await createPeerTask({ ...given, data, schema })
-  showCoverage(coverage)
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
@@ -138,6 +137,7 @@ async function run(flags: Flags): Promise<void> {
     log
   }
   const peer = await startListening(flags.listen, listen => Peer.start({ ...options, listen }))
+  showCoverage(coverage)
   const failed = new AbortController()
   peer.once('failed', error => failed.abort(error))
   peer.on('status', (status: PeerStatus) => {

@@ -93,7 +93,6 @@ async function train(flags: Flags): Promise<void> {
     const wanted = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
     const { stream: first, specFor, coverage } = await createTask(taskOptions(wanted), 'serial')
     if (first === undefined) throw noData()
-    if (earlier === undefined) showCoverage(coverage)
     const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
     const source = learned(given, flags)
     const { moments, history } = earlier?.progress ?? {}
@@ -112,7 +111,13 @@ async function train(flags: Flags): Promise<void> {
       checkContinues(flags.dir as string, earlier, given, givenFields(wanted))
       checkFits(earlier.spec, stream)
     }
-    const { trainer, device, plan, report } = await trainerFor(spec, executionOf(flags), flags.predictWith, earlier !== undefined)
+    const { trainer, device, plan, report } = await trainerFor(
+      spec,
+      executionOf(flags),
+      flags.predictWith,
+      earlier !== undefined
+    )
+    if (earlier === undefined) showCoverage(coverage)
     if (earlier !== undefined) trainer.resume(earlier.trained)
     const { drift: test = 'off' } = flags
     if (test !== 'off') trainer.watchDrift(test)
@@ -127,11 +132,15 @@ async function train(flags: Flags): Promise<void> {
     const table = tableFor(flags, progress, numbers.names ?? spec.features.classNames)
     const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
     const known = (dimension: number) => earlier?.spec ?? closed(spec, dimension, stream)
+    let rowsRead = 0
     async function* passes() {
       for (let pass = 1; ; pass++) {
         if (pass > 1) scaling.history.clear()
         const rows = pass === 1 ? stream : await openStream({ ...source, scaling })
-        for await (const batch of rows) yield numbers.apply(batch)
+        for await (const batch of rows) {
+          rowsRead += batch.size
+          yield numbers.apply(batch)
+        }
         if (validation === undefined) return
         const trained = trainer.snapshot()
         const { metrics, continues } = await validation.add(trained, known(trained.dimension))
@@ -169,9 +178,10 @@ async function train(flags: Flags): Promise<void> {
     }
     if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
     if (early) throw early
-    const { inputs, unlabelled } = trainer.report()
-    skipped.requireInputs(source.data, inputs, unlabelled)
+    // The rows of an incomplete batch are learned at the end.
+    skipped.requireInputs(source.data, rowsRead - trainer.report().unlabelled, trainer.report().unlabelled)
     const id = await ended()
+    const { inputs, unlabelled } = trainer.report()
     const seconds = (performance.now() - start) / 1000
     const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
     show(flags, trainer, { ...cost, validation: validation?.report }, id)
@@ -227,8 +237,26 @@ async function sourceOf(spec: LearningSpec, flags: Flags): Promise<StreamOptions
 }
 
 /** Parts of the spec that options were given for; the others are those of the earlier run. */
-function givenFields({ model, weights, rule, average, batch, l2, onDrift, classWeights }: Flags): (keyof LearningSpec)[] {
-  const given = { model: model ?? weights, network: model ?? weights, rule, averaging: average, batch, l2, onDrift, classWeights }
+function givenFields({
+  model,
+  weights,
+  rule,
+  average,
+  batch,
+  l2,
+  onDrift,
+  classWeights
+}: Flags): (keyof LearningSpec)[] {
+  const given = {
+    model: model ?? weights,
+    network: model ?? weights,
+    rule,
+    averaging: average,
+    batch,
+    l2,
+    onDrift,
+    classWeights
+  }
   return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)
 }
 

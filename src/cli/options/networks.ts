@@ -78,9 +78,7 @@ export function withText(command: Command, isShown = true): Command {
 
 /** The checkpoint of a network. */
 export function withWeights(command: Command): Command {
-  return add(command, true, [
-    option('--weights <path>', 'network to start from (docs/models.md)')
-  ])
+  return add(command, true, [option('--weights <path>', 'network to start from (docs/models.md)')])
 }
 
 /** What a network predicts. */

@@ -29,10 +29,10 @@ export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean)
   }
   if (flags.dir !== undefined) throw new UsageError('give either --dir or --weights')
   const task = await createTask(taskOptions(flags), 'serial', needsLabels)
-  showCoverage(task.coverage)
   const spec = closed(task.specFor(await factsOf(task.stream)))
   const { learner } = await learningParts(spec, executionOf(flags))
   const parameters = learner.initial()
+  showCoverage(task.coverage)
   const content = digest([parameters])
   const id = { updates: 0, origin: 'weights', incarnation: 0, nonce: 0, digest: content }
   const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: true }

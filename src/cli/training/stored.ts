@@ -44,10 +44,10 @@ export async function readPredictor(
 }
 
 /**
- * @param execution how a network is executed
+ * @param execution how a network is executed; without it, only the learner's layout can be used
  * @throws UsageError if the directory holds no predictor yet; errors of the store
  */
-export async function loadStored(dir: string | undefined, execution: Execution): Promise<Stored> {
+export async function loadStored(dir: string | undefined, execution: Execution | undefined): Promise<Stored> {
   if (dir === undefined) throw new UsageError('no predictor: give --dir DIR of a trained model or of a stopped peer')
   const store = await Store.openExisting(dir)
   try {

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { z } from 'zod'
 import type { ModelSpec } from '../spec/model-spec.js'
 import type { NetworkSpec } from '../spec/network-spec.js'
@@ -38,41 +38,36 @@ const indexSchema = z.looseObject({ weight_map: z.record(z.string(), z.string())
 export function openCheckpoint(path: string): Checkpoint {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats === undefined) throw new ModelError(`cannot read ${path}: there is no such file or folder`)
-  if (stats.isDirectory()) return openFolder(path)
-  const { spec } = readMetadata(path)
-  if (spec === undefined) {
-    throw new ModelError(`${path} does not name its model: give its folder, with config.json and the tokenizer`)
-  }
-  const network = networkOf(spec, path)
-  return {
-    layers: network.layers,
-    network,
-    tokenizer: network.text?.pieces,
-    layout: 'admb',
-    tensors: readSafetensors(path)
-  }
+  return stats.isDirectory() ? openFolder(path) : ownCheckpoint(path, [path], readSafetensors(path))
 }
 
 function openFolder(folder: string): Checkpoint {
   if (existsSync(join(folder, 'admb.json'))) {
     throw new ModelError(`${folder} is a state directory: export it first (admb export --dir ${folder} --out FOLDER)`)
   }
+  const { files, tensors } = tensorsOf(folder)
   const config = join(folder, 'config.json')
-  const tensors = tensorsOf(folder)
-  if (!existsSync(config)) {
-    const file = join(folder, WEIGHTS)
-    if (existsSync(file) && readMetadata(file).spec !== undefined) return openCheckpoint(file)
-    throw new ModelError(`${folder} has no config.json: give a Hugging Face folder, or a safetensors file of admb`)
-  }
+  if (!existsSync(config)) return ownCheckpoint(folder, files, tensors)
   const foreign = readConfig(readFileSync(config, 'utf8'), config)
   const { layers } = foreign
   return { layers, foreign, tokenizer: readTokenizer(folder), layout: layoutFor(layers), tensors }
 }
 
+/** @throws ModelError unless the files name a network */
+function ownCheckpoint(path: string, [first]: readonly string[], tensors: TensorFile): Checkpoint {
+  const { spec } = readMetadata(first)
+  if (spec === undefined) {
+    throw new ModelError(`${path} does not name its model: give a folder with config.json, or safetensors of admb`)
+  }
+  const { network } = JSON.parse(spec) as { readonly network?: NetworkSpec }
+  if (network === undefined) throw new ModelError(`${path} is a linear model: --weights takes networks`)
+  return { layers: network.layers, network, tokenizer: network.text?.pieces, layout: 'admb', tensors }
+}
+
 /** The tensors of all parts. */
-function tensorsOf(folder: string): TensorFile {
+function tensorsOf(folder: string): { readonly files: readonly string[]; readonly tensors: TensorFile } {
   const [file, index] = [WEIGHTS, INDEX].map(name => join(folder, name))
-  if (existsSync(file)) return readSafetensors(file)
+  if (existsSync(file)) return { files: [file], tensors: readSafetensors(file) }
   if (!existsSync(index)) {
     throw new ModelError(
       `${folder} has no ${WEIGHTS}: convert other formats with save_pretrained(FOLDER, safe_serialization=True)`
@@ -81,17 +76,14 @@ function tensorsOf(folder: string): TensorFile {
   const parsed = indexSchema.safeParse(jsonOf(index))
   if (!parsed.success) throw new ModelError(`${index} is not an index of safetensors files`)
   const { weight_map } = parsed.data
-  const parts = new Map(
-    [...new Set(Object.values(weight_map))].map(part => [part, readSafetensors(join(dirname(index), part))])
-  )
-  return new Map(
-    Object.entries(weight_map).map(([name, part]) => {
-      const tensor = parts.get(part)?.get(name)
-      if (tensor === undefined)
-        throw new ModelError(`${join(folder, part)} has no tensor ${name}, which ${INDEX} names`)
-      return [name, tensor]
-    })
-  )
+  const files = [...new Set(Object.values(weight_map))]
+  const parts = new Map(files.map(part => [part, readSafetensors(join(folder, part))]))
+  const tensors = Object.entries(weight_map).map(([name, part]) => {
+    const tensor = parts.get(part)?.get(name)
+    if (tensor === undefined) throw new ModelError(`${join(folder, part)} has no tensor ${name}, which ${INDEX} names`)
+    return [name, tensor] as const
+  })
+  return { files: files.map(part => join(folder, part)), tensors: new Map(tensors) }
 }
 
 function jsonOf(file: string): unknown {
@@ -100,12 +92,6 @@ function jsonOf(file: string): unknown {
   } catch (error) {
     throw new ModelError(`${file} is not valid JSON: ${(error as Error).message}`)
   }
-}
-
-function networkOf(spec: string, path: string): NetworkSpec {
-  const { network } = JSON.parse(spec) as { readonly network?: NetworkSpec }
-  if (network === undefined) throw new ModelError(`${path} is a linear model: --weights takes networks`)
-  return network
 }
 
 /** Equal for equal weights, whatever the files they are in. Reads all of them. */

@@ -17,7 +17,7 @@ export interface ForeignModel {
   /** Names of the classes in their order, unless they are placeholders. */
   readonly classNames?: readonly string[]
   /** How text becomes rows, in folders that this project has written. */
-  readonly text?: Pick<TextSpec, 'length' | 'columns' | 'label' | 'isPair'>
+  readonly text?: Pick<TextSpec, 'length' | 'alphabet' | 'columns' | 'label' | 'isPair'>
 }
 
 const count = z.int().min(1)
@@ -39,6 +39,7 @@ const common = {
   admb: z
     .object({
       length: count,
+      alphabet: z.string().optional(),
       columns: z.array(z.string()).optional(),
       label: z.string().optional(),
       isPair: z.boolean().optional()
@@ -140,15 +141,21 @@ function classNamesOf({ id2label }: Config): readonly string[] | undefined {
   return names.map(([, name]) => name)
 }
 
-/** @throws ModelError if no model of Hugging Face is like this one */
-export function writeConfig({ layers, sample, target, text }: NetworkSpec): Readonly<Record<string, unknown>> {
+/**
+ * @param endOfText the token between texts, for language models
+ * @throws ModelError if no model of Hugging Face is like this one
+ */
+export function writeConfig(
+  { layers, sample, target, text }: NetworkSpec,
+  endOfText: number | undefined
+): Readonly<Record<string, unknown>> {
   if ((layers.model !== 'bert' && layers.model !== 'gpt2') || sample.kind !== 'tokens' || text === undefined) {
     throw new ModelError(`the model ${layers.model} has no counterpart: give --layout admb`)
   }
   const { width, heads, inner = 4 * width, positions = text.length, dropout, epsilon } = layers
   const [name = 'gelu'] = Object.entries(ACTIVATIONS).find(([, known]) => known === layers.activation) ?? []
-  const { length, columns, label, isPair } = text
-  const both = { vocab_size: sample.vocabulary, dtype: 'float32', admb: { length, columns, label, isPair } }
+  const { length, alphabet, columns, label, isPair } = text
+  const both = { vocab_size: sample.vocabulary, dtype: 'float32', admb: { length, alphabet, columns, label, isPair } }
   if (layers.model === 'gpt2') {
     return {
       architectures: ['GPT2LMHeadModel'],
@@ -164,7 +171,9 @@ export function writeConfig({ layers, sample, target, text }: NetworkSpec): Read
       resid_pdrop: dropout,
       embd_pdrop: dropout,
       attn_pdrop: 0,
-      tie_word_embeddings: true
+      tie_word_embeddings: true,
+      bos_token_id: endOfText,
+      eos_token_id: endOfText
     }
   }
   return {

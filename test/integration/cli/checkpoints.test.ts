@@ -1,0 +1,161 @@
+/** Networks from and to Hugging Face's folders: evaluated, predicted, fine-tuned, exported, and evaluated again. */
+import assert from 'node:assert/strict'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readSafetensors } from '../../../src/nn/weights/safetensors.js'
+import { admb, admbJson } from '../../support/admb-command.js'
+import { referenceOf } from '../../support/l2l/checkpoints.js'
+
+const NAMES = ['other', 'same', 'unclear']
+
+describe('checkpoints on the command line', function () {
+  this.timeout(120_000)
+  const bert = referenceOf('bert')
+  const numbers = referenceOf('bert-number')
+  const gpt2 = referenceOf('gpt2')
+  let dir: string
+  let pairs: string
+  let scores: string
+  let book: string
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'admb-checkpoints-'))
+    pairs = await file('pairs.tsv', tableOf('same', bert.labels?.map(label => NAMES[label]) ?? []))
+    scores = await file('scores.tsv', tableOf('score', numbers.labels?.map(String) ?? []))
+    book = await file('book.txt', gpt2.text as string)
+  })
+  after(() => rm(dir, { recursive: true, force: true }))
+
+  function tableOf(label: string, values: readonly string[]): string {
+    const rows = bert.texts?.map(([a, b], i) => `${a}\t${b}\t${values[i]}\n`) ?? []
+    return `first\tsecond\t${label}\n${rows.join('')}`
+  }
+
+  async function file(name: string, content: string): Promise<string> {
+    const path = join(dir, name)
+    await writeFile(path, content)
+    return path
+  }
+
+  const optionsOf = (from: { readonly folder: string }, data: string, label?: string) => [
+    ...['--weights', from.folder, '--data', data, '--length', '16'],
+    ...(label === undefined ? [] : ['--label', label])
+  ]
+  const isNear = (value: number, expected: number) =>
+    assert.ok(Math.abs(value - expected) < 1e-4, `${value}, ${expected}`)
+
+  it('have the losses of transformers', async () => {
+    for (const [from, data, label] of [
+      [bert, pairs, 'same'],
+      [numbers, scores, 'score'],
+      [gpt2, book, undefined]
+    ] as const) {
+      const { loss, inputs } = await admbJson(['eval', ...optionsOf(from, data, label)])
+      isNear(loss, from.losses[0])
+      assert.equal(inputs, from.rows.length)
+    }
+  })
+
+  it('predict texts without labels, by the names of their classes', async () => {
+    const table = (await readFile(pairs, 'utf8')).replace(/\t\w+$/gm, '')
+    const data = await file('new.tsv', table)
+    const { code, stdout, stderr } = await admb(['predict', ...optionsOf(bert, data)])
+    assert.equal(code, 0, stderr)
+    const softmax = (logits: readonly number[]) => {
+      const powers = logits.map(Math.exp)
+      return powers.map(power => power / powers.reduce((a, b) => a + b))
+    }
+    const expected = (bert.logits as number[][]).map(softmax).map(p => {
+      const best = p.indexOf(Math.max(...p))
+      return `${NAMES[best]} ${p[best].toFixed(4)}`
+    })
+    assert.deepEqual(stdout.trim().split('\n'), expected)
+  })
+
+  it('are fine-tuned with the losses of torch, and exported folders are read again', async () => {
+    const { step, decay, losses } = bert
+    const model = join(dir, 'tuned')
+    const rule = `adamw,step=${step},decay=${decay}`
+    const { code, stderr, stdout } = await admb([
+      ...['train', ...optionsOf(bert, pairs, 'same'), '--rule', rule, '--batch', '4', '--passes', '4'],
+      ...['--predict-with', 'current', '--average', 'none', '--dir', model, '--json']
+    ])
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /does not need: bert\.embeddings\.position_ids, cls\.predictions\.bias\n/)
+    isNear(JSON.parse(stdout).averageLoss, losses.reduce((a, b) => a + b) / losses.length)
+    const { loss } = await admbJson(['eval', '--dir', model, '--data', pairs])
+    for (const layout of ['bert', 'admb']) {
+      const out = join(dir, `tuned-${layout}`)
+      await admbJson(['export', '--dir', model, '--layout', layout, '--out', out])
+      // Length, columns and label are part of the folder.
+      const again = await admbJson(['eval', '--weights', out, '--data', pairs])
+      assert.equal(again.loss, loss, layout)
+    }
+  })
+
+  it('are exported as they were read, bit for bit', async () => {
+    for (const [name, from, data] of [
+      ['bert', bert, pairs],
+      ['gpt2', gpt2, book]
+    ] as const) {
+      const [model, out] = [join(dir, `same-${name}`), join(dir, `exported-${name}`)]
+      // Steps too short to change a weight.
+      const rule = ['--rule', 'adamw,step=1e-30,decay=0', '--average', 'none']
+      await admbJson(['train', ...optionsOf(from, data, name === 'bert' ? 'same' : undefined), ...rule, '--dir', model])
+      const { files } = await admbJson(['export', '--dir', model, '--out', out])
+      assert.deepEqual(files, ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'model.safetensors'])
+      const parts = name === 'bert' ? ['model'] : ['model-00001-of-00002', 'model-00002-of-00002']
+      const originals = parts.flatMap(part => [...readSafetensors(join(from.folder, `${part}.safetensors`))])
+      const exported = readSafetensors(join(out, 'model.safetensors'))
+      const floats = originals
+        .filter(([, { dtype }]) => dtype === 'F32')
+        .filter(([tensor]) => !tensor.startsWith('cls'))
+      assert.deepEqual([...exported.keys()].sort(), floats.map(([tensor]) => tensor).sort())
+      for (const [tensor, { shape, bytes }] of floats) {
+        assert.deepEqual(exported.get(tensor)?.shape, shape)
+        assert.deepEqual(exported.get(tensor)?.bytes(), bytes())
+      }
+    }
+  })
+
+  it('are continued without the folder that they came from', async () => {
+    const model = join(dir, 'tuned')
+    const before = await admbJson(['eval', '--dir', model, '--data', pairs])
+    const { averageLoss } = await admbJson(['train', '--dir', model, '--data', pairs, '--predict-with', 'current'])
+    assert.equal(averageLoss, before.loss)
+  })
+
+  it('that do not fit are refused in one line', async () => {
+    const folder = join(dir, 'broken')
+    await cp(bert.folder, folder, { recursive: true })
+    const config = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'))
+    const withConfig = (changes: object) =>
+      writeFile(join(folder, 'config.json'), JSON.stringify({ ...config, ...changes }))
+    const refuses = async (args: readonly string[], line: RegExp) => {
+      const { code, stderr } = await admb(args)
+      assert.notEqual(code, 0, stderr)
+      assert.match(stderr, line)
+      assert.equal(stderr.split('\n').length, 2, stderr)
+    }
+    const evaluate = ['eval', '--data', pairs, '--label', 'same', '--weights']
+    await withConfig({ hidden_size: 24 })
+    await refuses([...evaluate, folder], /word_embeddings\.weight has shape 80×12, expected 80×24/)
+    await withConfig({ vocab_size: 70 })
+    await refuses([...evaluate, folder], /the tokenizer has 80 tokens, and the model of .*broken has 70/)
+    await withConfig({ model_type: 't5' })
+    await refuses([...evaluate, folder], /config\.json: the model type is "t5", expected bert or gpt2/)
+    await withConfig({ hidden_act: 'silu' })
+    await refuses([...evaluate, folder], /config\.json: hidden_act: .*gelu/)
+    await withConfig({})
+    await refuses([...evaluate, folder, '--length', '21'], /20 positions, and rows have 21 tokens/)
+    await refuses([...evaluate, join(dir, 'none')], /cannot read .*none: there is no such file or folder/)
+    await refuses([...evaluate, join(dir, 'tuned')], /is a state directory: export it first/)
+    await refuses([...evaluate, folder, '--dir', join(dir, 'tuned')], /give either --dir or --weights/)
+    await refuses(['train', '--data', pairs, '--model', 'bert', '--weights', folder], /brings its own model/)
+    const tuned = ['export', '--dir', join(dir, 'tuned'), '--out']
+    await refuses([...tuned, folder], /broken is not empty: give a new folder/)
+    await refuses([...tuned, join(dir, 'other'), '--layout', 'gpt2'], /this one is bert: give --layout bert/)
+    await mkdir(join(dir, 'empty'))
+    await refuses([...evaluate, join(dir, 'empty')], /empty has no model\.safetensors/)
+  })
+})
