@@ -113,7 +113,7 @@ def bert(folder, labels):
         num_hidden_layers=1 if is_number else 2,
         num_attention_heads=3,
         intermediate_size=20,
-        max_position_embeddings=20,
+        max_position_embeddings=40,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         **({"num_labels": 1, "problem_type": "regression"} if is_number else {"id2label": dict(enumerate(labels))}),
@@ -124,7 +124,7 @@ def bert(folder, labels):
     if not is_number:
         # Older checkpoints hold the indices of the positions, and heads for pre-training.
         tensors = load_file(folder / "model.safetensors")
-        tensors["bert.embeddings.position_ids"] = torch.arange(20).reshape(1, 20)
+        tensors["bert.embeddings.position_ids"] = torch.arange(40).reshape(1, 40)
         tensors["cls.predictions.bias"] = torch.zeros(len(tokenizer))
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     texts = [[TEXTS[a], TEXTS[b]] for a, b in PAIRS]

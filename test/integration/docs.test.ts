@@ -3,10 +3,16 @@
  * marked `run`, one after another.
  */
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandSandbox, hasCurl, httpPort } from '../support/command-sandbox.js'
 import { blocks } from '../support/documents.js'
+import { referenceOf } from '../support/l2l/checkpoints.js'
+
+/** An interpreter with the package transformers. */
+const PYTHON = process.env.ADMB_PYTHON ?? 'python3'
 
 describe('the documents', function () {
   this.timeout(300_000)
@@ -91,6 +97,34 @@ describe('the documents', function () {
     assert.ok(readdirSync(place.folder).some(name => /^admb-logistic-\d+-.*\.safetensors$/.test(name)))
   })
 
+  it('fine-tuning: the commands work as written', async () => {
+    const page = 'docs/finetuning.md'
+    const reference = referenceOf('bert')
+    cpSync(reference.folder, join(place.folder, 'bert'), { recursive: true })
+    const rows = Array.from({ length: 32 }, (_, i) => [...(reference.texts?.[i % 4] ?? []), i % 2 ? 'same' : 'other'])
+    const table = (columns: number) =>
+      [['first', 'second', 'relation'], ...rows].map(row => `${row.slice(0, columns).join('\t')}\n`).join('')
+    writeFileSync(join(place.folder, 'pairs.tsv'), table(3))
+    writeFileSync(join(place.folder, 'new.tsv'), table(2))
+    const lossOf = (printed: string) => /\nloss +([\d.]+)/.exec(printed)?.[1]
+    const tuned = run(blocks('finetuning train', page)[0])
+    assert.ok(Number(lossOf(tuned)) < 0.6, tuned)
+    assert.match(tuned, /\n(same|other) 0\.\d+\n/)
+    const exported = run(blocks('finetuning export', page)[0])
+    assert.equal(lossOf(exported), lossOf(tuned))
+    if (hasTransformers()) {
+      writeFileSync(join(place.folder, 'load.py'), pythonBlock(page))
+      assert.match(run(`${PYTHON} load.py`), /^(same|other|unclear)\n$/)
+    }
+    const [first, second] = blocks('finetuning peers', page)[0].split('\n')
+    const address = /--peer (\S+)/.exec(await place.start(`${first} --http 0`))?.[1] as string
+    const port = httpPort(await place.start(`${second.replace(/\/ip4\S+/, address)} --http 0`))
+    while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+    while (!/predictor +[1-9]\d* updates/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+    await place.interrupt()
+    assert.match(run('npx admb eval --dir second --data pairs.tsv'), /accuracy/)
+  })
+
   it('data: a peer continues in its source', async () => {
     const [prepare, first] = blocks('data from', 'docs/data.md')[0].split('\n')
     run(prepare)
@@ -107,3 +141,18 @@ describe('the documents', function () {
     await place.interrupt()
   })
 })
+
+/** The page's block of Python. */
+function pythonBlock(page: string): string {
+  return /```python\n([\s\S]*?)```/.exec(readFileSync(page, 'utf8'))?.[1] as string
+}
+
+function hasTransformers(): boolean {
+  try {
+    execFileSync(PYTHON, ['-c', 'import transformers, torch'], { stdio: 'ignore' })
+    return true
+  } catch {
+    console.log('      transformers is not installed: its part is skipped (ADMB_PYTHON names an interpreter)')
+    return false
+  }
+}

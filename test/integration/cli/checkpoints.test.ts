@@ -147,7 +147,7 @@ describe('checkpoints on the command line', function () {
     await withConfig({ hidden_act: 'silu' })
     await refuses([...evaluate, folder], /config\.json: hidden_act: .*gelu/)
     await withConfig({})
-    await refuses([...evaluate, folder, '--length', '21'], /20 positions, and rows have 21 tokens/)
+    await refuses([...evaluate, folder, '--length', '41'], /40 positions, and rows have 41 tokens/)
     await refuses([...evaluate, join(dir, 'none')], /cannot read .*none: there is no such file or folder/)
     await refuses([...evaluate, join(dir, 'tuned')], /is a state directory: export it first/)
     await refuses([...evaluate, folder, '--dir', join(dir, 'tuned')], /give either --dir or --weights/)
