@@ -21,6 +21,7 @@ export {
 export { ModelError } from '../nn/types.js'
 export { deviceFor, initialOf, networkLearner, networkModel } from './execution.js'
 export type { Execution } from './executor/types.js'
+export { Generation, type Sampling } from './generation.js'
 export { planFor, resolveExecution } from './planning/planner.js'
 export { type LayerProfile, profileModel } from './planning/profile.js'
 export type { Plan } from './planning/types.js'

@@ -41,6 +41,17 @@ export interface Pass {
    * @default no sample is padded
    */
   readonly lengths?: Int32Array
+  /** For generation: what the layer keeps of the positions before those of x. @default x starts at position 0 */
+  readonly cache?: LayerCache
+}
+
+/** Keys and values of a layer of one sample, so that further positions are computed alone. The owner disposes of the tensors. */
+export interface LayerCache {
+  /** Number of positions before those of x. */
+  position: number
+  /** [heads, position, width/heads] */
+  keys?: Tensor
+  values?: Tensor
 }
 
 /** Gradients of one backward pass. */

@@ -46,6 +46,36 @@ export async function startFrom(path: string, { model }: TaskOptions): Promise<S
   }
 }
 
+/**
+ * A checkpoint as a model that generates text, with its weights.
+ * @throws ModelError; OptionError if it has no tokenizer
+ */
+export async function languageModel(
+  path: string
+): Promise<{ readonly spec: NetworkSpec; readonly blocks: readonly Float32Array[] }> {
+  const [{ initialWeights, openCheckpoint }, { networkModel }] = await Promise.all([
+    import('../nn/weights/checkpoint.js'),
+    import('../l2l/index.js')
+  ])
+  const checkpoint = openCheckpoint(path)
+  const { layers, network, foreign, tokenizer: pieces } = checkpoint
+  const { positions, vocabulary, text } = foreign ?? {}
+  const alphabet = text?.alphabet
+  if (network === undefined && pieces === undefined && alphabet === undefined) {
+    throw new OptionError(`${path} has no tokenizer: add its tokenizer.json`)
+  }
+  const spec =
+    network ??
+    ({
+      layers,
+      sample: { kind: 'tokens', shape: [positions ?? 0], vocabulary: vocabulary ?? 0 },
+      target:
+        foreign?.target === 'next-token' ? { kind: 'next-token' } : { kind: 'class', classes: foreign?.classes ?? 2 },
+      text: { length: positions ?? 0, pieces, alphabet }
+    } satisfies NetworkSpec)
+  return { spec, blocks: [...initialWeights(networkModel(spec), checkpoint, 0).blocks()] }
+}
+
 function textOf({ network, foreign, tokenizer }: Checkpoint, source: string): KnownText | undefined {
   if (foreign !== undefined) {
     const { text, classNames, classes, vocabulary, positions, target } = foreign

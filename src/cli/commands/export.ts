@@ -30,9 +30,9 @@ export function exportCommand(program: Command): Command {
     .addHelpText(
       'after',
       `
-Layouts bert and gpt2 are Hugging Face folders: AutoModel.from_pretrained(FOLDER)
-has the same outputs. Layout admb is for any model: model.safetensors with the
-names of docs/models.md and metadata as of GET /predictor. --weights reads all.
+Layouts bert and gpt2 are Hugging Face folders: AutoModel.from_pretrained has
+the same outputs. Layout admb is for any model: model.safetensors with the names
+of docs/models.md and metadata as of GET /predictor. --weights reads them all.
 
 Examples:
   admb export --dir model --out exported

@@ -52,6 +52,10 @@ export const commands = {
     summary: 'predict inputs with a stored predictor',
     load: async () => (await import('./predict.js')).predictCommand
   },
+  generate: {
+    summary: 'continue a text by a language model',
+    load: async () => (await import('./generate.js')).generateCommand
+  },
   export: {
     summary: 'write a stored predictor for other programs',
     load: async () => (await import('./export.js')).exportCommand

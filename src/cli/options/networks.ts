@@ -47,13 +47,22 @@ const LINEAR_HELP: Readonly<Record<(typeof modelNames)[number], string>> = {
   softmax: 'several classes, cross entropy'
 }
 
+/** The device. */
+export function withBackend(command: Command): Command {
+  return add(command, true, [backendOption()])
+}
+
+function backendOption(): Option {
+  return option('--backend <name>', 'backend that executes layers')
+    .choices(['auto', ...DEVICE_NAMES])
+    .default('auto')
+}
+
 /** How networks are executed. Results do not depend on it, except for rounding. */
 export function withExecution(command: Command, isShown = true): Command {
   const stashes = `${STASH_LOCATIONS.join(', ')} for layer outputs (default: device)`
   return add(command, isShown, [
-    option('--backend <name>', 'backend that executes layers')
-      .choices(['auto', ...DEVICE_NAMES])
-      .default('auto'),
+    backendOption(),
     option('--schedule <name>', `${SCHEDULES.join(', ')}, or auto for the fastest that fits (default: l2l)`).argParser(
       choice([...SCHEDULES, 'auto'] as const)
     ),

@@ -61,7 +61,7 @@ export function headGradients({ dScores, p, dMixed }: HeadGradients, qkv: tf.Ten
 }
 
 /** Queries (0), keys (1) or values (2): [batch·heads, length, width/heads]. */
-function projectionOf(qkv: tf.Tensor, index: number, heads: number): tf.Tensor {
+export function projectionOf(qkv: tf.Tensor, index: number, heads: number): tf.Tensor {
   const [batch, length, triple] = qkv.shape as number[]
   return tf.tidy(() => splitHeads(tf.slice(qkv, [0, 0, (index * triple) / 3], [batch, length, triple / 3]), heads))
 }
@@ -77,7 +77,7 @@ function splitHeads(x: tf.Tensor, heads: number): tf.Tensor {
 }
 
 /** The inverse of `splitHeads`. */
-function mergeHeads(x: tf.Tensor, heads: number): tf.Tensor {
+export function mergeHeads(x: tf.Tensor, heads: number): tf.Tensor {
   const [all, length, perHead] = x.shape as number[]
   return tf.tidy(() => {
     const byPosition = tf.transpose(tf.reshape(x, [all / heads, heads, length, perHead]), [0, 2, 1, 3])

@@ -4,12 +4,12 @@
  * last use.
  */
 import * as tf from '#tfjs'
-import { affine, projectionGradients, projectTransposed } from '../matmul.js'
+import { affine, multiplyBatch, projectionGradients, projectTransposed } from '../matmul.js'
 import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'
 import { totalSize } from '../shape.js'
-import type { Layer, Pass } from '../types.js'
-import { headGradients, headMix, headMixGradient, headScores } from './attention-heads.js'
+import type { Layer, LayerCache, Pass } from '../types.js'
+import { headGradients, headMix, headMixGradient, headScores, mergeHeads, projectionOf } from './attention-heads.js'
 
 export interface AttentionOptions {
   readonly name: string
@@ -58,6 +58,22 @@ export function attention({ name, length, width, heads, isCausal, mask, gain }: 
     tf.reshape(mixed, mixed.shape)
   ]
 
+  /** Positions after those of the cache, which it extends by them. For one sample; every position attends to earlier ones. */
+  const continued = (x: tf.Tensor, [kernel, bias, outKernel, outBias]: readonly tf.Tensor[], cache: LayerCache) => {
+    const qkv = affine(x, kernel, bias)
+    const [queries, keys, values] = [0, 1, 2].map(index => projectionOf(qkv, index, heads))
+    const extend = (before: tf.Tensor | undefined, more: tf.Tensor) => {
+      const all = tf.keep(before === undefined ? tf.clone(more) : tf.concat([before, more], 1))
+      before?.dispose()
+      return all
+    }
+    cache.keys = extend(cache.keys, keys)
+    cache.values = extend(cache.values, values)
+    const scores = tf.mul(multiplyBatch(queries, cache.keys, false, true), scale)
+    const p = tf.softmax(tf.add(scores, causalMask(x.shape[1] as number, cache.position)))
+    return affine(mergeHeads(multiplyBatch(p, cache.values), heads), outKernel, outBias)
+  }
+
   return {
     kind: 'attention',
     name,
@@ -77,6 +93,7 @@ export function attention({ name, length, width, heads, isCausal, mask, gain }: 
     },
     forward: (x, tensors, pass) =>
       tf.tidy(() => {
+        if (pass.cache !== undefined) return continued(x, tensors, pass.cache)
         const [qkv, p, mixed] = computeActivations(x, tensors, pass)
         tf.dispose([qkv, p])
         return affine(mixed, tensors[2], tensors[3])
@@ -139,8 +156,10 @@ function paddingMask(lengths: Int32Array, length: number): tf.Tensor {
   return tf.tensor3d(mask, [lengths.length, 1, length])
 }
 
-function causalMask(length: number): tf.Tensor {
-  const mask = new Float32Array(length * length)
-  for (let row = 0; row < length; row++) mask.fill(MASKED_SCORE, row * length + row + 1, (row + 1) * length)
-  return tf.tensor2d(mask, [length, length])
+/** @param before positions before the first row @returns [rows, before + rows] */
+function causalMask(rows: number, before = 0): tf.Tensor {
+  const width = before + rows
+  const mask = new Float32Array(rows * width)
+  for (let row = 0; row < rows; row++) mask.fill(MASKED_SCORE, row * width + before + row + 1, (row + 1) * width)
+  return tf.tensor2d(mask, [rows, width])
 }

@@ -33,10 +33,11 @@ export function embedding(options: EmbeddingOptions): Layer {
     { name: 'positions', shape: [rows, width] },
     ...(segments === undefined ? [] : [{ name: 'segments', shape: [segments, width] }])
   ]
-  const forward: Layer['forward'] = (x, [tokens, positions, segments]) =>
+  const forward: Layer['forward'] = (x, [tokens, positions, segments], { cache }) =>
     tf.tidy(() => {
       const ids = tf.cast(x, 'int32')
-      const used = rows === length ? positions : tf.slice(positions, [0, 0], [length, width])
+      const count = x.shape[1] as number
+      const used = rows === count ? positions : tf.slice(positions, [cache?.position ?? 0, 0], [count, width])
       const y = addTo(tf.gather(tokens, ids), used)
       if (segments === undefined) return y
       const ofSegments = tf.gather(segments, segmentsOf(ids, separator))

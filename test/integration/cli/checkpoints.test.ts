@@ -125,6 +125,20 @@ describe('checkpoints on the command line', function () {
     assert.equal(averageLoss, before.loss)
   })
 
+  it('generate text, the same for the same seed', async () => {
+    const generate = ['generate', '--weights', gpt2.folder, '--prompt', 'the river', '--tokens', '9', '--seed', '4']
+    const drawn = await admbJson(generate)
+    assert.equal(drawn.tokens.length, 9)
+    assert.match(drawn.text, /^the river/)
+    assert.deepEqual(await admbJson(['generate', '--dir', join(dir, 'same-gpt2'), ...generate.slice(3)]), drawn)
+    const { stdout } = await admb(generate)
+    assert.ok(stdout.startsWith('the river'))
+    assert.notDeepEqual((await admbJson([...generate.slice(0, -1), '5'])).tokens, drawn.tokens)
+    const { code, stderr } = await admb(['generate', '--weights', bert.folder, '--prompt', 'the'])
+    assert.equal(code, 2)
+    assert.match(stderr, /^admb: the model bert does not generate text/)
+  })
+
   it('that do not fit are refused in one line', async () => {
     const folder = join(dir, 'broken')
     await cp(bert.folder, folder, { recursive: true })

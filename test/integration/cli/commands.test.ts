@@ -415,7 +415,7 @@ describe('a command', function () {
     assert.deepEqual(names(await offered('train', '--micro')), ['--microbatch'])
     assert.deepEqual(names(await offered('train', '--scale', '')), ['none', 'standard'])
     assert.deepEqual(await offered('train', '--data', ''), [':0'])
-    assert.deepEqual(names(await offered('train', '--rule', 'ada')), ['adagrad', 'adam'])
+    assert.deepEqual(names(await offered('train', '--rule', 'ada')), ['adagrad', 'adam', 'adamw'])
     assert.deepEqual(names(await offered('train', '--average', 'un')), ['uniform'])
     assert.deepEqual(names(await offered('train', '--model', 'l')), ['logistic', 'linear'])
     assert.deepEqual(names(await offered('peer', '--format', 'li')), ['libsvm'])

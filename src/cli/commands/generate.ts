@@ -1,0 +1,90 @@
+/** `admb generate`: text by a model that predicts the next token. */
+import type { Command } from 'commander'
+import type { Sampling } from '../../l2l/index.js'
+import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import { languageModel } from '../../task/checkpoint.js'
+import { UsageError } from '../errors.js'
+import { executionOf, type NetworkFlags, withBackend, withWeights } from '../options/networks.js'
+import { withCommon, withPredictWith } from '../options/options.js'
+import { amount, share, whole } from '../options/values.js'
+import { printJson } from '../output/output.js'
+import { loadStored } from '../training/stored.js'
+
+const TOKENS = 64
+
+interface Flags extends NetworkFlags, Sampling {
+  readonly dir?: string
+  readonly prompt: string
+  readonly tokens?: number
+  readonly predictWith?: 'average' | 'current'
+  readonly json?: boolean
+}
+
+export function generateCommand(program: Command): Command {
+  const command = program.command('generate')
+  withPredictWith(withWeights(withBackend(command)), ['average', 'current'] as const)
+    .option('--dir <dir>', 'directory of the stored predictor, unless --weights is given')
+    .requiredOption('--prompt <text>', 'text to continue')
+    .option('--tokens <n>', `number of tokens (default: ${TOKENS})`, whole(1))
+    .option('--temperature <t>', 'divides the logits; 0: the most probable token (default: 1)', amount())
+    .option('--top-k <n>', 'draw from the n most probable tokens', whole(1))
+    .option('--top-p <share>', 'draw from the most probable tokens with this probability', share)
+    .option('--seed <n>', 'seed of the draws (default: 1)', whole(0))
+    .addHelpText(
+      'after',
+      `
+All weights are on the device, with the keys and values of the text so far. The
+text ends after --tokens, or when the model has no further positions.
+
+Examples:
+  admb generate --dir book --prompt 'To be, or' --temperature 0.8 --top-k 40
+  admb generate --weights gpt2 --prompt 'The river' --tokens 200 --seed 7`
+    )
+  return withCommon(command).action(generate)
+}
+
+async function generate(flags: Flags): Promise<void> {
+  const { spec, blocks, updates } = await loadModel(flags)
+  const { createTokenizer, deviceFor, Generation, networkModel } = await import('../../l2l/index.js')
+  await deviceFor(executionOf(flags))
+  if (spec.text === undefined) throw new UsageError('the model does not read text: give a language model')
+  const tokenizer = createTokenizer(spec.text)
+  const prompt = tokenizer.encode(flags.prompt)
+  const generation = new Generation(networkModel(spec), blocks, updates)
+  const made: number[] = []
+  let printed = ''
+  try {
+    if (!flags.json) process.stdout.write(flags.prompt)
+    for (const token of generation.tokens(prompt, flags.tokens ?? TOKENS, flags)) {
+      made.push(token)
+      const text = tokenizer.decode([...prompt, ...made]).slice(tokenizer.decode(prompt).length)
+      // A character may take several tokens.
+      if (flags.json || text.endsWith('\ufffd')) continue
+      process.stdout.write(text.slice(printed.length))
+      printed = text
+    }
+  } finally {
+    generation.close()
+  }
+  if (!flags.json) process.stdout.write('\n')
+  else printJson({ command: 'generate', prompt, tokens: made, text: tokenizer.decode([...prompt, ...made]) })
+}
+
+interface LoadedModel {
+  readonly spec: NetworkSpec
+  readonly blocks: readonly Float32Array[]
+  /** Undefined if all layers take part. */
+  readonly updates?: number
+}
+
+async function loadModel({ dir, weights, predictWith }: Flags): Promise<LoadedModel> {
+  if (weights !== undefined) {
+    if (dir !== undefined) throw new UsageError('give either --dir or --weights')
+    return languageModel(weights)
+  }
+  const { spec, predictor } = await loadStored(dir, undefined)
+  if (spec.network === undefined)
+    throw new UsageError(`the model ${spec.model} does not generate text: give a language model`)
+  const blocks = predictWith === 'current' ? predictor.parameters : predictor.average
+  return { spec: spec.network, blocks, updates: predictor.id.updates }
+}
