@@ -25,7 +25,7 @@ export interface Sampling {
 }
 
 export class Generation {
-  /** Largest number of tokens, the prompt included. */
+  /** Largest number of tokens, the prompt included; infinite with rotary positions. */
   readonly limit: number
   readonly #model: Model
   readonly #order: readonly number[]
@@ -48,8 +48,8 @@ export class Generation {
     this.#order = order
     this.#weights = order.map(l => load({ model, store, meter, precision: 'float32' }, l))
     this.#caches = order.map(() => ({ position: 0 }))
-    const [, positions] = model.layers[0].weights
-    this.limit = positions.shape[0]
+    const positions = model.layers[0].weights.find(({ name }) => name === 'positions')
+    this.limit = positions?.shape[0] ?? Number.POSITIVE_INFINITY
   }
 
   /**

@@ -28,7 +28,7 @@ export function createModel(spec: ModelSpec, sample: Sample, target: Target): Mo
   }
   if (isTokens) throw new ModelError('a model on tokens must start with an embedding layer')
   const expected = outputShape(target, sample)
-  const hasOutput = layers.at(-1)?.kind === 'tied-output' || spec.model === 'layers'
+  const hasOutput = layers.at(-1)?.kind === 'token-output' || spec.model === 'layers'
   if (!hasOutput || !sameShape(input, expected)) layers.push(outputLayer(input, expected))
   checkNames(layers)
   checkLayerOrders(layers, expected)

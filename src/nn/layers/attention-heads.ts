@@ -67,7 +67,7 @@ export function projectionOf(qkv: tf.Tensor, index: number, heads: number): tf.T
 }
 
 /** [batch, length, width] to [batch·heads, length, width/heads]. */
-function splitHeads(x: tf.Tensor, heads: number): tf.Tensor {
+export function splitHeads(x: tf.Tensor, heads: number): tf.Tensor {
   const [batch, length, width] = x.shape as number[]
   const perHead = width / heads
   return tf.tidy(() => {

@@ -123,7 +123,7 @@ export function attention({ name, length, width, heads, isCausal, mask, gain }: 
  * Softmax of the scores. May write into their memory.
  * @param lengths positions of each sample that are attended to @default all
  */
-function probabilities(scores: tf.Tensor, isCausal: boolean, lengths: Int32Array | undefined): tf.Tensor {
+export function probabilities(scores: tf.Tensor, isCausal: boolean, lengths: Int32Array | undefined): tf.Tensor {
   const result = runFused('SoftmaxInPlace', { x: scores }, { isCausal, lengths })
   if (result !== undefined) return result
   return tf.tidy(() => {
@@ -136,7 +136,7 @@ function probabilities(scores: tf.Tensor, isCausal: boolean, lengths: Int32Array
 }
 
 /** p·dp − p·Σ p·dp along the last axis. Disposes of dp. */
-function softmaxGradient(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
+export function softmaxGradient(p: tf.Tensor, dp: tf.Tensor): tf.Tensor {
   const result = runFused('SoftmaxBackInPlace', { dp, p })
   if (result !== undefined) {
     dp.dispose()
@@ -157,7 +157,7 @@ function paddingMask(lengths: Int32Array, length: number): tf.Tensor {
 }
 
 /** @param before positions before the first row @returns [rows, before + rows] */
-function causalMask(rows: number, before = 0): tf.Tensor {
+export function causalMask(rows: number, before = 0): tf.Tensor {
   const width = before + rows
   const mask = new Float32Array(rows * width)
   for (let row = 0; row < rows; row++) mask.fill(MASKED_SCORE, row * width + before + row + 1, (row + 1) * width)

@@ -11,11 +11,16 @@ import { type Layer, ModelError, type Pass } from '../types.js'
 import { type AttentionOptions, attention } from './attention.js'
 import { dense } from './dense.js'
 import { dropout } from './dropout.js'
+import { type GatedPerceptronOptions, gatedPerceptron } from './gated-perceptron.js'
 import { layerNorm } from './layer-norm.js'
+import { rmsNorm } from './rms-norm.js'
+import { type RotaryAttentionOptions, rotaryAttention } from './rotary-attention.js'
 import { sequence } from './sequence.js'
 
 export interface ResidualBlockOptions {
   readonly norm: 'before' | 'after' | 'none'
+  /** Whether the norm divides by the root mean square. @default false */
+  readonly isRms?: boolean
   /** ε of the norm. @default 1e-5 */
   readonly epsilon?: number
   readonly hasShortcut: boolean
@@ -55,10 +60,30 @@ export function perceptronLayer(options: PerceptronLayerOptions): Layer {
   return residualBlock('mlp', name, [up, down], options)
 }
 
+/**
+ * Weights: norm.scale, query.kernel, key.kernel, value.kernel, out.kernel.
+ * @throws ModelError if the heads do not divide the width into even numbers, or the heads of keys those of queries
+ */
+export function rotaryAttentionLayer(options: ResidualBlockOptions & RotaryAttentionOptions): Layer {
+  const { name, width, heads, keyHeads } = options
+  if (width % (2 * heads) !== 0) {
+    throw new ModelError(`layer ${name}: ${heads} heads do not divide the width ${width} into even numbers`)
+  }
+  if (heads % keyHeads !== 0) {
+    throw new ModelError(`layer ${name}: ${keyHeads} heads of keys do not divide ${heads} heads`)
+  }
+  return residualBlock('rotary-attention', name, [rotaryAttention({ ...options, name: '' })], options)
+}
+
+/** Weights: norm.scale, gate.kernel, up.kernel, down.kernel. */
+export function gatedPerceptronLayer(options: ResidualBlockOptions & GatedPerceptronOptions): Layer {
+  return residualBlock('gated-mlp', options.name, [gatedPerceptron({ ...options, name: '' })], options)
+}
+
 function residualBlock(kind: string, name: string, core: readonly Layer[], options: ResidualBlockOptions): Layer {
   const { input } = core[0]
   const { norm: normPosition, epsilon, hasShortcut } = options
-  const norm = layerNorm({ name: 'norm', input, epsilon })
+  const norm = (options.isRms ? rmsNorm : layerNorm)({ name: 'norm', input, epsilon })
   const dropouts = options.dropout > 0 ? [dropout({ name: 'dropout', input, rate: options.dropout })] : []
   const branch = sequence({ kind, name, layers: [...(normPosition === 'before' ? [norm] : []), ...core, ...dropouts] })
   if (options.skip && (!hasShortcut || normPosition === 'after')) {

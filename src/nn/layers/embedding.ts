@@ -15,7 +15,7 @@ export interface EmbeddingOptions {
   /** Tokens per sample. */
   readonly length: number
   readonly width: number
-  /** Number of position vectors, at least `length`. @default length */
+  /** Number of position vectors, at least `length`, or 0 for none. @default length */
   readonly positions?: number
   /** Number of segment vectors. @default none */
   readonly segments?: number
@@ -27,18 +27,24 @@ export interface EmbeddingOptions {
 const DEVIATION = 0.02
 
 export function embedding(options: EmbeddingOptions): Layer {
-  const { name, vocabulary, length, width, positions: rows = length, segments, separator = -1 } = options
+  const { name, vocabulary, length, width, positions: rows = length, segments: segmentCount, separator = -1 } = options
   const weights = [
     { name: 'tokens', shape: [vocabulary, width] },
-    { name: 'positions', shape: [rows, width] },
-    ...(segments === undefined ? [] : [{ name: 'segments', shape: [segments, width] }])
+    ...(rows === 0 ? [] : [{ name: 'positions', shape: [rows, width] }]),
+    ...(segmentCount === undefined ? [] : [{ name: 'segments', shape: [segmentCount, width] }])
   ]
-  const forward: Layer['forward'] = (x, [tokens, positions, segments], { cache }) =>
+  const forward: Layer['forward'] = (x, [tokens, ...others], { cache }) =>
     tf.tidy(() => {
       const ids = tf.cast(x, 'int32')
-      const count = x.shape[1] as number
-      const used = rows === count ? positions : tf.slice(positions, [cache?.position ?? 0, 0], [count, width])
-      const y = addTo(tf.gather(tokens, ids), used)
+      const y = tf.gather(tokens, ids)
+      return others.length === 0 ? y : withOthers(y, ids, others, cache?.position)
+    })
+  const withOthers = (sum: tf.Tensor, ids: tf.Tensor, others: readonly tf.Tensor[], first = 0) =>
+    tf.tidy(() => {
+      const count = ids.shape[1] as number
+      const segments = segmentCount === undefined ? undefined : others[others.length - 1]
+      const used = rows === 0 || rows === count ? others[0] : tf.slice(others[0], [first, 0], [count, width])
+      const y = rows === 0 ? sum : addTo(sum, used)
       if (segments === undefined) return y
       const ofSegments = tf.gather(segments, segmentsOf(ids, separator))
       return consume([ofSegments], () => addTo(y, ofSegments))
@@ -62,9 +68,9 @@ export function embedding(options: EmbeddingOptions): Layer {
     vjp: (x, _weights, dy) =>
       tidyPullback(() => {
         const ids = tf.cast(x, 'int32')
-        const dPositions = tf.sum(dy, 0)
-        const dWeights = [sumsBy(ids, dy, vocabulary), padRows(dPositions, rows - length)]
-        if (segments !== undefined) dWeights.push(sumsBy(segmentsOf(ids, separator), dy, segments))
+        const dWeights = [sumsBy(ids, dy, vocabulary)]
+        if (rows > 0) dWeights.push(padRows(tf.sum(dy, 0), rows - length))
+        if (segmentCount !== undefined) dWeights.push(sumsBy(segmentsOf(ids, separator), dy, segmentCount))
         return { dx: undefined, dWeights }
       })
   }

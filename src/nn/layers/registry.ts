@@ -9,7 +9,7 @@ import {
   type LayerSpec
 } from '../spec/layer-kinds.js'
 import { type Layer, ModelError, type Sample } from '../types.js'
-import { attentionLayer, perceptronLayer } from './block.js'
+import { attentionLayer, gatedPerceptronLayer, perceptronLayer, rotaryAttentionLayer } from './block.js'
 import { convolution } from './convolution.js'
 import { customLayer } from './custom.js'
 import { dense } from './dense.js'
@@ -18,7 +18,8 @@ import { embedding } from './embedding.js'
 import { layerNorm } from './layer-norm.js'
 import { maxPool } from './max-pool.js'
 import { firstPool, flatten, meanPool } from './reshaping.js'
-import { tiedOutput } from './tied-output.js'
+import { rmsNorm } from './rms-norm.js'
+import { tokenOutput } from './token-output.js'
 
 /** Position of a layer in a model. */
 export interface LayerContext {
@@ -41,7 +42,7 @@ const FACTORIES: { readonly [Kind in LayerKind]: LayerFactory<Kind> } = {
   embedding: (options, { name, input: [length], sample }) => {
     const { vocabulary = 0, separator } = sample.kind === 'tokens' ? sample : {}
     const { positions = length } = options
-    if (length > positions) {
+    if (positions > 0 && length > positions) {
       throw new ModelError(
         `layer ${name} has ${positions} positions, and rows have ${length} tokens: use a shorter --length`
       )
@@ -58,7 +59,20 @@ const FACTORIES: { readonly [Kind in LayerKind]: LayerFactory<Kind> } = {
   flatten: (_, { name, input }) => flatten({ name, input }),
   'mean-pool': (_, { name, input }) => meanPool({ name, input }),
   'first-pool': (_, { name, input }) => firstPool({ name, input }),
-  'tied-output': (_, { name, input, first }) => tiedOutput({ name, input, first })
+  'token-output': ({ tied }, { name, input, first }) => tokenOutput({ name, input, first, tied }),
+  'rms-norm': (options, { name, input }) => rmsNorm({ ...options, name, input }),
+  'rotary-attention': (options, { name, input: [length, width] }) =>
+    rotaryAttentionLayer({
+      ...options,
+      keyHeads: options.keyHeads ?? options.heads,
+      name,
+      length,
+      width,
+      hasShortcut: options.shortcut,
+      isRms: true
+    }),
+  'gated-mlp': (options, { name, input: [length, width] }) =>
+    gatedPerceptronLayer({ ...options, name, length, width, hasShortcut: options.shortcut, isRms: true })
 }
 
 /** @throws ModelError if the layer does not accept its input */

@@ -68,7 +68,11 @@ export const LAYER_KINDS = {
     input: 'tokens',
     options: {
       width: count.describe('length of a vector'),
-      positions: count.optional().describe('number of position vectors; by default the length of a row'),
+      positions: z
+        .int()
+        .min(0)
+        .optional()
+        .describe('number of position vectors, 0 for none; by default the length of a row'),
       segments: count
         .max(2)
         .optional()
@@ -94,6 +98,26 @@ export const LAYER_KINDS = {
       ...residualOptions
     }
   },
+  'rms-norm': {
+    help: 'root mean square normalization over the last axis',
+    input: 'any',
+    options: { epsilon }
+  },
+  'rotary-attention': {
+    help: 'causal self-attention with rotary positions and grouped queries, RMS norm and residual connection, as in Llama',
+    input: 'sequence',
+    options: {
+      heads: count.describe('number of heads; divides the width into even numbers'),
+      keyHeads: count.optional().describe('number of heads of keys and values; by default as many'),
+      theta: z.number().positive().default(10000).describe('base of the wavelengths of the rotation'),
+      ...residualOptions
+    }
+  },
+  'gated-mlp': {
+    help: 'gated perceptron (SwiGLU) at each position with RMS norm and residual connection, as in Llama',
+    input: 'sequence',
+    options: { inner: count.describe('width between the projections'), ...residualOptions }
+  },
   dropout: {
     help: 'dropout',
     input: 'any',
@@ -118,10 +142,10 @@ export const LAYER_KINDS = {
   flatten: { help: 'all numbers of a sample in one row', input: 'any', options: {} },
   'mean-pool': { help: 'mean over the positions of a sequence', input: 'sequence', options: {} },
   'first-pool': { help: 'vector of the first position, as of [CLS] in BERT', input: 'sequence', options: {} },
-  'tied-output': {
-    help: 'scores of all tokens by the token matrix of the embedding, which is trained by both',
+  'token-output': {
+    help: 'scores of all tokens, without bias; the output layer of a language model',
     input: 'sequence',
-    options: {}
+    options: { tied: z.boolean().default(true).describe('whether it shares the token matrix of the embedding') }
   }
 } satisfies Readonly<Record<string, LayerKindEntry>>
 

@@ -6,7 +6,7 @@ import { ModelError } from '../types.js'
 import { activation, count, epsilon, LAYER_KINDS, layerSchema, rate } from './layer-kinds.js'
 
 /** Models that need no file. */
-export const PRESETS = ['mlp', 'convnet', 'transformer', 'gpt', 'bert', 'gpt2'] as const
+export const PRESETS = ['mlp', 'convnet', 'transformer', 'gpt', 'bert', 'gpt2', 'llama'] as const
 
 const transformerOptions = {
   width: count.default(128).describe('length of a position’s vector'),
@@ -68,6 +68,18 @@ const schema = z.discriminatedUnion('model', [
     ...publishedOptions,
     activation: activation.default('gelu').describe('activation function of the MLP layers'),
     epsilon
+  }),
+  z.strictObject({
+    model: z.literal('llama'),
+    width: transformerOptions.width,
+    layers: transformerOptions.layers,
+    heads: transformerOptions.heads,
+    inner: transformerOptions.inner,
+    dropout: transformerOptions.dropout,
+    keyHeads: count.optional().describe('number of heads of keys and values; by default as many'),
+    theta: z.number().positive().default(10000).describe('base of the wavelengths of the rotary positions'),
+    epsilon,
+    tied: z.boolean().default(false).describe('whether the output layer shares the token matrix of the embedding')
   }),
   z.strictObject({
     model: z.literal('layers'),

@@ -18,6 +18,8 @@ export function layersOf(spec: ModelSpec): LayerSpec[] {
       return bert(spec)
     case 'gpt2':
       return gpt2(spec)
+    case 'llama':
+      return llama(spec)
     case 'layers':
       return spec.layers
     default:
@@ -116,7 +118,24 @@ function gpt2(spec: Preset<'gpt2'>): LayerSpec[] {
     ...dropoutOf(dropout, 'dropout'),
     ...blocksOf(spec, { norm: 'before', causal: true }),
     { kind: 'layer-norm', name: 'norm', epsilon },
-    { kind: 'tied-output', name: 'output' }
+    { kind: 'token-output', name: 'output', tied: true }
+  ]
+}
+
+/** Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023. */
+function llama(spec: Preset<'llama'>): LayerSpec[] {
+  const { width, layers, heads, inner = 4 * width, dropout, keyHeads, theta, epsilon, tied } = spec
+  const gain = 1 / Math.sqrt(2 * layers)
+  const common = { norm: 'before', epsilon, shortcut: true, dropout, skip: 0, gain } as const
+  const blocks = Array.from({ length: layers }, (_, i): LayerSpec[] => [
+    { kind: 'rotary-attention', name: `block${i}.attention`, heads, keyHeads, theta, ...common },
+    { kind: 'gated-mlp', name: `block${i}.mlp`, inner, ...common }
+  ])
+  return [
+    { kind: 'embedding', name: 'embedding', width, positions: 0 },
+    ...blocks.flat(),
+    { kind: 'rms-norm', name: 'norm', epsilon },
+    { kind: 'token-output', name: 'output', tied }
   ]
 }
 

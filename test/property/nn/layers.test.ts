@@ -4,7 +4,12 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import * as tf from '#tfjs'
-import { attentionLayer, perceptronLayer } from '../../../src/nn/layers/block.js'
+import {
+  attentionLayer,
+  gatedPerceptronLayer,
+  perceptronLayer,
+  rotaryAttentionLayer
+} from '../../../src/nn/layers/block.js'
 import { convolution } from '../../../src/nn/layers/convolution.js'
 import { dense } from '../../../src/nn/layers/dense.js'
 import { dropout } from '../../../src/nn/layers/dropout.js'
@@ -12,7 +17,8 @@ import { embedding } from '../../../src/nn/layers/embedding.js'
 import { layerNorm } from '../../../src/nn/layers/layer-norm.js'
 import { maxPool } from '../../../src/nn/layers/max-pool.js'
 import { firstPool, flatten, meanPool } from '../../../src/nn/layers/reshaping.js'
-import { tiedOutput } from '../../../src/nn/layers/tied-output.js'
+import { rmsNorm } from '../../../src/nn/layers/rms-norm.js'
+import { tokenOutput } from '../../../src/nn/layers/token-output.js'
 import { randomBits } from '../../../src/nn/random.js'
 import { sizeOf } from '../../../src/nn/shape.js'
 import { ACTIVATIONS } from '../../../src/nn/spec/layer-kinds.js'
@@ -74,6 +80,35 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
   mlp: fc
     .record({ length: size, width: fc.integer({ min: 4, max: 8 }), inner: size, activation, ...residualOptions })
     .map(options => perceptronLayer({ name: 'mlp', ...skippable(options) })),
+  'embedding without positions': fc
+    .record({ vocabulary: size, length: size, width: size })
+    .map(options => embedding({ name: 'embedding', ...options, positions: 0 })),
+  'rms norm': fc
+    .record({ length: size, width: fc.integer({ min: 4, max: 8 }) })
+    .map(({ length, width }) => rmsNorm({ name: 'norm', input: [length, width], epsilon: 0.1 })),
+  'rotary attention': fc
+    .record({
+      length: size,
+      keyHeads: fc.constantFrom(1, 2),
+      group: fc.constantFrom(1, 2),
+      half: fc.integer({ min: 1, max: 3 }),
+      theta: fc.constantFrom(10, 10000),
+      ...residualOptions
+    })
+    .map(({ keyHeads, group, half, ...options }) =>
+      rotaryAttentionLayer({
+        ...skippable(options),
+        name: 'attention',
+        keyHeads,
+        heads: keyHeads * group,
+        width: 2 * half * keyHeads * group,
+        isRms: true,
+        epsilon: 0.1
+      })
+    ),
+  'gated perceptron': fc
+    .record({ length: size, width: fc.integer({ min: 4, max: 8 }), inner: size, ...residualOptions })
+    .map(options => gatedPerceptronLayer({ ...skippable(options), name: 'mlp', isRms: true, epsilon: 0.1 })),
   dropout: fc
     .record({ input: fc.array(size, { minLength: 1, maxLength: 2 }), rate: fc.constantFrom(0, 0.1, 0.5) })
     .map(options => dropout({ name: 'dropout', ...options })),
@@ -102,13 +137,16 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
   'first position': fc
     .record({ length: size, width: size })
     .map(({ length, width }) => firstPool({ name: 'first', input: [length, width] })),
-  'tied output': fc.record({ vocabulary: size, length: size, width: size }).map(({ vocabulary, length, width }) =>
-    tiedOutput({
-      name: 'output',
-      input: [length, width],
-      first: embedding({ name: 'embedding', vocabulary, length, width })
-    })
-  ),
+  'token output': fc
+    .record({ vocabulary: size, length: size, width: size, tied: fc.boolean() })
+    .map(({ vocabulary, length, width, tied }) =>
+      tokenOutput({
+        name: 'output',
+        tied,
+        input: [length, width],
+        first: embedding({ name: 'embedding', vocabulary, length, width })
+      })
+    ),
   'mean over positions': fc
     .record({ length: size, width: size })
     .map(({ length, width }) => meanPool({ name: 'pool', input: [length, width] }))

@@ -47,7 +47,7 @@ describe('generation', () => {
     describe(`on ${backend}`, () => {
       before(() => useBackend(backend))
 
-      for (const name of ['gpt2', 'gpt']) {
+      for (const name of ['gpt2', 'gpt', 'llama']) {
         it(`${name}: a cache gives the logits of the whole text, however it is divided`, () => {
           const model = modelOf(name)
           const blocks = initialBlocks(model, 3).map(block => block.map(weight => 4 * weight))

@@ -37,6 +37,11 @@ const models: Record<string, { values: object; sample: Sample; target: Target }>
   },
   bert: { values: { model: 'bert', width: 8, layers: 1, heads: 2 }, sample: pairs, target: fourClasses },
   gpt2: { values: { model: 'gpt2', width: 8, layers: 2, heads: 2 }, sample: text, target: nextToken },
+  llama: {
+    values: { model: 'llama', width: 8, layers: 2, heads: 4, keyHeads: 2 },
+    sample: text,
+    target: nextToken
+  },
   gpt: { values: { model: 'gpt', width: 8, layers: 2, heads: 2 }, sample: text, target: nextToken },
   'a list of layers': {
     values: {
@@ -110,7 +115,7 @@ describe('models', () => {
     [
       'an unknown model',
       { model: 'gtp' },
-      /^m: model: expected one of mlp, convnet, transformer, gpt, bert, gpt2, layers.*"gtp"/
+      /^m: model: expected one of mlp, convnet, transformer, gpt, bert, gpt2, llama, layers.*"gtp"/
     ],
     ['an unknown option', { model: 'mlp', hiden: [3] }, /^m: .*hiden/],
     [
