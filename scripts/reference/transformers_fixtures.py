@@ -22,6 +22,8 @@ from transformers import (
     BertForSequenceClassification,
     GPT2Config,
     GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
 
@@ -85,11 +87,15 @@ def write(folder, model, loss_of, logits_of, reference):
 
 
 def word_pieces(folder):
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = sorted(set(" ".join(TEXTS).split()))
+    letters = sorted(set("".join(words)))
+    # Every other word is known. Training a tokenizer would give another vocabulary in each run.
+    pieces = dict.fromkeys([*special, *letters, *(f"##{letter}" for letter in letters), *words[::2], "##es", "##er"])
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=80, special_tokens=special))
+    tokenizer.add_special_tokens(special)
     ids = {name: tokenizer.token_to_id(name) for name in special}
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
@@ -150,14 +156,20 @@ def bert(folder, labels):
     write(folder, model, loss_of, logits_of, reference)
 
 
-def gpt2(folder):
-    folder.mkdir(parents=True, exist_ok=True)
+def byte_pairs():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
         vocab_size=290, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
     )
     tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def gpt2(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = byte_pairs()
     # The vocabulary files of GPT-2, without a tokenizer.json.
     tokenizer.model.save(str(folder))
     config = GPT2Config(
@@ -174,6 +186,34 @@ def gpt2(folder):
     )
     model = randomise(GPT2LMHeadModel(config), 2)
     model.save_pretrained(folder, max_shard_size="16KB")
+    language_model(folder, model, tokenizer)
+
+
+def llama(folder, tied):
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = byte_pairs()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=8,
+        intermediate_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=24,
+        rms_norm_eps=1e-5,
+        rope_theta=100.0,
+        tie_word_embeddings=tied,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    randomise(LlamaForCausalLM(config), 3).to(torch.bfloat16).save_pretrained(folder)
+    # The file holds rounded weights.
+    model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    language_model(folder, model, tokenizer)
+
+
+def language_model(folder, model, tokenizer):
     tokens = tokenizer.encode("\n".join(TEXTS)).ids
     count = (len(tokens) - 1) // LENGTH
     rows = torch.tensor([tokens[i * LENGTH : (i + 1) * LENGTH + 1] for i in range(count)])
@@ -214,6 +254,8 @@ def main():
     bert(root / "bert", ["other", "same", "unclear"])
     bert(root / "bert-number", None)
     gpt2(root / "gpt2")
+    llama(root / "llama", False)
+    llama(root / "llama-tied", True)
 
 
 main()

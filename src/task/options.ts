@@ -90,7 +90,7 @@ export interface TaskOptions {
    */
   readonly tokenizer?: string
   /**
-   * The model and the weights that it starts from (`--weights`): a Hugging Face folder of BERT or GPT-2, or a safetensors file of a
+   * The model and the weights that it starts from (`--weights`): a Hugging Face folder of BERT, GPT-2 or Llama, or safetensors of a
    * network of this project. All peers must start from the same weights. @default weights drawn from a seed
    */
   readonly checkpoint?: string

@@ -1,6 +1,6 @@
 /** `admb export`: a stored predictor as a folder that other programs read. */
 import { type Command, Option } from 'commander'
-import { layoutFor } from '../../nn/weights/layouts.js'
+import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
 import { classNamesOf } from '../../task/learning-spec.js'
 import { predictorMetadata } from '../../task/predictor-metadata.js'
 import { predictorTensors } from '../../task/predictor-tensors.js'
@@ -9,12 +9,10 @@ import { withCommon, withPredictWith } from '../options/options.js'
 import { print, printJson } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
 
-const LAYOUTS = ['bert', 'gpt2', 'admb'] as const
-
 interface Flags {
   readonly dir?: string
   readonly out: string
-  readonly layout?: (typeof LAYOUTS)[number]
+  readonly layout?: LayoutName
   readonly predictWith?: 'average' | 'current'
   readonly json?: boolean
 }
@@ -30,7 +28,7 @@ export function exportCommand(program: Command): Command {
     .addHelpText(
       'after',
       `
-Layouts bert and gpt2 are Hugging Face folders: AutoModel.from_pretrained has
+Layouts other than admb are Hugging Face folders: AutoModel.from_pretrained has
 the same outputs. Layout admb is for any model: model.safetensors with the names
 of docs/models.md and metadata as of GET /predictor. --weights reads them all.
 

@@ -4,6 +4,7 @@ import type { ModelSpec } from '../spec/model-spec.js'
 import { parseModel } from '../spec/model-spec.js'
 import type { NetworkSpec, TextSpec } from '../spec/network-spec.js'
 import { ModelError } from '../types.js'
+import { layoutFor } from './layouts.js'
 
 /** A model as a `config.json` describes it. */
 export interface ForeignModel {
@@ -77,6 +78,27 @@ const configSchema = z.discriminatedUnion('model_type', [
     tie_word_embeddings: z.literal(true).default(true),
     scale_attn_weights: z.literal(true).default(true),
     scale_attn_by_inverse_layer_idx: z.literal(false).default(false)
+  }),
+  z.looseObject({
+    model_type: z.literal('llama'),
+    ...common,
+    hidden_size: count,
+    num_hidden_layers: count,
+    num_attention_heads: count,
+    num_key_value_heads: count.nullish(),
+    head_dim: count.nullish(),
+    intermediate_size: count,
+    hidden_act: z.literal('silu').default('silu'),
+    max_position_embeddings: count,
+    rms_norm_eps: z.number().positive().default(1e-6),
+    rope_theta: z.number().positive().optional(),
+    rope_parameters: z
+      .looseObject({ rope_theta: z.number().positive().optional(), rope_type: z.literal('default').default('default') })
+      .nullish(),
+    rope_scaling: z.null().optional(),
+    tie_word_embeddings: z.boolean().default(false),
+    attention_bias: z.literal(false).default(false),
+    mlp_bias: z.literal(false).default(false)
   })
 ])
 
@@ -96,7 +118,7 @@ export function readConfig(text: string, source: string): ForeignModel {
     const [{ path, message, code }] = parsed.error.issues
     const { model_type: type } = (json ?? {}) as { model_type?: unknown }
     if (code === 'invalid_union') {
-      throw new ModelError(`${source}: the model type is ${JSON.stringify(type)}, expected bert or gpt2`)
+      throw new ModelError(`${source}: the model type is ${JSON.stringify(type)}, expected bert, gpt2 or llama`)
     }
     throw new ModelError(`${source}: ${path.join('.')}: ${message}`)
   }
@@ -104,7 +126,7 @@ export function readConfig(text: string, source: string): ForeignModel {
   return {
     layers: modelOf(config, source),
     vocabulary: config.vocab_size,
-    positions: config.model_type === 'bert' ? config.max_position_embeddings : config.n_positions,
+    positions: config.model_type === 'gpt2' ? config.n_positions : config.max_position_embeddings,
     target: targetOf(config),
     classNames: classNamesOf(config),
     classes: config.id2label ? Object.keys(config.id2label).length : undefined,
@@ -122,6 +144,16 @@ function modelOf(config: Config, source: string): ModelSpec {
     const epsilon = config.layer_norm_eps
     return parseModel({ model: 'bert', width, layers, heads, inner, positions, dropout, activation, epsilon }, source)
   }
+  if (config.model_type === 'llama') {
+    const { hidden_size: width, num_hidden_layers: layers, num_attention_heads: heads, rms_norm_eps: epsilon } = config
+    const { intermediate_size: inner, tie_word_embeddings: tied, head_dim: perHead = width / heads } = config
+    if (perHead !== null && perHead * heads !== width) {
+      throw new ModelError(`${source}: head_dim: ${heads} heads of ${perHead} numbers, expected ${width} together`)
+    }
+    const keyHeads = config.num_key_value_heads ?? heads
+    const theta = config.rope_parameters?.rope_theta ?? config.rope_theta ?? 10000
+    return parseModel({ model: 'llama', width, layers, heads, keyHeads, inner, theta, epsilon, tied }, source)
+  }
   const { n_embd: width, n_layer: layers, n_head: heads, n_positions: positions, resid_pdrop: dropout } = config
   const inner = config.n_inner ?? 4 * width
   const activation = ACTIVATIONS[config.activation_function]
@@ -130,7 +162,7 @@ function modelOf(config: Config, source: string): ModelSpec {
 }
 
 function targetOf({ model_type, architectures, problem_type }: Config): ForeignModel['target'] {
-  if (model_type === 'gpt2') return 'next-token'
+  if (model_type !== 'bert') return 'next-token'
   if (problem_type === 'regression') return 'number'
   return architectures?.some(name => name.endsWith('ForSequenceClassification')) ? 'class' : undefined
 }
@@ -149,13 +181,35 @@ export function writeConfig(
   { layers, sample, target, text }: NetworkSpec,
   endOfText: number | undefined
 ): Readonly<Record<string, unknown>> {
-  if ((layers.model !== 'bert' && layers.model !== 'gpt2') || sample.kind !== 'tokens' || text === undefined) {
+  if (layoutFor(layers) === 'admb' || !('epsilon' in layers) || sample.kind !== 'tokens' || text === undefined) {
     throw new ModelError(`the model ${layers.model} has no counterpart: give --layout admb`)
   }
-  const { width, heads, inner = 4 * width, positions = text.length, dropout, epsilon } = layers
-  const [name = 'gelu'] = Object.entries(ACTIVATIONS).find(([, known]) => known === layers.activation) ?? []
   const { length, alphabet, columns, label, isPair } = text
   const both = { vocab_size: sample.vocabulary, dtype: 'float32', admb: { length, alphabet, columns, label, isPair } }
+  const { width, heads, inner = 4 * width, dropout, epsilon } = layers
+  if (layers.model === 'llama') {
+    const { keyHeads = heads, theta, tied } = layers
+    return {
+      architectures: ['LlamaForCausalLM'],
+      model_type: 'llama',
+      ...both,
+      hidden_size: width,
+      num_hidden_layers: layers.layers,
+      num_attention_heads: heads,
+      num_key_value_heads: keyHeads,
+      intermediate_size: inner,
+      hidden_act: 'silu',
+      max_position_embeddings: text.length,
+      rms_norm_eps: epsilon,
+      rope_theta: theta,
+      rope_parameters: { rope_type: 'default', rope_theta: theta },
+      tie_word_embeddings: tied,
+      bos_token_id: endOfText,
+      eos_token_id: endOfText
+    }
+  }
+  const { positions = length } = layers
+  const [name = 'gelu'] = Object.entries(ACTIVATIONS).find(([, known]) => known === layers.activation) ?? []
   if (layers.model === 'gpt2') {
     return {
       architectures: ['GPT2LMHeadModel'],

@@ -1,10 +1,10 @@
 /**
- * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of the models `bert` and
- * `gpt2`.
+ * Names and layouts of weights in files: `admb` for this project's names, and Hugging Face's layouts of the models `bert`, `gpt2`
+ * and `llama`.
  */
 import type { ModelSpec } from '../spec/model-spec.js'
 
-export const LAYOUTS = ['admb', 'bert', 'gpt2'] as const
+export const LAYOUTS = ['admb', 'bert', 'gpt2', 'llama'] as const
 export type LayoutName = (typeof LAYOUTS)[number]
 
 /** Where a weight tensor is stored in a file. */
@@ -21,7 +21,7 @@ export interface TensorLocation {
 
 /** The layout in which other programs store the model; `admb` if there is none. */
 export function layoutFor({ model }: ModelSpec): LayoutName {
-  return model === 'bert' || model === 'gpt2' ? model : 'admb'
+  return model === 'bert' || model === 'gpt2' || model === 'llama' ? model : 'admb'
 }
 
 /** @returns undefined if the layout has no name for the weight */
@@ -33,13 +33,20 @@ export function locateWeight(layout: LayoutName, layer: string, weight: string):
       return gpt2(layer, weight)
     case 'bert':
       return bert(layer, weight)
+    case 'llama':
+      return llama(layer, weight)
     default:
       return layout satisfies never
   }
 }
 
 /** The prefix of the names, except for the head's. Files of a model without a head lack it. */
-export const PREFIXES: Readonly<Record<LayoutName, string>> = { admb: '', bert: 'bert.', gpt2: 'transformer.' }
+export const PREFIXES: Readonly<Record<LayoutName, string>> = {
+  admb: '',
+  bert: 'bert.',
+  gpt2: 'transformer.',
+  llama: 'model.'
+}
 
 /** Hugging Face's names of kernel, bias, scale and offset. */
 const TERMS: Readonly<Record<string, string>> = { kernel: 'weight', bias: 'bias', scale: 'weight', offset: 'bias' }
@@ -93,6 +100,30 @@ function bert(layer: string, weight: string): TensorLocation | undefined {
   }
   if (parts[part] === undefined) return undefined
   return { names: parts[part].map(name => `${at}.${name}.${TERMS[term]}`), isTransposed: term === 'kernel' }
+}
+
+function llama(layer: string, weight: string): TensorLocation | undefined {
+  const fixed: Readonly<Record<string, string>> = {
+    'embedding.tokens': 'model.embed_tokens.weight',
+    'norm.scale': 'model.norm.weight',
+    'output.tokens': 'lm_head.weight'
+  }
+  const [, block, half] = /^block(\d+)\.(attention|mlp)$/.exec(layer) ?? []
+  if (block === undefined) {
+    const name = fixed[`${layer}.${weight}`]
+    return name === undefined ? undefined : { names: [name] }
+  }
+  const [part, term] = weight.split('.')
+  const parts: Readonly<Record<string, string>> =
+    half === 'attention'
+      ? { norm: 'input_layernorm', ...projections('self_attn', { query: 'q', key: 'k', value: 'v', out: 'o' }) }
+      : { norm: 'post_attention_layernorm', ...projections('mlp', { gate: 'gate', up: 'up', down: 'down' }) }
+  if (parts[part] === undefined) return undefined
+  return { names: [`model.layers.${block}.${parts[part]}.${TERMS[term]}`], isTransposed: term === 'kernel' }
+}
+
+function projections(module: string, names: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(names).map(([part, name]) => [part, `${module}.${name}_proj`]))
 }
 
 function normLocation(norm: string, term: string): TensorLocation {

@@ -14,6 +14,7 @@ describe('checkpoints on the command line', function () {
   const bert = referenceOf('bert')
   const numbers = referenceOf('bert-number')
   const gpt2 = referenceOf('gpt2')
+  const llama = referenceOf('llama')
   let dir: string
   let pairs: string
   let scores: string
@@ -48,7 +49,8 @@ describe('checkpoints on the command line', function () {
     for (const [from, data, label] of [
       [bert, pairs, 'same'],
       [numbers, scores, 'score'],
-      [gpt2, book, undefined]
+      [gpt2, book, undefined],
+      [llama, book, undefined]
     ] as const) {
       const { loss, inputs } = await admbJson(['eval', ...optionsOf(from, data, label)])
       isNear(loss, from.losses[0])
@@ -153,11 +155,11 @@ describe('checkpoints on the command line', function () {
     }
     const evaluate = ['eval', '--data', pairs, '--label', 'same', '--weights']
     await withConfig({ hidden_size: 24 })
-    await refuses([...evaluate, folder], /word_embeddings\.weight has shape 80×12, expected 80×24/)
-    await withConfig({ vocab_size: 70 })
-    await refuses([...evaluate, folder], /the tokenizer has 80 tokens, and the model of .*broken has 70/)
+    await refuses([...evaluate, folder], /word_embeddings\.weight has shape 60×12, expected 60×24/)
+    await withConfig({ vocab_size: 50 })
+    await refuses([...evaluate, folder], /the tokenizer has 60 tokens, and the model of .*broken has 50/)
     await withConfig({ model_type: 't5' })
-    await refuses([...evaluate, folder], /config\.json: the model type is "t5", expected bert or gpt2/)
+    await refuses([...evaluate, folder], /config\.json: the model type is "t5", expected bert, gpt2 or llama/)
     await withConfig({ hidden_act: 'silu' })
     await refuses([...evaluate, folder], /config\.json: hidden_act: .*gelu/)
     await withConfig({})

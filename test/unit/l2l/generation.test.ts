@@ -72,16 +72,17 @@ describe('generation', () => {
         })
       }
 
-      it('takes the tokens that transformers takes', () => {
-        const { folder, greedy = [] } = referenceOf('gpt2')
-        const checkpoint = openCheckpoint(folder)
-        const sample = { kind: 'tokens', shape: [24], vocabulary: checkpoint.foreign?.vocabulary as number } as const
-        const model = createModel(checkpoint.layers, sample, { kind: 'next-token' })
-        const generation = new Generation(model, [...initialWeights(model, checkpoint, 1).blocks()])
-        const made = [...generation.tokens(greedy.slice(0, 4), greedy.length - 4, { temperature: 0 })]
-        assert.deepEqual(made, greedy.slice(4))
-        generation.close()
-      })
+      for (const name of ['gpt2', 'llama', 'llama-tied'])
+        it(`${name} takes the tokens that transformers takes`, () => {
+          const { folder, greedy = [] } = referenceOf(name)
+          const checkpoint = openCheckpoint(folder)
+          const sample = { kind: 'tokens', shape: [24], vocabulary: checkpoint.foreign?.vocabulary as number } as const
+          const model = createModel(checkpoint.layers, sample, { kind: 'next-token' })
+          const generation = new Generation(model, [...initialWeights(model, checkpoint, 1).blocks()])
+          const made = [...generation.tokens(greedy.slice(0, 4), greedy.length - 4, { temperature: 0 })]
+          assert.deepEqual(made, greedy.slice(4))
+          generation.close()
+        })
     })
   }
 

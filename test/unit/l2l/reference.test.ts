@@ -22,7 +22,9 @@ import { BACKENDS, difference, useBackend } from '../../support/l2l/layers.js'
 const TARGETS: Readonly<Record<string, Target>> = {
   bert: { kind: 'class', classes: 3 },
   'bert-number': { kind: 'number' },
-  gpt2: { kind: 'next-token' }
+  gpt2: { kind: 'next-token' },
+  llama: { kind: 'next-token' },
+  'llama-tied': { kind: 'next-token' }
 }
 
 for (const [name, target] of Object.entries(TARGETS)) {
