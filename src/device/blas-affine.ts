@@ -6,7 +6,7 @@
  * Shapes: x […, k], kernel W [k, n], bias b [n], y and dy […, n].
  */
 import * as tf from '#tfjs'
-import type { Blas } from './blas.js'
+import type { Blas, ProductForm } from './blas.js'
 import { addressesOf, type WasmBackend } from './wasm-memory.js'
 
 export const AFFINE_KERNELS = ['Affine', 'AffineBack', 'AffineGradients'] as const
@@ -48,7 +48,7 @@ const kernels: Readonly<Record<AffineKernel, Compute>> = {
     const y = backend.makeOutput([...x.shape.slice(0, -1), n], 'float32')
     const [left, right, output] = addressesOf(blas, backend, [x, kernel, y])
     fillRows(offset(backend, y), offset(backend, bias), m, n)
-    const form = { transposeA: false, transposeB: false, m, n, k, scale: 1, isSum: true }
+    const form = { transposeA: false, transposeB: false, m, n, k, scale: 1, accumulate: true } satisfies ProductForm
     blas.multiply(form, { address: left, stride: k }, { address: right, stride: n }, { address: output, stride: n })
     return y
   },
