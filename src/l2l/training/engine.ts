@@ -199,7 +199,9 @@ export class L2LEngine implements Engine {
 
   /** @returns undefined if a worker failed; upper layers may have been updated then */
   #train(): StepScore | undefined {
-    if (this.#pool === undefined) return this.#executor.train(this.#server, this.#rows, { updates: this.updates })
+    const { updates } = this
+    // Seeds follow from the number of updates, so that a run that is continued draws the same numbers.
+    if (this.#pool === undefined) return this.#executor.train(this.#server, this.#rows, { updates, step: updates })
     try {
       return this.#pool.train(this.#executor, this.#server, this.#rows, this.updates)
     } catch (error) {

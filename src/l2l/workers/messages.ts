@@ -30,6 +30,9 @@ export interface SharedWeights {
 
 /** A worker's share of a minibatch. */
 export interface WorkerTask {
+  /** Number of the call, by which it is aborted. */
+  readonly attempt: number
+  /** Seed of dropout, skips and shuffles. */
   readonly step: number
   readonly updates: number | undefined
   readonly firstMicrobatch: number

@@ -34,7 +34,7 @@ export class DevicePool {
   readonly #gradients: readonly Float32Array[]
   #workers: readonly WorkerHandle[]
   readonly #balancer: LoadBalancer
-  #steps = 0
+  #attempts = 0
 
   private constructor(
     cells: Int32Array,
@@ -82,14 +82,16 @@ export class DevicePool {
    * @throws WorkerFailedError, and the errors of `Executor.train`; gradients of upper layers may have been pushed then
    */
   train(executor: Executor, store: ParameterStore, rows: DenseRows, updates?: number): StepScore {
-    const step = this.#steps++
+    const attempt = this.#attempts++
+    // By the number of updates, so that a run that is continued draws the same numbers.
+    const step = updates ?? attempt
     const count = Math.ceil(rows.size / this.#microbatch)
     const shares = this.#balancer.assign(count)
     Atomics.store(this.#cells, REDUCED, 0)
     let first = shares[0]
     for (const [i, worker] of this.#workers.entries()) {
       if (shares[i + 1] > 0)
-        worker.submit({ step, updates, firstMicrobatch: first, ...this.#rowsOf(rows, first, shares[i + 1]) })
+        worker.submit({ attempt, step, updates, firstMicrobatch: first, ...this.#rowsOf(rows, first, shares[i + 1]) })
       first += shares[i + 1]
     }
     const busy = this.#workers.filter(({ isBusy }) => isBusy)
@@ -115,7 +117,7 @@ export class DevicePool {
       }
       return score
     } catch (error) {
-      this.#abort(step)
+      this.#abort(attempt)
       throw error
     }
   }
@@ -147,8 +149,8 @@ export class DevicePool {
   }
 
   /** Waits until no worker executes the step. */
-  #abort(step: number): void {
-    Atomics.store(this.#cells, ABORTED, step)
+  #abort(attempt: number): void {
+    Atomics.store(this.#cells, ABORTED, attempt)
     Atomics.notify(this.#cells, REDUCED)
     for (const worker of this.#workers) {
       while (worker.isBusy) {

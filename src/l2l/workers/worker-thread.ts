@@ -47,7 +47,7 @@ let waitedMs = 0
 class WorkerStore implements ParameterStore {
   #sent = 0
 
-  constructor(private readonly step: number) {}
+  constructor(private readonly attempt: number) {}
 
   weights(layer: number): Float32Array {
     const start = performance.now()
@@ -71,7 +71,7 @@ class WorkerStore implements ParameterStore {
 
   #waitForFreeBuffer(): void {
     for (;;) {
-      if (Atomics.load(cells, ABORTED) === this.step) throw new Error('the step was aborted')
+      if (Atomics.load(cells, ABORTED) === this.attempt) throw new Error('the step was aborted')
       const reduced = Atomics.load(cells, REDUCED)
       if (reduced > this.#sent - RING_SIZE) return
       Atomics.wait(cells, REDUCED, reduced)
@@ -84,7 +84,7 @@ function execute({ size, values, labels, ...part }: WorkerTask): void {
   waitedMs = 0
   try {
     rows.load(values, labels, size)
-    const { loss, hits } = executor.train(new WorkerStore(part.step), rows, part)
+    const { loss, hits } = executor.train(new WorkerStore(part.attempt), rows, part)
     reply({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
   } catch (error) {
     const { code, message } = error as Error & { readonly code?: string }

@@ -19,7 +19,9 @@ import {
   type RuleSpec,
   zeros
 } from '../../../src/learner/index.js'
-import { initialBlocks } from '../../../src/nn/blocks.js'
+import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
+import { createModel } from '../../../src/nn/create-model.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 
 const model = denseModel(5, [7, 6], 3)
@@ -28,6 +30,7 @@ const rules: readonly RuleSpec[] = [
   { name: 'momentum' },
   { name: 'lamb' },
   { name: 'lars' },
+  { name: 'adamw', decay: 0.3, layerClip: 0.05, warmup: 2, schedule: 'linear', total: 9 },
   { name: 'adam', bits: 8 },
   { name: 'lars', bits: 8 }
 ]
@@ -90,7 +93,11 @@ describe('training a network', () => {
         const { rule, batch, rows } = given
         const learner = new NetworkLearner(model, { schedule: 'l2l', microbatch: 3 })
         const options = { batch, predictWith: given.predictWith, dimension: 5, dimensionLimit: 5 }
-        const parts = { learnerFor: () => learner, rule: createRule(rule), averaging: createAveraging(given.averaging) }
+        const parts = {
+          learnerFor: () => learner,
+          rule: createRule(rule, layoutOf(model)),
+          averaging: createAveraging(given.averaging)
+        }
         const plain = trained(new BatchEngine({ ...options, ...parts }), rows, rows)
         const layerwise = trained(engineFor(given, 'l2l', 0), rows, rows)
         deepEqual(layerwise.parameters, plain.parameters)
@@ -113,6 +120,34 @@ describe('training a network', () => {
       }),
       { numRuns: 6 }
     )
+  })
+
+  it('gives the same bits if it is interrupted after a batch, with dropout', () => {
+    const sample = { kind: 'tokens', shape: [4], vocabulary: 6 } as const
+    const text = createModel(
+      parseModel({ model: 'gpt2', width: 8, layers: 1, heads: 2, dropout: 0.4 }, 'test'),
+      sample,
+      { kind: 'next-token' }
+    )
+    const engine = () =>
+      new L2LEngine({
+        model: text,
+        rule: { name: 'adamw', step: 0.01 },
+        averaging: { name: 'tail' },
+        batch: 2,
+        predictWith: 'current',
+        schedule: 'l2l'
+      })
+    const rows = randomRows(text, 8)
+    const whole = engine()
+    whole.learn(rows)
+    const first = engine()
+    first.learn({ ...rows, size: 4 })
+    const interrupted = first.finish()
+    const second = engine()
+    second.resume({ ...interrupted, dimension: 5 })
+    second.learn({ ...rows, size: 4, labels: rows.labels.subarray(4), offsets: rows.offsets.subarray(4) })
+    deepEqual(second.finish(), whole.finish())
   })
 
   for (const schedule of SCHEDULES) {
