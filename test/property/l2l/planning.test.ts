@@ -246,6 +246,24 @@ describe('expected device memory', () => {
     )
   })
 
+  for (const [name, target] of [
+    ['bert', { kind: 'class', classes: 2 }],
+    ['gpt2', { kind: 'next-token' }],
+    ['llama', { kind: 'next-token' }]
+  ] as const) {
+    it(`of ${name} is at least what a run takes and at most a quarter more`, () => {
+      const sample = { kind: 'tokens', shape: [9], vocabulary: 40, padding: 0, separator: 1 } as const
+      const model = createModel(parseModel({ model: name, width: 16, layers: 2, heads: 2 }, name), sample, target)
+      const profile = profileModel(model)
+      for (const [schedule, stash, microbatch, precision] of ways()) {
+        const plan = planFor(model, profile, { schedule, microbatch, stash, precision }, 16)
+        const peak = devicePeak(model, plan, precision)
+        const what = `${schedule}, ${precision}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
+        ok(peak <= plan.deviceBytes && plan.deviceBytes <= 1.25 * peak, what)
+      }
+    })
+  }
+
   it('names the layer that is too large, and the memory that it needs', () => {
     const model = denseModel(20, [200, 10], 5)
     const message =
