@@ -21,7 +21,7 @@ import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
 import { moreText } from '../../task/text.js'
 import { trainerFor } from '../../task/trainer.js'
 import { InterruptedError, UsageError } from '../errors.js'
-import { executionOf } from '../options/networks.js'
+import { executionOf, withWeights } from '../options/networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -59,7 +59,10 @@ interface Flags extends DataFlags, LearningFlags {
 export function trainCommand(program: Command): Command {
   const command = program.command('train')
   withDrift(
-    withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH), ['average', 'current'] as const),
+    withPredictWith(withWeights(withLearning(withFeatures(withData(command)), SERIAL_BATCH)), [
+      'average',
+      'current'
+    ] as const),
     'off'
   )
     .option('--dir <dir>', 'directory of the predictor: to store it in, and to continue from')

@@ -19,7 +19,7 @@ import { type Delimiter, type Format, formatNames, type Shard } from '../../stre
 import type { BatchOption } from '../../task/batch.js'
 import type { ClassWeights } from '../../task/class-weights.js'
 import { PEER_BATCH } from '../../task/task.js'
-import { type NetworkFlags, parseModelWord, withExecution, withTarget, withText, withWeights } from './networks.js'
+import { type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
 import {
   amount,
   batchSize,
@@ -189,8 +189,7 @@ export function withLearning(command: Command, batch: number, showsNetworks = tr
     )
     .option('--l2 <lambda>', 'penalty λ/2·‖w‖²', amount())
     .option('--target-scale <mean:sd>', 'regression: scale of the target, or none (default: inferred)', targetScale)
-  withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
-  return showsNetworks ? withWeights(command) : command
+  return withTarget(withText(withExecution(command, showsNetworks), showsNetworks), showsNetworks)
 }
 
 export function withPredictWith<T extends string>(command: Command, words: readonly T[]): Command {
