@@ -417,7 +417,7 @@ describe('a command', function () {
     assert.deepEqual(await offered('train', '--data', ''), [':0'])
     assert.deepEqual(names(await offered('train', '--rule', 'ada')), ['adagrad', 'adam', 'adamw'])
     assert.deepEqual(names(await offered('train', '--average', 'un')), ['uniform'])
-    assert.deepEqual(names(await offered('train', '--model', 'l')), ['logistic', 'linear'])
+    assert.deepEqual(names(await offered('train', '--model', 'l')), ['logistic', 'linear', 'llama'])
     assert.deepEqual(names(await offered('peer', '--format', 'li')), ['libsvm'])
     assert.deepEqual(names(await offered('sim', 'run', 'part')), ['partitions'])
     assert.deepEqual(names(await offered('sim', 'compare', '--algorithms', 'ser')), ['serial'])
