@@ -85,7 +85,8 @@ describe('chunk framing', () => {
     assert.throws(() => decode([header(ChunkKind.data, maxDataBytes + 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.consumed, 1)]), ProtocolViolationError)
     assert.throws(() => decode([header(ChunkKind.control | 0x100, 0)]), /unknown chunk header 0201/)
-    assert.throws(() => decode([header(10, 0)]), /unknown chunk header/)
+    assert.throws(() => decode([header(ChunkKind.announcement, 513)]), /513 bytes; the maximum is 512/)
+    assert.throws(() => decode([header(11, 0)]), /unknown chunk header/)
     assert.throws(() => encodeChunk(ChunkKind.control, new Uint8Array(maxControlBytes + 1)), RangeError)
   })
 
