@@ -590,7 +590,7 @@ export class AdmbNode {
 
   /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
   #updateIfFull(): boolean {
-    if (this.gradients < this.batch || this.gradients < this.needed) return false
+    if (this.gradients < this.needed) return false
     this.#announcements?.giveUp()
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.close(this.#period), this.#sums.selected())

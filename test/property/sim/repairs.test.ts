@@ -267,8 +267,8 @@ const DEFECTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/node.js',
-        from: 'this.gradients < this.batch',
-        to: 'this.gradients < this.batch - 1'
+        from: 'this.gradients < this.needed',
+        to: 'this.gradients < this.needed - 1'
       }
     ],
     breaks: ['size']
