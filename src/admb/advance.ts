@@ -1,5 +1,5 @@
 /**
- * The update of a predictor's content. If the rule is local and a batch has few non-zero elements, only these are gathered, stepped
+ * The update of a predictor's content. If rule and average are local and a batch has few non-zero elements, only these are gathered, stepped
  * and scattered, by the same rule and average that step whole blocks. So both ways give the same bits.
  */
 import { isFiniteBlock } from '../base/floats.js'
@@ -43,7 +43,7 @@ function step(before: Content, { sum, count, contributorCount }: Batch, updates:
 
 /** @returns undefined if the whole blocks must be stepped */
 function advanceTouched(before: Content, batch: Batch, updates: number, recipe: Recipe): Content | undefined {
-  if (!recipe.rule.isLocal) return undefined
+  if (!(recipe.rule.isLocal && recipe.averaging.isLocal)) return undefined
   const { sum, count, contributorCount } = batch
   const long = sum.filter(({ length }) => length >= MIN_LENGTH)
   if (long.length !== 1) return undefined

@@ -541,6 +541,8 @@ export class AdmbNode {
     if (adopted) {
       this.#announcements?.delivered(edge)
       this.#adopt(frame.headers, adopted, edge.peer)
+      // The neighbour may wait for it.
+      edge.ackDue = this.#announcements !== undefined
     } else if (isBetter && (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)) {
       edge.requested = frame.id
       edge.requestDue = true

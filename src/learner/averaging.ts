@@ -74,7 +74,13 @@ const none: AveragingDefinition<object> = {
   options: {},
   create(given) {
     resolveOptions('average none', {}, given)
-    return { name: 'none', description: 'none()', weight: () => 1, average: (_, parameters) => [...parameters] }
+    return {
+      name: 'none',
+      description: 'none()',
+      isLocal: true,
+      weight: () => 1,
+      average: (_, parameters) => [...parameters]
+    }
   }
 }
 
@@ -130,12 +136,13 @@ export function copyingLast(
   averaging: Averaging,
   ageOf: (last: Float32Array, updates: number) => number = (_, updates) => updates
 ): Averaging {
-  const { name, description, layout, contain, read, readElements } = averaging
+  const { name, description, isLocal, layout, contain, read, readElements } = averaging
   const last = (blocks: Blocks) => blocks[blocks.length - 1]
   const others = (blocks: Blocks) => blocks.slice(0, -1)
   return {
     name,
     description,
+    isLocal,
     average: (previous, parameters, updates, before) => [
       ...averaging.average(others(previous), others(parameters), ageOf(last(parameters), updates), others(before)),
       last(parameters)

@@ -14,6 +14,7 @@ export function lazyAveraging({ name, description, weight }: WeightedAveraging):
     return {
       name,
       description,
+      isLocal: true,
       average: () => [],
       layout: () => ({ blocks: [] }),
       contain: () => [],
@@ -23,6 +24,7 @@ export function lazyAveraging({ name, description, weight }: WeightedAveraging):
   return {
     name,
     description: `${description} lazy`,
+    isLocal: true,
     layout: ({ blocks }) => ({
       blocks: [...blocks.map(block => ({ ...block, name: `${block.name}.lag` })), { name: 'retention', length: 2 }]
     }),

@@ -172,6 +172,8 @@ export interface Averaging {
    * @param before w before
    */
   average(previous: Blocks, parameters: Blocks, updates: number, before: Blocks): Float32Array[]
+  /** Whether elements of what a predictor contains change only where those of w do. @default false */
+  readonly isLocal?: boolean
   /** Layout of what a predictor contains. @default that of the parameters */
   layout?(parameters: Layout): Layout
   /** What a predictor with this average contains. @default the average */

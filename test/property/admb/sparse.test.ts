@@ -49,12 +49,18 @@ interface Case {
   readonly initial: Blocks
 }
 
-function caseOf(rule: RuleSpec, average: AveragingSpec, variant: 'plain' | 'lattice' | 'reacting' | 'adaptive'): Case {
+function caseOf(
+  rule: RuleSpec,
+  average: AveragingSpec,
+  variant: 'plain' | 'dense average' | 'lattice' | 'reacting' | 'adaptive'
+): Case {
   const name = `${JSON.stringify(rule)} ${average.name} ${variant}`
   const averaging = lazyAveraging(createAveraging(average))
   const digest = treeDigest
   const weights = new Float32Array(DIMENSION)
   const plain = { rule: createRule(rule), averaging, digest }
+  if (variant === 'dense average')
+    return { name, recipe: { ...plain, averaging: createAveraging(average) }, initial: [weights] }
   if (variant === 'lattice')
     return { name, recipe: { ...plain, rule: latticeRule(plain.rule, { batch: 4 }) }, initial: [weights] }
   if (variant === 'adaptive') {
@@ -73,7 +79,7 @@ const cases = fc
   .record({
     rule: fc.constantFrom(...rules),
     average: fc.constantFrom(...averages),
-    variant: fc.constantFrom('plain', 'lattice', 'reacting', 'adaptive')
+    variant: fc.constantFrom('plain', 'dense average', 'lattice', 'reacting', 'adaptive')
   })
   .map(({ rule, average, variant }) => caseOf(rule, average, variant as 'plain'))
 
