@@ -5,7 +5,7 @@
 
 import { FrameError } from './bytes.js'
 import type { Coverage } from './coverage.js'
-import { MAX_BASES, SequenceWindow } from './coverage-encoder.js'
+import { MAX_BASE_LENGTH, MAX_BASES, SequenceWindow } from './coverage-encoder.js'
 import { FragmentBuffer } from './fragments.js'
 import type { PredictorId } from './predictor-id.js'
 
@@ -24,7 +24,10 @@ export class CoverageDecoder {
   /** Positions in `contributors` by dictionary index; −1 if not assigned yet. */
   #localIndices: number[] = []
   readonly #indexByContributor = new Map<number, number>()
-  readonly #received = new SequenceWindow<Coverage>(MAX_BASES)
+  readonly #received = new SequenceWindow<Coverage>(MAX_BASES, {
+    sizeOf: ({ segments }) => segments.length,
+    maxSize: MAX_BASE_LENGTH
+  })
 
   /** Number of dictionary entries. */
   get size(): number {

@@ -3,9 +3,12 @@
  * coverages of the sums sent, which are the bases of later differences.
  */
 import type { Coverage } from './coverage.js'
+import { FRAME_LIMITS } from './limits.js'
 
-/** Number of coverages kept as bases in each direction. */
+/** Number of coverages kept as bases in each direction, and their total length. Two are kept whatever their length. */
 export const MAX_BASES = 64
+export const MAX_BASE_LENGTH = 1 << 20
+const LEAST_BASES = 2
 
 export interface Base {
   /** Sequence number of the sum, 0 for none. */
@@ -88,6 +91,11 @@ export class CoverageEncoder {
     for (const contributor of this.#dictionary) live.add(contributor)
   }
 
+  /** Starts a new dictionary if this one may not have room for this many more entries. */
+  makeRoom(entries: number): void {
+    if (this.size + entries > FRAME_LIMITS.definitions) this.reset()
+  }
+
   /** Starts a new dictionary. */
   reset(): void {
     this.#dictionary = []
@@ -119,30 +127,44 @@ export class CoverageEncoder {
   }
 
   #createWindow(): SequenceWindow<number[]> {
-    return new SequenceWindow(MAX_BASES, segments => this.#spare.push(segments))
+    return new SequenceWindow(MAX_BASES, {
+      onEvict: segments => this.#spare.push(segments),
+      sizeOf: segments => segments.length,
+      maxSize: MAX_BASE_LENGTH
+    })
   }
+}
+
+interface WindowOptions<T> {
+  /** Called with each evicted value. */
+  readonly onEvict?: (item: T) => void
+  /** Size of a value, which must not change. */
+  readonly sizeOf?: (item: T) => number
+  /** Maximum total size of more than two values. */
+  readonly maxSize?: number
 }
 
 /** Values of the last few sequence numbers, in ascending order. It mostly holds two or three, so lookup is a linear search. */
 export class SequenceWindow<T> {
   readonly #capacity: number
+  readonly #options: WindowOptions<T>
   readonly #sequences: number[] = []
   readonly #items: T[] = []
-  readonly #onEvict: (item: T) => void
+  #size = 0
 
-  /**
-   * @param capacity maximum number of values; the oldest are evicted
-   * @param onEvict called with each evicted value
-   */
-  constructor(capacity: number, onEvict: (item: T) => void = () => undefined) {
+  /** @param capacity maximum number of values; the oldest are evicted */
+  constructor(capacity: number, options: WindowOptions<T> = {}) {
     this.#capacity = capacity
-    this.#onEvict = onEvict
+    this.#options = options
   }
 
   add(sequence: number, item: T): void {
+    const { sizeOf, maxSize = Number.POSITIVE_INFINITY } = this.#options
     this.#sequences.push(sequence)
     this.#items.push(item)
-    if (this.#items.length > this.#capacity) this.#evictFirst()
+    this.#size += sizeOf?.(item) ?? 0
+    const isTooLarge = () => this.#size > maxSize && this.#items.length > LEAST_BASES
+    while (this.#items.length > this.#capacity || isTooLarge()) this.#evictFirst()
   }
 
   get(sequence: number): T | undefined {
@@ -166,6 +188,8 @@ export class SequenceWindow<T> {
 
   #evictFirst(): void {
     this.#sequences.shift()
-    this.#onEvict(this.#items.shift() as T)
+    const item = this.#items.shift() as T
+    this.#size -= this.#options.sizeOf?.(item) ?? 0
+    this.#options.onEvict?.(item)
   }
 }

@@ -9,6 +9,7 @@ import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
+import { checkCount } from './limits.js'
 import {
   type Batch,
   batchOf,
@@ -135,12 +136,23 @@ export class CurrentPredictor {
    * @throws FrameError
    */
   receive({ content, id, headers }: ReceivedFrame): ReceivedPredictor | undefined {
-    const least = typeof this.#batch === 'number' ? this.#batch : this.#batch.min
-    for (const { count } of headers.slice(0, content?.kind === 'steps' ? content.steps.length : 1)) {
-      checkCount(count, least)
-    }
     if (content === undefined) return undefined
+    this.checkHeaders(headers, content.kind === 'steps' ? content.steps.length : 1)
     return content.kind === 'steps' ? this.#replay(content.steps, headers) : this.#whole(content, id)
+  }
+
+  /**
+   * Checks the numbers of gradients in batches.
+   * @param complete number of the first headers that must have at least b
+   * @throws FrameError
+   */
+  checkHeaders(headers: readonly Header[], complete = 0): void {
+    const [least, most] =
+      typeof this.#batch === 'number' ? [this.#batch, this.#batch] : [this.#batch.min, this.#batch.max]
+    for (const [i, { count, coverage }] of headers.entries()) {
+      checkCount(count, coverage, most)
+      if (i < complete) checkComplete(count, least)
+    }
   }
 
   #whole({ parameters, average, state }: Whole, id: PredictorId): ReceivedPredictor {
@@ -172,7 +184,7 @@ export class CurrentPredictor {
     const { id, count } = header
     const known = this.#lookUp(id)
     if (known !== undefined) return known
-    checkCount(count, batchOf(this.#batch, parent))
+    checkComplete(count, batchOf(this.#batch, parent))
     const sum = expand(step, this.#shapes.parameters)
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')
@@ -191,6 +203,6 @@ export class CurrentPredictor {
 }
 
 /** @throws FrameError */
-function checkCount(count: number, least: number): void {
+function checkComplete(count: number, least: number): void {
   if (count < least) throw new FrameError(`batch of ${count} gradients; at least ${least} are required`)
 }

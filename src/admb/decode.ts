@@ -5,15 +5,8 @@ import type { Contributor, ContributorTable } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
 import { VECTORS, type Vector } from './fragments.js'
-import {
-  type Chain,
-  FLAGS,
-  FRAME_LIMITS,
-  FRAME_VERSION,
-  type ReceivedFrame,
-  type ReceivedSum,
-  type Whole
-} from './frame.js'
+import { type Chain, FLAGS, FRAME_VERSION, type ReceivedFrame, type ReceivedSum, type Whole } from './frame.js'
+import { FRAME_LIMITS, isLineageTooLarge } from './limits.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
 import { chainOf, checkChain, createStep, MAX_STEPS, type Step } from './step.js'
@@ -61,8 +54,8 @@ export function decodeFrame(
     throw new FrameError('fragmented frame without vectors')
   }
   if (flags & FLAGS.definitions) {
-    const from = input.uint(FRAME_LIMITS.contributors)
-    const count = input.uint(FRAME_LIMITS.contributors - from)
+    const from = input.uint(FRAME_LIMITS.definitions)
+    const count = input.uint(FRAME_LIMITS.definitions - from)
     decoder.startDefinitions(from)
     for (let index = from; index < from + count; index++) {
       const origin = input.string(FRAME_LIMITS.origin)
@@ -77,9 +70,13 @@ export function decodeFrame(
   if (flags & (FLAGS.whole | FLAGS.step)) {
     const count = input.uint(FRAME_LIMITS.headers)
     let child = id
+    let size = 0
     for (let i = 0; i < count; i++) {
-      const gradients = input.uint()
+      const gradients = input.uint(FRAME_LIMITS.count, 'number of gradients')
       const coverage = readCoverage(input, decoder)
+      size += coverage.contributors.length
+      if (isLineageTooLarge(count, size))
+        throw new FrameError(`${count} headers name more than ${size - 1} contributors`)
       const parent = readId(input, table, decoder)
       if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
       headers.push({ id: child, parent, count: gradients, coverage })
@@ -103,7 +100,7 @@ export function decodeFrame(
 
 /** Predictor id of the frame; mostly the same as that of the previous frame. */
 function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
-  const updates = input.uint()
+  const updates = readUpdates(input)
   const contributor = readOrigin(input, updates, table, decoder)
   const last = decoder.lastId
   const isDigestRepeated = input.updateInPlace(decoder.lastDigest)
@@ -113,9 +110,13 @@ function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDe
 }
 
 function readId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
-  const updates = input.uint()
+  const updates = readUpdates(input)
   const contributor = readOrigin(input, updates, table, decoder)
   return idOf(updates, contributor, input.hex(16))
+}
+
+function readUpdates(input: Reader): number {
+  return input.uint(FRAME_LIMITS.updates, 'number of updates')
 }
 
 function idOf(updates: number, { origin, incarnation, nonce }: Contributor, digest: string): PredictorId {
@@ -135,10 +136,11 @@ function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
   const segments: number[] = []
   let index = 0
   for (let runs = readRunCount(input); runs > 0; runs--) {
-    index += input.uint(FRAME_LIMITS.contributors)
-    const end = index + input.uint(FRAME_LIMITS.contributors)
+    index += input.uint(FRAME_LIMITS.definitions)
+    const end = index + input.uint(FRAME_LIMITS.definitions)
     const covered = readChange(input, index, end, decoder)
     if (covered < 0) throw new FrameError(`coverage of ${covered} segments`)
+    checkSize(contributors.length + end - index)
     for (; index < end; index++) {
       contributors.push(decoder.contributor(index))
       segments.push(covered)
@@ -210,8 +212,8 @@ function readSum(
   const segments = known ?? []
   let index = 0
   for (let runs = readRunCount(input); runs > 0; runs--) {
-    index += input.uint(FRAME_LIMITS.contributors)
-    const end = index + input.uint(FRAME_LIMITS.contributors)
+    index += input.uint(FRAME_LIMITS.definitions)
+    const end = index + input.uint(FRAME_LIMITS.definitions)
     const change = readChange(input, index, end, decoder)
     for (; index < end; index++) {
       const local = decoder.localIndex(index)
@@ -224,11 +226,13 @@ function readSum(
       segments[local] = covered
     }
   }
-  const count = input.uint()
+  const count = input.uint(FRAME_LIMITS.count, 'number of gradients')
   const sum = readVector(input, shapes.parameters, VECTORS.sum, decoder, transfer, allocateSum)
   if (sum === undefined) return undefined
   if (known === undefined) return { base, count, sum, coverage: undefined }
-  if (isCovering(segments) !== count > 0) {
+  const size = coveredCount(segments)
+  checkSize(size)
+  if (size > 0 !== count > 0) {
     throw new FrameError(`sum of ${count} gradients with ${count > 0 ? 'an empty' : 'a non-empty'} coverage`)
   }
   return { base, count, sum, coverage: { contributors: decoder.contributors, segments } }
@@ -248,7 +252,14 @@ function readChange(input: Reader, start: number, end: number, decoder: Coverage
   return change
 }
 
-function isCovering(segments: readonly number[]): boolean {
-  for (let i = 0; i < segments.length; i++) if (segments[i] > 0) return true
-  return false
+function coveredCount(segments: readonly number[]): number {
+  let count = 0
+  for (let i = 0; i < segments.length; i++) if (segments[i] > 0) count++
+  return count
+}
+
+/** @param size number of contributors in a coverage */
+function checkSize(size: number): void {
+  if (size > FRAME_LIMITS.contributors)
+    throw new FrameError(`coverage of more than ${FRAME_LIMITS.contributors} contributors`)
 }

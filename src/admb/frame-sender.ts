@@ -6,9 +6,11 @@ import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import { encodeFrame } from './encode.js'
 import type { SentFrame } from './frame.js'
+import { FRAME_LIMITS } from './limits.js'
 import type { AdmbOptions } from './options.js'
 import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
+import type { Header } from './predictor.js'
 import type { StreamingSum } from './streaming-sum.js'
 import type { Traffic } from './traffic.js'
 import { fragmentsOf, Transfer } from './transfer.js'
@@ -74,6 +76,8 @@ export class FrameSender {
     const { current, sums, announcements } = this.#options
     const sequence = edge.nextSequence(period)
     const content = this.#outbox.content(edge, sequence, period)
+    const headers = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
+    edge.encoder.makeRoom(maximumContributors(headers))
     const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge) && !announcements?.expected
     const frame: SentFrame = {
       session: edge.session,
@@ -82,7 +86,7 @@ export class FrameSender {
       heldSum: edge.neighbourSum?.sequence ?? 0,
       id: current.predictor.id,
       request: edge.requestDue,
-      headers: content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : [],
+      headers,
       content,
       sum: isSumSent ? sums.sum(edge, sequence, period) : undefined
     }
@@ -110,6 +114,13 @@ export class FrameSender {
     edge.outgoingTransfer = new Transfer(edge.session, transfer, fragments, bytes)
     return undefined
   }
+}
+
+/** Upper bound of the number of contributors that a frame with these headers and a sum refers to. */
+function maximumContributors(headers: readonly Header[]): number {
+  let size = 0
+  for (const { coverage } of headers) size += coverage.contributors.length
+  return Math.min(size, FRAME_LIMITS.contributors) + headers.length + 1 + FRAME_LIMITS.contributors
 }
 
 function isSingleStep({ content }: SentFrame): boolean {

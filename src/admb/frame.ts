@@ -26,16 +26,6 @@ export const FLAGS = {
   announcement: 128
 } as const
 
-/** Limits that are checked before memory is allocated for a frame. */
-export const FRAME_LIMITS = {
-  /** Maximum length of an origin, in bytes. */
-  origin: 128,
-  /** Maximum number of contributors in a coverage, and of definitions in a frame. */
-  contributors: 1 << 17,
-  /** Maximum number of headers. */
-  headers: 1024
-} as const
-
 export interface Whole {
   readonly kind: 'whole'
   readonly parameters: Blocks

@@ -3,7 +3,7 @@
  * a predictor this good can fetch it without waiting for the tree, and can dial the origin if the tree is broken.
  */
 import { FrameError, Reader, Writer } from './bytes.js'
-import { FRAME_LIMITS } from './frame.js'
+import { FRAME_LIMITS } from './limits.js'
 import type { PredictorId } from './predictor-id.js'
 
 const HEAD_VERSION = 2
@@ -40,7 +40,7 @@ export function decodeHead(bytes: Uint8Array): Head {
   const input = new Reader(bytes)
   const version = input.byte()
   if (version !== HEAD_VERSION) throw new FrameError(`head version ${version}; expected ${HEAD_VERSION}`)
-  const updates = input.uint()
+  const updates = input.uint(FRAME_LIMITS.updates, 'number of updates')
   const origin = input.string(FRAME_LIMITS.origin)
   const incarnation = input.uint()
   const nonce = input.uint()

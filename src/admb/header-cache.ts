@@ -4,16 +4,12 @@
  * end there, and unused gradients would count as used.
  */
 
+import { LINEAGE_LIMITS, lineageLength } from './limits.js'
 import type { Header } from './predictor.js'
 import { idKey, sameId } from './predictor-id.js'
 
 /** Number of full-length branches that fit. */
 const BRANCHES = 4
-/**
- * Maximum number of contributors in all headers of a lineage. Above it, older headers are dropped, except for the newest `LEAST`.
- */
-const MAX_CONTRIBUTORS = 2 ** 16
-const LEAST = 64
 
 export class HeaderCache {
   readonly #limit: number
@@ -39,10 +35,10 @@ export class HeaderCache {
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
     const lineage = from < 0 ? this.#extendFromCache(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
-    lineage.length = Math.min(lineage.length, this.#longest(lineage))
+    lineage.length = Math.min(lineage.length, this.#limit)
+    lineage.length = lineageLength(lineage)
     for (const [key, { coverage }] of this.#headers) {
-      const isLarge = this.#contributors > BRANCHES * MAX_CONTRIBUTORS && this.#headers.size > BRANCHES * LEAST
-      if (!isLarge && this.#headers.size <= BRANCHES * this.#limit) break
+      if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
       this.#contributors -= coverage.contributors.length
     }
@@ -55,16 +51,6 @@ export class HeaderCache {
     this.#contributors +=
       header.coverage.contributors.length - (this.#headers.get(key)?.coverage.contributors.length ?? 0)
     this.#headers.set(key, header)
-  }
-
-  /** Maximum length of this lineage. */
-  #longest(lineage: readonly Header[]): number {
-    let contributors = 0
-    for (let length = 0; length < lineage.length; length++) {
-      contributors += lineage[length].coverage.contributors.length
-      if (length >= LEAST && contributors > MAX_CONTRIBUTORS) return Math.min(length, this.#limit)
-    }
-    return this.#limit
   }
 
   /** Adds the contributors in the coverages of all headers. */

@@ -198,6 +198,12 @@ export class Ledger {
     this.#openCount += count
   }
 
+  /** Drops what has been added to the accumulator. */
+  discard(count: number): void {
+    clear(this.#openSum)
+    this.#discarded += count
+  }
+
   /** Sum of all own gradients of this epoch, without closing the open segment. */
   total(): LocalSum {
     const sum = this.#sum.map((_, block) => this.totalBlock(block))

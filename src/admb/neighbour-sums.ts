@@ -1,8 +1,9 @@
 /** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
 import { setBlock } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
-import { type Coverage, covered, disjoint, segmentsOf } from './coverage.js'
+import { type Coverage, contributorCount, covered, disjoint, segmentsOf } from './coverage.js'
 import type { Edge, NeighbourSum } from './edge.js'
+import { FRAME_LIMITS, MAX_BATCH } from './limits.js'
 import { addInto, type BufferPool } from './vectors.js'
 
 /** Contributor lists up to this length are kept, whatever the share of contributors that have left. */
@@ -15,6 +16,8 @@ export class NeighbourSums {
   /** The edge whose contributor list contains a contributor. */
   readonly #edgeByContributor = new Map<number, Edge>()
   #areDisjoint = true
+  /** Whether all held sums together are within the limits of one. */
+  #areSmall = true
   #count = 0
 
   /** @param self index of this node in coverages */
@@ -100,9 +103,16 @@ export class NeighbourSums {
     this.#recount()
   }
 
-  /** Resets contributor lists with many former contributors while the predictor stays the same. Held sums stay. */
-  compact(): void {
-    const inUse = this.#maxListLength()
+  /** Compacts the contributor list of an edge if it is as long as a dictionary can be. */
+  limitList({ decoder }: Edge): void {
+    if (decoder.contributors.length > FRAME_LIMITS.definitions) this.compact(FRAME_LIMITS.contributors)
+  }
+
+  /**
+   * Resets contributor lists with many former contributors while the predictor stays the same. Held sums stay.
+   * @param inUse length of lists that stay
+   */
+  compact(inUse = this.#maxListLength()): void {
     for (const edge of this.#edges.values()) {
       const { encoder, decoder, neighbourSum } = edge
       if (encoder.size > inUse) encoder.reset()
@@ -137,11 +147,19 @@ export class NeighbourSums {
     let count = 0
     for (const edge of this.#edges.values()) if (edge !== except && edge.neighbourSum) held[count++] = edge.neighbourSum
     held.length = count
-    if (this.#areDisjoint) return held
+    if (this.#areDisjoint && this.#areSmall) return held
     held.sort((a, b) => b.count - a.count)
     const selected: NeighbourSum[] = []
+    let gradients = 0
+    // This node is one of the contributors.
+    let contributors = 1
     for (const candidate of held) {
-      if (selected.every(other => disjoint(other.coverage, candidate.coverage))) selected.push(candidate)
+      const size = contributorCount(candidate.coverage)
+      if (gradients + candidate.count > MAX_BATCH || contributors + size > FRAME_LIMITS.contributors) continue
+      if (!selected.every(other => disjoint(other.coverage, candidate.coverage))) continue
+      selected.push(candidate)
+      gradients += candidate.count
+      contributors += size
     }
     return selected
   }
@@ -155,8 +173,21 @@ export class NeighbourSums {
 
   #recount(): void {
     this.#count = 0
-    if (this.#areDisjoint) for (const edge of this.#edges.values()) this.#count += edge.neighbourSum?.count ?? 0
+    this.#areSmall = this.#isTotalSmall()
+    if (this.#areDisjoint && this.#areSmall)
+      for (const edge of this.#edges.values()) this.#count += edge.neighbourSum?.count ?? 0
     else for (const { count } of this.selected()) this.#count += count
+  }
+
+  #isTotalSmall(): boolean {
+    let gradients = 0
+    let contributors = 1
+    for (const { neighbourSum } of this.#edges.values()) {
+      if (neighbourSum === undefined) continue
+      gradients += neighbourSum.count
+      contributors += neighbourSum.coverage.segments.length
+    }
+    return gradients <= MAX_BATCH && contributors <= FRAME_LIMITS.contributors
   }
 
   #reindex(): void {

@@ -21,6 +21,7 @@ import { FrameSender } from './frame-sender.js'
 import { type JournalRecord, recover } from './journal.js'
 import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
+import { checkCount, FRAME_LIMITS, MAX_BATCH } from './limits.js'
 import { addUp, NeighbourSums } from './neighbour-sums.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
@@ -82,6 +83,8 @@ const COMPACTION_PERIODS = 256
  */
 export class AdmbNode {
   readonly #options: AdmbOptions
+  /** The largest b. */
+  readonly #maxBatch: number
   readonly #shapes: Shapes
   readonly #current: CurrentPredictor
   readonly #outbox: Outbox
@@ -108,10 +111,12 @@ export class AdmbNode {
   readonly #allocateSum = () => this.#buffers.take()
 
   constructor(options: AdmbOptions) {
-    const least = typeof options.batch === 'number' ? options.batch : options.batch.min
-    if (!Number.isSafeInteger(least) || least < 1) {
-      throw new RangeError(`batch must be an integer ≥ 1, not ${least}`)
+    const [least, most] =
+      typeof options.batch === 'number' ? [options.batch, options.batch] : [options.batch.min, options.batch.max]
+    if (!Number.isSafeInteger(least) || least < 1 || most > MAX_BATCH) {
+      throw new RangeError(`batch must be an integer from 1 to ${MAX_BATCH}, not ${least}`)
     }
+    this.#maxBatch = most
     if (options.precedence === 'sender' && options.carry) {
       throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
     }
@@ -269,6 +274,11 @@ export class AdmbNode {
    *   any further
    */
   added(count: number, first?: number): void {
+    if (this.#isFinal) {
+      this.cancelStreaming()
+      this.#ledger.discard(count)
+      return
+    }
     const streamed = this.#streaming
     const version = this.#outgoingSums.version
     this.#streaming = undefined
@@ -383,6 +393,8 @@ export class AdmbNode {
   receive(edgeNumber: number, bytes: Uint8Array): void {
     const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
+    this.#sums.limitList(edge)
+    if (this.#table.size > this.#maxContributors + FRAME_LIMITS.definitions) this.#collectContributors()
     try {
       if (isAnnouncement(bytes)) {
         if (this.#announcements?.receive(edge, bytes)) this.#announce()
@@ -401,7 +413,9 @@ export class AdmbNode {
    * @throws FrameError
    */
   offer(bytes: Uint8Array, from: string): void {
-    this.#offer(decodeSaved(bytes, this.#shapes, this.#table, this.#options.digest), from)
+    const saved = decodeSaved(bytes, this.#shapes, this.#table, this.#options.digest)
+    this.#current.checkHeaders(saved.lineage)
+    this.#offer(saved, from)
   }
 
   #offer(saved: Saved, from: string): void {
@@ -530,6 +544,7 @@ export class AdmbNode {
   }
 
   #processFrame(edge: Edge, frame: ReceivedFrame): void {
+    if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, this.#maxBatch)
     const comparison = this.#current.compare(frame.id)
     const isBetter = this.#outbox.isBetter(frame.id, edge)
     const adopted = isBetter && frame.content ? this.#current.receive(frame) : undefined
@@ -592,7 +607,7 @@ export class AdmbNode {
 
   /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
   #updateIfFull(): boolean {
-    if (this.gradients < this.needed) return false
+    if (this.gradients < this.needed || this.#isFinal) return false
     this.#announcements?.giveUp()
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.close(this.#period), this.#sums.selected())
@@ -621,6 +636,11 @@ export class AdmbNode {
     })
     // Segments that were in doubt at the last predictor may now fill the next batch.
     return !this.#updateIfFull()
+  }
+
+  /** Whether the predictor has as many updates as is possible, which only a faulty peer can claim: learning has ended. */
+  get #isFinal(): boolean {
+    return this.predictor.id.updates >= FRAME_LIMITS.updates
   }
 
   /** Whether there are neighbours, none of which is known to hold the current predictor. */

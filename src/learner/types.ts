@@ -193,6 +193,8 @@ export interface Content extends RuleState {
 export interface BatchRule {
   /** Least b. */
   readonly min: number
+  /** Largest b. */
+  readonly max: number
   /** b of the predictor with these parameters. */
   of(parameters: Blocks): number
   /** Counts own gradients that are added to a sum while no neighbour is known to hold the predictor. */

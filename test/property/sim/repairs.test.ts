@@ -323,7 +323,7 @@ const DEFECTS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/neighbour-sums.js',
-        from: 'if (this.#areDisjoint) return held;',
+        from: 'if (this.#areDisjoint && this.#areSmall) return held;',
         to: 'if (this.#areDisjoint) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
       }
     ],

@@ -1,0 +1,74 @@
+/**
+ * Limits of what a node accepts, stores and sends. Correct peers never reach them. Everything that is accepted can be encoded again:
+ * a frame contains a lineage and a sum, whose contributors fit in a dictionary together.
+ */
+import { FrameError } from './bytes.js'
+import { type Coverage, contributorCount } from './coverage.js'
+import type { Header } from './predictor.js'
+
+/** Limits that are checked before memory is allocated for a frame. */
+export const FRAME_LIMITS = {
+  /** Maximum length of an origin, in bytes. */
+  origin: 64,
+  /** Maximum number of entries of a dictionary, and of definitions in a frame. */
+  definitions: 1 << 17,
+  /** Maximum number of contributors in a coverage, and in all coverages of a lineage. */
+  contributors: 60_000,
+  /** Maximum number of headers. */
+  headers: 1024,
+  /** Maximum number of gradients in a sum or a batch. */
+  count: 2 ** 40,
+  /** Maximum number of updates of a predictor. */
+  updates: 2 ** 48
+} as const
+
+/** Maximum of b, and of the gradients that a node uses of all its neighbours together: one half of the limit of a sum each. */
+export const MAX_BATCH = FRAME_LIMITS.count / 2
+
+/**
+ * Maximum sizes of the coverages of a lineage, added up: of more than `LEAST_HEADERS` headers, and of any number. Older headers are
+ * left out, but never the newest one.
+ */
+export const LINEAGE_LIMITS = { long: 1 << 16, any: 1 << 18 } as const
+export const LEAST_HEADERS = 64
+
+/** Maximum length of a lineage that consists of these headers, newest first. */
+export function lineageLength(headers: readonly Header[]): number {
+  let length = 0
+  let size = 0
+  for (; length < headers.length; length++) {
+    size += headers[length].coverage.contributors.length
+    if (isLineageTooLarge(length + 1, size)) break
+  }
+  const distinct = new Set<number>()
+  // Indices are compact: mostly all of them are below the limit.
+  const isSmall = size <= FRAME_LIMITS.contributors || headers.slice(0, length).every(areLow)
+  for (let i = 0; i < length && !isSmall; i++) {
+    for (const contributor of headers[i].coverage.contributors) distinct.add(contributor)
+    if (distinct.size > FRAME_LIMITS.contributors) return i
+  }
+  return length
+}
+
+function areLow({ coverage }: Header): boolean {
+  return coverage.contributors.every(contributor => contributor < FRAME_LIMITS.contributors)
+}
+
+/** @param size total of the sizes of the coverages */
+export function isLineageTooLarge(headers: number, size: number): boolean {
+  return size > (headers > LEAST_HEADERS ? LINEAGE_LIMITS.long : LINEAGE_LIMITS.any)
+}
+
+/**
+ * Checks the number of gradients of a sum or a batch: each contributor has one, and each segment has b at most.
+ * @param maxBatch the largest b
+ * @throws FrameError
+ */
+export function checkCount(count: number, coverage: Coverage, maxBatch: number): void {
+  let segments = 0
+  for (let i = 0; i < coverage.segments.length; i++) segments += coverage.segments[i]
+  if (count > maxBatch * segments)
+    throw new FrameError(`${count} gradients in ${segments} segments; at most ${maxBatch} each are possible`)
+  const contributors = contributorCount(coverage)
+  if (count < contributors) throw new FrameError(`${count} gradients of ${contributors} contributors`)
+}
