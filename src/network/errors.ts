@@ -18,6 +18,15 @@ export class MalformedAddressError extends NetworkError {
   }
 }
 
+/** A string is not a network id. */
+export class MalformedNetworkIdError extends NetworkError {
+  static override readonly code = 'ERR_MALFORMED_NETWORK_ID'
+
+  constructor(readonly text: string) {
+    super(`"${text}" is not a network id: use 1 to 64 letters, digits, dots, dashes and underscores`)
+  }
+}
+
 /** A string is not a peer id. */
 export class MalformedPeerIdError extends NetworkError {
   static override readonly code = 'ERR_MALFORMED_PEER_ID'
@@ -155,6 +164,7 @@ export class IncompatiblePeerError extends NetworkError {
 
 function remedyFor(field: string): string {
   if (field === 'protocol') return 'run the same version of admb on both'
+  if (field === 'network-id') return 'to make them one network, start both with the same --network-id'
   // What peers infer from different files may differ.
   const option = field === 'columns' || field === 'class-names' ? 'schema' : field
   return `start both with the same --${option}`

@@ -12,26 +12,25 @@ import { RateLimiter } from './rate-limiter.js'
 
 export type GossipHandler = (topic: Topic, from: string, message: Uint8Array) => void
 
-const topicOf = new Map(topics.map(topic => [topicName(topic), topic]))
-
-/** The libp2p service. */
-export const gossipService = gossipsub({
-  allowedTopics: [...topicOf.keys()],
-  allowPublishToZeroTopicPeers: true,
-  globalSignaturePolicy: 'StrictSign',
-  floodPublish: true,
-  emitSelf: false,
-  maxInboundDataLength: maxGossipBytes,
-  maxInboundStreams: 2,
-  maxOutboundStreams: 2,
-  maxOutboundBufferSize: 4 * 1024 * 1024,
-  maxTopicBytesPerPeer: 16 * 1024,
-  heartbeatInterval: 1000,
-  // Many peers may share an IP address: a cluster on one machine, or a site behind one router.
-  // Peer ids are free, so state about disconnected peers must expire soon.
-  scoreParams: { IPColocationFactorWeight: 0, retainScore: 60_000 },
-  seenTTL: 30_000
-})
+/** The libp2p service. @param networkId of the network, if it has one */
+export const gossipService = (networkId: string | undefined) =>
+  gossipsub({
+    allowedTopics: topics.map(topic => topicName(topic, networkId)),
+    allowPublishToZeroTopicPeers: true,
+    globalSignaturePolicy: 'StrictSign',
+    floodPublish: true,
+    emitSelf: false,
+    maxInboundDataLength: maxGossipBytes,
+    maxInboundStreams: 2,
+    maxOutboundStreams: 2,
+    maxOutboundBufferSize: 4 * 1024 * 1024,
+    maxTopicBytesPerPeer: 16 * 1024,
+    heartbeatInterval: 1000,
+    // Many peers may share an IP address: a cluster on one machine, or a site behind one router.
+    // Peer ids are free, so state about disconnected peers must expire soon.
+    scoreParams: { IPColocationFactorWeight: 0, retainScore: 60_000 },
+    seenTTL: 30_000
+  })
 
 /** What the service has beyond its interface: the peers of each topic to which it forwards messages. */
 interface Meshes {
@@ -43,23 +42,29 @@ export class Gossip {
   readonly #access: AccessControl
   readonly #rate: RateLimiter
   readonly #latest = new Map<Topic, Uint8Array>()
+  readonly #networkId: string | undefined
+  /** By name. */
+  readonly #topics: ReadonlyMap<string, Topic>
   #handler: GossipHandler | undefined
 
   /**
    * @param pubsub service of the started host
    * @param perSecond messages accepted per second, origin and topic
+   * @param networkId as of the service
    */
-  constructor(pubsub: GossipSub, access: AccessControl, perSecond: number) {
+  constructor(pubsub: GossipSub, access: AccessControl, perSecond: number, networkId: string | undefined) {
     this.#pubsub = pubsub
     this.#access = access
     this.#rate = new RateLimiter(perSecond)
-    for (const name of topicOf.keys()) pubsub.topicValidators.set(name, this.#validate)
+    this.#networkId = networkId
+    this.#topics = new Map(topics.map(topic => [topicName(topic, networkId), topic]))
+    for (const name of this.#topics.keys()) pubsub.topicValidators.set(name, this.#validate)
     pubsub.addEventListener('message', this.#onMessage)
   }
 
   /** Subscribes to the topics. */
   start(): void {
-    for (const name of topicOf.keys()) this.#pubsub.subscribe(name)
+    for (const name of this.#topics.keys()) this.#pubsub.subscribe(name)
   }
 
   stop(): void {
@@ -74,7 +79,7 @@ export class Gossip {
   /** Whether messages travel over the connection to a peer. */
   isInMesh(peer: string): boolean {
     const { mesh } = this.#pubsub as GossipSub & Meshes
-    return [...topicOf.keys()].some(name => mesh.get(name)?.has(peer))
+    return [...this.#topics.keys()].some(name => mesh.get(name)?.has(peer))
   }
 
   /** The last message published on each topic. */
@@ -97,7 +102,7 @@ export class Gossip {
   publish(topic: Topic, message: Uint8Array): Promise<ReadonlySet<string>> {
     if (message.length > maxGossipBytes) throw new RangeError(`gossip messages are limited to ${maxGossipBytes} bytes`)
     this.#latest.set(topic, message)
-    const sent = this.#pubsub.publish(topicName(topic), message)
+    const sent = this.#pubsub.publish(topicName(topic, this.#networkId), message)
     return sent.then(({ recipients }) => new Set(recipients.map(String)))
   }
 
@@ -112,7 +117,7 @@ export class Gossip {
 
   readonly #onMessage = (event: CustomEvent<Message>): void => {
     const message = event.detail
-    const topic = topicOf.get(message.topic)
+    const topic = this.#topics.get(message.topic)
     if (topic === undefined || message.type !== 'signed') return
     this.#handler?.(topic, message.from.toString(), Uint8Array.from(message.data))
   }

@@ -15,6 +15,11 @@ export interface Hello {
   readonly fields: readonly (readonly [field: string, value: string])[]
 }
 
+/** The hello of a peer of the network with this id, if it has one. */
+export function inNetworkWithId({ protocol, fields }: Hello, networkId: string | undefined): Hello {
+  return networkId === undefined ? { protocol, fields } : { protocol, fields: [['network-id', networkId], ...fields] }
+}
+
 /** JSON in UTF-8, `{"protocol":1,"fields":[["batch","512"],…]}`. @throws RangeError if it exceeds 16 KiB */
 export function encodeHello(hello: Hello): Uint8Array {
   const bytes = new TextEncoder().encode(JSON.stringify({ protocol: hello.protocol, fields: hello.fields }))

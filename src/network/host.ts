@@ -33,6 +33,7 @@ export interface HostOptions {
   readonly listen: readonly string[]
   readonly announce: readonly string[]
   readonly networkKey: Uint8Array | undefined
+  readonly networkId: string | undefined
   readonly mdns: boolean
   /** Whether it serves as a relay. */
   readonly relay: boolean
@@ -87,7 +88,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
     ...(options.mdns && { peerDiscovery: [(await import('@libp2p/mdns')).mdns({ serviceTag: mdnsService })] }),
     services: {
       identify: identify(),
-      gossip: gossipService,
+      gossip: gossipService(options.networkId),
       ...(relay && { relay: circuitRelayServer({ reservations: relayed(limits) }) }),
       ...((relay || listen.some(isRelayed)) && (await natServices()))
     }

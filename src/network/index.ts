@@ -1,16 +1,19 @@
 /** The network module's interface for the peer and the commands. Terms: docs/glossary.md. */
 export { diagnose } from './diagnosis.js'
 export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
+export { inNetworkWithId } from './hello.js'
 export {
   decodeIdentityKey,
   encodeIdentityKey,
   generateIdentityKey,
   generateNetworkKey,
+  networkIdIn,
   parseNetworkKey,
   parsePeerId,
   peerIdOf
 } from './keys.js'
 export { createNetwork, type Network } from './network.js'
+export { parseNetworkId } from './network-id.js'
 export type { NetworkOptions, PeerTarget } from './options.js'
 export type { Topic } from './protocols.js'
 export type { Session } from './session.js'

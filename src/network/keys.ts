@@ -5,6 +5,7 @@ import { generateKeyPair, privateKeyFromProtobuf, privateKeyToProtobuf } from '@
 import type { Ed25519PrivateKey } from '@libp2p/interface'
 import { peerIdFromPrivateKey, peerIdFromString } from '@libp2p/peer-id'
 import { DamagedKeyError, MalformedPeerIdError } from './errors.js'
+import { drawNetworkId, parseNetworkId } from './network-id.js'
 import type { IdentityKey } from './types.js'
 
 /** The key for libp2p. */
@@ -47,9 +48,12 @@ export function parsePeerId(text: string): string {
   }
 }
 
-/** A new network key in the form of a libp2p `swarm.key` file: three lines, 256 random bits in hexadecimal. */
-export function generateNetworkKey(): Uint8Array {
-  return new TextEncoder().encode(`/key/swarm/psk/1.0.0/\n/base16/\n${randomBytes(32).toString('hex')}\n`)
+const ID_LINE = '/admb/network/'
+
+/** A new network key in the form of a libp2p `swarm.key` file: three lines, 256 random bits in hexadecimal. The id is a fourth line. */
+export function generateNetworkKey(id = drawNetworkId()): Uint8Array {
+  const key = randomBytes(32).toString('hex')
+  return new TextEncoder().encode(`/key/swarm/psk/1.0.0/\n/base16/\n${key}\n${ID_LINE}${parseNetworkId(id)}\n`)
 }
 
 /**
@@ -57,14 +61,23 @@ export function generateNetworkKey(): Uint8Array {
  * @throws DamagedKeyError if it is malformed
  */
 export function parseNetworkKey(content: Uint8Array): Uint8Array {
-  const [tag, encoding, key] = new TextDecoder().decode(content).split(/\r?\n/)
+  const [tag, encoding, key, last = ''] = new TextDecoder().decode(content).split(/\r?\n/)
   if (tag !== '/key/swarm/psk/1.0.0/' || encoding !== '/base16/') {
     throw new DamagedKeyError('network', 'its first lines are not "/key/swarm/psk/1.0.0/" and "/base16/"')
   }
   if (!/^[0-9a-f]{64}$/i.test(key?.trim() ?? '')) {
     throw new DamagedKeyError('network', 'its third line is not 64 hexadecimal digits')
   }
-  return new TextEncoder().encode(`${tag}\n${encoding}\n${key.trim().toLowerCase()}\n`)
+  const id = last.trim()
+  if (id !== '' && !id.startsWith(ID_LINE))
+    throw new DamagedKeyError('network', `its fourth line is not "${ID_LINE}ID"`)
+  const idLine = id === '' ? '' : `${ID_LINE}${parseNetworkId(id.slice(ID_LINE.length))}\n`
+  return new TextEncoder().encode(`${tag}\n${encoding}\n${key.trim().toLowerCase()}\n${idLine}`)
+}
+
+/** The network id in a network key file; undefined if it has none. @throws DamagedKeyError if it is malformed */
+export function networkIdIn(content: Uint8Array): string | undefined {
+  return new TextDecoder().decode(parseNetworkKey(content)).split('\n')[3]?.slice(ID_LINE.length) || undefined
 }
 
 /** The 32 bytes of a network key file. @throws DamagedKeyError if it is malformed */

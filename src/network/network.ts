@@ -12,14 +12,14 @@ import { type FetchHandler, sendRequest, serveRequest } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
 import { receiveCatchUp, sendCatchUp } from './gossip-catch-up.js'
 import { exchangeHello, probeHello } from './handshake.js'
-import type { Hello } from './hello.js'
+import { type Hello, inNetworkWithId } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { parsePeerId, peerIdOf } from './keys.js'
 import { explainListen } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
-import { catchUpProtocol, edgeProtocol, fetchProtocol, referralProtocol, type Topic } from './protocols.js'
+import { catchUpProtocol, edgeProtocol, fetchProtocol, inNetwork, referralProtocol, type Topic } from './protocols.js'
 import { RateLimiter } from './rate-limiter.js'
 import { receiveReferral } from './referral.js'
 import { Session } from './session.js'
@@ -42,12 +42,13 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const limits = { ...defaultLimits, ...options.limits }
   const allow = options.allow && new Set([...options.allow].map(parsePeerId))
   const access = new AccessControl(allow)
-  const { privateKey, listen, announce = [], networkKey, mdns = false, relay = false, dials = [] } = options
+  const { privateKey, listen, announce = [], networkKey, networkId, mdns = false, relay = false, dials = [] } = options
   const host = await createHost({
     privateKey,
     listen,
     announce,
     networkKey,
+    networkId,
     mdns,
     relay,
     dials,
@@ -73,7 +74,10 @@ export class Network {
   readonly #access: AccessControl
   readonly #limits: Limits
   readonly #options: NetworkOptions
+  readonly #hello: Hello
   readonly #gossip: Gossip
+  readonly #fetchProtocol: string
+  readonly #catchUpProtocol: string
   readonly #peers: PeerTable
   readonly #dialler: Dialer
   readonly #sessions = new Map<Session, Promise<void>>()
@@ -101,11 +105,15 @@ export class Network {
     this.#fetchRate = new RateLimiter(limits.fetchesPerSecond)
     this.#peers = new PeerTable(host, connection => void this.#sendCatchUp(connection))
     this.#dialler = new Dialer(host, this.id, access, limits)
-    this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond)
+    const { networkId } = options
+    this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond, networkId)
+    this.#hello = inNetworkWithId(options.hello, networkId)
+    this.#fetchProtocol = inNetwork(fetchProtocol, networkId)
+    this.#catchUpProtocol = inNetwork(catchUpProtocol, networkId)
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)
-    void host.handle(fetchProtocol, this.#acceptFetch, streams)
-    void host.handle(catchUpProtocol, this.#acceptCatchUp, streams)
+    void host.handle(this.#fetchProtocol, this.#acceptFetch, streams)
+    void host.handle(this.#catchUpProtocol, this.#acceptCatchUp, streams)
     void host.handle(referralProtocol, this.#acceptReferral, streams)
     this.#trimmer = new Trimmer({
       host,
@@ -199,7 +207,7 @@ export class Network {
   async fetch(target: PeerTarget, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     if (request.length > maxControlBytes) throw new RangeError(`requests are limited to ${maxControlBytes} bytes`)
     const connection = await this.#dialler.dial(target, signal)
-    const stream = await this.#dialler.openStream(connection, fetchProtocol, signal)
+    const stream = await this.#dialler.openStream(connection, this.#fetchProtocol, signal)
     const peer = connection.remotePeer.toString()
     return sendRequest(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
   }
@@ -259,7 +267,7 @@ export class Network {
   async #handshake(stream: Stream, connection: Connection, outbound: boolean, signal?: AbortSignal): Promise<Session> {
     const peer = connection.remotePeer.toString()
     try {
-      const channel = await exchangeHello(stream, peer, this.#options.hello, this.#limits, signal)
+      const channel = await exchangeHello(stream, peer, this.#hello, this.#limits, signal)
       const session = new Session(channel, {
         id: this.#nextSession++,
         peer,
@@ -346,7 +354,7 @@ export class Network {
     if (latest.size === 0) return
     try {
       const signal = AbortSignal.timeout(this.#limits.helloTimeoutMs)
-      sendCatchUp(await connection.newStream(catchUpProtocol, { signal }), latest, this.#limits)
+      sendCatchUp(await connection.newStream(this.#catchUpProtocol, { signal }), latest, this.#limits)
     } catch (error) {
       const reason = (error as Error).message
       this.#options.log('debug', 'gossip catch-up failed', { peer: connection.remotePeer.toString(), reason })

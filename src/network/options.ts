@@ -11,6 +11,8 @@ export interface NetworkOptions {
   readonly announce?: readonly string[]
   /** Content of a network key file. Default: an open network. */
   readonly networkKey?: Uint8Array
+  /** Id of the network, which must be equal at both ends of a session. Default: none. */
+  readonly networkId?: string
   /** Allow-list of peer ids. Default: all peers. */
   readonly allow?: ReadonlySet<string>
   /** Fields that must be equal at both ends of a session. */

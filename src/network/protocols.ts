@@ -11,4 +11,8 @@ export type Topic = 'beacon' | 'head' | 'run'
 export const topics: readonly Topic[] = ['beacon', 'head', 'run']
 
 /** Name of the gossipsub topic. */
-export const topicName = (topic: Topic): string => `admb/1/${topic}`
+export const topicName = (topic: Topic, networkId?: string): string => inNetwork(`admb/1/${topic}`, networkId)
+
+/** Names that peers of other networks do not understand. */
+export const inNetwork = (name: string, networkId?: string): string =>
+  networkId === undefined ? name : `${name}/${networkId}`

@@ -47,6 +47,12 @@ export interface PeerOptions {
   readonly relay?: boolean
   /** Content of a network key file. @default none: any peer with the same learning spec can join */
   readonly networkKey?: Uint8Array
+  /**
+   * Id of the network, 1 to 64 letters, digits, dots, dashes and underscores: peers of other networks, and those without an id, are
+   * refused.
+   * @default the one in the network key file, or that of the state directory, or none
+   */
+  readonly networkId?: string
   /** Ids of the peers that may connect. @default all */
   readonly allow?: ReadonlySet<string>
   /** Identity for a peer without a state directory, or with a new one. @default a new identity */

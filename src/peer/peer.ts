@@ -22,7 +22,7 @@ import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
-import { identityOf, learnerInit, openNetwork } from './startup.js'
+import { identityOf, learnerInit, networkIdOf, openNetwork } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
@@ -83,8 +83,9 @@ export class Peer extends EventEmitter {
     try {
       const key = await identityOf(store, options.identity)
       // Listen before the run starts, so that a port in use does not consume an incarnation.
-      network = await openNetwork(options, key)
-      const run = await store?.begin(specText(options.spec))
+      const networkId = await networkIdOf(options, store)
+      network = await openNetwork(options, key, networkId)
+      const run = await store?.begin(specText(options.spec), networkId)
       const init = await learnerInit(options, network.id, run, store)
       learner = new LearnerHandle(init)
       return new Peer(options, key, store, network, learner, init, await learner.ready)

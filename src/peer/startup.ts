@@ -7,7 +7,9 @@ import {
   encodeIdentityKey,
   generateIdentityKey,
   type IdentityKey,
-  type Network
+  type Network,
+  networkIdIn,
+  parseNetworkId
 } from '../network/index.js'
 import { type Checkpoint, drawNonce, type StartedRun, type Store } from '../storage/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
@@ -22,14 +24,28 @@ export async function identityOf(store: Store | undefined, given: IdentityKey | 
   return key
 }
 
+/** The id of the network that the peer joins, if it has one. @throws NetworkError, NetworkMismatchError */
+export async function networkIdOf(
+  { networkId, networkKey }: PeerOptions,
+  store: Store | undefined
+): Promise<string | undefined> {
+  const given = networkId === undefined ? networkKey && networkIdIn(networkKey) : parseNetworkId(networkId)
+  return store === undefined ? given : store.networkFor(given)
+}
+
 /** @throws NetworkError */
-export async function openNetwork(options: PeerOptions, privateKey: IdentityKey): Promise<Network> {
+export async function openNetwork(
+  options: PeerOptions,
+  privateKey: IdentityKey,
+  networkId: string | undefined
+): Promise<Network> {
   const { learner, recipe } = await learningParts(options.spec)
   const shapes = shapesOf(learner.layout, recipe)
   return createNetwork({
     privateKey,
     listen: options.listen ?? ['/ip4/0.0.0.0/tcp/0'],
     networkKey: options.networkKey,
+    networkId,
     allow: options.allow,
     hello: { protocol: PROTOCOL_VERSION, fields: learningSpecFields(options.spec) },
     maxFrameBytes: maximumFrameBytes(shapes),

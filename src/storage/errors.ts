@@ -37,6 +37,16 @@ export class ModelMismatchError extends CodedError {
   }
 }
 
+/** The state belongs to another network. */
+export class NetworkMismatchError extends CodedError {
+  static override readonly code = 'ERR_STATE_NETWORK'
+  constructor(directory: string, stored: string, given: string) {
+    super(
+      `${directory} belongs to network ${stored}, and this peer is started for network ${given}: use another --dir, or --network-id ${stored}`
+    )
+  }
+}
+
 /** The directory cannot be written: full, read-only, or not permitted. */
 export class StateWriteError extends CodedError {
   static override readonly code = 'ERR_STATE_WRITE'

@@ -7,7 +7,14 @@
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { Level } from 'level'
-import { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
+import {
+  DamagedStateError,
+  MissingStateError,
+  ModelMismatchError,
+  NetworkMismatchError,
+  StateInUseError,
+  StateWriteError
+} from './errors.js'
 import {
   type Database,
   encode,
@@ -157,12 +164,29 @@ export class Store {
     return text(await readOrDamaged(this.#directory, () => this.#database.get('model')))
   }
 
+  /** Id of the network that the state belongs to; undefined if it has none. */
+  async networkId(): Promise<string | undefined> {
+    return text(await readOrDamaged(this.#directory, () => this.#database.get('network-id')))
+  }
+
+  /**
+   * The id of the network that a run joins: the given one, or that of the state.
+   * @throws NetworkMismatchError if they differ
+   */
+  async networkFor(given: string | undefined): Promise<string | undefined> {
+    const stored = await this.networkId()
+    if (stored !== undefined && given !== undefined && stored !== given)
+      throw new NetworkMismatchError(this.#directory, stored, given)
+    return given ?? stored
+  }
+
   /**
    * Starts a run: the next incarnation is durable when this resolves.
    * @param model canonical JSON of everything that determines the meaning of the predictor; must equal the stored one
+   * @param networkId from `networkFor`
    * @throws ModelMismatchError, DamagedStateError, StateWriteError
    */
-  async begin(model: string): Promise<StartedRun> {
+  async begin(model: string, networkId?: string): Promise<StartedRun> {
     const before = await this.model()
     if (before !== undefined && before !== model) throw new ModelMismatchError(this.#directory, before, model)
     const stored = text(await readOrDamaged(this.#directory, () => this.#database.get('incarnation')))
@@ -176,6 +200,7 @@ export class Store {
     const incarnation = last + 1
     await this.#write([
       ['model', encode(model)],
+      ...(networkId === undefined ? [] : [['network-id', encode(networkId)] as const]),
       ['incarnation', encode(String(incarnation))]
     ])
     return { incarnation, nonce: drawNonce(), checkpoint, journal }

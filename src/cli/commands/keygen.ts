@@ -12,8 +12,9 @@ const TOKEN_BYTES = 32
 export function keygenCommand(program: Command): Command {
   const command = program.command('keygen')
   withCommon(command.command('network'))
-    .description('a network key: only peers that have it can connect')
+    .description('a network key, with a network id: only peers that have it can connect')
     .requiredOption('--out <file>', 'output file; never overwritten')
+    .option('--id <id>', 'the network id, to replace the key of a network (default: a random one)')
     .action(networkKey)
   withCommon(command.command('token'))
     .description('a token for HTTP: only requests that carry it are answered')
@@ -29,10 +30,12 @@ export function keygenCommand(program: Command): Command {
   )
 }
 
-async function networkKey({ out, json }: { out: string; json?: boolean }): Promise<void> {
-  const { generateNetworkKey } = await import('../../network/index.js')
-  await writeSecret(out, generateNetworkKey())
-  if (json) printJson({ command: 'keygen', kind: 'network', file: out })
+async function networkKey({ out, id: given, json }: { out: string; id?: string; json?: boolean }): Promise<void> {
+  const { generateNetworkKey, networkIdIn } = await import('../../network/index.js')
+  const key = generateNetworkKey(given)
+  const id = networkIdIn(key)
+  await writeSecret(out, key)
+  if (json) printJson({ command: 'keygen', kind: 'network', file: out, id })
   else print(`wrote ${out}: copy it to every peer over a secure channel and start them with --network-key ${out}`)
 }
 

@@ -29,7 +29,7 @@ import { DEFAULT_PORT, startListening } from '../peer/listening.js'
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
   ...(['rate', 'labelDelay', 'drift', 'webhook', 'period', 'carry', 'degree', 'predictWith'] as const),
-  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay'] as const)
+  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId'] as const)
 ]
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
@@ -52,6 +52,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly mdns?: boolean
   readonly relay?: boolean
   readonly networkKey?: string
+  readonly networkId?: string
   readonly allow?: string
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly json?: boolean
@@ -91,6 +92,7 @@ export function peerCommand(program: Command): Command {
     .option('--mdns', 'find peers on the local network')
     .option('--relay', 'relay between peers that cannot reach each other')
     .option('--network-key <file>', 'only peers with this key (admb keygen network)')
+    .option('--network-id <id>', 'only peers of this network (default: id in the key file, or of --dir)')
     .option('--allow <file>', 'only peers with an id in this file, one per line')
     .addOption(
       new Option('--log-level <level>', 'on stderr')

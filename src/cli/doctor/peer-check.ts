@@ -14,15 +14,23 @@ export interface PeerCheckFlags {
   readonly dir?: string
 }
 
+interface Stored {
+  readonly privateKey: IdentityKey | undefined
+  readonly fields: [string, string][]
+  readonly networkId: string | undefined
+}
+
+const NOTHING: Stored = { privateKey: undefined, fields: [], networkId: undefined }
+
 /** @throws MalformedAddressError, UsageError; errors of the store */
 export async function checkPeer(peer: string, { networkKey: file, dir }: PeerCheckFlags): Promise<readonly Check[]> {
-  const [{ createNetwork, diagnose, generateIdentityKey }, { PROTOCOL_VERSION }] = await Promise.all([
-    import('../../network/index.js'),
-    import('../../peer/index.js')
-  ])
+  const [{ createNetwork, diagnose, generateIdentityKey, inNetworkWithId, networkIdIn }, { PROTOCOL_VERSION }] =
+    await Promise.all([import('../../network/index.js'), import('../../peer/index.js')])
   const networkKey = file === undefined ? undefined : await readKey(file)
-  const { privateKey, fields } = dir === undefined ? { privateKey: undefined, fields: [] } : await stored(dir)
-  const hello = { protocol: PROTOCOL_VERSION, fields }
+  const { privateKey, fields, networkId } = dir === undefined ? NOTHING : await stored(dir)
+  const id = networkId ?? (networkKey && networkIdIn(networkKey))
+  // Without a model, nothing is compared.
+  const hello = inNetworkWithId({ protocol: PROTOCOL_VERSION, fields }, fields.length > 0 ? id : undefined)
   const network = await createNetwork({
     privateKey: privateKey ?? (await generateIdentityKey()),
     listen: [],
@@ -40,7 +48,7 @@ export async function checkPeer(peer: string, { networkKey: file, dir }: PeerChe
 }
 
 /** The identity and learning spec of a state directory, if it has them. */
-async function stored(dir: string): Promise<{ privateKey: IdentityKey | undefined; fields: [string, string][] }> {
+async function stored(dir: string): Promise<Stored> {
   const [{ Store }, { decodeIdentityKey }, { learningSpecFields, parseSpec }] = await Promise.all([
     import('../../storage/index.js'),
     import('../../network/index.js'),
@@ -51,7 +59,8 @@ async function stored(dir: string): Promise<{ privateKey: IdentityKey | undefine
     const text = await store.model()
     return {
       privateKey: store.identity && decodeIdentityKey(store.identity),
-      fields: text === undefined ? [] : learningSpecFields(parseSpec(text))
+      fields: text === undefined ? [] : learningSpecFields(parseSpec(text)),
+      networkId: await store.networkId()
     }
   } finally {
     await store.close()

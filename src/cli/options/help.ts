@@ -13,7 +13,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--keep-journal'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
-  ...['--name', '--relay', '--log-level', '--http-origin', '--http-body', '--http-rate']
+  ...['--name', '--relay', '--network-id', '--log-level', '--http-origin', '--http-body', '--http-rate']
 ])
 
 /** Configures the program. Commands that are added afterwards inherit it. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as errors from '../../../src/network/errors.js'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { PeerEvent } from '../../../src/network/peer-table.js'
@@ -147,6 +148,33 @@ describe('a network', () => {
     await assert.rejects(one.open(targetOf(other), timeout()), line)
     await assert.rejects(one.open(targetOf(open), timeout()), line)
     await assert.rejects(open.open(targetOf(one), timeout()), line)
+  })
+
+  it('neither opens sessions, nor gossips, nor fetches between networks with different ids', async () => {
+    const [one, two] = [await peers.start({ networkId: 'one' }), await peers.start({ networkId: 'two' })]
+    const [same, none] = [await peers.start({ networkId: 'one' }), await peers.start()]
+    const heard: string[] = []
+    for (const [name, peer] of Object.entries({ two, same, none })) {
+      peer.onFetch(async () => Uint8Array.of(1))
+      peer.onGossip(() => heard.push(name))
+      await one.connect(targetOf(peer), timeout())
+    }
+    const differs = {
+      code: 'ERR_INCOMPATIBLE_PEER',
+      message: /has network-id two, this peer one: .* same --network-id$/
+    }
+    await assert.rejects(one.open(targetOf(two), timeout()), differs)
+    await assert.rejects(one.open(targetOf(none), timeout()), /has network-id \(none\), this peer one/)
+    await assert.rejects(none.open(targetOf(one), timeout()), /has network-id one, this peer \(none\)/)
+    await one.open(targetOf(same), timeout())
+    one.publish('head', Uint8Array.of(1))
+    assert.equal((await one.fetch(targetOf(same), Uint8Array.of(1), timeout())).length, 1)
+    for (const peer of [two, none]) {
+      await assert.rejects(one.fetch(targetOf(peer), Uint8Array.of(1), timeout()), { code: 'ERR_NOT_ADMB_PEER' })
+    }
+    await until(() => heard.includes('same'))
+    await sleep(1500)
+    assert.deepEqual([...new Set(heard)], ['same'])
   })
 
   it('reports the error in an address', async () => {

@@ -53,6 +53,28 @@ describe('an incompatible peer', function () {
     await neverLinked(first, batch, model)
   })
 
+  it('belongs to another network of the same model: both log the ids, and neither adopts the other predictor', async () => {
+    const dir = await processes.scratch()
+    const key = join(dir, 'net.key')
+    await admb(['keygen', 'network', '--id', 'spring', '--out', key])
+    const keyed = [...SLOW, '--network-key', key]
+    const first = await processes.start(...keyed, '--dir', join(dir, 'first')).ready()
+    const [address] = first.latest.addresses
+    const fork = await processes.start(...keyed, '--network-id', 'autumn', '--rate', '200', '--peer', address).ready()
+    await logged(fork, /has network-id spring, this peer autumn: .* same --network-id$/)
+    await logged(first, /has network-id autumn, this peer spring: .* same --network-id$/)
+    await until('the fork has more updates', () => fork.latest.updates > first.latest.updates + 5)
+    await neverLinked(first, fork)
+    assert.equal(first.latest.adopted, 0)
+    const friend = await processes.start(...keyed, '--peer', address).ready()
+    await until('the friend is linked', () => friend.latest.neighbours.length === 1)
+    first.child.kill('SIGTERM')
+    await until('the first peer ends', () => first.child.exitCode !== null)
+    const moved = await admb(['peer', ...keyed, '--dir', join(dir, 'first'), '--network-id', 'autumn'])
+    assert.equal(moved.code, 1)
+    assert.match(moved.stderr, /belongs to network spring, and this peer is started for network autumn/)
+  })
+
   it('chooses b within other bounds: both log them, and peers with the same bounds are linked', async () => {
     const adaptive = [...SLOW.slice(0, -1), '16..64']
     const first = await processes.start(...adaptive).ready()

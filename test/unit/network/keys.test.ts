@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { DamagedKeyError, MalformedPeerIdError } from '../../../src/network/errors.js'
+import { DamagedKeyError, MalformedPeerIdError, NetworkError } from '../../../src/network/errors.js'
 import {
   decodeIdentityKey,
   encodeIdentityKey,
   generateIdentityKey,
   generateNetworkKey,
+  networkIdIn,
   parseNetworkKey,
   parsePeerId,
-  peerIdOf
+  peerIdOf,
+  rawNetworkKey
 } from '../../../src/network/keys.js'
 
 describe('keys', () => {
@@ -39,8 +41,30 @@ describe('keys', () => {
     const text = new TextDecoder().decode(key)
     assert.deepEqual(parseNetworkKey(new TextEncoder().encode(text.replaceAll('\n', '\r\n'))), key)
     assert.notDeepEqual(generateNetworkKey(), key)
-    for (const damaged of ['', text.slice(0, -3), text.replace('base16', 'base64'), `${text.slice(0, -3)}zz`]) {
-      assert.throws(() => parseNetworkKey(new TextEncoder().encode(damaged)), DamagedKeyError)
+    const [, , line, id] = text.split('\n')
+    const damages = [
+      '',
+      text.replace('base16', 'base64'),
+      text.replace(line, line.slice(0, -2)),
+      text.replace(line, 'zz')
+    ]
+    for (const damaged of [...damages, text.replace(id, 'swarm'), text.replace(id, `${id} x`)]) {
+      assert.throws(() => parseNetworkKey(new TextEncoder().encode(damaged)), NetworkError)
+    }
+  })
+
+  it('of a network contain a random id, or a given one, or none', () => {
+    const [first, second] = [generateNetworkKey(), generateNetworkKey()].map(networkIdIn)
+    assert.match(first ?? '', /^[0-9a-f]{32}$/)
+    assert.notEqual(first, second)
+    const key = generateNetworkKey('cellar.7')
+    assert.equal(networkIdIn(key), 'cellar.7')
+    const lines = new TextDecoder().decode(key).split('\n').slice(0, 3)
+    const bare = new TextEncoder().encode(`${lines.join('\n')}\n`)
+    assert.equal(networkIdIn(bare), undefined)
+    assert.deepEqual(rawNetworkKey(bare), rawNetworkKey(key))
+    for (const id of ['', 'a b', 'x'.repeat(65)]) {
+      assert.throws(() => generateNetworkKey(id), { code: 'ERR_MALFORMED_NETWORK_ID' })
     }
   })
 })
