@@ -436,9 +436,8 @@ export class Ledger {
       const { segments } = this.#epochs[expired]
       if (segments.some(segment => needed.has(segment))) break
       for (const segment of segments) {
-        if (--segment.epochs > 0) continue
-        if (!segment.used) this.#discarded += lostWith(segment)
-        // It is no longer known whether a lineage used it.
+        if (--segment.epochs === 0 && !segment.used) this.#discarded += lostWith(segment)
+        // It is no longer known whether a lineage that left this one at the dropped epoch used it.
         segment.remaining = []
       }
     }

@@ -1,5 +1,6 @@
 /** A node that restarts with the journal of its earlier run: which inputs were used, are in doubt, or must be learned again. */
 import assert from 'node:assert/strict'
+import { checkExactly, type Fault, parseScenario } from '../../../sim/testing/index.js'
 import { AdmbNode, type JournalRecord, startingPredictor } from '../../../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
 
@@ -102,5 +103,23 @@ describe('a node with a journal', () => {
     learn(second, 3, 7)
     learn(second, 7, 8)
     assert.throws(() => second.added(1, 0), /close the open one first/)
+  })
+
+  it('does not learn an input again once the epoch that would tell whether a lineage used it is gone', () => {
+    const scenario = {
+      ...{ topology: 'star', nodes: 3, labels: 'hub-highest', inputs: 304, phases: 'spread', warmup: 20, batch: 54 },
+      ...{ period: 0.87, latency: 4.41, delay: 'log-normal', loss: 0.37, reorder: 0.39, carry: 25 },
+      ...{ fragmentBytes: 100, checkpoint: 3, journal: true, seed: 2147483638 }
+    }
+    const faults: Fault[] = [
+      { time: 29.24, kind: 'link', from: 0, to: 1 },
+      { time: 32.76, kind: 'unlink', from: 0, to: 1 },
+      { time: 38.46, kind: 'unlink', from: 1, to: 0 },
+      { time: 50.47, kind: 'crash', node: 0, silent: true },
+      { time: 51.45, kind: 'restart', node: 0, disk: 'lost' },
+      { time: 102.28, kind: 'crash', node: 0, silent: true },
+      { time: 109.44, kind: 'restart', node: 0, disk: 'kept' }
+    ]
+    assert.equal(checkExactly({ scenario: parseScenario(scenario, 'test'), faults }), undefined)
   })
 })
