@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { CodedError } from '../src/base/errors.js'
 import { averagingNames, modelNames, ruleNames } from '../src/learner/index.js'
+import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
 import { faultKeys } from './faults/keys.js'
 import { streamNames } from './streams/inputs.js'
@@ -108,7 +109,8 @@ const schema = z.strictObject({
   seed: z.int().min(0).default(1),
   /** Whether the invariants are checked after every event. */
   checks: z.boolean().default(true),
-  faults: faultKeys.prefault({})
+  faults: faultKeys.prefault({}),
+  adversaries: adversaryKeys.prefault({})
 })
 
 /** A scenario with defaults applied; keys as in scenario files (docs/simulator.md). */
@@ -116,7 +118,9 @@ export type Scenario = z.infer<typeof schema>
 
 /** Every key that `--set` accepts, nested ones with a dot. */
 export const SCENARIO_KEYS: readonly string[] = Object.keys(schema.shape).flatMap(key =>
-  key === 'faults' ? Object.keys(faultKeys.shape).map(inner => `faults.${inner}`) : [key]
+  key === 'faults' || key === 'adversaries'
+    ? Object.keys({ faults: faultKeys, adversaries: adversaryKeys }[key].shape).map(inner => `${key}.${inner}`)
+    : [key]
 )
 
 /**
@@ -145,13 +149,19 @@ export function parseScenario(value: unknown, source: string): Scenario {
 /** Describes a combination of keys that cannot be simulated, and its fix. */
 function conflict(scenario: Scenario): string | undefined {
   const { algorithm, batch, batchMax, topology, nodes, latency, heartbeat } = scenario
-  const { loss, delay, duplicate, reorder, watchers, faults } = scenario
+  const { loss, delay, duplicate, reorder, watchers, faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (batchMax !== undefined && algorithm !== 'admb') {
     return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
   }
   if (batchMax !== undefined && batchMax < batch) {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`
+  }
+  if (adversaries.nodes > 0 && algorithm !== 'admb') {
+    return `adversaries.nodes: only valid for algorithm admb, not for ${algorithm}; set it to 0`
+  }
+  if (adversaries.nodes >= nodes) {
+    return `adversaries.nodes: ${adversaries.nodes} of ${nodes} nodes would be hostile; set it to at most ${nodes - 1}`
   }
   if (partitionShare > 0 && nodes < 2) {
     return 'faults.partitionShare: a network of one node cannot be partitioned; set nodes to at least 2'

@@ -11,6 +11,7 @@ import {
   startingPredictor
 } from '../src/admb/index.js'
 import { AdaptiveBatch, createAveraging, createLearner, createRule, digest, latticeRule } from '../src/learner/index.js'
+import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
 import { type Arrivals, drawArrivals } from './arrivals.js'
 import { invariants, Violation } from './checkers/index.js'
@@ -56,6 +57,7 @@ const MAX_QUIESCENCE_CROSSINGS = 100
 
 export class Simulation implements World, TransportHost, WiringRun {
   readonly topology: Topology
+  readonly adversaries: Adversaries
   readonly learner
   readonly recipe: Recipe
   readonly start: Predictor
@@ -78,6 +80,8 @@ export class Simulation implements World, TransportHost, WiringRun {
   readonly #queue = new EventQueue()
   readonly #trace = new TraceHash()
   readonly #inputs: Inputs
+  /** 0 if labels are numbers. */
+  readonly #classes: number
   readonly #arrivals: Arrivals
   readonly #wiring: Wiring
   readonly #injector: FaultInjector
@@ -88,6 +92,8 @@ export class Simulation implements World, TransportHost, WiringRun {
   readonly #createLearningNode: NodeFactory
   readonly #monitor: InvariantMonitor | undefined
   readonly #quiesces: boolean
+  /** Number of inputs so far; the meter counts those of correct nodes. */
+  #served = 0
   readonly #event: Event = { time: 0, kind: 0, a: 0, b: 0 }
   #events = 0
   /** Whether the final phase without faults has begun. */
@@ -109,9 +115,11 @@ export class Simulation implements World, TransportHost, WiringRun {
       )
     }
     this.topology = options.topology ?? createTopology(scenario, random.fork('topology'))
+    this.adversaries = new Adversaries(scenario.adversaries, this.topology, random.fork('adversaries'))
     this.labels = createLabels(scenario, random.fork('labels'))
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs
+    this.#classes = model === 'linear' ? 0 : (classes ?? 2)
     const learner = createLearner({ model, dimension, classes })
     const recipe = options.recipe ?? {
       rule: createRule({ name: rule }),
@@ -160,6 +168,10 @@ export class Simulation implements World, TransportHost, WiringRun {
     })
   }
 
+  get hasAdversaries(): boolean {
+    return this.adversaries.count > 0
+  }
+
   isUp(node: number): boolean {
     return node < 0 || this.population.isUp(node)
   }
@@ -171,6 +183,9 @@ export class Simulation implements World, TransportHost, WiringRun {
   }
 
   createNode(index: number, options: AdmbOptions): LearningNode {
+    const hostile = this.adversaries.create(index, options)
+    if (hostile !== undefined) return hostile
+    if (this.adversaries.isHostile(index)) return this.#createLearningNode(options, index)
     return this.#monitor?.create(index, options, this.#createLearningNode) ?? this.#createLearningNode(options, index)
   }
 
@@ -217,7 +232,7 @@ export class Simulation implements World, TransportHost, WiringRun {
     this.#statuses?.start()
     this.#wiring.start()
     try {
-      while (meter.count < inputs && this.#step());
+      while (this.#served < inputs && this.#step());
       if (this.#quiesces) this.#quiesce()
     } catch (error) {
       if (!(error instanceof Violation)) throw error
@@ -286,14 +301,15 @@ export class Simulation implements World, TransportHost, WiringRun {
   #input(node: number): void {
     const { inputs } = this.scenario
     const meter = this.#meter
-    if (meter.count >= inputs) return
+    if (this.#served >= inputs) return
     this.#queue.push(this.now + this.#arrivals.intervals[node], Kind.Input, node, 0)
     if (!this.isUp(node)) return
     const examples = this.#inputs.next()
-    meter.record(this.now, node, this.algorithm.serving(node), examples)
-    this.algorithm.input(node, examples)
-    this.#observer.onInput?.(meter.count)
-    if (meter.isPointDue || meter.count === inputs) meter.point(this.algorithm.totals().updates, this.transport.bytes)
+    this.#served++
+    if (!this.adversaries.isHostile(node)) meter.record(this.now, node, this.algorithm.serving(node), examples)
+    this.algorithm.input(node, this.adversaries.inputs(node, examples, this.#classes))
+    this.#observer.onInput?.(this.#served)
+    if (meter.isPointDue || this.#served === inputs) meter.point(this.algorithm.totals().updates, this.transport.bytes)
   }
 
   /** Ends all faults and continues until the network is quiescent. @throws Violation if it does not become quiescent */

@@ -50,6 +50,8 @@ export interface World {
   readonly carry: number
   /** Identity of each node, which decides precedence. It changes when a node loses its disk. */
   readonly labels: readonly string[]
+  /** Whether some nodes are hostile, so that others may meet predictors at which gradients are not finite. */
+  readonly hasAdversaries: boolean
   /** Virtual milliseconds. */
   readonly now: number
   /** Whether the node serves inputs and receives messages. */

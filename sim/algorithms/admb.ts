@@ -3,7 +3,7 @@
  * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
  */
 import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
-import type { Blocks, Examples } from '../../src/learner/index.js'
+import { type Blocks, ExampleError, type Examples } from '../../src/learner/index.js'
 import { SlabAllocator } from '../engine/allocation.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
@@ -129,7 +129,13 @@ function create(world: World, precedence: Precedence): Algorithm {
   }
   const learn = (index: number, examples: Examples, input?: number) => {
     const { node } = states[index]
-    world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
+    try {
+      world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
+    } catch (error) {
+      // As peers do.
+      if (error instanceof ExampleError && world.hasAdversaries) return
+      throw error
+    }
     node.added(examples.size, input)
     applyEffects(index)
   }

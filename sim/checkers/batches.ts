@@ -1,10 +1,12 @@
 /** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
 import {
+  decodeSaved,
   formatId,
   maxRetainedSums,
   nextPredictor,
   type Predictor,
   type Recipe,
+  type Shapes,
   sameId,
   WAIT_BATCHES
 } from '../../src/admb/index.js'
@@ -15,8 +17,13 @@ import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invar
 
 /** Steps that a node keeps. */
 const MAX_CHAIN = 64
+/** Updates at which learning ends. Only a hostile node can claim so many. */
+const FINAL = 2 ** 48
 
-/** A batch has at least b gradients, and a node that holds b gradients updates, unless it waits for an announced predictor. */
+/**
+ * A batch has at least b gradients, at most 4 b for each segment, and at least one for each contributor. A node that holds b
+ * gradients updates, unless it waits for an announced predictor.
+ */
 export class Size implements Invariant {
   readonly #batch: number | AdaptiveBatch
 
@@ -33,9 +40,19 @@ export class Size implements Invariant {
       throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${least} gradients`)
     if (header.count !== batch.count)
       throw new Violation('size', `the header of ${key} has a count of ${header.count} for ${batch.count} gradients`)
+    const { segments } = header.coverage
+    const most = segments.reduce((sum, covered) => sum + covered, 0) * this.#most * WAIT_BATCHES
+    if (batch.count > most || batch.count < segments.filter(covered => covered > 0).length)
+      throw new Violation('size', `${origin} made ${key} from ${batch.count} gradients in segments of ${most}`)
+  }
+
+  /** The largest b. */
+  get #most(): number {
+    return typeof this.#batch === 'number' ? this.#batch : this.#batch.max
   }
 
   afterEvent({ origin, node }: CheckedNode): void {
+    if (node.predictor.id.updates >= FINAL) return
     const least = this.#at(node.predictor) * (node.isWaiting ? WAIT_BATCHES : 1)
     if (node.gradients >= least)
       throw new Violation('size', `${origin} holds ${node.gradients} gradients without an update of ${least}`)
@@ -89,6 +106,7 @@ export class Conservation implements Invariant {
 
   afterEvent({ origin, node, before }: CheckedNode, event: NodeEvent, count: number): void {
     const own = node.ownGradients
+    if (node.predictor.id.updates >= FINAL) return
     if (node.predictor === before.predictor) {
       if (own !== before.own + count)
         throw new Violation(
@@ -126,5 +144,27 @@ export class Memory implements Invariant {
     const { steps, bytes } = node.chain
     if (steps > 1 && (steps > MAX_CHAIN || bytes > this.#wholeBytes))
       throw new Violation('memory', `${origin} keeps ${steps} steps of ${bytes} bytes`)
+  }
+}
+
+/** Whatever a node has adopted or computed, it can store, and another node can read. */
+export class Storable implements Invariant {
+  readonly #shapes: Shapes
+
+  /** @param start any predictor */
+  constructor({ parameters, state }: Predictor) {
+    const layoutOf = (blocks: Predictor['state']) => ({
+      blocks: blocks.map(({ length }, i) => ({ name: String(i), length }))
+    })
+    this.#shapes = { parameters: layoutOf(parameters), state: layoutOf(state) }
+  }
+
+  predictorChanged({ origin, node }: CheckedNode): void {
+    try {
+      if (sameId(decodeSaved(node.save(), this.#shapes).predictor.id, node.predictor.id)) return
+    } catch (error) {
+      throw new Violation('storable', `${origin} cannot read the state that it stores: ${(error as Error).message}`)
+    }
+    throw new Violation('storable', `${origin} stores another predictor than it holds`)
   }
 }

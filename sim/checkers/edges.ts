@@ -104,7 +104,15 @@ export class EdgeMonotone implements Invariant {
 
 /** Nodes never refuse valid frames. */
 export class Acceptance implements Invariant {
+  readonly #isHostile: (node: number) => boolean
+
+  /** @param isHostile whether the frames of a node may be refused */
+  constructor(isHostile: (node: number) => boolean) {
+    this.#isHostile = isHostile
+  }
+
   frameRefused(checked: CheckedNode, edge: number, reason: string): void {
+    if (this.#isHostile(edge)) return
     throw new Violation('acceptance', `${checked.origin} refused a frame of ${peerOf(checked, edge)}: ${reason}`)
   }
 }

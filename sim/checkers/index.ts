@@ -2,7 +2,7 @@
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { BatchChoice } from './batch-choice.js'
-import { Conservation, Lineage, Memory, Size } from './batches.js'
+import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Identity, Monotone } from './identity.js'
@@ -22,12 +22,19 @@ export type {
   PredictorChange
 } from './invariant.js'
 
-/** Properties that hold for every learner. Precedence by sender lets nodes return to a predictor, so it has fewer of them. */
+/**
+ * Properties that hold for every learner. Precedence by sender lets nodes return to a predictor, so it has fewer of them. Where
+ * there are hostile nodes, only those of the others are checked, as far as no other node can violate them.
+ */
 export const invariants: Invariants = run => {
   const { scenario, recipe, start, adaptiveBatch } = run
   const { batch, carry } = scenario
   const size = new Size(adaptiveBatch ?? batch)
-  const always = [new Identity(), new Lineage(recipe), size, new NoEcho(), new Acceptance()]
+  const acceptance = new Acceptance(node => run.adversaries.isHostile(node))
+  // What holds whatever other nodes do.
+  const own = [new Lineage(recipe), size, new NoEcho(), acceptance, new Storable(start)]
+  if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]
+  const always = [...own, new Identity()]
   if (scenario.algorithm === 'admb-sender') return always
   const delay = constantDelay(run)
   // On a cycle sums overlap, and a larger sum replaces others.
@@ -49,6 +56,7 @@ export const invariants: Invariants = run => {
 /** These properties, and those that only the exact learner can check. */
 export function exactInvariants(inputs: CountingInputs): Invariants {
   return run => {
+    if (run.adversaries.count > 0) return invariants(run)
     const { journal, carry } = run.scenario
     const isLossless = journal && carry >= UNLIMITED_CARRY && run.faults.every(fault => !losesDisk(fault))
     const isCalm = run.faults.every(fault => !['crash', 'restart', 'leave'].includes(fault.kind))

@@ -4,6 +4,7 @@
  */
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
 import type { AdaptiveBatch } from '../../src/learner/index.js'
+import type { Adversaries } from '../adversaries/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Violation } from '../result.js'
@@ -79,6 +80,7 @@ export interface CheckedRun {
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
   readonly topology: Topology
+  readonly adversaries: Pick<Adversaries, 'count' | 'isHostile'>
   readonly recipe: Recipe
   /** How b adapts; undefined if it is fixed. */
   readonly adaptiveBatch: AdaptiveBatch | undefined

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { Random } from '../engine/random.js'
-import { checkExactly, type Trial, trials } from '../testing/trials.js'
+import { checkExactly, hostileTrials, type Trial, trials } from '../testing/trials.js'
 
 export const RUNS_PER_PORTION = 100
 
@@ -47,7 +47,8 @@ export function fuzzPortion(
   { onRun, shrink = true }: FuzzOptions = {}
 ): FuzzReport {
   let first: string | undefined
-  const property = fc.property(trials(), trial => {
+  const drawn = fc.oneof({ weight: 5, arbitrary: trials() }, { weight: 1, arbitrary: hostileTrials() })
+  const property = fc.property(drawn, trial => {
     const violation = checkExactly(trial)
     if (first === undefined) {
       onRun?.(violation !== undefined)

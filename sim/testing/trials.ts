@@ -41,6 +41,16 @@ export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
   return fc.oneof({ weight: 1, arbitrary: faultFree }, { weight: 5, arbitrary: faulty })
 }
 
+/** Arbitrary of trials with up to three hostile nodes, which do different things. */
+export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
+  const nodes = fc.integer({ min: 1, max: 3 })
+  const place = fc.constantFrom('inner' as const, 'leaf' as const, 'random' as const)
+  return fc.tuple(trials({ ...fixed, algorithm: 'admb' }), nodes, place).map(([{ scenario, faults }, count, where]) => {
+    const adversaries = { nodes: Math.min(count, scenario.nodes - 1), kind: 'mixed', place: where } as const
+    return { scenario: { ...scenario, adversaries: { ...adversaries, ...fixed.adversaries } }, faults }
+  })
+}
+
 /**
  * Runs a trial with the exact learner, which counts how often each gradient is used, until the network is quiescent.
  * @param options such as a custom `node` or `topology`

@@ -331,11 +331,48 @@ const DEFECTS: readonly Mutant[] = [
   }
 ]
 
+const LIMITS: readonly Mutant[] = [
+  {
+    without: 'a limit of the gradients of a segment',
+    changes: [{ file: 'src/admb/limits.js', from: 'if (count > maxBatch * segments)', to: 'if (false)' }],
+    breaks: ['size']
+  },
+  {
+    without: 'a limit of the gradients of all neighbours together',
+    changes: [
+      {
+        file: 'src/admb/neighbour-sums.js',
+        from: 'return gradients <= MAX_BATCH && contributors <= FRAME_LIMITS.contributors;',
+        to: 'return true;'
+      }
+    ],
+    breaks: ['storable']
+  },
+  {
+    without: 'an end of learning at the maximum number of updates',
+    changes: [
+      { file: 'src/admb/node.js', from: 'return this.predictor.id.updates >= FRAME_LIMITS.updates', to: 'return false' }
+    ],
+    breaks: ['storable']
+  },
+  {
+    without: 'a check of frames that leaves the state as it is (the id of a refused frame counts)',
+    changes: [
+      {
+        file: 'src/admb/node.js',
+        from: 'if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, this.#maxBatch);',
+        to: 'if (frame.sum?.coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, frame.sum.coverage, this.#maxBatch); }'
+      }
+    ],
+    breaks: ['size']
+  }
+]
+
 describe('the fuzzer', function () {
   this.timeout(300_000)
   after(removeMutants)
 
-  const all = [...EXTENSIONS, ...DEFECTS]
+  const all = [...EXTENSIONS, ...DEFECTS, ...LIMITS]
   all.forEach(({ without, changes, breaks }, number) => {
     it(`finds a violation without ${without}`, async () => {
       const { fuzz } = await mutantOf(`${number}`, changes)

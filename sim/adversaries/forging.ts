@@ -1,0 +1,227 @@
+/** Nodes that replace frames by forged ones. A forged frame takes the sequence number and the acknowledgements of a correct one. */
+import { Reader, Writer } from '../../src/admb/bytes.js'
+import { ContributorTable } from '../../src/admb/contributors.js'
+import { runsBetween } from '../../src/admb/coverage.js'
+import { CoverageEncoder } from '../../src/admb/coverage-encoder.js'
+import { encodeFrame } from '../../src/admb/encode.js'
+import type { SentFrame } from '../../src/admb/frame.js'
+import {
+  AdmbNode,
+  type AdmbOptions,
+  type Contributor,
+  isFragment,
+  type Predictor,
+  type PredictorId
+} from '../../src/admb/index.js'
+import type { Random } from '../engine/random.js'
+import { type Adversary, table } from './adversary.js'
+
+/** Contributors, and the number of segments covered of each. */
+export type Claims = readonly (readonly [Contributor, number])[]
+
+/** What a forged frame contains beside its head. */
+export type Forged =
+  | { readonly kind: 'sum'; readonly id: PredictorId; readonly count: number; readonly claims: Claims }
+  | { readonly kind: 'whole'; readonly predictor: Predictor; readonly count: number; readonly claims: Claims }
+
+/** The start of a frame, which forged frames repeat. */
+type Head = Pick<SentFrame, 'session' | 'sequence' | 'received' | 'heldSum'>
+
+/** Bytes before the head: version and flags. */
+const PREFIX = 2
+
+function headOf(frame: Uint8Array): { readonly head: Head; readonly rest: Uint8Array } {
+  const input = new Reader(frame)
+  for (let i = 0; i < PREFIX; i++) input.byte()
+  const head = { session: input.uint(), sequence: input.uint(), received: input.uint(), heldSum: input.uint() }
+  return { head, rest: frame.subarray(frame.length - 4 - input.left, frame.length - 4) }
+}
+
+export class ForgingNode extends AdmbNode {
+  readonly #forge: Forge
+  readonly options: AdmbOptions
+  readonly random: Random
+
+  constructor(options: AdmbOptions, forge: Forge, random: Random) {
+    super(options)
+    this.options = options
+    this.#forge = forge
+    this.random = random
+  }
+
+  /** The claims of this node. */
+  claims(segments: number): Claims {
+    const { self, incarnation, nonce = 0 } = this.options
+    return [[{ origin: self, incarnation, nonce }, segments]]
+  }
+
+  /** Largest b. */
+  get maxBatch(): number {
+    const { batch } = this.options
+    return typeof batch === 'number' ? batch : batch.max
+  }
+
+  override frame(edge: number): Uint8Array | undefined {
+    const correct = super.frame(edge)
+    if (correct === undefined || isFragment(correct)) return correct
+    const forged = this.#forge(this, edge)
+    return forged === undefined ? correct : this.#encode(headOf(correct).head, forged)
+  }
+
+  #encode(head: Head, forged: Forged): Uint8Array {
+    const table = new ContributorTable()
+    const encoder = new CoverageEncoder()
+    const contributors = forged.claims.map(([contributor]) => table.indexOf(contributor))
+    const coverage = { contributors, segments: forged.claims.map(([, segments]) => segments) }
+    const frame = { ...head, request: false, headers: [], content: undefined, sum: undefined }
+    if (forged.kind === 'whole') {
+      const { id, parameters, average, state } = forged.predictor
+      const parent = { ...id, updates: id.updates - 1 }
+      const headers = [{ id, parent, count: forged.count, coverage }]
+      const content = { kind: 'whole', parameters, average, state } as const
+      return encodeFrame({ ...frame, id, headers, content }, this.shapes, table, encoder).slice()
+    }
+    const { id, count } = forged
+    if (id.updates > 0) encoder.index(table.indexOf(id))
+    const changes = runsBetween([], encoder.segments([coverage]))
+    const sum = this.predictor.parameters.map(block => new Float32Array(block.length))
+    return encodeFrame(
+      { ...frame, id, sum: { base: 0, changes, count, sum, float32: 0 } },
+      this.shapes,
+      table,
+      encoder
+    ).slice()
+  }
+}
+
+/** @returns undefined if the correct frame is sent */
+export type Forge = (node: ForgingNode, edge: number) => Forged | undefined
+
+function forging(help: string, forge: Forge): Adversary {
+  return { help, create: (options, random) => new ForgingNode(options, forge, random) }
+}
+
+/** Another predictor of the same shape, with the right digest. */
+function garbage({ predictor, options, random, claims }: ForgingNode, updates: number): Predictor {
+  const parameters = predictor.parameters.map(block => block.map(() => 10 * random.normal()))
+  const { state } = predictor
+  const [[{ origin, incarnation, nonce }]] = claims.call({ options } as ForgingNode, 1)
+  const digest = options.digest([parameters, parameters, state])
+  return { id: { updates, origin, incarnation, nonce, digest }, parameters, average: parameters, state }
+}
+
+/** A new one in a quarter of the frames, so that the others can answer it. */
+function sometimes(forge: Forge): Forge {
+  return (node, edge) => (node.random.below(4) === 0 ? forge(node, edge) : undefined)
+}
+
+const MAX_SEGMENTS = 2 ** 31 - 1
+
+/** Enough contributors for the largest count with any b. */
+function invented(prefix: string): Claims {
+  return Array.from({ length: 600 }, (_, i) => [
+    { origin: `${prefix.slice(0, 50)}-${i}`, incarnation: 1, nonce: 0 },
+    MAX_SEGMENTS
+  ])
+}
+
+const COUNTS = [2 ** 39, 2 ** 40, 2 ** 40 + 1, Number.MAX_SAFE_INTEGER]
+
+export const forgers = table({
+  'forged-predictor': forging(
+    'sends random predictors with a million more updates, or the most possible',
+    sometimes(node => {
+      const { updates } = node.predictor.id
+      const claimed = [updates + 1_000_000, updates + 1_000_000, 2 ** 48, Number.MAX_SAFE_INTEGER]
+      const predictor = garbage(node, claimed[node.random.below(claimed.length)])
+      return { kind: 'whole', predictor, count: node.maxBatch, claims: node.claims(1) }
+    })
+  ),
+  equivocation: forging(
+    'sends predictors with one id and different contents to different neighbours',
+    sometimes(node => {
+      const predictor = garbage(node, node.predictor.id.updates + 1)
+      return { kind: 'whole', predictor, count: node.maxBatch, claims: node.claims(1) }
+    })
+  ),
+  'huge-counts': forging('claims huge numbers of gradients', node => {
+    const { id } = node.predictor
+    const count = COUNTS[node.random.below(COUNTS.length)]
+    if (node.random.below(4) > 0) return undefined
+    return { kind: 'sum', id, count, claims: [...node.claims(MAX_SEGMENTS), ...invented(node.options.self)] }
+  }),
+  'empty-batches': forging('claims batches of gradients that are zero', node => {
+    const { id } = node.predictor
+    return { kind: 'sum', id, count: node.maxBatch, claims: node.claims(1) }
+  }),
+  'forged-coverage': forging('claims the gradients of others, and sends zeros in their place', node => {
+    const others = new Map<string, Contributor>()
+    for (let edge = 0; edge < 16; edge++) {
+      for (const one of node.neighbourSum(edge)?.contributors ?? []) others.set(`${one.origin} ${one.nonce}`, one)
+    }
+    if (others.size === 0) return undefined
+    const claims = [...others.values()].map(one => [one, 1000] as const)
+    return { kind: 'sum', id: node.predictor.id, count: others.size * node.maxBatch, claims }
+  })
+})
+
+/** A node that changes the bytes of its frames. @param rest bytes after the head */
+class ManglingNode extends AdmbNode {
+  readonly #mangle: (edge: number, frame: Uint8Array) => Uint8Array
+
+  constructor(options: AdmbOptions, mangle: (edge: number, frame: Uint8Array) => Uint8Array) {
+    super(options)
+    this.#mangle = mangle
+  }
+
+  override frame(edge: number): Uint8Array | undefined {
+    const correct = super.frame(edge)
+    return correct === undefined || isFragment(correct) ? correct : this.#mangle(edge, correct)
+  }
+}
+
+/** The frame with the head of another one. */
+function withHead(frame: Uint8Array, { session, sequence, received, heldSum }: Head): Uint8Array {
+  const out = new Writer()
+  out.raw(frame.subarray(0, PREFIX))
+  for (const value of [session, sequence, received, heldSum]) out.uint(value)
+  out.raw(headOf(frame).rest)
+  return out.finish().slice()
+}
+
+/** Frames of an edge that are replayed. */
+const MEMORY = 50
+
+export const manglers = table({
+  replay: {
+    help: 'repeats its earlier frames as new ones',
+    create: (options, random) => {
+      const earlier = new Map<number, Uint8Array[]>()
+      return new ManglingNode(options, (edge, frame) => {
+        const frames = earlier.get(edge) ?? []
+        earlier.set(edge, [...frames, frame.slice()].slice(-MEMORY))
+        const old = frames[random.below(2 * frames.length + 1)]
+        return old === undefined ? frame : withHead(old, headOf(frame).head)
+      })
+    }
+  },
+  mutation: {
+    help: 'changes bytes of its frames',
+    create: (options, random) =>
+      new ManglingNode(options, (_edge, frame) => {
+        const mutated = frame.slice(0, -4)
+        for (let count = random.below(4); count > 0; count--) mutated[random.below(mutated.length)] = random.below(256)
+        const out = new Writer()
+        out.raw(mutated)
+        return out.finish().slice()
+      })
+  },
+  withholding: {
+    help: 'ignores all frames, so that it forwards nothing',
+    create: options => new DeafNode(options)
+  }
+})
+
+class DeafNode extends AdmbNode {
+  override receive(): void {}
+}

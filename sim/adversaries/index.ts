@@ -1,0 +1,76 @@
+/** Hostile nodes: which nodes of a run are hostile, and what they do. */
+import { z } from 'zod'
+import type { AdmbOptions } from '../../src/admb/index.js'
+import type { Examples } from '../../src/learner/index.js'
+import type { Random } from '../engine/random.js'
+import type { LearningNode } from '../learning-node.js'
+import type { Topology } from '../topology.js'
+import { type Adversary, relabelled, table } from './adversary.js'
+import { forgers, manglers } from './forging.js'
+import { poisoners } from './poisoning.js'
+
+/** By name, for the key `adversaries.kind`. */
+export const adversaries = table({
+  'label-flip': {
+    help: 'learns from wrong labels',
+    label: (label, classes) => (classes === 0 ? -label : (label + 1) % classes)
+  },
+  ...poisoners,
+  ...forgers,
+  ...manglers
+})
+
+export type AdversaryName = keyof typeof adversaries
+export const adversaryNames = Object.keys(adversaries) as AdversaryName[]
+
+/** The keys `adversaries.*` of a scenario. */
+export const adversaryKeys = z.strictObject({
+  /** Number of hostile nodes. */
+  nodes: z.int().min(0).default(0),
+  /** What they do; `mixed`: each something else. */
+  kind: z.enum(['mixed', ...adversaryNames]).default('mixed'),
+  /** Where they are: the nodes with the most neighbours, leaves, or random ones. */
+  place: z.enum(['inner', 'leaf', 'random']).default('random')
+})
+
+export type AdversaryKeys = z.infer<typeof adversaryKeys>
+
+/** The hostile nodes of a run. */
+export class Adversaries {
+  /** By node. */
+  readonly #hostile = new Map<number, Adversary>()
+  readonly #random: Random
+
+  constructor({ nodes, kind, place }: AdversaryKeys, { neighbours }: Topology, random: Random) {
+    this.#random = random
+    const order = random.shuffle(neighbours.map((_, node) => node))
+    if (place !== 'random') {
+      const sign = place === 'inner' ? -1 : 1
+      order.sort((a, b) => sign * (neighbours[a].length - neighbours[b].length))
+    }
+    for (const node of order.slice(0, nodes)) {
+      const name = kind === 'mixed' ? adversaryNames[random.below(adversaryNames.length)] : kind
+      this.#hostile.set(node, adversaries[name])
+    }
+  }
+
+  /** Number of hostile nodes. */
+  get count(): number {
+    return this.#hostile.size
+  }
+
+  isHostile(node: number): boolean {
+    return this.#hostile.has(node)
+  }
+
+  /** The node, if it is hostile and differs from a correct one. */
+  create(node: number, options: AdmbOptions): LearningNode | undefined {
+    return this.#hostile.get(node)?.create?.(options, this.#random.fork(`node ${node} ${options.nonce ?? 0}`))
+  }
+
+  /** The inputs from which a node learns. @param classes 0 if labels are numbers */
+  inputs(node: number, examples: Examples, classes: number): Examples {
+    const label = this.#hostile.get(node)?.label
+    return label === undefined ? examples : relabelled(examples, one => label(one, classes))
+  }
+}

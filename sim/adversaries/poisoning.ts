@@ -1,0 +1,65 @@
+/** Nodes that replace their own gradients and follow the protocol otherwise. */
+import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
+import type { Blocks } from '../../src/learner/index.js'
+import type { Random } from '../engine/random.js'
+import { type Adversary, table } from './adversary.js'
+
+/** Replaces the sum of `count` gradients. */
+type Poison = (sum: readonly Float32Array[], count: number, random: Random) => void
+
+class PoisoningNode extends AdmbNode {
+  readonly #sum: readonly Float32Array[]
+  readonly #poison: Poison
+  readonly #random: Random
+
+  constructor(options: AdmbOptions, poison: Poison, random: Random) {
+    super(options)
+    this.#sum = options.layout.blocks.map(({ length }) => new Float32Array(length))
+    this.#poison = poison
+    this.#random = random
+  }
+
+  override get accumulator(): Blocks {
+    return this.#sum
+  }
+
+  override added(count: number, first?: number): void {
+    this.#poison(this.#sum, count, this.#random)
+    const true_ = super.accumulator
+    for (const [b, block] of this.#sum.entries()) {
+      for (let i = 0; i < block.length; i++) true_[b][i] += block[i]
+      block.fill(0)
+    }
+    super.added(count, first)
+  }
+}
+
+function poisoning(help: string, poison: Poison): Adversary {
+  return { help, create: (options, random) => new PoisoningNode(options, poison, random) }
+}
+
+function scaled(factor: number): Poison {
+  return sum => {
+    for (const block of sum) for (let i = 0; i < block.length; i++) block[i] *= factor
+  }
+}
+
+function normOf(sum: readonly Float32Array[]): number {
+  let squares = 0
+  for (const block of sum) for (let i = 0; i < block.length; i++) squares += block[i] * block[i]
+  return Math.sqrt(squares)
+}
+
+export const poisoners = table({
+  'sign-flip': poisoning('sends its gradients with the opposite sign', scaled(-1)),
+  large: poisoning('multiplies its gradients by 1,000', scaled(1000)),
+  'large-flip': poisoning('multiplies its gradients by −1,000', scaled(-1000)),
+  random: poisoning('replaces its gradients by random ones of ten times their norm', (sum, _count, random) => {
+    const norm = normOf(sum)
+    for (const block of sum) for (let i = 0; i < block.length; i++) block[i] = random.normal()
+    scaled((10 * norm) / normOf(sum))(sum, 1, random)
+  }),
+  drift: poisoning('replaces its gradients by one that is always the same', (sum, count) => {
+    for (const block of sum) block.fill(count)
+  })
+})

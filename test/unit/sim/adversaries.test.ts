@@ -1,0 +1,39 @@
+/** Hostile nodes in simulations: each kind does harm or is refused, and the properties of the other nodes hold. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { adversaryNames } from '../../../sim/adversaries/index.js'
+import { parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
+import { checkExactly, hostileTrials } from '../../../sim/testing/index.js'
+
+const SCENARIO = { topology: 'tree', nodes: 8, inputs: 8000, batch: 64, dimension: 10, checks: true }
+
+function run(adversaries: object, scenario: object = {}) {
+  return simulate(parseScenario({ ...SCENARIO, ...scenario, adversaries }, 'test'))
+}
+
+describe('hostile nodes', function () {
+  this.timeout(120_000)
+
+  for (const kind of adversaryNames)
+    it(`of kind ${kind} violate no property of the others`, () => {
+      assert.deepEqual(run({ nodes: 2, kind, place: 'inner' }).violations, [])
+      for (const { scenario, faults } of fc.sample(hostileTrials(), { numRuns: 8, seed: 7 })) {
+        const trial = { scenario: { ...scenario, adversaries: { ...scenario.adversaries, kind } }, faults }
+        assert.equal(checkExactly(trial), undefined, JSON.stringify(trial))
+      }
+    })
+
+  it('change nothing if there are none, and their inputs do not count', () => {
+    const none = run({ nodes: 0 })
+    assert.deepEqual({ ...none, seconds: 0 }, { ...run({}), seconds: 0 })
+    const some = run({ nodes: 2, kind: 'sign-flip' })
+    assert.ok(some.inputs > 5900 && some.inputs < 6100, `${some.inputs}`)
+    assert.deepEqual({ ...some, seconds: 0 }, { ...run({ nodes: 2, kind: 'sign-flip' }), seconds: 0 })
+  })
+
+  it('must be fewer than the nodes, and run ADMB', () => {
+    assert.throws(() => run({ nodes: 8 }), /adversaries\.nodes: 8 of 8 nodes would be hostile; set it to at most 7/)
+    assert.throws(() => run({ nodes: 1 }, { algorithm: 'dmb' }), /adversaries\.nodes: only valid for algorithm admb/)
+    assert.throws(() => run({ nodes: 1, kind: 'rude' }), ScenarioError)
+  })
+})
