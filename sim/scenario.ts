@@ -100,6 +100,8 @@ const schema = z.strictObject({
   diskTime: z.number().min(0).default(0),
   /** Whether ADMB nodes keep a journal of their segments, and learn unused inputs of earlier runs again. */
   journal: z.boolean().default(false),
+  /** Whether ADMB nodes refuse whole predictors that are worse on their inputs than the held one and the starting one. */
+  gate: z.boolean().default(false),
   /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */
   sums: z.enum(['exact', 'lattice']).default('exact'),
   /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */

@@ -115,7 +115,7 @@ export class Simulation implements World, TransportHost, WiringRun {
       )
     }
     this.topology = options.topology ?? createTopology(scenario, random.fork('topology'))
-    this.adversaries = new Adversaries(scenario.adversaries, this.topology, random.fork('adversaries'))
+    this.adversaries = new Adversaries(scenario.adversaries, this.topology, random.fork('adversaries'), () => this.now)
     this.labels = createLabels(scenario, random.fork('labels'))
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs

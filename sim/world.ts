@@ -22,6 +22,8 @@ export interface AlgorithmOptions {
   readonly diskTime: number
   /** Whether nodes keep a journal of their segments. */
   readonly journal: boolean
+  /** Whether nodes refuse whole predictors that are worse on their inputs than the held and the starting one. */
+  readonly gate: boolean
 }
 
 /** Why a node has another predictor. `restarted`: it loaded its last checkpoint. */

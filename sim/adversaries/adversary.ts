@@ -4,11 +4,17 @@ import type { Examples } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
 import type { LearningNode } from '../learning-node.js'
 
+export interface Setting {
+  readonly random: Random
+  /** Whether the node does harm at this time. */
+  readonly isActive: () => boolean
+}
+
 /** What a hostile node does. Otherwise it behaves like the others. */
 export interface Adversary {
   readonly help: string
   /** Creates the node. @default a correct node */
-  readonly create?: (options: AdmbOptions, random: Random) => LearningNode
+  readonly create?: (options: AdmbOptions, setting: Setting) => LearningNode
   /** Replaces the labels from which it learns; `classes` is 0 if they are numbers. @default the true ones */
   readonly label?: (label: number, classes: number) => number
 }

@@ -14,7 +14,7 @@ import {
   type PredictorId
 } from '../../src/admb/index.js'
 import type { Random } from '../engine/random.js'
-import { type Adversary, table } from './adversary.js'
+import { type Adversary, type Setting, table } from './adversary.js'
 
 /** Contributors, and the number of segments covered of each. */
 export type Claims = readonly (readonly [Contributor, number])[]
@@ -41,12 +41,14 @@ export class ForgingNode extends AdmbNode {
   readonly #forge: Forge
   readonly options: AdmbOptions
   readonly random: Random
+  readonly #isActive: () => boolean
 
-  constructor(options: AdmbOptions, forge: Forge, random: Random) {
+  constructor(options: AdmbOptions, forge: Forge, { random, isActive }: Setting) {
     super(options)
     this.options = options
     this.#forge = forge
     this.random = random
+    this.#isActive = isActive
   }
 
   /** The claims of this node. */
@@ -63,7 +65,7 @@ export class ForgingNode extends AdmbNode {
 
   override frame(edge: number): Uint8Array | undefined {
     const correct = super.frame(edge)
-    if (correct === undefined || isFragment(correct)) return correct
+    if (correct === undefined || isFragment(correct) || !this.#isActive()) return correct
     const forged = this.#forge(this, edge)
     return forged === undefined ? correct : this.#encode(headOf(correct).head, forged)
   }
@@ -98,7 +100,7 @@ export class ForgingNode extends AdmbNode {
 export type Forge = (node: ForgingNode, edge: number) => Forged | undefined
 
 function forging(help: string, forge: Forge): Adversary {
-  return { help, create: (options, random) => new ForgingNode(options, forge, random) }
+  return { help, create: (options, setting) => new ForgingNode(options, forge, setting) }
 }
 
 /** Another predictor of the same shape, with the right digest. */
@@ -168,15 +170,18 @@ export const forgers = table({
 /** A node that changes the bytes of its frames. @param rest bytes after the head */
 class ManglingNode extends AdmbNode {
   readonly #mangle: (edge: number, frame: Uint8Array) => Uint8Array
+  readonly #isActive: () => boolean
 
-  constructor(options: AdmbOptions, mangle: (edge: number, frame: Uint8Array) => Uint8Array) {
+  constructor(options: AdmbOptions, { isActive }: Setting, mangle: (edge: number, frame: Uint8Array) => Uint8Array) {
     super(options)
+    this.#isActive = isActive
     this.#mangle = mangle
   }
 
   override frame(edge: number): Uint8Array | undefined {
     const correct = super.frame(edge)
-    return correct === undefined || isFragment(correct) ? correct : this.#mangle(edge, correct)
+    const isSent = correct === undefined || isFragment(correct) || !this.#isActive()
+    return isSent ? correct : this.#mangle(edge, correct)
   }
 }
 
@@ -195,9 +200,10 @@ const MEMORY = 50
 export const manglers = table({
   replay: {
     help: 'repeats its earlier frames as new ones',
-    create: (options, random) => {
+    create: (options, setting) => {
+      const { random } = setting
       const earlier = new Map<number, Uint8Array[]>()
-      return new ManglingNode(options, (edge, frame) => {
+      return new ManglingNode(options, setting, (edge, frame) => {
         const frames = earlier.get(edge) ?? []
         earlier.set(edge, [...frames, frame.slice()].slice(-MEMORY))
         const old = frames[random.below(2 * frames.length + 1)]
@@ -207,9 +213,10 @@ export const manglers = table({
   },
   mutation: {
     help: 'changes bytes of its frames',
-    create: (options, random) =>
-      new ManglingNode(options, (_edge, frame) => {
+    create: (options, setting) =>
+      new ManglingNode(options, setting, (_edge, frame) => {
         const mutated = frame.slice(0, -4)
+        const { random } = setting
         for (let count = random.below(4); count > 0; count--) mutated[random.below(mutated.length)] = random.below(256)
         const out = new Writer()
         out.raw(mutated)
@@ -218,10 +225,19 @@ export const manglers = table({
   },
   withholding: {
     help: 'ignores all frames, so that it forwards nothing',
-    create: options => new DeafNode(options)
+    create: (options, setting) => new DeafNode(options, setting)
   }
 })
 
 class DeafNode extends AdmbNode {
-  override receive(): void {}
+  readonly #isActive: () => boolean
+
+  constructor(options: AdmbOptions, { isActive }: Setting) {
+    super(options)
+    this.#isActive = isActive
+  }
+
+  override receive(edge: number, frame: Uint8Array): void {
+    if (!this.#isActive()) super.receive(edge, frame)
+  }
 }

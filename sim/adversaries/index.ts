@@ -30,7 +30,9 @@ export const adversaryKeys = z.strictObject({
   /** What they do; `mixed`: each something else. */
   kind: z.enum(['mixed', ...adversaryNames]).default('mixed'),
   /** Where they are: the nodes with the most neighbours, leaves, or random ones. */
-  place: z.enum(['inner', 'leaf', 'random']).default('random')
+  place: z.enum(['inner', 'leaf', 'random']).default('random'),
+  /** Virtual milliseconds from which they do it. */
+  from: z.number().min(0).default(0)
 })
 
 export type AdversaryKeys = z.infer<typeof adversaryKeys>
@@ -40,9 +42,17 @@ export class Adversaries {
   /** By node. */
   readonly #hostile = new Map<number, Adversary>()
   readonly #random: Random
+  readonly #isActive: () => boolean
 
-  constructor({ nodes, kind, place }: AdversaryKeys, { neighbours }: Topology, random: Random) {
+  /** @param now virtual milliseconds */
+  constructor(
+    { nodes, kind, place, from }: AdversaryKeys,
+    { neighbours }: Topology,
+    random: Random,
+    now: () => number
+  ) {
     this.#random = random
+    this.#isActive = () => now() >= from
     const order = random.shuffle(neighbours.map((_, node) => node))
     if (place !== 'random') {
       const sign = place === 'inner' ? -1 : 1
@@ -65,12 +75,13 @@ export class Adversaries {
 
   /** The node, if it is hostile and differs from a correct one. */
   create(node: number, options: AdmbOptions): LearningNode | undefined {
-    return this.#hostile.get(node)?.create?.(options, this.#random.fork(`node ${node} ${options.nonce ?? 0}`))
+    const random = this.#random.fork(`node ${node} ${options.nonce ?? 0}`)
+    return this.#hostile.get(node)?.create?.(options, { random, isActive: this.#isActive })
   }
 
   /** The inputs from which a node learns. @param classes 0 if labels are numbers */
   inputs(node: number, examples: Examples, classes: number): Examples {
     const label = this.#hostile.get(node)?.label
-    return label === undefined ? examples : relabelled(examples, one => label(one, classes))
+    return label === undefined || !this.#isActive() ? examples : relabelled(examples, one => label(one, classes))
   }
 }

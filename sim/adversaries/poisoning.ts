@@ -2,7 +2,7 @@
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
-import { type Adversary, table } from './adversary.js'
+import { type Adversary, type Setting, table } from './adversary.js'
 
 /** Replaces the sum of `count` gradients. */
 type Poison = (sum: readonly Float32Array[], count: number, random: Random) => void
@@ -10,13 +10,13 @@ type Poison = (sum: readonly Float32Array[], count: number, random: Random) => v
 class PoisoningNode extends AdmbNode {
   readonly #sum: readonly Float32Array[]
   readonly #poison: Poison
-  readonly #random: Random
+  readonly #setting: Setting
 
-  constructor(options: AdmbOptions, poison: Poison, random: Random) {
+  constructor(options: AdmbOptions, poison: Poison, setting: Setting) {
     super(options)
     this.#sum = options.layout.blocks.map(({ length }) => new Float32Array(length))
     this.#poison = poison
-    this.#random = random
+    this.#setting = setting
   }
 
   override get accumulator(): Blocks {
@@ -24,7 +24,8 @@ class PoisoningNode extends AdmbNode {
   }
 
   override added(count: number, first?: number): void {
-    this.#poison(this.#sum, count, this.#random)
+    const { random, isActive } = this.#setting
+    if (isActive()) this.#poison(this.#sum, count, random)
     const true_ = super.accumulator
     for (const [b, block] of this.#sum.entries()) {
       for (let i = 0; i < block.length; i++) true_[b][i] += block[i]
@@ -35,7 +36,7 @@ class PoisoningNode extends AdmbNode {
 }
 
 function poisoning(help: string, poison: Poison): Adversary {
-  return { help, create: (options, random) => new PoisoningNode(options, poison, random) }
+  return { help, create: (options, setting) => new PoisoningNode(options, poison, setting) }
 }
 
 function scaled(factor: number): Poison {

@@ -3,7 +3,7 @@
  * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
  */
 import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
-import { type Blocks, ExampleError, type Examples } from '../../src/learner/index.js'
+import { type Blocks, ExampleError, type Examples, LossGate } from '../../src/learner/index.js'
 import { SlabAllocator } from '../engine/allocation.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
@@ -87,8 +87,11 @@ function create(world: World, precedence: Precedence): Algorithm {
   const { layout } = world.learner
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
-  const createNode = (index: number, incarnation: number, nonce: number) =>
-    world.createNode(index, {
+  const gates: LossGate[] = []
+  const createNode = (index: number, incarnation: number, nonce: number) => {
+    const gate = new LossGate(world.learner, recipe.averaging)
+    gates[index] = gate
+    return world.createNode(index, {
       ...recipe,
       self: labels[index],
       incarnation,
@@ -103,8 +106,10 @@ function create(world: World, precedence: Precedence): Algorithm {
       fragmentBytes: scenario.fragmentBytes,
       isOrdered: world.isOrdered,
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
-      allocate: length => slab.allocate(length)
+      allocate: length => slab.allocate(length),
+      gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })
+  }
   const states: NodeState[] = topology.neighbours.map((_, index) => ({
     node: createNode(index, 1, 0),
     incarnation: 1,
@@ -187,6 +192,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     input(index, examples) {
       const { inputs } = states[index]
       if (scenario.journal) inputs.set(received, copyOf(examples))
+      if (scenario.gate) gates[index].add(copyOf(examples))
       learn(index, examples, scenario.journal ? received : undefined)
       received++
     },

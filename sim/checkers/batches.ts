@@ -152,11 +152,11 @@ export class Storable implements Invariant {
   readonly #shapes: Shapes
 
   /** @param start any predictor */
-  constructor({ parameters, state }: Predictor) {
+  constructor({ parameters, average, state }: Predictor) {
     const layoutOf = (blocks: Predictor['state']) => ({
       blocks: blocks.map(({ length }, i) => ({ name: String(i), length }))
     })
-    this.#shapes = { parameters: layoutOf(parameters), state: layoutOf(state) }
+    this.#shapes = { parameters: layoutOf(parameters), average: layoutOf(average), state: layoutOf(state) }
   }
 
   predictorChanged({ origin, node }: CheckedNode): void {

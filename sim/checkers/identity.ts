@@ -51,6 +51,21 @@ export class Monotone implements Invariant {
   }
 }
 
+/** A node never adopts a predictor that its gate has refused, and keeps the one it has when it refuses. */
+export class Gated implements Invariant {
+  readonly #rejected = new WeakMap<CheckedNode, Set<string>>()
+
+  predictorRejected(checked: CheckedNode, { id }: Predictor): void {
+    const rejected = this.#rejected.get(checked) ?? new Set()
+    this.#rejected.set(checked, rejected.add(`${formatId(id)} ${id.digest}`))
+  }
+
+  predictorChanged(checked: CheckedNode, { cause, predictor: { id } }: PredictorChange): void {
+    if (cause === 'adopted' && this.#rejected.get(checked)?.has(`${formatId(id)} ${id.digest}`))
+      throw new Violation('gate', `${checked.origin} adopted ${formatId(id)}, which its gate has refused`)
+  }
+}
+
 /**
  * A 53-bit hash of parameters, average and rule state: two parallel rounds of multiply and shift, as in the body of MurmurHash3.
  * It is independent of the digest that the algorithm uses.

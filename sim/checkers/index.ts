@@ -5,7 +5,7 @@ import { BatchChoice } from './batch-choice.js'
 import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
-import { Identity, Monotone } from './identity.js'
+import { Gated, Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
 import { Progress } from './progress.js'
 import { Quiescence } from './quiescence.js'
@@ -32,7 +32,7 @@ export const invariants: Invariants = run => {
   const size = new Size(adaptiveBatch ?? batch)
   const acceptance = new Acceptance(node => run.adversaries.isHostile(node))
   // What holds whatever other nodes do.
-  const own = [new Lineage(recipe), size, new NoEcho(), acceptance, new Storable(start)]
+  const own = [new Lineage(recipe), size, new NoEcho(), acceptance, new Storable(start), new Gated()]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]
   const always = [...own, new Identity()]
   if (scenario.algorithm === 'admb-sender') return always

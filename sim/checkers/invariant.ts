@@ -55,6 +55,8 @@ export interface Invariant {
   /** A node has started, or restarted in a new incarnation; a change by `restored` may follow. */
   started?(node: CheckedNode): void
   predictorChanged?(node: CheckedNode, change: PredictorChange): void
+  /** The node's gate has refused a predictor. */
+  predictorRejected?(node: CheckedNode, predictor: Predictor): void
   /** `count` own gradients have been added. @param first number of the first input, if the node has a journal */
   learned?(node: CheckedNode, count: number, first?: number): void
   ticked?(node: CheckedNode): void

@@ -215,6 +215,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
         for (const invariant of this.#invariants) invariant.announced?.(this, effect.edge, effect.bytes)
         continue
       }
+      if (effect.kind === 'rejected') {
+        for (const invariant of this.#invariants) invariant.predictorRejected?.(this, effect.predictor)
+        continue
+      }
       const { predictor } = effect
       const { kind: cause } = effect
       if (cause === 'adopted') this.#notifyChange({ cause, parent, predictor })

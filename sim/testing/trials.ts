@@ -45,9 +45,10 @@ export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
 export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
   const nodes = fc.integer({ min: 1, max: 3 })
   const place = fc.constantFrom('inner' as const, 'leaf' as const, 'random' as const)
-  return fc.tuple(trials({ ...fixed, algorithm: 'admb' }), nodes, place).map(([{ scenario, faults }, count, where]) => {
-    const adversaries = { nodes: Math.min(count, scenario.nodes - 1), kind: 'mixed', place: where } as const
-    return { scenario: { ...scenario, adversaries: { ...adversaries, ...fixed.adversaries } }, faults }
+  const drawn = fc.tuple(trials({ ...fixed, algorithm: 'admb' }), nodes, place, fc.boolean())
+  return drawn.map(([{ scenario, faults }, count, where, gate]) => {
+    const adversaries = { nodes: Math.min(count, scenario.nodes - 1), kind: 'mixed', place: where, from: 0 } as const
+    return { scenario: { ...scenario, gate, adversaries: { ...adversaries, ...fixed.adversaries } }, faults }
   })
 }
 

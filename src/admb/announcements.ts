@@ -12,7 +12,8 @@
 import { FrameError, Reader, Writer } from './bytes.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Announced, Edge } from './edge.js'
-import { FLAGS, FRAME_LIMITS, FRAME_VERSION } from './frame.js'
+import { FLAGS, FRAME_VERSION } from './frame.js'
+import { FRAME_LIMITS } from './limits.js'
 import type { Outbox } from './outbox.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 
@@ -20,8 +21,6 @@ import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 const REPEAT_PERIODS = 32
 /** Periods after which a node no longer waits for an announced predictor, if the announcement is not repeated. */
 export const WAIT_PERIODS = 128
-/** A node waits until it has this many times the gradients that an update needs. */
-export const WAIT_BATCHES = 4
 
 /** A message for a neighbour. */
 export interface OutgoingAnnouncement {
@@ -138,7 +137,7 @@ function decode(bytes: Uint8Array, session: number): PredictorId | undefined {
   if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
   input.byte()
   const ofSession = input.uint()
-  const updates = input.uint()
+  const updates = input.uint(FRAME_LIMITS.updates, 'number of updates')
   const origin = input.string(FRAME_LIMITS.origin)
   const incarnation = input.uint()
   const nonce = input.uint()

@@ -91,6 +91,8 @@ export class Edge {
   /** The last predictor that was requested from the neighbour. */
   requested: PredictorId | undefined
   readonly requestBackoff = new Backoff()
+  /** Whether the last predictor of the neighbour was rejected: others are requested only when the backoff is over. */
+  isDistrusted = false
   /** Whether a frame must leave as soon as the transport accepts one. */
   urgent = true
   readonly announceBackoff = new Backoff()

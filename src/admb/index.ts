@@ -1,6 +1,6 @@
 /** ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md. */
 
-export { isAnnouncement, WAIT_BATCHES, WAIT_PERIODS } from './announcements.js'
+export { isAnnouncement, WAIT_PERIODS } from './announcements.js'
 export { type Allocate, FrameError } from './bytes.js'
 export type { Contributor, ContributorTable } from './contributors.js'
 export type { Coverage } from './coverage.js'
@@ -10,6 +10,7 @@ export { maximumFrameBytes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'
 export type { JournalRecord } from './journal.js'
 export { maxRetainedSums } from './ledger.js'
+export { WAIT_BATCHES } from './limits.js'
 export { AdmbNode, type StoredBlocks } from './node.js'
 export type { AdmbOptions, Effect } from './options.js'
 export { type Batch, type Header, nextPredictor, type Predictor, type Recipe, startingPredictor } from './predictor.js'

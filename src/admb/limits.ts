@@ -6,6 +6,9 @@ import { FrameError } from './bytes.js'
 import { type Coverage, contributorCount } from './coverage.js'
 import type { Header } from './predictor.js'
 
+/** A node waits until it has this many times the gradients that an update needs, which may be those of one segment. */
+export const WAIT_BATCHES = 4
+
 /** Limits that are checked before memory is allocated for a frame. */
 export const FRAME_LIMITS = {
   /** Maximum length of an origin, in bytes. */
@@ -22,8 +25,10 @@ export const FRAME_LIMITS = {
   updates: 2 ** 48
 } as const
 
-/** Maximum of b, and of the gradients that a node uses of all its neighbours together: one half of the limit of a sum each. */
-export const MAX_BATCH = FRAME_LIMITS.count / 2
+/** Maximum of the gradients that a node uses of all its neighbours together, and of its own, each one half of the limit of a sum. */
+export const MAX_SHARE = FRAME_LIMITS.count / 2
+/** Maximum of b. */
+export const MAX_BATCH = MAX_SHARE / WAIT_BATCHES
 
 /**
  * Maximum sizes of the coverages of a lineage, added up: of more than `LEAST_HEADERS` headers, and of any number. Older headers are
@@ -60,15 +65,16 @@ export function isLineageTooLarge(headers: number, size: number): boolean {
 }
 
 /**
- * Checks the number of gradients of a sum or a batch: each contributor has one, and each segment has b at most.
+ * Checks the number of gradients of a sum or a batch: each contributor has one, and each segment has 4 b at most.
  * @param maxBatch the largest b
  * @throws FrameError
  */
 export function checkCount(count: number, coverage: Coverage, maxBatch: number): void {
   let segments = 0
   for (let i = 0; i < coverage.segments.length; i++) segments += coverage.segments[i]
-  if (count > maxBatch * segments)
-    throw new FrameError(`${count} gradients in ${segments} segments; at most ${maxBatch} each are possible`)
+  const most = WAIT_BATCHES * maxBatch
+  if (count > most * segments)
+    throw new FrameError(`${count} gradients in ${segments} segments; at most ${most} each are possible`)
   const contributors = contributorCount(coverage)
   if (count < contributors) throw new FrameError(`${count} gradients of ${contributors} contributors`)
 }

@@ -3,7 +3,7 @@ import { setBlock } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
 import { type Coverage, contributorCount, covered, disjoint, segmentsOf } from './coverage.js'
 import type { Edge, NeighbourSum } from './edge.js'
-import { FRAME_LIMITS, MAX_BATCH } from './limits.js'
+import { FRAME_LIMITS, MAX_SHARE } from './limits.js'
 import { addInto, type BufferPool } from './vectors.js'
 
 /** Contributor lists up to this length are kept, whatever the share of contributors that have left. */
@@ -155,7 +155,7 @@ export class NeighbourSums {
     let contributors = 1
     for (const candidate of held) {
       const size = contributorCount(candidate.coverage)
-      if (gradients + candidate.count > MAX_BATCH || contributors + size > FRAME_LIMITS.contributors) continue
+      if (gradients + candidate.count > MAX_SHARE || contributors + size > FRAME_LIMITS.contributors) continue
       if (!selected.every(other => disjoint(other.coverage, candidate.coverage))) continue
       selected.push(candidate)
       gradients += candidate.count
@@ -187,7 +187,7 @@ export class NeighbourSums {
       gradients += neighbourSum.count
       contributors += neighbourSum.coverage.segments.length
     }
-    return gradients <= MAX_BATCH && contributors <= FRAME_LIMITS.contributors
+    return gradients <= MAX_SHARE && contributors <= FRAME_LIMITS.contributors
   }
 
   #reindex(): void {

@@ -7,7 +7,7 @@
  */
 import { DivergenceError } from '../base/errors.js'
 import type { Blocks, Layout } from '../learner/types.js'
-import { Announcements, isAnnouncement, WAIT_BATCHES } from './announcements.js'
+import { Announcements, isAnnouncement } from './announcements.js'
 import { FrameError } from './bytes.js'
 import { type Contributor, ContributorTable } from './contributors.js'
 import { contributorCount, covered, union } from './coverage.js'
@@ -18,10 +18,11 @@ import { ExchangedSums } from './exchanged-sums.js'
 import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum } from './frame.js'
 import { FrameSender } from './frame-sender.js'
+import { Gate } from './gate.js'
 import { type JournalRecord, recover } from './journal.js'
 import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
-import { checkCount, FRAME_LIMITS, MAX_BATCH } from './limits.js'
+import { checkCount, FRAME_LIMITS, MAX_BATCH, WAIT_BATCHES } from './limits.js'
 import { addUp, NeighbourSums } from './neighbour-sums.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
@@ -97,6 +98,7 @@ export class AdmbNode {
   readonly #sums: NeighbourSums
   readonly #outgoingSums: OutgoingSums
   readonly #sender: FrameSender
+  readonly #gate: Gate
   readonly #traffic: Traffic
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
@@ -132,6 +134,7 @@ export class AdmbNode {
     this.#selfIndex = this.#table.indexOf({ origin: self, incarnation, nonce })
     this.#contributor = { origin: self, incarnation, nonce }
     this.#buffers = new BufferPool(layout)
+    this.#gate = new Gate(options.gate)
     this.#ledger = new Ledger({
       buffers: this.#buffers,
       carry,
@@ -352,7 +355,8 @@ export class AdmbNode {
     if (this.#announcements?.tick(this.#period)) this.#updateIfFull()
     this.#announce()
     for (const edge of this.#edges.values()) {
-      this.#outbox.scheduleRetries(edge, this.#period)
+      const isRejected = edge.peerPredictor !== undefined && this.#gate.hasRejected(edge.peerPredictor)
+      if (!isRejected) this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
       if (
         this.expected === undefined &&
@@ -419,15 +423,17 @@ export class AdmbNode {
   }
 
   #offer(saved: Saved, from: string): void {
-    if (this.#current.compare(saved.predictor.id) > 0) {
-      this.#adopt(saved.lineage, { predictor: saved.predictor, steps: [] }, from)
+    const isRestored = from === this.#options.self
+    const received = { predictor: saved.predictor, steps: [] }
+    if (this.isBetter(saved.predictor.id) && (isRestored || this.#mayAdopt(received, from))) {
+      this.#adopt(saved.lineage, received, from)
       this.#updateIfFull()
     }
   }
 
   /** Whether the predictor with this id is better than the current one. */
   isBetter(id: PredictorId): boolean {
-    return this.#current.compare(id) > 0
+    return this.#current.compare(id) > 0 && !this.#gate.hasRejected(id)
   }
 
   /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */
@@ -546,8 +552,11 @@ export class AdmbNode {
   #processFrame(edge: Edge, frame: ReceivedFrame): void {
     if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, this.#maxBatch)
     const comparison = this.#current.compare(frame.id)
-    const isBetter = this.#outbox.isBetter(frame.id, edge)
-    const adopted = isBetter && frame.content ? this.#current.receive(frame) : undefined
+    const isBetter = this.#outbox.isBetter(frame.id, edge) && !this.#gate.hasRejected(frame.id)
+    const received = isBetter && frame.content ? this.#current.receive(frame) : undefined
+    const adopted = received && this.#mayAdopt(received, edge.peer) ? received : undefined
+    if (received) edge.isDistrusted = adopted === undefined
+    if (edge.isDistrusted && received) edge.requestBackoff.advance(this.#period)
     edge.received = frame.sequence
     edge.acknowledge(frame.received, this.#period)
     edge.peerPredictor = frame.id
@@ -558,7 +567,11 @@ export class AdmbNode {
       this.#adopt(frame.headers, adopted, edge.peer)
       // The neighbour may wait for it.
       edge.ackDue = this.#announcements !== undefined
-    } else if (isBetter && (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)) {
+    } else if (
+      isBetter &&
+      !edge.isDistrusted &&
+      (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)
+    ) {
       edge.requested = frame.id
       edge.requestDue = true
       edge.requestBackoff.start(this.#period, edge.roundTrip)
@@ -574,6 +587,13 @@ export class AdmbNode {
     if (frame.request && this.#outbox.isBehind(edge) && !this.#outbox.isInFlight(edge, this.#period))
       edge.replyDue = true
     this.#updateIfFull()
+  }
+
+  /** Asks the gate about whole predictors. */
+  #mayAdopt({ predictor, parent }: ReceivedPredictor, from: string): boolean {
+    if (parent !== undefined || this.#gate.accepts(predictor, this.predictor)) return true
+    this.#effects.push({ kind: 'rejected', predictor, from })
+    return false
   }
 
   #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum): void {

@@ -45,6 +45,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly carries?: (from: Predictor, to: Predictor) => boolean
   /**
+   * Whether a whole predictor of another node may replace the current one, beside being better. A refused one is reported, and not
+   * requested again. Predictors that follow by steps from one that this node held are not subject to it.
+   * @default always
+   */
+  readonly gate?: (candidate: Predictor, current: Predictor) => boolean
+  /**
    * Whether inputs are numbered and own segments recorded, so that a later run uses each input exactly once (`takeJournal`).
    * @default false
    */
@@ -89,3 +95,4 @@ export type Effect =
   /** A short message for a neighbour, to be sent ahead of frames and passed to `receive` there. It may be lost. */
   | { readonly kind: 'announced'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
+  | { readonly kind: 'rejected'; readonly predictor: Predictor; readonly from: string }

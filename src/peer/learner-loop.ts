@@ -11,7 +11,7 @@ import {
   type PredictorId,
   startingPredictor
 } from '../admb/index.js'
-import { extendsTable } from '../learner/index.js'
+import { extendsTable, LossGate } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
@@ -76,6 +76,8 @@ export class LearnerLoop {
     const carries = growingNames(init.spec) && {
       carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
     }
+    // Scoring single inputs with a network takes too long, and added classes change the numbers of labels.
+    const gate = init.spec.network || growingNames(init.spec) ? undefined : new LossGate(learner, recipe.averaging)
     const fragmentBytes = FRAGMENT_BYTES
     const options = {
       ...recipe,
@@ -88,7 +90,8 @@ export class LearnerLoop {
       carry,
       fragmentBytes,
       isOrdered: true,
-      marksElements: learner.outputs !== undefined
+      marksElements: learner.outputs !== undefined,
+      gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current))
     }
     this.#node = new AdmbNode({ ...options, ...carries, journal: init.journal !== undefined })
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
@@ -114,6 +117,7 @@ export class LearnerLoop {
     this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
     const { labelDelay } = init
     this.#training = new TestThenTrain({
+      gate,
       lateLabels: labelDelay === undefined ? undefined : new LateLabels(labelDelay, incarnation, now),
       init,
       learner,
@@ -347,6 +351,11 @@ export class LearnerLoop {
         break
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
+        break
+      case 'rejected':
+        this.#warnings.warn(
+          `kept its predictor: that of ${effect.from}, with ${effect.predictor.id.updates} updates by ${effect.predictor.id.origin}, is worse on recent inputs, also than no training`
+        )
         break
       default:
         effect satisfies never

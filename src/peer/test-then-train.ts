@@ -10,6 +10,7 @@ import {
   fitsTable,
   hasFreeSlot,
   type Learner,
+  type LossGate,
   learnerAfter,
   type Prediction,
   propose
@@ -23,6 +24,9 @@ import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
 import type { LearnerInit, Prediction as NamedPrediction } from './thread-messages.js'
 
+/** Of so many inputs one is kept for the gate. */
+const KEPT_EVERY = 32
+
 export interface TestThenTrainOptions {
   readonly init: Pick<LearnerInit, 'spec' | 'predictWith'>
   readonly learner: Learner
@@ -32,6 +36,8 @@ export interface TestThenTrainOptions {
   readonly streamingSums: StreamingSums
   /** Numbers the inputs for the journal; undefined without one. */
   readonly inputs?: InputLog
+  /** Receives some of the inputs; undefined if every better predictor is adopted. */
+  readonly gate?: LossGate
   /** Called after gradients were added, and possibly an update was made: the node may have effects. */
   readonly onLearned: () => void
   /** Keeps predictions until their labels arrive; undefined if labels come with the inputs. */
@@ -56,6 +62,8 @@ export class TestThenTrain {
   readonly #inputs: InputLog | undefined
   readonly #lateLabels: LateLabels | undefined
   readonly #onLearned: () => void
+  readonly #gate: LossGate | undefined
+  #sinceKept = 0
   readonly #onUnfit: (reason: string) => void
   readonly #vote: DriftVote | undefined
   /** Index of the block of votes. */
@@ -85,6 +93,7 @@ export class TestThenTrain {
     this.#inputs = inputs
     this.#lateLabels = lateLabels
     this.#onLearned = onLearned
+    this.#gate = options.gate
     this.#onUnfit = onUnfit
     this.#serving = new ServingBlocks({ node, averaging, learner, predictWith: init.predictWith })
   }
@@ -198,6 +207,14 @@ export class TestThenTrain {
     return { ...this.#named(given.prediction), ...rowIdOf(given.rows, 0), id }
   }
 
+  /** Keeps some of the inputs for the gate: copying each would cost as much as learning it. */
+  #keep(rows: Rows, from: number, to: number): void {
+    this.#sinceKept += to - from
+    if (this.#gate === undefined || (this.#gate.isFull && this.#sinceKept < KEPT_EVERY)) return
+    this.#sinceKept = 0
+    this.#gate.add(rowCopy(rows, from))
+  }
+
   #predict(rows: Examples, from: number, to: number): Prediction[] {
     return this.#currentLearner.predict(this.#serving.forRows(rows, from, to), rows, from, to)
   }
@@ -232,6 +249,7 @@ export class TestThenTrain {
       }
       const learned = this.#addGradients(examples, row, end)
       if (learned > row) {
+        this.#keep(rows, row, learned)
         const serving = this.#serving.forRows(examples, row, learned)
         this.#currentLearner.score(serving, examples, row, learned, this.#progress.score)
         this.#added(given, start + row, learned - row)

@@ -8,8 +8,8 @@ export type BatchOption = number | `${number}..${number}` | 'auto'
 export const AUTO_BATCH: BatchRange = { min: 32, max: 4096 }
 /** The largest b of a range: a count of gradients up to it is exact in float32. */
 const MAX_RANGE = 2 ** 20
-/** The largest fixed b: a peer accepts sums of twice as many gradients. */
-const MAX_BATCH = 2 ** 39
+/** The largest fixed b: a peer accepts sums of eight times as many gradients. */
+const MAX_BATCH = 2 ** 37
 
 /** Least and largest b; the same number if b is fixed. @throws OptionError */
 export function batchRange(batch: BatchOption): BatchRange {

@@ -64,6 +64,11 @@ export class Forger {
     return this.#send({ id: lineage[0].id, headers, content: whole }, table, new CoverageEncoder())
   }
 
+  /** Announces a predictor without sending it. */
+  offer(updates: number): void {
+    this.#send({ id: this.id(updates, '0'.repeat(32)), headers: [] }, new ContributorTable(), new CoverageEncoder())
+  }
+
   #send(
     part: Pick<SentFrame, 'id' | 'headers'> & Partial<SentFrame>,
     table: ContributorTable,

@@ -91,11 +91,11 @@ const limits: Record<string, readonly [limit: number, frame: (value: number) => 
     count => ({ definitions: 9, updates: 9, headers: [{ count, contributors: 9, segments: 2 ** 31 - 1 }] })
   ],
   'gradients of a segment in a sum': [
-    6 * BATCH,
+    4 * 6 * BATCH,
     count => ({ definitions: 9, sum: { count, contributors: 3, segments: 2 } })
   ],
   'gradients of a segment in a batch': [
-    6 * BATCH,
+    4 * 6 * BATCH,
     count => ({ definitions: 9, updates: 9, headers: [part(9), { count, contributors: 3, segments: 2 }] })
   ],
   'contributors for each gradient of a sum': [70, size => ({ definitions: 90, sum: part(size, 1, 70) })],

@@ -349,6 +349,17 @@ const LIMITS: readonly Mutant[] = [
     breaks: ['storable']
   },
   {
+    without: 'a gate that is obeyed',
+    changes: [
+      {
+        file: 'src/admb/node.js',
+        from: "this.#effects.push({ kind: 'rejected', predictor, from }); return false;",
+        to: "this.#effects.push({ kind: 'rejected', predictor, from }); return true;"
+      }
+    ],
+    breaks: ['gate']
+  },
+  {
     without: 'an end of learning at the maximum number of updates',
     changes: [
       { file: 'src/admb/node.js', from: 'return this.predictor.id.updates >= FRAME_LIMITS.updates', to: 'return false' }

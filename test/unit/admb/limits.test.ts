@@ -124,9 +124,9 @@ describe('limits', () => {
   it('refuse a count that the covered segments cannot hold, and fewer gradients than contributors', () => {
     const victim = nodeOf('victim', 10)
     const coverage = { prefix: 'p', size: 3, segments: 1 }
-    assert.match(new Forger(victim, 1).sum(zeros(), 31, coverage)[0] ?? 'accepted', /31 gradients/)
+    assert.match(new Forger(victim, 1).sum(zeros(), 121, coverage)[0] ?? 'accepted', /121 gradients/)
     assert.match(new Forger(victim, 2).sum(zeros(), 2, coverage)[0] ?? 'accepted', /2 gradients/)
-    assert.deepEqual(new Forger(victim, 3).sum(zeros(), 30, coverage), [])
+    assert.deepEqual(new Forger(victim, 3).sum(zeros(), 120, coverage), [])
     assert.equal(victim.predictor.id.updates, 1)
   })
 })

@@ -27,7 +27,7 @@ const WITHOUT_ERRORS = new Set([
     'maxRetainedSums',
     'shapesOf'
   ],
-  ...['checkExactly', 'fromParents', 'faultSchedules', 'scenarios', 'trials']
+  ...['checkExactly', 'fromParents', 'faultSchedules', 'scenarios', 'trials', 'hostileTrials']
 ])
 
 /** Entry points, which have an example. */

@@ -1,0 +1,122 @@
+/** A gate decides whether whole predictors of others may replace the current one. */
+import assert from 'node:assert/strict'
+import { AdmbNode, type Predictor, type PredictorId, sameId } from '../../../src/admb/index.js'
+import { Forger } from '../../support/forged-frames.js'
+import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
+
+const layout = toyLayout(8)
+const initial = toyStart(8)
+const BAD = 99
+
+/** Refuses predictors whose first parameter is `BAD`. */
+function nodeOf(self: string): { readonly node: AdmbNode; readonly judged: PredictorId[] } {
+  const judged: PredictorId[] = []
+  const gate = ({ id, parameters }: Predictor) => {
+    judged.push(id)
+    return parameters[0][0] !== BAD
+  }
+  return { node: new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch: 1, carry: 9, gate }), judged }
+}
+
+function learn(node: AdmbNode): void {
+  addToyGradient(node.accumulator, 0)
+  node.added(1)
+}
+
+/** A predictor with this first parameter. */
+function contentOf(value: number): Omit<Predictor, 'id'> & { readonly digest: string } {
+  const parameters = initial.parameters.map(block => block.slice())
+  parameters[0][0] = value
+  const content = { parameters, average: parameters, state: [Float32Array.of(1)] }
+  return { ...content, digest: toy.digest([content.parameters, content.average, content.state]) }
+}
+
+function send(forger: Forger, updates: number, value: number): PredictorId {
+  const content = contentOf(value)
+  const id = forger.id(updates, content.digest)
+  const coverage = { prefix: 'p', size: 1, segments: 1 }
+  const parent = forger.id(updates - 1, content.digest)
+  assert.deepEqual(forger.whole(content, [{ id, parent, count: 1, coverage }]), [])
+  return id
+}
+
+/** Requests among the frames of the next periods. */
+function requests(node: AdmbNode, periods: number): number {
+  let count = 0
+  for (let period = 0; period < periods; period++) {
+    node.tick()
+    for (let frame = node.frame(1); frame; frame = node.frame(1)) if (frame[1] & 1) count++
+  }
+  return count
+}
+
+describe('a gate', () => {
+  it('refuses a whole predictor: the node keeps its own, learns on, and does not request it again', () => {
+    const { node, judged } = nodeOf('victim')
+    const forger = new Forger(node, 1)
+    learn(node)
+    const before = node.predictor
+    const id = send(forger, 1000, BAD)
+    assert.equal(node.predictor, before)
+    send(forger, 1000, BAD)
+    assert.equal(judged.length, 1, 'a refused predictor is judged again')
+    assert.equal(node.isBetter(id), false)
+    assert.equal(requests(node, 300), 0)
+    learn(node)
+    assert.equal(node.predictor.id.updates, 2)
+  })
+
+  it('reports it with its sender, and keeps what is sent to other edges', () => {
+    const { node } = nodeOf('victim')
+    const content = contentOf(BAD)
+    const other = new AdmbNode({ ...toy, self: 'mallory', incarnation: 1, layout, initial, batch: 1, carry: 9 })
+    learn(other)
+    node.connect(1, 1, 'mallory')
+    node.takeEffects()
+    node.offer(
+      other.save({ predictor: { ...content, id: new Forger(other, 2, 'm').id(7, content.digest) }, lineage: [] }),
+      'mallory'
+    )
+    const [effect] = node.takeEffects()
+    assert.ok(effect.kind === 'rejected' && effect.from === 'mallory' && effect.predictor.id.updates === 7)
+    assert.equal(node.predictor.id.updates, 0)
+  })
+
+  it('accepts others, and does not judge what follows by steps from a predictor that the node held', () => {
+    const { node, judged } = nodeOf('victim')
+    const forger = new Forger(node, 1)
+    send(forger, 5, 1)
+    assert.equal(node.predictor.id.updates, 5)
+    assert.equal(judged.length, 1)
+    const [a, b] = [nodeOf('a'), nodeOf('b')]
+    a.node.connect(1, 1, 'b')
+    b.node.connect(1, 1, 'a')
+    for (let round = 0; round < 12; round++) {
+      if (round > 3) learn(a.node)
+      for (const [from, to] of [
+        [a.node, b.node],
+        [b.node, a.node]
+      ]) {
+        from.tick()
+        for (let frame = from.frame(1); frame; frame = from.frame(1)) to.receive(1, frame)
+      }
+    }
+    assert.ok(sameId(a.node.predictor.id, b.node.predictor.id))
+    assert.deepEqual(b.judged, [])
+  })
+
+  it('requests later predictors of a neighbour whose last one was refused, but rarely', () => {
+    const { node } = nodeOf('victim')
+    const forger = new Forger(node, 1)
+    learn(node)
+    send(forger, 1000, BAD)
+    let count = 0
+    for (let updates = 2000; updates < 2300; updates++) {
+      forger.offer(updates)
+      count += requests(node, 1)
+    }
+    assert.ok(count >= 3 && count <= 12, `${count} requests for 300 predictors`)
+    send(forger, 3000, 1)
+    assert.equal(node.predictor.id.updates, 3000)
+  })
+})
