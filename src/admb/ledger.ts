@@ -437,11 +437,14 @@ export class Ledger {
       if (segments.some(segment => needed.has(segment))) break
       for (const segment of segments) {
         if (--segment.epochs === 0 && !segment.used) this.#discarded += lostWith(segment)
-        // It is no longer known whether a lineage that left this one at the dropped epoch used it.
-        segment.remaining = []
       }
     }
     if (expired === 0) return
+    // It is no longer known whether a lineage that left this one at a dropped epoch used these inputs.
+    const dropped = new Set(this.#epochs.slice(0, expired).flatMap(({ segments }) => segments))
+    for (const { segments } of this.#epochs) {
+      for (const segment of segments) if (isAmong(segment, dropped)) segment.remaining = []
+    }
     this.#epochs = this.#epochs.slice(expired)
     if (this.#run !== undefined) {
       this.#records.push({ kind: 'dropped', before: this.#epochs[0]?.number ?? this.#epochNumber })
