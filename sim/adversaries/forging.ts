@@ -150,7 +150,8 @@ export const forgers = table({
     const { id } = node.predictor
     const count = COUNTS[node.random.below(COUNTS.length)]
     if (node.random.below(4) > 0) return undefined
-    return { kind: 'sum', id, count, claims: [...node.claims(MAX_SEGMENTS), ...invented(node.options.self)] }
+    const others = node.random.below(2) > 0 ? invented(node.options.self) : []
+    return { kind: 'sum', id, count, claims: [...node.claims(MAX_SEGMENTS), ...others] }
   }),
   'empty-batches': forging('claims batches of gradients that are zero', node => {
     const { id } = node.predictor

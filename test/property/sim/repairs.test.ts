@@ -334,7 +334,7 @@ const DEFECTS: readonly Mutant[] = [
 const LIMITS: readonly Mutant[] = [
   {
     without: 'a limit of the gradients of a segment',
-    changes: [{ file: 'src/admb/limits.js', from: 'if (count > maxBatch * segments)', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/limits.js', from: 'if (count > most * segments)', to: 'if (false)' }],
     breaks: ['size']
   },
   {
@@ -342,7 +342,7 @@ const LIMITS: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/neighbour-sums.js',
-        from: 'return gradients <= MAX_BATCH && contributors <= FRAME_LIMITS.contributors;',
+        from: 'return gradients <= MAX_SHARE && contributors <= FRAME_LIMITS.contributors;',
         to: 'return true;'
       }
     ],
