@@ -87,6 +87,12 @@ export class Announcements {
     edge.isUnreliable = false
   }
 
+  /** The neighbour has delivered a predictor that this node does not adopt. */
+  refused(edge: Edge): void {
+    if (edge.announced) edge.announced = { ...edge.announced, isOver: true }
+    edge.isUnreliable = true
+  }
+
   /** Waits no longer for what has been announced. */
   giveUp(): void {
     for (const edge of this.#edges.values()) if (edge.announced?.isOver === false) this.#ignore(edge, edge.announced)

@@ -556,6 +556,7 @@ export class AdmbNode {
     const received = isBetter && frame.content ? this.#current.receive(frame) : undefined
     const adopted = received && this.#mayAdopt(received, edge.peer) ? received : undefined
     if (received) edge.isDistrusted = adopted === undefined
+    if (received && !adopted) this.#announcements?.refused(edge)
     if (edge.isDistrusted && received) edge.requestBackoff.advance(this.#period)
     edge.received = frame.sequence
     edge.acknowledge(frame.received, this.#period)

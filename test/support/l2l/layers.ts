@@ -141,10 +141,10 @@ export function numbersOf(tensor: tf.Tensor): Float32Array {
   return Float32Array.from(tensor.dataSync())
 }
 
-/** The largest difference, relative to the largest number of `expected`. */
+/** The largest difference, relative to the largest number of `expected`, or to 0.01 if that is larger: gradients can vanish. */
 export function difference(actual: readonly Float32Array[], expected: readonly Float32Array[]): number {
   const worst = actual.map((numbers, i) => {
-    const size = expected[i].reduce((most, v) => Math.max(most, Math.abs(v)), 1e-3)
+    const size = expected[i].reduce((most, v) => Math.max(most, Math.abs(v)), 0.01)
     return numbers.reduce((most, v, j) => Math.max(most, Math.abs(v - expected[i][j])), 0) / size
   })
   return Math.max(...worst)
