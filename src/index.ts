@@ -13,6 +13,7 @@ export {
   type BatchRange,
   type BatchRule,
   type BitsOption,
+  type BlockLayout,
   type Blocks,
   type CustomEngine,
   type CustomLoss,
@@ -32,6 +33,7 @@ export {
   type Figures,
   type GradientProgress,
   type Grid,
+  type IncrementalDigest,
   type Layout,
   type Learner,
   type Metrics,
@@ -75,7 +77,7 @@ export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport
 export type { IdentityKey, LogLevel } from './network/types.js'
 export type { CustomLayerSpec } from './nn/layers/custom.js'
 export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
-export type { Sample, WeightSpec } from './nn/types.js'
+export type { Sample, TokenSample, WeightSpec } from './nn/types.js'
 export {
   type CustomLossSpec,
   type Download,

@@ -16,6 +16,7 @@ export type {
   CheckedEdge,
   CheckedNode,
   CheckedRun,
+  HostileNodes,
   Invariant,
   Invariants,
   NodeEvent,

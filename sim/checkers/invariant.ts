@@ -4,7 +4,6 @@
  */
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
 import type { AdaptiveBatch } from '../../src/learner/index.js'
-import type { Adversaries } from '../adversaries/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Violation } from '../result.js'
@@ -77,12 +76,18 @@ export interface Invariant {
   checkQuiescence?(nodes: readonly CheckedNode[]): Violation | undefined
 }
 
+/** Which nodes are hostile. */
+export interface HostileNodes {
+  readonly count: number
+  isHostile(node: number): boolean
+}
+
 /** The run, as invariants may use it. */
 export interface CheckedRun {
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
   readonly topology: Topology
-  readonly adversaries: Pick<Adversaries, 'count' | 'isHostile'>
+  readonly adversaries: HostileNodes
   readonly recipe: Recipe
   /** How b adapts; undefined if it is fixed. */
   readonly adaptiveBatch: AdaptiveBatch | undefined

@@ -8,6 +8,7 @@ export {
   type CheckedEdge,
   type CheckedNode,
   type CheckedRun,
+  type HostileNodes,
   type Invariant,
   type Invariants,
   invariants,

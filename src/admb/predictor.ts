@@ -19,7 +19,10 @@ export type { Batch, Recipe } from './advance.js'
  */
 export interface Predictor extends Content {
   readonly id: PredictorId
-  /** Set if arrays are shared. */
+  /**
+   * Set if arrays are shared.
+   * @internal
+   */
   readonly shared?: SharedContent
 }
 

@@ -16,6 +16,7 @@ export interface Layout {
   readonly blocks: readonly BlockLayout[]
 }
 
+/** Name and length of a block. */
 export interface BlockLayout {
   readonly name: string
   readonly length: number

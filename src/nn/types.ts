@@ -136,6 +136,7 @@ export interface Head {
 /** A sample: numbers of the given shape, or `length` token ids below `vocabulary`. */
 export type Sample = { readonly kind: 'features'; readonly shape: readonly number[] } | TokenSample
 
+/** Token ids below `vocabulary`. */
 export interface TokenSample {
   readonly kind: 'tokens'
   readonly shape: readonly [length: number]
