@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { type AuditedJournal, auditJournal, joinLineages } from '../../../src/admb/audit.js'
 import { ContributorTable } from '../../../src/admb/contributors.js'
 import { AdmbNode, compareIds, type JournalRecord } from '../../../src/admb/index.js'
+import type { Ranges } from '../../../src/admb/ranges.js'
 import { decodeLineage } from '../../../src/admb/saved.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
@@ -171,12 +172,17 @@ class Hosts {
     )
     const audited = new Array<number>(INPUTS).fill(0)
     for (const { inputs, uses } of journals.flatMap(({ segments }) => segments)) {
-      for (let i = 0; i < inputs.length; i += 2) {
-        for (let input = inputs[i]; input < inputs[i + 1]; input++) audited[input] += uses.length
-      }
+      for (const input of numbersIn(inputs)) audited[input] += uses.length
     }
     return { audited, counted: [...best.node.predictor.parameters[0]], journals }
   }
+}
+
+function numbersIn(inputs: Ranges): number[] {
+  const numbers: number[] = []
+  for (let i = 0; i < inputs.length; i += 2)
+    for (let input = inputs[i]; input < inputs[i + 1]; input++) numbers.push(input)
+  return numbers
 }
 
 function epochOf(record: JournalRecord): number {
@@ -199,12 +205,13 @@ describe('the audit', () => {
           for (const { unrecorded, isWhole, segments } of journals) {
             assert.deepEqual(unrecorded, [])
             assert.ok(isWhole)
-            // With unlimited carry-over nothing is lost.
-            if (carry === 1000)
-              assert.deepEqual(
-                segments.filter(({ state }) => state === 'unused' || state === 'unknown'),
-                []
-              )
+            // With unlimited carry-over nothing is lost. An input that was learned again has several segments.
+            if (carry === 1000) {
+              const kept = segments.filter(({ state }) => state !== 'unused' && state !== 'unknown')
+              const isKept = new Set(kept.flatMap(({ inputs }) => numbersIn(inputs)))
+              const lost = segments.filter(({ inputs }) => numbersIn(inputs).some(input => !isKept.has(input)))
+              assert.deepEqual(lost, [])
+            }
             used += segments.filter(({ state }) => state === 'used').length
           }
         }
