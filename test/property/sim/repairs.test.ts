@@ -122,7 +122,7 @@ const EXTENSIONS: readonly Mutant[] = [
   {
     without: 'the wait for inputs in doubt',
     changes: [{ file: 'src/admb/segments.js', from: 'return segments.has(segment) ||', to: 'return false &&' }],
-    breaks: ['purity']
+    breaks: ['purity', 'size']
   },
   {
     without: 'the link of a segment to the earlier one with the same inputs',
