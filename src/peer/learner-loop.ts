@@ -354,7 +354,7 @@ export class LearnerLoop {
         break
       case 'rejected':
         this.#warnings.warn(
-          `kept its predictor: that of ${effect.from}, with ${effect.predictor.id.updates} updates by ${effect.predictor.id.origin}, is worse on recent inputs, also than no training`
+          `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse than the current one and than an untrained one`
         )
         break
       default:
