@@ -2,7 +2,6 @@
 import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
 import type { NetworkSnapshot, NetworkUpdate } from '../../view/types.js'
 import {
-  formatBytes,
   formatCount,
   formatLoss,
   formatRate,
@@ -132,7 +131,6 @@ function drawTotals(): void {
     ['Recent loss', formatLoss(totals.recentLoss)],
     ...shareFigure('Accuracy', totals.accuracy),
     ...shareFigure('Recent accuracy', totals.recentAccuracy),
-    ['Sent', formatBytes(totals.sent)],
     ['Sent per second', formatSavings(totals.bytesPerSecond, totals.float32BytesPerSecond)]
   ]
   keyed(
