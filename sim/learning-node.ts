@@ -7,6 +7,7 @@ export type LearningNode = Pick<
   | 'predictor'
   | 'expected'
   | 'isWaiting'
+  | 'holdsSums'
   | 'gradients'
   | 'ownGradients'
   | 'unused'

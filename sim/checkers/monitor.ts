@@ -163,6 +163,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.isWaiting
   }
 
+  get holdsSums(): LearningNode['holdsSums'] {
+    return this.node.holdsSums
+  }
+
   neighbourPredictor(edge: number): ReturnType<LearningNode['neighbourPredictor']> {
     return this.node.neighbourPredictor(edge)
   }

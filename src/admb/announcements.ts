@@ -21,6 +21,8 @@ import { compareIds, type PredictorId, sameId } from './predictor-id.js'
 const REPEAT_PERIODS = 32
 /** Periods after which a node no longer waits for an announced predictor, if the announcement is not repeated. */
 export const WAIT_PERIODS = 128
+/** Periods after which a predictor that a neighbour does not acknowledge no longer holds sums back. */
+export const PUSH_PERIODS = 1024
 
 /** A message for a neighbour. */
 export interface OutgoingAnnouncement {
@@ -44,6 +46,18 @@ export class Announcements {
   get isWaiting(): boolean {
     if (this.expected !== undefined) return true
     for (const edge of this.#edges.values()) if (this.#outbox.isBehind(edge)) return true
+    return false
+  }
+
+  /**
+   * Whether sums must not be sent: those for the current predictor are of no use if there is a better one, and they slow down the
+   * predictor on its way to a neighbour, because edges share the line.
+   */
+  get holdsSums(): boolean {
+    if (this.expected !== undefined) return true
+    for (const edge of this.#edges.values()) {
+      if (this.#outbox.isOnItsWay(edge, this.#period, PUSH_PERIODS)) return true
+    }
     return false
   }
 

@@ -32,6 +32,8 @@ interface Push {
   readonly id: PredictorId
   readonly kind: 'offer' | 'steps' | 'whole'
   readonly sequence: number
+  /** In which it was sent. */
+  readonly period: number
   /** Whether it can be used only if the frames before it arrive. */
   readonly isOptimistic: boolean
   /** Number of steps. */

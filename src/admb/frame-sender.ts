@@ -78,7 +78,7 @@ export class FrameSender {
     const content = this.#outbox.content(edge, sequence, period)
     const headers = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
     edge.encoder.makeRoom(maximumContributors(headers))
-    const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge) && !announcements?.expected
+    const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge) && !announcements?.holdsSums
     const frame: SentFrame = {
       session: edge.session,
       sequence,

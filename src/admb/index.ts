@@ -1,6 +1,6 @@
 /** ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md. */
 
-export { isAnnouncement, WAIT_PERIODS } from './announcements.js'
+export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './announcements.js'
 export { type Allocate, FrameError } from './bytes.js'
 export type { Contributor, ContributorTable } from './contributors.js'
 export type { Coverage } from './coverage.js'

@@ -195,6 +195,11 @@ export class AdmbNode {
     return this.#announcements?.isWaiting ?? false
   }
 
+  /** Whether no sums are sent, because a better predictor is expected, or the current one is on its way to a neighbour. */
+  get holdsSums(): boolean {
+    return this.#announcements?.holdsSums ?? false
+  }
+
   /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `needed`. */
   get gradients(): number {
     return this.#ledger.count + this.#sums.count
@@ -354,15 +359,12 @@ export class AdmbNode {
     this.#ledger.releaseSums(this.#period)
     if (this.#announcements?.tick(this.#period)) this.#updateIfFull()
     this.#announce()
+    const { holdsSums } = this
     for (const edge of this.#edges.values()) {
       const isRejected = edge.peerPredictor !== undefined && this.#gate.hasRejected(edge.peerPredictor)
       if (!isRejected) this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
-      if (
-        this.expected === undefined &&
-        this.#outbox.willBeInSync(edge) &&
-        this.#outgoingSums.isDue(edge, this.#period)
-      )
+      if (!holdsSums && this.#outbox.willBeInSync(edge) && this.#outgoingSums.isDue(edge, this.#period))
         edge.sumDue = true
     }
   }

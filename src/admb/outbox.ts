@@ -86,6 +86,13 @@ export class Outbox {
     return push.sequence > edge.acknowledged && !edge.pushBackoff.due(period)
   }
 
+  /** Whether the predictor has been sent, at most so many periods ago, and has not arrived. */
+  isOnItsWay(edge: Edge, period: number, periods: number): boolean {
+    const { push, acknowledged } = edge
+    if (push === undefined || push.kind === 'offer' || !this.#wasPushed(edge)) return false
+    return this.isBehind(edge) && push.sequence > acknowledged && period - push.period <= periods
+  }
+
   /** Content of the frame with this sequence number. Records it as sent. */
   content(edge: Edge, sequence: number, period: number): Whole | Chain | undefined {
     if (!this.mustPush(edge) && !(edge.replyDue && this.isBehind(edge))) return undefined
@@ -95,7 +102,7 @@ export class Outbox {
     const steps = likely ?? this.#chain(edge)
     const kind = steps ? 'steps' : isSmall || edge.replyDue ? 'whole' : 'offer'
     if (!this.#wasPushed(edge)) edge.pushBackoff.start(period, edge.roundTrip)
-    edge.push = { id, kind, sequence, isOptimistic: likely !== undefined, steps: steps?.length ?? 0 }
+    edge.push = { id, kind, sequence, period, isOptimistic: likely !== undefined, steps: steps?.length ?? 0 }
     edge.pushLost = false
     if (steps) {
       const { parent } = this.#current.lineage[steps.length - 1]

@@ -297,6 +297,17 @@ const DEFECTS: readonly Mutant[] = [
     breaks: ['size']
   },
   {
+    without: 'sums after a predictor has arrived',
+    changes: [
+      {
+        file: 'src/admb/outbox.js',
+        from: 'return this.isBehind(edge) && push.sequence > acknowledged && ',
+        to: 'return '
+      }
+    ],
+    breaks: ['waiting']
+  },
+  {
     without: 'the predictor that it announces',
     changes: [
       {
