@@ -5,7 +5,7 @@
 
 import { z } from 'zod'
 import { CodedError } from '../src/base/errors.js'
-import { averagingNames, modelNames, ruleNames } from '../src/learner/index.js'
+import { averagingNames, isDual, modelNames, ruleNames } from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
 import { faultKeys } from './faults/keys.js'
@@ -104,6 +104,8 @@ const schema = z.strictObject({
   gate: z.boolean().default(false),
   /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */
   sums: z.enum(['exact', 'lattice']).default('exact'),
+  /** H of ADMB: steps that a node makes of its own while it fills a batch alone; without it, none. */
+  localSteps: z.int().min(2).optional(),
   /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */
   watchers: z.int().min(0).optional(),
   rule: z.enum(ruleNames).default('dual-averaging'),
@@ -150,11 +152,20 @@ export function parseScenario(value: unknown, source: string): Scenario {
 
 /** Describes a combination of keys that cannot be simulated, and its fix. */
 function conflict(scenario: Scenario): string | undefined {
-  const { algorithm, batch, batchMax, topology, nodes, latency, heartbeat } = scenario
-  const { loss, delay, duplicate, reorder, watchers, faults, adversaries } = scenario
+  const { algorithm, batch, batchMax, localSteps, topology, nodes, latency, heartbeat } = scenario
+  const { rule, loss, delay, duplicate, reorder, watchers, faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (batchMax !== undefined && algorithm !== 'admb') {
     return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
+  }
+  if (localSteps !== undefined && algorithm !== 'admb') {
+    return `localSteps: only valid for algorithm admb, not for ${algorithm}; remove it`
+  }
+  if (localSteps !== undefined && (localSteps > batch || batchMax !== undefined)) {
+    return `localSteps: requires a fixed batch of at least ${localSteps}; increase batch, or remove batchMax or localSteps`
+  }
+  if (localSteps !== undefined && isDual({ name: rule })) {
+    return `localSteps: rule ${rule} cannot make local steps; set rule to another one, such as adagrad`
   }
   if (batchMax !== undefined && batchMax < batch) {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`

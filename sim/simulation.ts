@@ -10,7 +10,16 @@ import {
   type Recipe,
   startingPredictor
 } from '../src/admb/index.js'
-import { AdaptiveBatch, createAveraging, createLearner, createRule, digest, latticeRule } from '../src/learner/index.js'
+import {
+  AdaptiveBatch,
+  averagingRule,
+  createAveraging,
+  createLearner,
+  createRule,
+  digest,
+  LocalSteps,
+  latticeRule
+} from '../src/learner/index.js'
 import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
 import { type Arrivals, drawArrivals } from './arrivals.js'
@@ -63,6 +72,7 @@ export class Simulation implements World, TransportHost, WiringRun {
   readonly start: Predictor
   readonly batch: number
   readonly adaptiveBatch: AdaptiveBatch | undefined
+  readonly localSteps: (() => LocalSteps) | undefined
   readonly period: number
   readonly latency: number
   readonly isOrdered: boolean
@@ -102,7 +112,8 @@ export class Simulation implements World, TransportHost, WiringRun {
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.scenario = scenario
-    const { nodes, batch, batchMax, period, latency, carry, rule, average, seed, sums, delay, loss, reorder } = scenario
+    const { nodes, batch, batchMax, period, latency, carry, rule, average, seed, sums } = scenario
+    const { localSteps, delay, loss, reorder } = scenario
     const random = new Random(seed)
     this.batch = batch
     this.period = period
@@ -121,8 +132,11 @@ export class Simulation implements World, TransportHost, WiringRun {
     const { model, dimension, classes } = this.#inputs
     this.#classes = model === 'linear' ? 0 : (classes ?? 2)
     const learner = createLearner({ model, dimension, classes })
+    const stepRule = createRule({ name: rule })
+    const local = localSteps === undefined ? undefined : { batch, steps: localSteps }
+    this.localSteps = local && (() => new LocalSteps(stepRule, local))
     const recipe = options.recipe ?? {
-      rule: createRule({ name: rule }),
+      rule: local ? averagingRule(stepRule, local) : stepRule,
       averaging: createAveraging({ name: average }),
       digest
     }

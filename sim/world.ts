@@ -4,7 +4,7 @@
  */
 import type { AdmbOptions, Predictor, PredictorId, Recipe } from '../src/admb/index.js'
 import { nextPredictor } from '../src/admb/index.js'
-import type { Blocks, Examples, Learner } from '../src/learner/index.js'
+import type { Blocks, Examples, Learner, LocalSteps } from '../src/learner/index.js'
 import type { LearningNode } from './learning-node.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
@@ -42,6 +42,8 @@ export interface World {
   readonly batch: number
   /** How b adapts; undefined if it is fixed. */
   readonly adaptiveBatch: AdmbOptions['batch'] | undefined
+  /** Creates the local steps of a node; undefined if there are none. */
+  readonly localSteps: (() => LocalSteps) | undefined
   /** T in virtual milliseconds. */
   readonly period: number
   /** Mean one-way latency in virtual milliseconds. */

@@ -3,7 +3,7 @@
  * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
  */
 import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
-import { type Blocks, ExampleError, type Examples, LossGate } from '../../src/learner/index.js'
+import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learner/index.js'
 import { SlabAllocator } from '../engine/allocation.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
@@ -47,6 +47,7 @@ interface NodeState {
   readonly disk: SimulatedDisk
   /** Its inputs so far by their number in the run, if there is a journal. */
   readonly inputs: Map<number, Examples>
+  local: LocalSteps | undefined
   ticks: number
 }
 
@@ -118,6 +119,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     waiting: new Set(),
     disk: new SimulatedDisk(scenario.diskTime),
     inputs: new Map(),
+    local: world.localSteps?.(),
     ticks: 0
   }))
   let adoptions = 0
@@ -133,14 +135,16 @@ function create(world: World, precedence: Precedence): Algorithm {
     disk.append([...records, ...node.takeJournal()], inputs.size)
   }
   const learn = (index: number, examples: Examples, input?: number) => {
-    const { node } = states[index]
+    const { node, local } = states[index]
+    const at = local?.parameters(node.predictor) ?? node.predictor.parameters
     try {
-      world.learner.addGradient(node.predictor.parameters, examples, 0, examples.size, node.accumulator)
+      world.learner.addGradient(at, examples, 0, examples.size, local?.accumulator ?? node.accumulator)
     } catch (error) {
       // As peers do.
       if (error instanceof ExampleError && world.hasAdversaries) return
       throw error
     }
+    local?.added(examples.size, node.accumulator)
     node.added(examples.size, input)
     applyEffects(index)
   }
@@ -247,6 +251,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       const { stored, journal, journaledInputs } = state.disk
       const bytes = stored && state.node.save(stored)
       state.node = createNode(index, state.incarnation, state.nonce)
+      state.local = world.localSteps?.()
       if (journal.length > 0) state.node.recover(journal)
       if (bytes) {
         state.node.restore(bytes)

@@ -53,6 +53,7 @@ export { featuresOf } from './hindsight-problem.js'
 export { type LatticeOptions, type LatticeRule, latticeRule } from './lattice.js'
 export { lazyAveraging } from './lazy-average.js'
 export { createCustomLearner, createLearner } from './linear.js'
+export { averagingRule, checkLocalSteps, LocalSteps, type LocalStepsOptions } from './local-steps.js'
 export { LossGate } from './loss-gate.js'
 export {
   commitRows,
@@ -79,6 +80,7 @@ export {
   defaultNetworkRule,
   defaultRule,
   isBlockwise,
+  isDual,
   type RuleName,
   type RuleSpec,
   ruleFor,

@@ -47,7 +47,7 @@ export function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): Lattic
     const created = parameters.map((_, k) => {
       const square = squares?.[k]
       return square === undefined
-        ? Int8Array.of(exponentOfRoot(factor * (statistics[2 + k] || FIRST_SQUARE * count)))
+        ? Int8Array.of(exponentOfRoot(factor * (statistics[2 + k] || (rule.firstSquare ?? FIRST_SQUARE * count))))
         : exponentsOf(square, factor)
     })
     grids.set(statistics, created)

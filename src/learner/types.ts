@@ -152,6 +152,10 @@ export interface UpdateRule {
    */
   squares?(state: Blocks, count: number, updates: number): Float32Array[]
   /**
+   * An estimate of the mean square of an element of the first batch's sum, > 0, for rules without `squares`. @default that of gradients
+   */
+  readonly firstSquare?: number
+  /**
    * The grid of a predictor, if the rule expects integer sums. Without it, sums are float32 numbers.
    * @param updates number of updates of the predictor
    */

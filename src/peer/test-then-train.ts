@@ -3,20 +3,23 @@ import type { AdmbNode } from '../admb/index.js'
 import {
   type Averaging,
   type Blocks,
+  createRule,
   DriftVote,
   driftBlock,
   ExampleError,
   type Examples,
   fitsTable,
+  type GradientProgress,
   hasFreeSlot,
   type Learner,
+  LocalSteps,
   type LossGate,
   learnerAfter,
   type Prediction,
   propose
 } from '../learner/index.js'
 import { NEW_CLASS, type Rows } from '../streams/index.js'
-import { classNamesOf, growingNames, type LearningSpec } from '../task/learning-spec.js'
+import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
 import { ServingBlocks } from './serving-blocks.js'
@@ -69,6 +72,7 @@ export class TestThenTrain {
   /** Index of the block of votes. */
   readonly #votes: number
   readonly #serving: ServingBlocks
+  readonly #local: LocalSteps | undefined
 
   constructor(options: TestThenTrainOptions) {
     const {
@@ -94,6 +98,8 @@ export class TestThenTrain {
     this.#lateLabels = lateLabels
     this.#onLearned = onLearned
     this.#gate = options.gate
+    const local = localStepsOf(init.spec)
+    this.#local = local && new LocalSteps(createRule(init.spec.rule, learner.layout), local)
     this.#onUnfit = onUnfit
     this.#serving = new ServingBlocks({ node, averaging, learner, predictWith: init.predictWith })
   }
@@ -141,7 +147,7 @@ export class TestThenTrain {
     for (let row = from; row < to; ) {
       const number = first + row - from
       if (this.#node.relearnable?.[0] !== number) return row
-      const next = Math.min(to, row + Math.max(1, this.#node.needed - this.#node.gradients))
+      const next = Math.min(to, row + this.#room)
       const { examples, end: known } = this.#numbered(rows, row - start, next - start)
       const end = known + start
       if (end === row) {
@@ -235,7 +241,7 @@ export class TestThenTrain {
    */
   #step(rows: Rows, from: number, to: number, given: Rows, start: number): void {
     for (let row = from; row < to; ) {
-      const next = Math.min(to, row + Math.max(1, this.#node.needed - this.#node.gradients))
+      const next = Math.min(to, row + this.#room)
       const { examples, end } = this.#numbered(rows, row, next)
       if (end === row) {
         if (this.#propose(rows, row)) {
@@ -256,6 +262,12 @@ export class TestThenTrain {
       }
       row = learned < end ? learned + 1 : end
     }
+  }
+
+  /** Number of gradients until the next update or local step, at least 1. */
+  get #room(): number {
+    const { needed, gradients } = this.#node
+    return Math.min(Math.max(1, needed - gradients), this.#local?.room ?? Number.POSITIVE_INFINITY)
   }
 
   /** The labels of rows [from, end) as numbers of the current predictor: `end` is `to`, or the first row of a class without one. */
@@ -305,17 +317,39 @@ export class TestThenTrain {
   /** @returns the first row that does not fit, of which nothing was added, or `to` */
   #addGradients(examples: Examples, from: number, to: number, onMisfit = this.#misfit): number {
     const { predictor, accumulator } = this.#node
+    const local = this.#local
+    if (local) {
+      const at = local.parameters(predictor)
+      const end = this.#addAt(at, examples, from, to, local.accumulator, onMisfit)
+      if (end > from) local.added(end - from, accumulator)
+      return end
+    }
     this.#streamingSums.begin(to - from)
     try {
-      this.#currentLearner.addGradient(predictor.parameters, examples, from, to, accumulator, this.#streamingSums)
-      if (this.#isVoting) accumulator[this.#votes][0] += to - from
+      const end = this.#addAt(predictor.parameters, examples, from, to, accumulator, onMisfit, this.#streamingSums)
+      if (end === to && this.#isVoting) accumulator[this.#votes][0] += to - from
+      return end
+    } finally {
+      this.#streamingSums.end()
+    }
+  }
+
+  #addAt(
+    parameters: Blocks,
+    examples: Examples,
+    from: number,
+    to: number,
+    sum: Blocks,
+    onMisfit: (error: ExampleError) => void,
+    progress?: GradientProgress
+  ): number {
+    try {
+      this.#currentLearner.addGradient(parameters, examples, from, to, sum, progress)
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error
       onMisfit(error)
       return error.row
-    } finally {
-      this.#streamingSums.end()
     }
   }
 

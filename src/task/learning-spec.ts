@@ -8,6 +8,7 @@ import {
   AdaptiveBatch,
   type AveragingSpec,
   addedClasses,
+  averagingRule,
   type Blocks,
   type CustomName,
   copyingLast,
@@ -22,6 +23,7 @@ import {
   isCustomName,
   type Layout,
   type Learner,
+  type LocalStepsOptions,
   latticeRule,
   lazyAveraging,
   type ModelName,
@@ -81,6 +83,8 @@ interface CommonSpec {
   readonly onDrift?: DriftAction
   /** Gradient sums between peers: float32 numbers, or integers on a grid. @default 'exact' */
   readonly sums?: 'lattice'
+  /** H: the number of steps that a peer makes while it fills a batch alone. @default no steps between updates */
+  readonly localSteps?: number
   /** How inputs become features. */
   readonly features: FeatureSpec
   /** Digests of the plug-ins that the spec needs, as `loadPlugins` returns them. */
@@ -174,12 +178,19 @@ export function recipeOf(
       digest
     }
   }
-  const created = createRule(rule, layout)
+  const local = localStepsOf(spec)
+  const plainRule = createRule(rule, layout)
+  const created = local ? averagingRule(plainRule, local) : plainRule
   return {
     rule: sums === 'lattice' ? latticeRule(created, { batch }) : created,
     averaging,
     digest
   }
+}
+
+/** The steps of peers between updates; undefined if there are none. */
+export function localStepsOf({ batch, localSteps }: LearningSpec): LocalStepsOptions | undefined {
+  return localSteps === undefined ? undefined : { batch, steps: localSteps }
 }
 
 /** Names of the first classes of a model that has room for more; undefined for others. */
@@ -222,6 +233,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['scale', features.scale],
     ['batch', batchText(spec)],
     ['sums', spec.sums ?? 'exact'],
+    ['local-steps', String(spec.localSteps ?? '')],
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
     ['l2', String(spec.l2 ?? 0)],
@@ -299,7 +311,7 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
-  const { onDrift, sums, features, plugins } = spec
+  const { onDrift, sums, localSteps, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -319,6 +331,7 @@ export function specText(spec: LearningSpec): string {
     batch: spec.batchMax === undefined ? spec.batch : batchText(spec),
     onDrift,
     sums,
+    localSteps,
     features: { constant, hashBits, columns, label, scale, classNames },
     plugins
   })

@@ -63,6 +63,11 @@ export interface TaskOptions {
    * a small fraction of the bytes. All peers must agree on it. @default 'exact'
    */
   readonly sums?: 'exact' | 'lattice'
+  /**
+   * H: peers step copies of the predictor after every b/H of their own gradients, and an update makes as many steps. For lines on which
+   * sums take long. All peers must agree on it. @default no steps between updates
+   */
+  readonly localSteps?: number
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
   /**

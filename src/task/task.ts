@@ -1,9 +1,11 @@
 /** From task options to what is learned (the learning spec) and what is read (the stream). The one way in for all callers. */
 import {
   averagingFor,
+  checkLocalSteps,
   customLoss,
   defaultAveraging,
   defaultNetworkRule,
+  defaultRule,
   OptionError,
   ruleFor,
   type TargetScale
@@ -237,6 +239,13 @@ function specOf(
   if (isLattice && onDrift !== undefined) {
     throw new OptionError('votes on drift need exact sums: leave --on-drift or --sums lattice out')
   }
+  const { localSteps } = options
+  if (localSteps !== undefined) {
+    if (role !== 'peer') throw new OptionError('local steps are for peers: leave localSteps out')
+    checkLocalSteps({ batch, steps: localSteps }, rule ?? (isNetwork ? defaultNetworkRule : defaultRule))
+    if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
+    if (onDrift !== undefined) throw new OptionError('leave --on-drift or --local-steps out: they exclude each other')
+  }
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
@@ -256,6 +265,7 @@ function specOf(
     ...(classWeights && { classWeights }),
     ...reaction,
     ...(isLattice && { sums: 'lattice' as const }),
+    ...(localSteps !== undefined && { localSteps }),
     ...(plugins !== undefined && { plugins })
   }
   if (isNetwork) {
@@ -281,6 +291,9 @@ function specOf(
     throw new OptionError(
       'classes cannot be added to a model that reacts to drift: leave --classes-max or --on-drift out'
     )
+  }
+  if (hasRoom && localSteps !== undefined) {
+    throw new OptionError('classes cannot be added between local steps: leave --classes-max or --local-steps out')
   }
   if (hasRoom && isLattice) {
     throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')

@@ -82,6 +82,7 @@ export function peerCommand(program: Command): Command {
       'gradient sums: exact (float32), or lattice (integers, fewer bytes) (default: exact)',
       choice(['exact', 'lattice'] as const)
     )
+    .option('--local-steps <h>', 'H: own steps for each batch, between sums on slow lines (default: none)', whole(2))
     .option('--degree <d>', 'maximum number of tree neighbours (default: 4)', whole(2, 255))
     .option('--name <name>', 'name on the page (default: part of its id)', peerName)
     .option('--dir <dir>', 'directory of identity and state')

@@ -84,6 +84,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly targetScale?: TargetScale | 'none'
   readonly onDrift?: 'alert' | DriftAction
   readonly sums?: 'exact' | 'lattice'
+  readonly localSteps?: number
   /** Tokens per row, for models that read text. */
   readonly length?: number
   readonly tokenizer?: string

@@ -17,6 +17,8 @@ export interface RuleDefinition<Options> {
    * if it depends on the whole block. Without it, the rule has no such option.
    */
   readonly eightBitState?: 'elementwise' | 'blockwise'
+  /** Whether new parameters follow from the state alone, so that a step cannot start at other parameters. @default false */
+  readonly isDual?: boolean
   /**
    * The state after scaling the number of past gradients by `share`, which increases the step size. A rule without it has step
    * sizes that do not depend on the number of gradients. Uses only + − × ÷.

@@ -11,6 +11,7 @@ import { advance, divisor, type ScheduleOptions, scheduleBlock, scheduleOptions 
 export const dualAveraging: RuleDefinition<ScheduleOptions> = {
   summary: "dual averaging, the rule of the paper's experiments (Xiao, 2010)",
   options: scheduleOptions,
+  isDual: true,
   isBlockwise: ({ radius }) => radius === undefined,
   create(given) {
     const values = resolveOptions('rule dual-averaging', scheduleOptions, given)

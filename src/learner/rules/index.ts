@@ -102,6 +102,11 @@ export function isBlockwise(spec: RuleSpec): boolean {
   return !isCustomRule(spec) && definitionOf(spec).isBlockwise(spec)
 }
 
+/** Whether new parameters follow from the rule's state alone, so that a step cannot start at other parameters. */
+export function isDual(spec: RuleSpec): boolean {
+  return !isCustomRule(spec) && definitionOf(spec).isDual === true
+}
+
 /** Whether a program provides the rule. */
 function isCustomRule(spec: RuleSpec): spec is CustomRuleSpec {
   return isCustomName(spec.name)

@@ -31,8 +31,12 @@ describe('peers with a network', function () {
     assert.equal(predictor.digest, first.latest.predictor.digest)
   })
 
-  for (const sums of ['exact', 'lattice'])
-    it(`exchange one that is larger than a fragment by ${sums} sums, also with a late joiner`, async () => {
+  for (const [kind, options] of [
+    ['float32 sums', ['--sums', 'exact']],
+    ['integer sums', ['--sums', 'lattice']],
+    ['integer sums of local steps', ['--sums', 'lattice', '--local-steps', '8']]
+  ] as const)
+    it(`exchange one that is larger than a fragment by ${kind}, also with a late joiner`, async () => {
       const dir = await processes.scratch()
       const model = join(dir, 'wide.yaml')
       await writeFile(model, 'model: mlp\nhidden: [512, 512]\n')
@@ -47,8 +51,7 @@ describe('peers with a network', function () {
         '128',
         '--limit',
         '900',
-        '--sums',
-        sums
+        ...options
       ]
       const first = await processes.start(...task, '--shard', '1/2').ready()
       const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).ready()

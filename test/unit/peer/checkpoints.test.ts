@@ -119,6 +119,7 @@ describe('checkpoints', () => {
   for (const [kind, used] of [
     ['float32 sums', spec],
     ['integer sums', { ...spec, sums: 'lattice' }],
+    ['local steps', { ...spec, localSteps: 2 }],
     ['a batch that adapts', { ...spec, batchMax: 16 }]
   ] as const)
     it(`restore the newest predictor after a kill between whole ones, to the last bit, with ${kind}`, async () => {

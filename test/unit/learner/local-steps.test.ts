@@ -1,0 +1,27 @@
+/** Options with which peers cannot make local steps. */
+import assert from 'node:assert/strict'
+import type { TaskOptions } from '../../../src/task/options.js'
+import { createTask } from '../../../src/task/task.js'
+
+describe('local steps', () => {
+  const specOf = async (options: TaskOptions, role: 'peer' | 'serial' = 'peer') =>
+    (await createTask({ model: 'logistic', features: 3, batch: 64, localSteps: 8, ...options }, role)).specFor({})
+
+  it('are part of what peers agree on', async () => {
+    const { localSteps } = await specOf({})
+    assert.equal(localSteps, 8)
+  })
+
+  for (const [options, reason] of [
+    [{ localSteps: 1 }, /must be an integer from 2 to b, which is 64, not 1/],
+    [{ localSteps: 65 }, /from 2 to b, which is 64, not 65/],
+    [{ rule: { name: 'dual-averaging' } }, /rule dual-averaging cannot make local steps: choose another rule/],
+    [{ batch: '32..64' }, /need a fixed batch: give --batch one number/],
+    [{ onDrift: 'restart' }, /leave --on-drift or --local-steps out/],
+    [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /leave --classes-max or --local-steps out/]
+  ] as const)
+    it(`are refused with ${JSON.stringify(options)}`, () =>
+      assert.rejects(specOf(options as TaskOptions), { code: 'ERR_OPTION', message: reason }))
+
+  it('are refused without peers', () => assert.rejects(specOf({}, 'serial'), /local steps are for peers/))
+})
