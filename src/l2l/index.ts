@@ -19,7 +19,7 @@ export {
   trainTokenizer
 } from '../nn/tokenizers/index.js'
 export { ModelError } from '../nn/types.js'
-export { deviceFor, initialOf, networkLearner, networkModel } from './execution.js'
+export { deviceFor, frozenOf, initialOf, networkLearner, networkModel, wholeBlocks, wholeNetwork } from './execution.js'
 export type { Execution } from './executor/types.js'
 export { Generation, type Sampling } from './generation.js'
 export { planFor, resolveExecution } from './planning/planner.js'

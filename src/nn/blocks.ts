@@ -44,10 +44,17 @@ export function initialBlocks(model: Model, seed: number): Float32Array[] {
   return [...eachInitialBlock(model, seed)]
 }
 
-/** Initial weights, one block at a time, for models too large to hold twice. */
-export function* eachInitialBlock(model: Model, seed: number): Generator<Float32Array> {
+/**
+ * Initial weights, one block at a time, for models too large to hold twice.
+ * @param wants the indices of the blocks @default all
+ */
+export function* eachInitialBlock(
+  model: Model,
+  seed: number,
+  wants: (block: number) => boolean = () => true
+): Generator<Float32Array> {
   for (const [index, layer] of layersWithBlocks(model).entries()) {
-    yield layer.initialWeights(uniforms(forkSeed(seed, index)))
+    if (wants(index)) yield layer.initialWeights(uniforms(forkSeed(seed, index)))
   }
 }
 
@@ -55,8 +62,10 @@ export function* eachInitialBlock(model: Model, seed: number): Generator<Float32
 export interface LayerCosts {
   readonly name: string
   readonly kind: string
-  /** Number of parameters. */
+  /** Number of parameters that are trained. */
   readonly parameters: number
+  /** Of the gradients: of all trained weights that it uses, shared ones included. */
+  readonly gradientBytes: number
   /** Of all weights that it uses, shared ones included. */
   readonly weightBytes: number
   /** A: output bytes per sample. */
@@ -68,13 +77,15 @@ export interface LayerCosts {
 }
 
 export function layerCosts({ layers }: Model): LayerCosts[] {
-  return layers.map(({ name, kind, weights, shares = [], output, activations, macs }) => {
+  return layers.map(({ name, kind, weights, frozen = [], shares = [], output, activations, macs }) => {
     const parameters = totalSize(weights)
+    const trainedShares = shares.filter(({ isFrozen }) => !isFrozen)
     return {
       name,
       kind,
       parameters,
-      weightBytes: (parameters + totalSize(shares)) * FLOAT_BYTES,
+      gradientBytes: (parameters + totalSize(trainedShares)) * FLOAT_BYTES,
+      weightBytes: (parameters + totalSize(frozen) + totalSize(shares)) * FLOAT_BYTES,
       outputBytes: sizeOf(output) * FLOAT_BYTES,
       activationBytes: totalSize(activations.map(shape => ({ shape }))) * FLOAT_BYTES,
       macs

@@ -1,21 +1,24 @@
 /** Creates a model's layers and head from its description and the shape of its data. */
 import { checkLayerOrders } from './layer-order.js'
 import { dense } from './layers/dense.js'
+import { frozenLayer } from './layers/frozen.js'
 import { createLayer } from './layers/registry.js'
 import { softmaxHead, squaredHead } from './losses.js'
 import { formatShape, sameShape } from './shape.js'
 import type { ModelSpec } from './spec/model-spec.js'
 import type { Target } from './spec/network-spec.js'
 import { layersOf } from './spec/presets.js'
+import { layerTunings, type TuningSpec } from './spec/tuning.js'
 import { type Head, type Layer, type Model, ModelError, type Sample } from './types.js'
 
 /**
  * The model ends in a dense layer `output` with one number per class (or token), or one number for regression. It is
  * not added to a list of layers whose output already has this shape.
  *
+ * @param tuning which layers are trained @default all
  * @throws ModelError naming the layer whose input does not fit
  */
-export function createModel(spec: ModelSpec, sample: Sample, target: Target): Model {
+export function createModel(spec: ModelSpec, sample: Sample, target: Target, tuning?: TuningSpec): Model {
   const layers: Layer[] = []
   let input = sample.shape
   let isTokens = sample.kind === 'tokens'
@@ -33,7 +36,21 @@ export function createModel(spec: ModelSpec, sample: Sample, target: Target): Mo
   checkNames(layers)
   checkLayerOrders(layers, expected)
   const name = spec.model === 'layers' ? spec.name : spec.model
-  return { name, sample, layers, head: headFor(target, expected) }
+  const head = headFor(target, expected)
+  return { name, sample, layers: tuning === undefined ? layers : tuned(layers, tuning), head }
+}
+
+function tuned(layers: readonly Layer[], tuning: TuningSpec): Layer[] {
+  const isEmpty = ({ weights, shares = [] }: Layer) => weights.length === 0 && shares.length === 0
+  const tunings = layerTunings(
+    layers.map(layer => ({ name: layer.name, kind: layer.kind, isEmpty: layer.weights.length === 0 })),
+    tuning
+  )
+  return layers.map((layer, l) => {
+    if (isEmpty(layer) || tunings[l] === 'whole') return layer
+    const shares = layer.shares?.map(shared => ({ ...shared, isFrozen: tunings[shared.layer] !== 'whole' }))
+    return frozenLayer({ ...layer, shares }, tunings[l] === 'adapters' ? tuning.lora : undefined)
+  })
 }
 
 function outputShape(target: Target, sample: Sample): readonly number[] {

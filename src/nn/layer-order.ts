@@ -33,6 +33,17 @@ export function omittedLayers({ layers }: Pick<Model, 'layers'>, order: readonly
   return [...layers.keys()].filter(l => layers[l].weights.length > 0 && !executed.has(l))
 }
 
+/** Whether a training step computes a gradient for the layer: it has weights, or shares some, that are not frozen. */
+export function isTrained({ weights, shares = [] }: Layer): boolean {
+  return weights.length > 0 || shares.some(({ isFrozen }) => !isFrozen)
+}
+
+/** Position in the order of the first layer that is trained, where the backward pass ends; the last one if there is none. */
+export function firstTrained({ layers }: Pick<Model, 'layers'>, order: readonly number[]): number {
+  const first = order.findIndex(l => isTrained(layers[l]))
+  return first < 0 ? order.length - 1 : first
+}
+
 /** Probability that a training step executes the layer, once it takes part. */
 export function executionProbability({ skipRate = 0 }: Layer): number {
   return 1 - skipRate

@@ -5,7 +5,8 @@
  */
 import * as tf from '#tfjs'
 import { openedDevice } from '../device/index.js'
-import { addTo, runFused } from './ops.js'
+import { addTo, consume, runFused } from './ops.js'
+import type { Adapter, WantedGradient } from './types.js'
 
 /** Multiplications per product above which a separate call is faster than wasm's slow loop (measured). */
 const LARGE_PRODUCT = 40_000
@@ -68,9 +69,65 @@ export function projectTransposed(dy: tf.Tensor, kernel: tf.Tensor): tf.Tensor {
 }
 
 /** Gradients of `project(x, kernel) + bias` with respect to kernel and bias, summed over all axes but the last. */
-export function projectionGradients(x: tf.Tensor, dy: tf.Tensor): [kernel: tf.Tensor, bias: tf.Tensor] {
-  const fused = runFused<[tf.Tensor, tf.Tensor]>('AffineGradients', { x, dy })
-  return fused ?? [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false)), sumOfRows(dy)]
+export function projectionGradients(
+  x: tf.Tensor,
+  dy: tf.Tensor,
+  [kernel = 'full', bias = 'full']: readonly WantedGradient[] = []
+): tf.Tensor[] {
+  const fused = kernel === 'full' && bias === 'full' ? runFused<tf.Tensor[]>('AffineGradients', { x, dy }) : undefined
+  return fused ?? [...kernelGradients(x, dy, kernel), ...(bias === 'full' ? [sumOfRows(dy)] : [])]
+}
+
+/** Gradients of `project(x, kernel)` with respect to the kernel, or to its adapter. */
+export function kernelGradients(x: tf.Tensor, dy: tf.Tensor, wanted: WantedGradient = 'full'): tf.Tensor[] {
+  if (wanted === 'none') return []
+  if (wanted !== 'full') return adapterGradients(x, dy, wanted)
+  return [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false))]
+}
+
+/** scale·xᵀ·dy·Bᵀ and scale·(x·A)ᵀ·dy, without the product xᵀ·dy. */
+function adapterGradients(x: tf.Tensor, dy: tf.Tensor, { a, b, scale }: Adapter): tf.Tensor[] {
+  return tf.tidy(() => {
+    const [rows, dRows] = [asRows(x), asRows(dy)]
+    const back = multiply(dRows, diagonal(a, b), false, true)
+    const dB = multiply(multiply(rows, a), dRows, true, false)
+    return [tf.mul(multiply(rows, back, true, false), scale), tf.mul(diagonalParts(dB, a, b), scale)]
+  })
+}
+
+/** kernel + scale·A·B. May write into the memory of the kernel. @param kernel is disposed of */
+export function addAdapter(kernel: tf.Tensor, { a, b, scale }: Adapter): tf.Tensor {
+  const product = tf.tidy(() => multiply(tf.mul(a, scale), diagonal(a, b)))
+  return consume([product], () => addTo(kernel, product))
+}
+
+/** The parts of b on the diagonal of a matrix [parts·rank, outputs], so that its product with a is that of each part. */
+function diagonal(a: tf.Tensor, b: tf.Tensor): tf.Tensor {
+  const [rank, outputs] = b.shape as number[]
+  const parts = (a.shape[1] as number) / rank
+  const width = outputs / parts
+  if (parts === 1) return b
+  return tf.tidy(() => {
+    const rows = Array.from({ length: parts }, (_, k) =>
+      tf.pad(tf.slice(b, [0, k * width], [rank, width]), [
+        [0, 0],
+        [k * width, outputs - (k + 1) * width]
+      ])
+    )
+    return tf.concat(rows, 0)
+  })
+}
+
+/** The inverse of `diagonal`. */
+function diagonalParts(d: tf.Tensor, a: tf.Tensor, b: tf.Tensor): tf.Tensor {
+  const [rank, outputs] = b.shape as number[]
+  const parts = (a.shape[1] as number) / rank
+  const width = outputs / parts
+  if (parts === 1) return d
+  return tf.concat(
+    Array.from({ length: parts }, (_, k) => tf.slice(d, [k * rank, k * width], [rank, width])),
+    1
+  )
 }
 
 /**

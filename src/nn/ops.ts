@@ -3,7 +3,7 @@
  */
 import * as tf from '#tfjs'
 import type { AffineKernel, HeadKernel, WasmKernel } from '../device/index.js'
-import type { Pullback, SavedForward } from './types.js'
+import type { Pullback, SavedForward, WantedGradient } from './types.js'
 
 /** Runs a backward pass and disposes of every intermediate tensor except the gradients. */
 export function tidyPullback(compute: () => Pullback): Pullback {
@@ -23,6 +23,12 @@ export function tidySavedForward(compute: () => SavedForward): SavedForward {
     return [result.y, ...result.saved]
   })
   return result as SavedForward
+}
+
+/** The gradients that are wanted of those of all weights. Disposes of the others. */
+export function onlyWanted(gradients: readonly tf.Tensor[], wanted: readonly WantedGradient[] = []): tf.Tensor[] {
+  tf.dispose(gradients.filter((_, i) => wanted[i] === 'none'))
+  return gradients.filter((_, i) => wanted[i] !== 'none')
 }
 
 /** Runs `compute` and disposes of its inputs, which are not needed afterwards. */

@@ -19,6 +19,8 @@ export interface WeightSpec {
   /** Name within the layer. */
   readonly name: string
   readonly shape: readonly number[]
+  /** Number of matrices that are concatenated along the last axis. @default 1 */
+  readonly parts?: number
 }
 
 /** A weight tensor of another layer. */
@@ -28,7 +30,29 @@ export interface SharedWeight {
   /** Index of the tensor in that layer's weights. */
   readonly weight: number
   readonly shape: readonly number[]
+  /** Whether the other layer is frozen, so that there is no gradient. @default false */
+  readonly isFrozen?: boolean
 }
+
+/** A low-rank addition to a frozen weight W: W + scale·A·B (Hu et al., "LoRA", 2022). A and B are weights of the layer. */
+export interface AdapterSpec {
+  /** Index of W among the frozen weights; a matrix [inputs, outputs] of `parts` matrices, each with its own A and B. */
+  readonly weight: number
+  readonly parts: number
+  /** Columns of the A of a part. */
+  readonly rank: number
+  readonly scale: number
+}
+
+/** An adapter's tensors: a is [inputs, parts·rank], b [rank, outputs]. */
+export interface Adapter {
+  readonly a: Tensor
+  readonly b: Tensor
+  readonly scale: number
+}
+
+/** What a VJP returns for a weight: its gradient, nothing, or the gradients of its adapter's a and b. */
+export type WantedGradient = 'full' | 'none' | Adapter
 
 /** One pass of one microbatch through a layer: passes with the same seed draw the same random numbers. */
 export interface Pass {
@@ -43,6 +67,8 @@ export interface Pass {
   readonly lengths?: Int32Array
   /** For generation: what the layer keeps of the positions before those of x. @default x starts at position 0 */
   readonly cache?: LayerCache
+  /** What the VJP returns for each weight. @default the gradients of all weights */
+  readonly wanted?: readonly WantedGradient[]
 }
 
 /** Keys and values of a layer of one sample, so that further positions are computed alone. The owner disposes of the tensors. */
@@ -58,7 +84,7 @@ export interface LayerCache {
 export interface Pullback {
   /** Gradient with respect to the input, of the input's shape; undefined if the input is not float32 (token ids). */
   readonly dx: Tensor | undefined
-  /** Gradients of the weights in their order, summed over the microbatch. */
+  /** Gradients of the weights that are trained in their order, summed over the microbatch. */
   readonly dWeights: readonly Tensor[]
 }
 
@@ -73,6 +99,10 @@ export interface Layer {
    * @default none
    */
   readonly shares?: readonly SharedWeight[]
+  /** Weights that are not trained and belong to no block. In `forward` and `vjp` they follow the layer's own. @default none */
+  readonly frozen?: readonly WeightSpec[]
+  /** The layer's own weights: the a and b of each adapter. `forward` and `vjp` take frozen weights with these added. @default none */
+  readonly adapters?: readonly AdapterSpec[]
   /** Shapes of a sample's input and output, without the leading microbatch axis. */
   readonly input: readonly number[]
   readonly output: readonly number[]

@@ -1,6 +1,7 @@
 /** Tasks that start from a checkpoint: its model, its text, and its place in the learning spec. */
 import { OptionError } from '../learner/index.js'
 import type { NetworkSpec, TextSpec } from '../nn/spec/network-spec.js'
+import { loraOf, type TuningSpec } from '../nn/spec/tuning.js'
 import type { Checkpoint } from '../nn/weights/checkpoint.js'
 import type { Coverage } from '../nn/weights/exchange.js'
 import type { TaskModel } from './model.js'
@@ -23,26 +24,42 @@ export interface Start {
   readonly model: TaskModel
   /** Undefined if the checkpoint does not read text. */
   readonly text: KnownText | undefined
-  coverage(network: NetworkSpec): Promise<Coverage>
+  coverage(network: NetworkSpec): Coverage
   /** The spec of a network that starts from the weights. */
   begin<Spec extends { readonly network?: NetworkSpec }>(spec: Spec): Spec
 }
 
 /** @throws ModelError; OptionError for options that describe another model */
-export async function startFrom(path: string, { model }: TaskOptions): Promise<Start> {
+export async function startFrom(path: string, { model, freeze, lora }: TaskOptions): Promise<Start> {
   if (model !== undefined) throw new OptionError('--weights brings its own model: leave --model out')
-  const { coverageOf, openCheckpoint, weightsDigest } = await import('../nn/weights/checkpoint.js')
+  const [{ coverageOf, openCheckpoint, weightsDigest }, { networkModel }] = await Promise.all([
+    import('../nn/weights/checkpoint.js'),
+    import('../l2l/index.js')
+  ])
   const checkpoint = openCheckpoint(path)
   const weights = weightsDigest(checkpoint)
   const { layers, layout, tensors } = checkpoint
+  const coverage = (network: NetworkSpec) => coverageOf(networkModel(network), tensors, layout)
+  const adapters = lora && loraOf(lora)
+  const tuningOf = (network: NetworkSpec): TuningSpec | undefined => {
+    if (adapters === undefined) return freeze && { freeze }
+    const missing = new Set(coverage(network).missingLayers)
+    const isHead = (name: string, kind: string) => missing.has(name) || (name === 'output' && kind === 'dense')
+    const heads = networkModel(network).layers.filter(({ name, kind }) => isHead(name, kind))
+    return { freeze, lora: adapters, heads: heads.map(({ name }) => name) }
+  }
   return {
     model: { kind: 'network', layers },
     text: textOf(checkpoint, path),
-    async coverage(network) {
-      const { networkModel } = await import('../l2l/index.js')
-      return coverageOf(networkModel(network), tensors, layout)
-    },
-    begin: spec => ({ ...spec, network: spec.network && { ...spec.network, weights } })
+    coverage,
+    begin(spec) {
+      if (spec.network === undefined) return spec
+      const tuning = tuningOf(spec.network)
+      const network = { ...spec.network, weights, ...(tuning && { tuning }) }
+      // Names of layers that do not exist are refused here.
+      networkModel(network)
+      return { ...spec, network }
+    }
   }
 }
 

@@ -34,6 +34,7 @@ import {
   treeDigest
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
+import { describeTuning } from '../nn/spec/tuning.js'
 import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
 import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
@@ -225,6 +226,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ...(text === undefined ? [] : [['tokenizer', tokenizerName(text)] as [string, string]]),
     ['class-names', (features.classNames ?? []).join(',')],
     ['columns', schemaText(features.columns ?? [])],
+    ...startFields(spec),
     ['model', spec.network ? networkName(spec.network) : spec.model],
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
@@ -240,6 +242,17 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ...(scale === undefined ? [] : [['target-scale', `${scale.mean}:${scale.deviation}`] as [string, string]]),
     ...(weights === undefined ? [] : [['class-weights', pairs(weights)] as [string, string]]),
     ...(spec.plugins === undefined ? [] : [['plugins', spec.plugins] as [string, string]])
+  ]
+}
+
+/** What a network starts from, and what of it is trained. */
+function startFields({ network }: LearningSpec): [field: string, value: string][] {
+  if (network?.weights === undefined) return []
+  const { freeze, lora } = describeTuning(network.tuning ?? {})
+  return [
+    ['weights', network.weights],
+    ['freeze', freeze],
+    ['lora', lora]
   ]
 }
 

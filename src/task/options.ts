@@ -1,5 +1,6 @@
 /** The options of a learning task: one set for the command line and the library. */
 import type { AveragingSpec, CustomName, DriftAction, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
+import type { LoraOptions } from '../nn/spec/tuning.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
 import type { BatchOption } from './batch.js'
 import type { ClassWeights } from './class-weights.js'
@@ -99,6 +100,16 @@ export interface TaskOptions {
    * network of this project. All peers must start from the same weights. @default weights drawn from a seed
    */
   readonly checkpoint?: string
+  /**
+   * Layers of the checkpoint whose weights do not change: `embeddings`, `layers:FIRST-LAST` for transformer layers, or names of
+   * layers. @default none
+   */
+  readonly freeze?: readonly string[]
+  /**
+   * All weights of the checkpoint are frozen, and low-rank adapters are trained instead (LoRA), with the output layer of a
+   * classifier or regression and layers that the checkpoint lacks. Layers that `freeze` names have no adapters. @default no adapters
+   */
+  readonly lora?: LoraOptions
   /** Modules with custom losses, rules, layers and readers: paths or `file:` URLs. @default none */
   readonly plugins?: readonly (string | URL)[]
 }

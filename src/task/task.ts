@@ -44,6 +44,7 @@ export const SERIAL_BATCH = 1
 export const SERIAL_NETWORK_BATCH = 32
 
 const NO_WEIGHTS = 'networks take no weights of inputs and classes: leave them out, or give a linear model'
+const NO_WEIGHTS_TO_KEEP = '--freeze and --lora keep weights that a network starts from: give them (--weights PATH)'
 const NO_TARGET_SCALE = 'a target scale is for models that predict a number: leave it out, or give --model linear'
 
 /** What an opened stream knows before it is read. */
@@ -86,6 +87,7 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial', 
   const modules = options.plugins?.map(String) ?? []
   const plugins = await loadPlugins(modules)
   const start = options.checkpoint === undefined ? undefined : await startFrom(options.checkpoint, options)
+  if (start === undefined && (options.freeze ?? options.lora) !== undefined) throw new OptionError(NO_WEIGHTS_TO_KEEP)
   const model = start?.model ?? modelOf(options)
   checkOptions(options, model)
   const schema = await schemaFrom(options.schema)
@@ -107,7 +109,7 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial', 
       const spec = specOf({ options, role, model, text, plugins, schema, classWeights }, facts)
       return start === undefined || spec.network === undefined ? spec : start.begin(spec)
     },
-    coverage: start && text && (await start.coverage(text.network))
+    coverage: start && text && start.coverage(text.network)
   }
 }
 

@@ -47,7 +47,7 @@ export async function trainerFor(
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
     return { trainer: watching(plainTrainer(linearParts(known, false), known, predictWith), spec) }
   }
-  const { deviceFor, initialOf, networkLearner, networkModel, resolveExecution, L2LEngine } = await import(
+  const { deviceFor, frozenOf, initialOf, networkLearner, networkModel, resolveExecution, L2LEngine } = await import(
     '../l2l/index.js'
   )
   const { reason: device } = await deviceFor(execution)
@@ -56,13 +56,25 @@ export async function trainerFor(
     const { executorOptions, plan } = resolveExecution(model, execution, batch)
     const { workers, backend, checkpoint } = execution
     const initial = continues ? undefined : initialOf(spec.network, model, checkpoint)?.()
-    const engine = new L2LEngine({ ...executorOptions, model, rule, averaging, batch, predictWith, workers, initial })
+    const frozen = frozenOf(spec.network, model, checkpoint)
+    const engine = new L2LEngine({
+      ...executorOptions,
+      frozen,
+      model,
+      rule,
+      averaging,
+      batch,
+      predictWith,
+      workers,
+      initial
+    })
     await engine.startWorkers(spec.network, backend)
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
     return { trainer, report: () => engine.report(), plan, device }
   }
   // A rule that looks at all layers at once waits for the last gradient.
-  const start = continues ? { ...spec.network, weights: undefined } : spec.network
+  const { tuning } = spec.network
+  const start = continues && tuning === undefined ? { ...spec.network, weights: undefined } : spec.network
   const learner = await networkLearner(start, batch, execution)
   const recipe = { rule: createRule(rule, learner.layout), averaging: createAveraging(averaging) }
   return { trainer: plainTrainer({ learner, recipe }, closed(spec), predictWith), device }

@@ -1,10 +1,11 @@
 /** `admb export`: a stored predictor as a folder that other programs read. */
 import { type Command, Option } from 'commander'
 import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
-import { classNamesOf } from '../../task/learning-spec.js'
+import { classNamesOf, type LearningSpec } from '../../task/learning-spec.js'
 import { predictorMetadata } from '../../task/predictor-metadata.js'
 import { predictorTensors } from '../../task/predictor-tensors.js'
 import { UsageError } from '../errors.js'
+import { withWeights } from '../options/networks.js'
 import { withCommon, withPredictWith } from '../options/options.js'
 import { print, printJson } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
@@ -13,13 +14,14 @@ interface Flags {
   readonly dir?: string
   readonly out: string
   readonly layout?: LayoutName
+  readonly weights?: string
   readonly predictWith?: 'average' | 'current'
   readonly json?: boolean
 }
 
 export function exportCommand(program: Command): Command {
   const command = program.command('export')
-  withPredictWith(command, ['average', 'current'] as const)
+  withPredictWith(withWeights(command), ['average', 'current'] as const)
     .option('--dir <dir>', 'directory of the stored predictor')
     .requiredOption('--out <folder>', 'new folder')
     .addOption(
@@ -31,6 +33,7 @@ export function exportCommand(program: Command): Command {
 Layouts other than admb are Hugging Face folders: AutoModel.from_pretrained has
 the same outputs. Layout admb is for any model: model.safetensors with the names
 of docs/models.md and metadata as of GET /predictor. --weights reads them all.
+A model with frozen layers or adapters needs --weights: they are merged.
 
 Examples:
   admb export --dir model --out exported
@@ -39,9 +42,26 @@ Examples:
   return withCommon(command).action(exportPredictor)
 }
 
+/** The network with its frozen weights. */
+async function whole(
+  spec: LearningSpec,
+  blocks: readonly Float32Array[],
+  { weights }: Pick<Flags, 'weights'>
+): Promise<{ readonly spec: LearningSpec; readonly blocks: readonly Float32Array[] }> {
+  const { network } = spec
+  if (network?.tuning === undefined) {
+    if (weights !== undefined) throw new UsageError('the directory holds all weights of its model: leave --weights out')
+    return { spec, blocks }
+  }
+  const { wholeBlocks, wholeNetwork } = await import('../../l2l/index.js')
+  const merged = wholeBlocks(network, blocks, weights)
+  return { spec: { ...spec, network: wholeNetwork(network) } as LearningSpec, blocks: merged }
+}
+
 async function exportPredictor({ dir, out, predictWith = 'average', json, ...flags }: Flags): Promise<void> {
-  const { spec, predictor, scaling } = await loadStored(dir, undefined)
-  const blocks = predictWith === 'current' ? predictor.parameters : predictor.average
+  const { spec: stored, predictor, scaling } = await loadStored(dir, undefined)
+  const serving = predictWith === 'current' ? predictor.parameters : predictor.average
+  const { spec, blocks } = await whole(stored, serving, flags)
   const layout = flags.layout ?? (spec.network ? layoutFor(spec.network.layers) : 'admb')
   const [{ writeNetwork, writeWeights }, { networkModel }] = await Promise.all([
     import('../../nn/weights/write-checkpoint.js'),

@@ -78,13 +78,12 @@ interface LoadedModel {
 }
 
 async function loadModel({ dir, weights, predictWith }: Flags): Promise<LoadedModel> {
-  if (weights !== undefined) {
-    if (dir !== undefined) throw new UsageError('give either --dir or --weights')
-    return languageModel(weights)
-  }
+  if (weights !== undefined && dir === undefined) return languageModel(weights)
   const { spec, predictor } = await loadStored(dir, undefined)
   if (spec.network === undefined)
     throw new UsageError(`the model ${spec.model} does not generate text: give a language model`)
   const blocks = predictWith === 'current' ? predictor.parameters : predictor.average
-  return { spec: spec.network, blocks, updates: predictor.id.updates }
+  const { wholeBlocks, wholeNetwork } = await import('../../l2l/index.js')
+  const whole = wholeBlocks(spec.network, blocks, weights)
+  return { spec: wholeNetwork(spec.network), blocks: whole, updates: predictor.id.updates }
 }

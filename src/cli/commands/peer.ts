@@ -5,7 +5,7 @@ import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
 import { createPeerTask, PEER_BATCH } from '../../task/task.js'
-import { executionOf, withWeights } from '../options/networks.js'
+import { executionOf, withTuning, withWeights } from '../options/networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -61,7 +61,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
 export function peerCommand(program: Command): Command {
   const command = program.command('peer')
   withDrift(
-    withPredictWith(withWeights(withLearning(withFeatures(withData(command)), PEER_BATCH)), [
+    withPredictWith(withTuning(withWeights(withLearning(withFeatures(withData(command)), PEER_BATCH))), [
       'average',
       'current',
       'ahead'

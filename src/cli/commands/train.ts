@@ -21,7 +21,7 @@ import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
 import { moreText } from '../../task/text.js'
 import { trainerFor } from '../../task/trainer.js'
 import { InterruptedError, UsageError } from '../errors.js'
-import { executionOf, withWeights } from '../options/networks.js'
+import { executionOf, withTuning, withWeights } from '../options/networks.js'
 import {
   type DataFlags,
   type LearningFlags,
@@ -42,6 +42,7 @@ import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { ProgressTable } from '../output/progress-table.js'
 import { learnStream } from '../training/learn-stream.js'
+import type { EarlierRun } from '../training/trained-store.js'
 import { Validation, type ValidationReport } from '../training/validation.js'
 
 interface Flags extends DataFlags, LearningFlags {
@@ -59,7 +60,7 @@ interface Flags extends DataFlags, LearningFlags {
 export function trainCommand(program: Command): Command {
   const command = program.command('train')
   withDrift(
-    withPredictWith(withWeights(withLearning(withFeatures(withData(command)), SERIAL_BATCH)), [
+    withPredictWith(withTuning(withWeights(withLearning(withFeatures(withData(command)), SERIAL_BATCH))), [
       'average',
       'current'
     ] as const),
@@ -93,7 +94,7 @@ async function train(flags: Flags): Promise<void> {
     const start = performance.now()
     const balances = flags.classWeights === 'balanced'
     // Balanced weights of earlier runs are kept, although the rows differ.
-    const wanted = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
+    const wanted = continued(earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags, earlier)
     const { stream: first, specFor, coverage } = await createTask(taskOptions(wanted), 'serial')
     if (first === undefined) throw noData()
     const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
@@ -195,6 +196,12 @@ async function train(flags: Flags): Promise<void> {
   } finally {
     await store?.close()
   }
+}
+
+/** The flags that describe the model. For a model with frozen weights that is continued, `--weights` only says where they are. */
+function continued(flags: Flags, earlier: EarlierRun | undefined): Flags {
+  const isTuned = earlier?.spec.network?.tuning !== undefined
+  return isTuned && flags.freeze === undefined && flags.lora === undefined ? { ...flags, weights: undefined } : flags
 }
 
 /** The rows that are learned. With validation, passes are read one by one. */

@@ -13,6 +13,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--keep-journal'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
+  ...['--lora', '--freeze'],
   ...['--name', '--relay', '--network-id', '--log-level', '--http-origin', '--http-body', '--http-rate']
 ])
 

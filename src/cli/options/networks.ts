@@ -13,7 +13,8 @@ import type { Execution } from '../../l2l/index.js'
 import { modelNames } from '../../learner/index.js'
 import { PRESETS } from '../../nn/spec/model-spec.js'
 import { presetHelp } from '../../nn/spec/preset-help.js'
-import { bytes, choice, modelWord, whole } from './values.js'
+import type { LoraOptions } from '../../nn/spec/tuning.js'
+import { bytes, choice, list, modelWord, pairsOf, whole } from './values.js'
 
 export interface NetworkFlags {
   readonly target?: 'class' | 'number'
@@ -26,6 +27,8 @@ export interface NetworkFlags {
   readonly workers?: number
   /** The checkpoint that the network starts from. */
   readonly weights?: string
+  readonly freeze?: readonly string[]
+  readonly lora?: LoraOptions
 }
 
 /** Values of `--model`, files apart. */
@@ -90,10 +93,26 @@ export function withWeights(command: Command): Command {
   return add(command, true, [option('--weights <path>', 'network to start from (docs/models.md)')])
 }
 
+/** What of a checkpoint is trained. */
+export function withTuning(command: Command): Command {
+  return add(command, true, [
+    option('--lora <key=value,…>', 'train adapters: rank, alpha, layers (docs/finetuning.md)').argParser(loraOptions),
+    option(
+      '--freeze <layers>',
+      'keep these as in --weights: embeddings, layers:0-5, or names of layers, separated by commas'
+    ).argParser(list)
+  ])
+}
+
 /** What a network predicts. */
 export function withTarget(command: Command, isShown = true): Command {
   const target = option('--target <kind>', 'what is predicted').choices(['class', 'number'])
   return add(command, isShown, [target])
+}
+
+/** Unknown keys and values are refused by the task. */
+function loraOptions(text: string): LoraOptions {
+  return pairsOf(text.split(','), 'rank=8,layers=attention')
 }
 
 function option(flags: string, description: string): Option {

@@ -190,15 +190,20 @@ export function named<Name extends string>(
       const names = Object.keys(registry).join(', ')
       throw new InvalidArgumentError(`unknown ${kind} '${name}'; expected one of ${names} (or help).`)
     }
-    const options: Record<string, string | number | boolean> = {}
-    for (const pair of pairs) {
-      const at = pair.indexOf('=')
-      if (at < 1) throw new InvalidArgumentError(`expected options as ${name},key=value, not '${pair}'.`)
-      const value = pair.slice(at + 1)
-      options[pair.slice(0, at)] = value === 'true' || value === 'false' ? value === 'true' : toNumber(value)
-    }
-    return { ...options, name: name as Name }
+    return { ...pairsOf(pairs, `${name},key=value`), name: name as Name }
   })
+}
+
+/** `key=value` with numbers as values, `true` and `false` apart. @param example for the message */
+export function pairsOf(pairs: readonly string[], example: string): Record<string, string | number | boolean> {
+  const options: Record<string, string | number | boolean> = {}
+  for (const pair of pairs) {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new InvalidArgumentError(`expected options as ${example}, not '${pair}'.`)
+    const value = pair.slice(at + 1)
+    options[pair.slice(0, at)] = value === 'true' || value === 'false' ? value === 'true' : toNumber(value)
+  }
+  return options
 }
 
 const bitsOption: ChoiceOption = { default: '32', choices: ['8', '32'], help: 'bits of each number of the state' }

@@ -3,7 +3,7 @@ import type { Coverage } from '../../nn/weights/exchange.js'
 import { listed } from '../../streams/index.js'
 import { warn } from './output.js'
 
-export function showCoverage(coverage: Coverage | undefined): void {
+export function showCoverage(coverage: Pick<Coverage, 'missing' | 'unneeded'> | undefined): void {
   const { missing, unneeded } = coverage ?? { missing: [], unneeded: [] }
   if (missing.length > 0) warn(`new weights, which the checkpoint lacks: ${listed(missing)}`)
   if (unneeded.length > 0) warn(`tensors of the checkpoint that the model does not need: ${listed(unneeded)}`)

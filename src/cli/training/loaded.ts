@@ -21,13 +21,12 @@ export interface PredictorFlags extends Partial<DataFlags>, NetworkFlags {
  * @throws UsageError unless a directory or a checkpoint is given; errors of the store, ModelError
  */
 export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean): Promise<Stored> {
-  if (flags.weights === undefined) {
+  if (flags.weights === undefined || flags.dir !== undefined) {
     if (flags.length !== undefined || flags.tokenizer !== undefined) {
       throw new UsageError('a stored predictor has its --length and its --tokenizer: leave them out')
     }
     return loadStored(flags.dir, executionOf(flags))
   }
-  if (flags.dir !== undefined) throw new UsageError('give either --dir or --weights')
   const task = await createTask(taskOptions(flags), 'serial', needsLabels)
   const spec = closed(task.specFor(await factsOf(task.stream)))
   const { learner } = await learningParts(spec, executionOf(flags))

@@ -57,6 +57,9 @@ export async function loadStored(dir: string | undefined, execution: Execution |
       throw new UsageError(`${dir} holds no predictor yet: train one with admb train --dir ${dir} --data FILE`)
     }
     const spec = parseSpec(text)
+    if (execution?.checkpoint !== undefined && spec.network?.tuning === undefined) {
+      throw new UsageError(`${dir} holds all weights of its model: give either --dir or --weights`)
+    }
     const { moments = [], history } = checkpoint.progress as SavedProgress
     const state = { moments: RunningMoments.restore(moments), history: LagHistory.restore(history) }
     const { learner, predictor } = await readPredictor(store, dir, spec, checkpoint, execution)

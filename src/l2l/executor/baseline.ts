@@ -4,6 +4,7 @@
  * `baseline-ag`.
  */
 import * as tf from '#tfjs'
+import { firstTrained } from '../../nn/layer-order.js'
 import {
   GradientSum,
   load,
@@ -18,6 +19,7 @@ export function runBaseline(context: StepContext): void {
   const { model, order, batch, meter } = context
   const layers = order.map(l => model.layers[l])
   const weights = order.map(l => load(context, l))
+  const first = firstTrained(model, order)
   const sums = layers.map(() => new GradientSum())
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const inputs = [batch.inputs(...rows)]
@@ -25,6 +27,12 @@ export function runBaseline(context: StepContext): void {
     for (const [position, layer] of layers.entries()) {
       meter.currentOperation = `layer ${layer.name}`
       const pass = trainingPass(context, order[position], microbatch)
+      if (position < first) {
+        inputs.push(layer.forward(inputs[position], weights[position], pass))
+        inputs[position].dispose()
+        saved.push([])
+        continue
+      }
       const { y, saved: activations } = layer.forwardSaving(inputs[position], weights[position], pass)
       inputs.push(y)
       saved.push(activations)
@@ -32,7 +40,7 @@ export function runBaseline(context: StepContext): void {
     const y = inputs.pop() as tf.Tensor
     let dy: tf.Tensor | undefined = lossAndGradient(model.head, context, rows, y)
     y.dispose()
-    for (let position = layers.length - 1; position >= 0; position--) {
+    for (let position = layers.length - 1; position >= first; position--) {
       meter.currentOperation = `layer ${layers[position].name}`
       const pass = trainingPass(context, order[position], microbatch)
       const { dx, dWeights } = layers[position].vjp(

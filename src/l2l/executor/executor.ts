@@ -71,6 +71,7 @@ export class Executor {
       batch,
       order: trainingOrder(this.model, step, updates),
       precision: this.#precision,
+      frozen: this.options.frozen,
       microbatch: this.#microbatchRows(batch),
       step,
       firstMicrobatch,
@@ -142,7 +143,9 @@ export class Executor {
     const { model, meter } = this
     const order = servingOrder(model, updates)
     const microbatch = this.#microbatchRows(batch)
-    return { model, store, batch, order, microbatch, meter, outputs: this.#outputs, precision: this.#precision }
+    const outputs = this.#outputs
+    const { frozen } = this.options
+    return { model, store, batch, order, microbatch, meter, outputs, precision: this.#precision, frozen }
   }
 
   #microbatchRows({ size }: Batch): number {

@@ -7,6 +7,7 @@
  * In this file `position` is the position of a layer in the step's order.
  */
 import * as tf from '#tfjs'
+import { firstTrained } from '../../nn/layer-order.js'
 import type { Layer } from '../../nn/types.js'
 import {
   GradientSum,
@@ -26,7 +27,7 @@ type SavedActivations = Map<string, readonly tf.Tensor[]>
  * @param use called with the outputs of each microbatch and its rows; it must not dispose of the outputs
  */
 export function runForward(
-  context: Pick<StepContext, 'model' | 'store' | 'batch' | 'order' | 'microbatch' | 'meter' | 'outputs' | 'precision'>,
+  context: Omit<StepContext, 'step' | 'firstMicrobatch' | 'score' | 'saves' | 'resident' | 'gradients' | 'shared'>,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {
   const { model, order, outputs } = context
@@ -52,22 +53,23 @@ export function runForward(
   }
 }
 
-/** One training step. */
+/** One training step. The backward pass ends at the first layer that is trained; outputs of the layers below are not stashed. */
 export function runLayerwise(context: StepContext, prefetch: boolean): void {
-  const { order } = context
+  const { model, order } = context
   const last = order.length - 1
+  const first = firstTrained(model, order)
   const loader = new LayerLoader(context, prefetch)
   const saved: SavedActivations = new Map()
   for (let position = 0; position < last; position++) {
     const weights = loader.load(order[position], order[position + 1])
-    forward(context, position, weights, saved)
-    loader.release(order[position], weights)
+    forward(context, position, first, weights, saved)
+    loader.release(order[position], weights, position >= first)
   }
-  for (let position = last; position >= 0; position--) {
-    const weights = loader.load(order[position], order[position - 1])
+  for (let position = last; position >= first; position--) {
+    const weights = loader.load(order[position], position > first ? order[position - 1] : undefined)
     const sum = new GradientSum()
-    if (position === last) lossAndBackward(context, position, weights, sum)
-    else backward(context, position, weights, sum, saved)
+    if (position === last) lossAndBackward(context, position, first, weights, sum)
+    else backward(context, position, first, weights, sum, saved)
     tf.dispose(weights)
     sum.flush(context, order[position])
     if (position === last) skipOmittedLayers(context)
@@ -96,29 +98,42 @@ class LayerLoader {
   }
 
   /** After the forward pass: disposes of the weights, unless they stay resident for the backward pass. */
-  release(layer: number, weights: tf.Tensor[]): void {
-    if (this.context.resident.has(layer)) this.#resident.set(layer, weights)
+  release(layer: number, weights: tf.Tensor[], isNeeded: boolean): void {
+    if (isNeeded && this.context.resident.has(layer)) this.#resident.set(layer, weights)
     else tf.dispose(weights)
   }
 }
 
-function forward(context: StepContext, position: number, weights: tf.Tensor[], saved: SavedActivations): void {
+function forward(
+  context: StepContext,
+  position: number,
+  first: number,
+  weights: tf.Tensor[],
+  saved: SavedActivations
+): void {
   const { order, saves, outputs } = context
   const layer = layerAt(context, position)
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const pass = trainingPass(context, order[position], microbatch)
     const x = inputOf(context, position, microbatch, rows)
-    if (saves.has(order[position])) {
+    if (position >= first && saves.has(order[position])) {
       const result = layer.forwardSaving(x, weights, pass)
       saved.set(`${position}/${microbatch}`, result.saved)
       outputs.put(position + 1, microbatch, result.y)
     } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass))
     releaseInput(context, position, x)
+    if (position > 0 && position < first) outputs.drop(position, microbatch)
   }
 }
 
 /** Forward pass, loss and backward pass of the last layer. */
-function lossAndBackward(context: StepContext, position: number, weights: tf.Tensor[], sum: GradientSum): void {
+function lossAndBackward(
+  context: StepContext,
+  position: number,
+  first: number,
+  weights: tf.Tensor[],
+  sum: GradientSum
+): void {
   const { model, order } = context
   const layer = layerAt(context, position)
   for (const [microbatch, rows] of microbatches(context).entries()) {
@@ -128,7 +143,7 @@ function lossAndBackward(context: StepContext, position: number, weights: tf.Ten
     const dy = lossAndGradient(model.head, context, rows, y)
     y.dispose()
     layerAt(context, position)
-    finishBackward(context, position, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, saved))
+    finishBackward(context, position, first, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, saved))
     tf.dispose([...saved])
   }
 }
@@ -136,6 +151,7 @@ function lossAndBackward(context: StepContext, position: number, weights: tf.Ten
 function backward(
   context: StepContext,
   position: number,
+  first: number,
   weights: tf.Tensor[],
   sum: GradientSum,
   allSaved: SavedActivations
@@ -148,7 +164,7 @@ function backward(
     const x = inputOf(context, position, microbatch, rows)
     const dy = gradients.borrow(position, microbatch)
     const pass = trainingPass(context, order[position], microbatch)
-    finishBackward(context, position, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, saved))
+    finishBackward(context, position, first, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, saved))
     gradients.drop(position, microbatch)
     if (saved) tf.dispose([...saved])
   }
@@ -158,6 +174,7 @@ function backward(
 function finishBackward(
   context: StepContext,
   position: number,
+  first: number,
   microbatch: number,
   x: tf.Tensor,
   dy: tf.Tensor,
@@ -169,7 +186,7 @@ function finishBackward(
   if (position > 0) outputs.drop(position, microbatch)
   if (position === context.order.length - 1) dy.dispose()
   else gradients.release(dy)
-  if (position > 0 && dx) gradients.put(position - 1, microbatch, dx)
+  if (position > first && dx) gradients.put(position - 1, microbatch, dx)
   else dx?.dispose()
   sum.add(dWeights)
 }

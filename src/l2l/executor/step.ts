@@ -3,14 +3,23 @@ import * as tf from '#tfjs'
 import { openedDevice } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'
+import { addAdapter } from '../../nn/matmul.js'
 import { addTo } from '../../nn/ops.js'
 import { forkSeed } from '../../nn/random.js'
 import { sizeOf, totalSize } from '../../nn/shape.js'
-import type { Head, HeadScore, Layer, Model, Pass } from '../../nn/types.js'
+import {
+  type Head,
+  type HeadScore,
+  type Layer,
+  type Model,
+  ModelError,
+  type Pass,
+  type WeightSpec
+} from '../../nn/types.js'
 import { roundToBf16 } from '../bfloat16.js'
 import { addToBlock } from '../parameter-store.js'
 import type { DeviceMeter } from './meter.js'
-import type { Batch, ParameterStore, Precision, Stash } from './types.js'
+import type { Batch, FrozenWeights, ParameterStore, Precision, Stash } from './types.js'
 
 export interface StepContext {
   readonly model: Model
@@ -19,6 +28,7 @@ export interface StepContext {
   /** Indices of the layers that this step executes, in order. */
   readonly order: readonly number[]
   readonly precision: Precision
+  readonly frozen?: FrozenWeights
   /** Rows of a microbatch; the last one may have fewer. */
   readonly microbatch: number
   /** Seed of the step. */
@@ -66,26 +76,51 @@ export function skipOmittedLayers({ model, store, order }: StepContext): void {
   for (const l of omittedLayers(model, order).reverse()) store.skip(l)
 }
 
-/** Loads a layer's weights to the device. Names the layer in the meter. */
+/** Loads a layer's weights to the device: its own, frozen ones with their adapters, and shared ones. Names the layer in the meter. */
 export function load(
-  { model, store, meter, precision }: Pick<StepContext, 'model' | 'store' | 'meter' | 'precision'>,
+  { model, store, meter, precision, frozen }: Pick<StepContext, 'model' | 'store' | 'meter' | 'precision' | 'frozen'>,
   layer: number
 ): tf.Tensor[] {
   const { name, weights, shares = [] } = model.layers[layer]
   meter.currentOperation = `layer ${name}`
   const rounded = (block: Float32Array) => (precision === 'bf16' ? roundToBf16(block) : block)
-  const own = weights.length === 0 ? [] : upload(model.layers[layer], rounded(store.weights(layer)))
-  const others = shares.map(({ layer: source, weight, shape }) => {
-    const before = totalSize(model.layers[source].weights.slice(0, weight))
-    return uploadPart(rounded(store.weights(source).subarray(before, before + sizeOf(shape))), shape)
+  const own = weights.length === 0 ? undefined : rounded(store.weights(layer))
+  const fixed = model.layers[layer].frozen && rounded(frozenBlock(model, frozen, layer))
+  const others = shares.map(({ layer: source, weight, shape, isFrozen }) => {
+    const block = isFrozen ? frozenBlock(model, frozen, source) : store.weights(source)
+    const before = totalSize((model.layers[source].frozen ?? model.layers[source].weights).slice(0, weight))
+    return uploadPart(rounded(block.subarray(before, before + sizeOf(shape))), shape)
   })
-  return [...own, ...others]
+  return [...upload(model.layers[layer], own, fixed), ...others]
 }
 
-/** Copies a layer's own weights to the device. The caller disposes of them. */
-export function upload(layer: Layer, block: Float32Array): tf.Tensor[] {
+/**
+ * Copies a layer's own and its frozen weights to the device. The caller disposes of them.
+ * @param own of a layer with weights
+ * @param fixed of a layer with frozen weights
+ */
+export function upload(
+  { weights, frozen = [], adapters = [] }: Layer,
+  own?: Float32Array,
+  fixed?: Float32Array
+): tf.Tensor[] {
+  const trained = own === undefined ? [] : uploadAll(weights, own)
+  const base = fixed === undefined ? [] : uploadAll(frozen, fixed)
+  for (const [i, { weight, scale }] of adapters.entries()) {
+    base[weight] = addAdapter(base[weight], { a: trained[2 * i], b: trained[2 * i + 1], scale })
+  }
+  return [...trained, ...base]
+}
+
+function frozenBlock({ layers }: Model, frozen: FrozenWeights | undefined, layer: number): Float32Array {
+  const block = frozen?.[layer]
+  if (block === undefined) throw new ModelError(`layer ${layers[layer].name} is frozen, and its weights are not loaded`)
+  return block
+}
+
+function uploadAll(weights: readonly WeightSpec[], block: Float32Array): tf.Tensor[] {
   let offset = 0
-  return layer.weights.map(({ shape }) => {
+  return weights.map(({ shape }) => {
     const start = offset
     offset += sizeOf(shape)
     return uploadPart(block.subarray(start, offset), shape)
@@ -115,7 +150,8 @@ export class GradientSum {
     const sums = this.#sums ?? []
     this.#sums = undefined
     if (sums.length === 0) return
-    const { weights, shares = [] } = model.layers[layer]
+    const { weights, shares: all = [] } = model.layers[layer]
+    const shares = all.filter(({ isFrozen }) => !isFrozen)
     const values = sums.map(sum => sum.dataSync() as Float32Array)
     const rounded = precision === 'bf16' ? values.map(roundToBf16) : values
     const own = rounded.slice(0, weights.length)

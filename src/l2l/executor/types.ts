@@ -41,10 +41,15 @@ export interface ExecutorOptions {
   readonly resident?: readonly number[]
   /** @default 'float32' */
   readonly precision?: Precision
+  /** Required for a model with frozen weights. @default none */
+  readonly frozen?: FrozenWeights
 }
 
+/** Frozen weights in host memory, by the index of the layer in the model. */
+export type FrozenWeights = readonly (Float32Array | undefined)[]
+
 /** How this machine executes a network. Peers may use different options. */
-export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps'> {
+export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 'frozen'> {
   /** `auto`: the first device that works. @default 'auto' */
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */

@@ -7,7 +7,7 @@
 import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Schedule, StashLocation } from '../executor/types.js'
 import { neighboursOf } from './neighbours.js'
-import type { LayerProfile } from './profile.js'
+import { isKept, type LayerProfile } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
 /** Saved bytes are quantized to this many buckets of the device's memory. */
@@ -18,9 +18,10 @@ const BUCKETS = 256
  * memory and the sum of earlier gradients; or, if larger, the bytes while gradients are added to their sum.
  */
 export function backwardBytes(layer: LayerProfile, input: number, microbatch: number, isSplit: boolean): number {
-  const { weightBytes, outputBytes, work } = layer
+  const { gradientBytes, outputBytes, work, hasBackward } = layer
+  if (!hasBackward) return 0
   const vjp = input + work.fixed + microbatch * (outputBytes + work.sample)
-  return isSplit ? weightBytes + Math.max(vjp, 2 * weightBytes) : vjp
+  return isSplit ? gradientBytes + Math.max(vjp, 2 * gradientBytes) : vjp
 }
 
 interface State {
@@ -49,7 +50,7 @@ export function planLayerwise(
   // The best state for each number of saved buckets: one row of the dynamic program.
   let states = new Map<number, State>([[0, INITIAL_STATE]])
   for (const { l, live } of liveBytes(task, schedule, microbatch, stash === 'device' ? stashedBatch : 0)) {
-    const { weightBytes, activationBytes, vjpMs, savedVjpMs, share } = layers[l]
+    const { weightBytes, activationBytes, vjpMs, savedVjpMs, share, hasBackward } = layers[l]
     states = extend(states, l, deviceMemory, bucket, {
       live,
       activationBytes: batch * activationBytes,
@@ -57,7 +58,7 @@ export function planLayerwise(
       // pass.
       activationMs: l < last ? share * batch * (vjpMs - savedVjpMs) : 0,
       weightBytes,
-      weightMs: l < last ? (share * weightBytes) / bytesPerMs : 0
+      weightMs: l < last && hasBackward ? (share * weightBytes) / bytesPerMs : 0
     })
     if (states.size === 0) return undefined
   }
@@ -65,12 +66,16 @@ export function planLayerwise(
   const isSaved = layers.map((_, l) => l === last || keeps.includes(l))
   const isResident = layers.map((_, l) => l === last || resident.includes(l))
   const isStashed = layers.map((_, l) => l < last && stash !== 'device')
-  const times = layers.map(({ weightBytes, outputBytes, forwardMs, vjpMs, savedVjpMs, share, from }, l) => {
-    const copies = (isResident[l] ? 2 : 3) * weightBytes + (isStashed[l] ? 5 * batch * outputBytes : 0)
+  const times = layers.map((layer, l) => {
+    const { weightBytes, gradientBytes, outputBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
+    const loads = isResident[l] || !hasBackward ? 1 : 2
+    // An output is stored and read in the forward pass; for the backward pass it is read again, and its gradient stored and read.
+    const stashed = isStashed[l] ? (hasBackward ? 5 : 2) * batch * outputBytes : 0
+    const copies = loads * weightBytes + gradientBytes + stashed
     return { ms: share * (copies / bytesPerMs + batch * (forwardMs + (isSaved[l] ? savedVjpMs : vjpMs))), from }
   })
   const stashBytes = layers.reduce(
-    (sum, { outputBytes }, l) => sum + (isStashed[l] ? stashedBatch * outputBytes : 0),
+    (sum, { outputBytes }, l) => sum + (isStashed[l] && isKept(layers, l) ? stashedBatch * outputBytes : 0),
     0
   )
   return {
@@ -100,12 +105,15 @@ function* liveBytes(
   const last = layers.length - 1
   const { after, before, ends } = neighboursOf(layers)
   const largestWeights = (among: ReadonlySet<number>) =>
-    schedule === 'l2l-p' ? Math.max(0, ...[...among].map(l => layers[l].weightBytes)) : 0
+    schedule === 'l2l-p' ? Math.max(0, ...[...among].map(l => layers[l].loadBytes)) : 0
   let below = 0
   for (const group of shuffleGroups(layers, [...layers.keys()])) {
     // With the stash on the device, the outputs and later the output gradients of all microbatches are on the device.
     // All layers of a group have outputs of the same size, and any of them may be executed last.
-    const stashedBytes = group.reduce((sum, l) => sum + (l < last ? stashed * layers[l].outputBytes : 0), 0)
+    const outputBytes = group.reduce((sum, l) => sum + (l < last ? stashed * layers[l].outputBytes : 0), 0)
+    // Below the first layer that is trained, the outputs of two layers.
+    const dropped = group[0] > 0 && !isKept(layers, group[0] - 1) ? stashed * layers[group[0] - 1].outputBytes : 0
+    const stashedBytes = outputBytes + dropped
     const each = group.map(l => {
       const layer = layers[l]
       const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
@@ -113,13 +121,18 @@ function* liveBytes(
       const isSplit = microbatch < batch
       const savingBytes = layer.savingWork.fixed + microbatch * layer.savingWork.sample
       const headBytes = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
-      const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.weightBytes : 0) : 0
+      const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.gradientBytes : 0) : 0
       const backward = Math.max(lastLayer, backwardBytes(layer, input, microbatch, isSplit))
       // Includes the prefetched layer, unless the layer below is resident.
       const isCertain = before[l].size === 1
       return (isBelowResident: boolean) => {
         const ahead = isBelowResident && isCertain ? 0 : largestWeights(before[l])
-        return layer.weightBytes + below + stashedBytes + Math.max(forward, backward + ahead)
+        return (
+          layer.weightBytes +
+          below +
+          stashedBytes +
+          Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
+        )
       }
     })
     for (const [i, l] of group.entries()) {
@@ -128,7 +141,7 @@ function* liveBytes(
       const bytes = group.length === 1 ? each[i] : worst
       yield { l, live: bytes }
     }
-    below += stashedBytes
+    if (isKept(layers, group[0])) below += outputBytes
   }
 }
 

@@ -4,9 +4,9 @@
  */
 import * as tf from '#tfjs'
 import { layerCosts } from '../../nn/blocks.js'
-import { executionProbability } from '../../nn/layer-order.js'
+import { executionProbability, firstTrained } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'
-import { FLOAT_BYTES, sizeOf } from '../../nn/shape.js'
+import { FLOAT_BYTES, sizeOf, totalSize } from '../../nn/shape.js'
 import type { Layer, Model } from '../../nn/types.js'
 import { deviceMeter } from '../executor/meter.js'
 import { upload } from '../executor/step.js'
@@ -16,6 +16,12 @@ export interface LayerProfile extends Variation {
   readonly name: string
   readonly kind: string
   readonly weightBytes: number
+  /** Of the gradients; less than of the weights if some are frozen. */
+  readonly gradientBytes: number
+  /** Peak bytes while the weights are loaded, including them. */
+  readonly loadBytes: number
+  /** Whether the backward pass reaches the layer: it is trained, or one below it is. */
+  readonly hasBackward: boolean
   /** Bytes per sample of the output, and of the activations that can be saved. */
   readonly outputBytes: number
   readonly activationBytes: number
@@ -56,18 +62,34 @@ const PROBE_BYTES = 2 ** 22
 const TIMED_SAMPLES = 8
 const REPEATS = 4
 
+/** Whether a layer's output is kept until the backward pass of the next layer. */
+export function isKept(layers: readonly LayerProfile[], layer: number): boolean {
+  return layers[layer].hasBackward || layers[layer + 1]?.hasBackward === true
+}
+
 /** Takes about as long as a few small training steps. */
 export function profileModel(model: Model): DeviceProfile {
   const cache = new Map<string, Measured>()
   const costs = layerCosts(model)
+  const order = [...model.layers.keys()]
+  // A shuffled layer may be executed below the others.
+  const first = model.layers.some(({ shuffle }) => shuffle !== undefined) ? 0 : firstTrained(model, order)
   const layers = model.layers.map((layer, l) => {
-    const { weights, shares, input, output, activations, kind, from = 0, shuffle } = layer
+    const { weights, frozen, shares, input, output, activations, kind, from = 0, shuffle } = layer
     const share = executionProbability(layer)
-    const key = JSON.stringify([kind, weights, shares, input, output, activations, share < 1])
-    const measured = cache.get(key) ?? measure(layer, model)
+    const hasBackward = l >= first
+    const key = JSON.stringify([kind, weights, frozen, shares, input, output, activations, share < 1, hasBackward])
+    const measured = cache.get(key) ?? measure(layer, model, hasBackward)
     cache.set(key, measured)
-    const { name, weightBytes, outputBytes, activationBytes } = costs[l]
-    return { name, kind, share, from, shuffle, weightBytes, outputBytes, activationBytes, ...measured }
+    const { name, weightBytes, gradientBytes, outputBytes, activationBytes } = costs[l]
+    const bytes = {
+      weightBytes,
+      loadBytes: weightBytes + mergeBytes(layer),
+      gradientBytes,
+      outputBytes,
+      activationBytes
+    }
+    return { name, kind, share, from, shuffle, hasBackward, ...bytes, ...measured }
   })
   return { bytesPerMs: bandwidth(), layers, head: measureHead(model) }
 }
@@ -79,24 +101,34 @@ type Measured = Pick<
 
 const PASS = { training: true, seed: 1 }
 
-function measure(layer: Layer, model: Model): Measured {
+const NO_WORK: Work = { fixed: 0, sample: 0 }
+
+function measure(layer: Layer, model: Model, hasBackward: boolean): Measured {
   let measured: Measured | undefined
   tf.tidy(() => {
-    const own = layer.weights.length === 0 ? [] : upload(layer, layer.initialWeights(uniforms(1)))
+    const frozen = layer.frozen && new Float32Array(totalSize(layer.frozen)).fill(0.01)
+    const own = upload(layer, layer.weights.length === 0 ? undefined : layer.initialWeights(uniforms(1)), frozen)
     const others = (layer.shares ?? []).map(({ shape }) => tf.randomUniform([...shape], -1, 1, 'float32', 1))
     const weights = [...own, ...others]
     const x = inputOf(layer, model, TIMED_SAMPLES)
     const dy = tf.ones([TIMED_SAMPLES, ...layer.output])
+    const forwardMs = msPerSample(() => layer.forward(x, weights, PASS))
+    const forwardWork = workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS)))
+    if (!hasBackward) {
+      const none = { vjpMs: 0, savedVjpMs: 0, work: NO_WORK, savedWork: NO_WORK }
+      measured = { forwardMs, forwardWork, savingWork: forwardWork, ...none }
+      return
+    }
     const { saved } = layer.forwardSaving(x, weights, PASS)
     const vjpMs = msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS)))
     measured = {
-      forwardMs: msPerSample(() => layer.forward(x, weights, PASS)),
+      forwardMs,
       vjpMs,
       savedVjpMs: Math.min(
         vjpMs,
         msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS, saved)))
       ),
-      forwardWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS))),
+      forwardWork,
       savingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardSaving(x, weights, PASS))),
       work: workOf(samples => vjpBytes(layer, weights, model, samples, false)),
       savedWork: workOf(samples => vjpBytes(layer, weights, model, samples, true))
@@ -121,6 +153,11 @@ function measureHead({ head, sample }: Model): DeviceProfile['head'] {
   const ms = msPerSample(() => runHead(TIMED_SAMPLES, y))
   y.dispose()
   return { ms, work }
+}
+
+/** Bytes of the largest product of an adapter, which is added to its weight. */
+function mergeBytes({ frozen = [], adapters = [] }: Layer): number {
+  return FLOAT_BYTES * Math.max(0, ...adapters.map(({ weight }) => sizeOf(frozen[weight].shape)))
 }
 
 /** Milliseconds per sample. */

@@ -99,8 +99,8 @@ export class L2LEngine implements Engine {
   async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
-    const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision } = this.#options
-    const executorOptions = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision }
+    const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision, frozen } = this.#options
+    const executorOptions = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision, frozen }
     this.#pool = await DevicePool.open({
       network,
       backend,
@@ -153,6 +153,7 @@ export class L2LEngine implements Engine {
   report(): ExecutionReport {
     const { meter, stashPeakBytes } = this.#executor
     const steps = this.updates
+    const frozenBytes = (this.#options.frozen ?? []).reduce((sum, block) => sum + (block?.byteLength ?? 0), 0)
     const each = (total: number, first: number) => (steps > 1 ? (total - first) / (steps - 1) : total)
     return {
       steps,
@@ -160,7 +161,7 @@ export class L2LEngine implements Engine {
       exposedMs: each(this.#waitedMs, this.#firstWaitedMs),
       devicePeakBytes: meter.peakBytes,
       deviceTakenBytes: openedDevice().peakBytes(),
-      hostPeakBytes: this.#server.bytes + stashPeakBytes,
+      hostPeakBytes: this.#server.bytes + frozenBytes + stashPeakBytes,
       dropped: this.#server.dropped,
       workers: this.#workerCount,
       lostSteps: this.#lostSteps

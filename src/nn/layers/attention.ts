@@ -32,7 +32,7 @@ export function attention({ name, length, width, heads, isCausal, mask, gain }: 
   const perHead = width / heads
   const scale = 1 / Math.sqrt(perHead)
   const weights = [
-    { name: 'qkv.kernel', shape: [width, 3 * width] },
+    { name: 'qkv.kernel', shape: [width, 3 * width], parts: 3 },
     { name: 'qkv.bias', shape: [3 * width] },
     { name: 'out.kernel', shape: [width, width] },
     { name: 'out.bias', shape: [width] }
@@ -107,13 +107,13 @@ export function attention({ name, length, width, heads, isCausal, mask, gain }: 
     vjp: (x, [kernel, bias, outKernel], dy, pass, saved) =>
       tidyPullback(() => {
         const [qkv, p, mixed] = saved === undefined ? computeActivations(x, [kernel, bias], pass) : reshapeSaved(saved)
-        const outGradients = projectionGradients(mixed, dy)
+        const outGradients = projectionGradients(mixed, dy, pass.wanted?.slice(2))
         mixed.dispose()
         const dMixed = projectTransposed(dy, outKernel)
         const dp = headMixGradient(dMixed, qkv, heads)
         const dScores = softmaxGradient(p, dp)
         const dQkv = consume([dScores, p, dMixed, qkv], () => headGradients({ dScores, p, dMixed }, qkv, heads, scale))
-        const gradients = projectionGradients(x, dQkv)
+        const gradients = projectionGradients(x, dQkv, pass.wanted)
         return { dx: consume([dQkv], () => projectTransposed(dQkv, kernel)), dWeights: [...gradients, ...outGradients] }
       })
   }

@@ -102,7 +102,8 @@ export function convolution(options: ConvolutionOptions): Layer {
         const slope = activation === 'none' ? undefined : (saved?.[0] ?? recomputeSlope(x, weights, pass))
         const dz = slope === undefined ? tf.clone(dy) : tf.mul(dy, slope)
         if (saved === undefined) slope?.dispose()
-        const dWeights = [kernelGradient(x, dz), tf.tidy(() => tf.sum(asRows(dz), 0))]
+        const isFrozen = pass.wanted?.[0] === 'none'
+        const dWeights = isFrozen ? [] : [kernelGradient(x, dz), tf.tidy(() => tf.sum(asRows(dz), 0))]
         const dx = consume([dz], () => inputGradient(x.shape, weights[0], dz))
         return { dx, dWeights }
       })

@@ -47,7 +47,7 @@ export function dense({ name, input, units, activation, gain }: DenseOptions): L
     vjp: (x, weights, dy, pass, saved) =>
       tidyPullback(() => {
         const dz = activation === 'none' ? dy : activationGradient(x, weights, dy, pass, saved)
-        const dWeights = projectionGradients(x, dz)
+        const dWeights = projectionGradients(x, dz, pass.wanted)
         const consumed = dz === dy ? [] : [dz]
         return { dx: consume(consumed, () => projectTransposed(dz, weights[0])), dWeights }
       })

@@ -65,8 +65,9 @@ export function embedding(options: EmbeddingOptions): Layer {
     initialWeights: random => uniformWeights(new Float32Array(totalSize(weights)), DEVIATION, random),
     forward,
     forwardSaving: (x, weights, pass) => ({ y: forward(x, weights, pass), saved: [] }),
-    vjp: (x, _weights, dy) =>
+    vjp: (x, _weights, dy, { wanted }) =>
       tidyPullback(() => {
+        if (wanted?.[0] === 'none') return { dx: undefined, dWeights: [] }
         const ids = tf.cast(x, 'int32')
         const dWeights = [sumsBy(ids, dy, vocabulary)]
         if (rows > 0) dWeights.push(padRows(tf.sum(dy, 0), rows - length))

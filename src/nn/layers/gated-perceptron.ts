@@ -3,7 +3,7 @@
  * y = (silu(x·G) ∘ x·U)·D with silu(a) = a·σ(a), without biases, norm and residual connection.
  */
 import * as tf from '#tfjs'
-import { asRows, multiply, project, projectTransposed } from '../matmul.js'
+import { kernelGradients, project, projectTransposed } from '../matmul.js'
 import { addTo, consume, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'
 import type { Layer } from '../types.js'
@@ -22,7 +22,6 @@ export function gatedPerceptron({ name, length, width, inner, gain }: GatedPerce
   const silu = (a: tf.Tensor) => tf.tidy(() => tf.mul(a, tf.sigmoid(a)))
   /** silu(a)·u */
   const gated = (a: tf.Tensor, u: tf.Tensor) => tf.tidy(() => tf.mul(silu(a), u))
-  const kernelGradient = (x: tf.Tensor, dy: tf.Tensor) => tf.tidy(() => multiply(asRows(x), asRows(dy), true, false))
   const forwardSaving: Layer['forwardSaving'] = (x, [gate, up, down]) =>
     tidySavedForward(() => {
       const [a, u] = [project(x, gate), project(x, up)]
@@ -57,11 +56,12 @@ export function gatedPerceptron({ name, length, width, inner, gain }: GatedPerce
       return y
     },
     forwardSaving,
-    vjp: (x, [gate, up, down], dy, _pass, saved) =>
+    vjp: (x, [gate, up, down], dy, { wanted = [] }, saved) =>
       tidyPullback(() => {
         const [a, u] = saved ?? [project(x, gate), project(x, up)]
         const h = gated(a, u)
-        const dDown = consume([h], () => kernelGradient(h, dy))
+        const dDown = kernelGradients(h, dy, wanted[2])
+        h.dispose()
         const dh = projectTransposed(dy, down)
         const du = tf.tidy(() => tf.mul(dh, silu(a)))
         const da = consume([dh], () => {
@@ -69,7 +69,7 @@ export function gatedPerceptron({ name, length, width, inner, gain }: GatedPerce
           // The derivative of silu: σ·(1 + a·(1 − σ)).
           return tf.mul(tf.mul(dh, u), tf.mul(s, tf.add(tf.mul(a, tf.sub(1, s)), 1)))
         })
-        const dWeights = [kernelGradient(x, da), kernelGradient(x, du), dDown]
+        const dWeights = [...kernelGradients(x, da, wanted[0]), ...kernelGradients(x, du, wanted[1]), ...dDown]
         const fromGate = consume([da], () => projectTransposed(da, gate))
         const fromUp = consume([du], () => projectTransposed(du, up))
         const dx = addTo(fromGate, fromUp)

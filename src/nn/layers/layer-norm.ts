@@ -4,7 +4,7 @@
  */
 import * as tf from '#tfjs'
 import { meanOfLastAxis, sumOfRows } from '../matmul.js'
-import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
+import { consume, onlyWanted, runFused, tidyPullback, tidySavedForward } from '../ops.js'
 import { sizeOf } from '../shape.js'
 import type { Layer, Pullback } from '../types.js'
 
@@ -45,13 +45,13 @@ export function layerNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): La
       return y
     },
     forwardSaving: forwardSaving,
-    vjp: (x, [scale], dy, _pass, saved) =>
+    vjp: (x, [scale], dy, { wanted }, saved) =>
       tidyPullback(() => {
         const fused = fusedGradients(x, scale, dy, epsilon, saved)
-        if (fused !== undefined) return fused
+        if (fused !== undefined) return { ...fused, dWeights: onlyWanted(fused.dWeights, wanted) }
         const { centred, inverse } = saved ? { centred: tf.sub(x, saved[0]), inverse: saved[1] } : centre(x, epsilon)
         const normal = consume([centred], () => tf.mul(centred, inverse))
-        const dWeights = [tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)]
+        const dWeights = onlyWanted([tf.tidy(() => sumOfRows(tf.mul(dy, normal))), sumOfRows(dy)], wanted)
         const dNormal = tf.mul(dy, scale)
         return { dx: normalizationGradient(normal, dNormal, inverse), dWeights }
       })

@@ -1,7 +1,7 @@
 /** Root mean square normalization (Zhang and Sennrich, 2019) over the last axis: y = scale·x/√(mean(x²) + ε). */
 import * as tf from '#tfjs'
 import { meanOfLastAxis, sumOfRows } from '../matmul.js'
-import { consume, tidyPullback, tidySavedForward } from '../ops.js'
+import { consume, onlyWanted, tidyPullback, tidySavedForward } from '../ops.js'
 import { sizeOf } from '../shape.js'
 import type { Layer } from '../types.js'
 import type { LayerNormOptions } from './layer-norm.js'
@@ -30,7 +30,7 @@ export function rmsNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): Laye
       return y
     },
     forwardSaving,
-    vjp: (x, [scale], dy, _pass, saved) =>
+    vjp: (x, [scale], dy, { wanted }, saved) =>
       tidyPullback(() => {
         const inverse = saved?.[0] ?? inverseOf(x)
         const normal = tf.mul(x, inverse)
@@ -38,7 +38,7 @@ export function rmsNorm({ name, input, epsilon = 1e-5 }: LayerNormOptions): Laye
         const d = tf.mul(dy, scale)
         const radial = consume([normal], () => tf.mul(normal, meanOfLastAxis(tf.mul(d, normal))))
         const tangent = consume([d, radial], () => tf.sub(d, radial))
-        return { dx: consume([tangent], () => tf.mul(tangent, inverse)), dWeights: [dScale] }
+        return { dx: consume([tangent], () => tf.mul(tangent, inverse)), dWeights: onlyWanted([dScale], wanted) }
       })
   }
 }

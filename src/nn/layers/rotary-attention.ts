@@ -3,7 +3,7 @@
  * without biases, norm and residual connection. Shapes: q [batch·heads, length, d], k and v [batch·keyHeads, length, d].
  */
 import * as tf from '#tfjs'
-import { asRows, multiply, multiplyBatch, project, projectTransposed } from '../matmul.js'
+import { kernelGradients, multiplyBatch, project, projectTransposed } from '../matmul.js'
 import { addTo, consume, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'
 import { totalSize } from '../shape.js'
@@ -89,7 +89,6 @@ export function rotaryAttention({ name, length, width, heads, keyHeads, theta, g
   }
   const reshaped = (saved: readonly tf.Tensor[]) =>
     saved.map((tensor, i) => tf.reshape(tensor, i < 4 ? [-1, ...activations[i].slice(1)] : tensor.shape))
-  const kernelGradient = (x: tf.Tensor, dy: tf.Tensor) => tf.tidy(() => multiply(asRows(x), asRows(dy), true, false))
 
   return {
     kind: 'rotary-attention',
@@ -122,11 +121,12 @@ export function rotaryAttention({ name, length, width, heads, keyHeads, theta, g
         const y = project(computed[4], tensors[3])
         return { y, saved: computed.map((tensor, i) => tf.reshape(tensor, [-1, ...activations[i]])) }
       }),
-    vjp: (x, tensors, dy, _pass, saved) =>
+    vjp: (x, tensors, dy, { wanted = [] }, saved) =>
       tidyPullback(() => {
         const [query, key, value, out] = tensors
         const [q, k, v, p, mixed] = saved === undefined ? compute(x, tensors) : reshaped(saved)
-        const dOut = consume([mixed], () => kernelGradient(mixed, dy))
+        const dOut = kernelGradients(mixed, dy, wanted[3])
+        mixed.dispose()
         const dMixed = tf.tidy(() => splitHeads(projectTransposed(dy, out), heads))
         const dp = tf.tidy(() => multiplyBatch(dMixed, repeated(v), false, true))
         const dv = consume([dMixed], () => summed(multiplyBatch(p, dMixed, true, false)))
@@ -135,7 +135,7 @@ export function rotaryAttention({ name, length, width, heads, keyHeads, theta, g
         const dq = consume([], () => rotated(multiplyBatch(scaled, repeated(k)), theta, 0, -1))
         const dk = consume([scaled, q, k], () => rotated(summed(multiplyBatch(scaled, q, true, false)), theta, 0, -1))
         const parts = [dq, dk, dv].map((d, i) => consume([d], () => mergeHeads(d, i === 0 ? heads : keyHeads)))
-        const dWeights = [...parts.map(d => kernelGradient(x, d)), dOut]
+        const dWeights = [...parts.flatMap((d, i) => kernelGradients(x, d, wanted[i])), ...dOut]
         const dx = [query, key, value].reduce<tf.Tensor | undefined>((sum, kernel, i) => {
           const d = consume([parts[i]], () => projectTransposed(parts[i], kernel))
           return sum === undefined ? d : consume([d], () => addTo(sum, d))

@@ -22,7 +22,11 @@ export function sequence({ kind, name, layers }: SequenceOptions): Layer {
     ...layers.slice(0, last).map(({ output }) => output)
   ]
   const firstOutput = activations.length - last
-  const passOf = (pass: Pass, index: number): Pass => ({ ...pass, seed: forkSeed(pass.seed, index) })
+  const passOf = (pass: Pass, index: number): Pass => ({
+    ...pass,
+    seed: forkSeed(pass.seed, index),
+    wanted: pass.wanted && weightsAt(pass.wanted, index)
+  })
 
   return {
     kind,

@@ -3,8 +3,7 @@
  * embedding (Press and Wolf, "Using the Output Embedding to Improve Language Models", 2017), as in GPT-2; its gradient is then the sum
  * of both.
  */
-import * as tf from '#tfjs'
-import { asRows, multiply, project, projectTransposed } from '../matmul.js'
+import { kernelGradients, project, projectTransposed } from '../matmul.js'
 import { tidyPullback } from '../ops.js'
 import { uniformWeights } from '../random.js'
 import { sizeOf } from '../shape.js'
@@ -43,10 +42,10 @@ export function tokenOutput({ name, input: [length, width], first, tied }: Token
     initialWeights: random => uniformWeights(new Float32Array(tied ? 0 : sizeOf(shape)), DEVIATION, random),
     forward,
     forwardSaving: (x, weights, pass) => ({ y: forward(x, weights, pass), saved: [] }),
-    vjp: (x, [tokens], dy) =>
+    vjp: (x, [tokens], dy, { wanted = [] }) =>
       tidyPullback(() => ({
         dx: project(dy, tokens),
-        dWeights: [tf.tidy(() => multiply(asRows(dy), asRows(x), true, false))]
+        dWeights: kernelGradients(dy, x, wanted[0])
       }))
   }
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { TargetScale } from '../../learner/index.js'
 import type { Sample } from '../types.js'
 import type { ModelSpec } from './model-spec.js'
+import type { TuningSpec } from './tuning.js'
 
 /**
  * What the network predicts: one of `classes` classes, a number (standardised by `scale` if there is one), or the next token at
@@ -22,6 +23,8 @@ export interface NetworkSpec {
   readonly text?: TextSpec
   /** Digest of the checkpoint that the network starts from. @default none: weights drawn from a seed */
   readonly weights?: string
+  /** Which layers are trained. @default all */
+  readonly tuning?: TuningSpec
 }
 
 /** How text becomes tokens. */
@@ -43,8 +46,8 @@ export interface TextSpec {
 }
 
 /** Canonical JSON: equal for equal networks. */
-export function networkText({ layers, sample, target, text, weights }: NetworkSpec): string {
-  return JSON.stringify(sortKeys({ layers, sample, target, text, weights }))
+export function networkText({ layers, sample, target, text, weights, tuning }: NetworkSpec): string {
+  return JSON.stringify(sortKeys({ layers, sample, target, text, weights, tuning }))
 }
 
 /** A short id for people to compare: the model's name and 32 bits of a hash of the canonical JSON. */

@@ -61,6 +61,11 @@ function ownCheckpoint(path: string, [first]: readonly string[], tensors: Tensor
   }
   const { network } = JSON.parse(spec) as { readonly network?: NetworkSpec }
   if (network === undefined) throw new ModelError(`${path} is a linear model: --weights takes networks`)
+  if (network.tuning !== undefined) {
+    throw new ModelError(
+      `${path} holds only what was trained of a network: export the whole (admb export), and give that`
+    )
+  }
   return { layers: network.layers, network, tokenizer: network.text?.pieces, layout: 'admb', tensors }
 }
 
@@ -105,7 +110,8 @@ export function weightsDigest({ tensors }: Checkpoint): string {
 
 /** The blocks of a network that starts from a checkpoint, read one at a time. */
 export interface InitialWeights extends Coverage {
-  blocks(): Iterable<Float32Array>
+  /** @param wants the indices of the blocks that are read @default all */
+  blocks(wants?: (block: number) => boolean): Iterable<Float32Array>
 }
 
 /**
@@ -113,5 +119,8 @@ export interface InitialWeights extends Coverage {
  * @throws ModelError naming a tensor that is missing or has another shape, when the blocks are read
  */
 export function initialWeights(model: Model, { tensors, layout }: Checkpoint, seed: number): InitialWeights {
-  return { ...coverageOf(model, tensors, layout), blocks: () => importBlocks(model, tensors, { layout, seed }) }
+  return {
+    ...coverageOf(model, tensors, layout),
+    blocks: wants => importBlocks(model, tensors, { layout, seed, wants })
+  }
 }

@@ -30,6 +30,8 @@ export interface ImportOptions {
   readonly layout: LayoutName
   /** Of the initial weights, which the file may lack. */
   readonly seed: number
+  /** The indices of the blocks that are read. @default all */
+  readonly wants?: (block: number) => boolean
 }
 
 /**
@@ -39,9 +41,10 @@ export interface ImportOptions {
 export function* importBlocks(
   model: Model,
   file: TensorFile,
-  { layout, seed }: ImportOptions
+  { layout, seed, wants = () => true }: ImportOptions
 ): Generator<Float32Array> {
   for (const [index, layer] of layersWithBlocks(model).entries()) {
+    if (!wants(index)) continue
     const block = layer.initialWeights(uniforms(forkSeed(seed, index)))
     for (const { location, weight, numbers } of weightsOf(layer, layout, block)) {
       const names = namesIn(file, layout, location)
@@ -67,6 +70,8 @@ export function* importBlocks(
 export interface Coverage {
   /** Weights that keep their initial values. */
   readonly missing: readonly string[]
+  /** Names of the layers of which it has no weight. */
+  readonly missingLayers: readonly string[]
   /** Tensors that the model does not need. */
   readonly unneeded: readonly string[]
 }
@@ -74,15 +79,19 @@ export interface Coverage {
 export function coverageOf(model: Model, file: TensorFile, layout: LayoutName): Coverage {
   const used = new Set<string>()
   const missing: string[] = []
+  const missingLayers: string[] = []
   for (const layer of layersWithBlocks(model)) {
+    let found = 0
     for (const { name } of layer.weights) {
       const location = locate(layout, layer.name, name)
       const names = namesIn(file, layout, location)
       if (names === undefined) missing.push(...location.names)
+      else found++
       for (const name of names ?? []) used.add(name)
     }
+    if (found === 0) missingLayers.push(layer.name)
   }
-  return { missing, unneeded: [...file.keys()].filter(name => !used.has(name)) }
+  return { missing, missingLayers, unneeded: [...file.keys()].filter(name => !used.has(name)) }
 }
 
 /** The tensors of the file that hold the weight; undefined if it lacks one. */

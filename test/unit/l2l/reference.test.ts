@@ -1,22 +1,19 @@
 /** BERT and GPT-2 compared with `transformers` and `torch`: rows, logits, gradients, and three steps of AdamW. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import * as tf from '#tfjs'
-import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { networkModel } from '../../../src/l2l/execution.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
 import { INITIAL_SEED } from '../../../src/l2l/network-learner.js'
 import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
-import { type Examples, zeros } from '../../../src/learner/index.js'
+import { zeros } from '../../../src/learner/index.js'
 import { layoutOf } from '../../../src/nn/blocks.js'
-import { createModel } from '../../../src/nn/create-model.js'
 import type { Target } from '../../../src/nn/spec/network-spec.js'
-import { nextTokenRows, parseTokenizer, textRow } from '../../../src/nn/tokenizers/index.js'
-import type { Model } from '../../../src/nn/types.js'
-import { initialWeights, openCheckpoint } from '../../../src/nn/weights/checkpoint.js'
+import { nextTokenRows, textRow } from '../../../src/nn/tokenizers/index.js'
+import { initialWeights } from '../../../src/nn/weights/checkpoint.js'
 import { exportBlocks, importBlocks } from '../../../src/nn/weights/exchange.js'
 import { readSafetensors } from '../../../src/nn/weights/safetensors.js'
-import { referenceOf } from '../../support/l2l/checkpoints.js'
+import { batchOf, logitsOff, networkOf, referenceOf } from '../../support/l2l/checkpoints.js'
 import { BACKENDS, difference, useBackend } from '../../support/l2l/layers.js'
 
 const TARGETS: Readonly<Record<string, Target>> = {
@@ -30,29 +27,12 @@ const TARGETS: Readonly<Record<string, Target>> = {
 for (const [name, target] of Object.entries(TARGETS)) {
   describe(`the checkpoint ${name}`, () => {
     const reference = referenceOf(name)
-    const { rows, length, labels = [] } = reference
-    const checkpoint = openCheckpoint(reference.folder)
-    const { foreign, tensors, layout } = checkpoint
-    const tokenizer = parseTokenizer(checkpoint.tokenizer as string, name)
-    const { padding, separator } = tokenizer
-    const sample = {
-      kind: 'tokens',
-      shape: [length],
-      vocabulary: foreign?.vocabulary as number,
-      ...(layout === 'bert' && { padding, separator })
-    } as const
-    const model = createModel(checkpoint.layers, sample, target)
+    const { rows, length } = reference
+    const { checkpoint, tokenizer, network } = networkOf(reference, target)
+    const { tensors, layout } = checkpoint
+    const model = networkModel(network)
     const blocks = [...initialWeights(model, checkpoint, INITIAL_SEED).blocks()]
-    const width = rows[0].length
-    const examples: Examples = {
-      size: rows.length,
-      labels: Float32Array.from({ length: rows.length }, (_, row) => labels[row] ?? 0),
-      offsets: Int32Array.from({ length: rows.length + 1 }, (_, row) => row * width),
-      indices: Int32Array.from({ length: rows.length * width }, (_, i) => i % width),
-      values: Float32Array.from(rows.flat())
-    }
-    const batch = new DenseRows(model)
-    for (let row = 0; row < rows.length; row++) batch.append(examples, row)
+    const { examples, batch } = batchOf(model, reference)
 
     it('has the rows of its tokenizer', () => {
       const { text = '', texts } = reference
@@ -66,15 +46,7 @@ for (const [name, target] of Object.entries(TARGETS)) {
     for (const backend of BACKENDS) {
       it(`has the logits of transformers on ${backend}`, async () => {
         await useBackend(backend)
-        const logits = logitsOf(model, blocks, batch)
-        const expected = Float32Array.from(reference.logits.flat(2) as number[])
-        const last = logits.length / rows.length
-        const each = expected.length / rows.length
-        const compared = Float32Array.from(expected, (_, i) => {
-          const row = Math.floor(i / each)
-          return logits[(row + 1) * last - each + (i % each)]
-        })
-        for (const [i, logit] of expected.entries()) assert.ok(Math.abs(compared[i] - logit) < 1e-4, `${i}`)
+        assert.ok(logitsOff(model, blocks, batch, reference.logits) < 1e-4)
       })
 
       it(`has the gradients of torch on ${backend}, layer by layer`, async () => {
@@ -127,12 +99,4 @@ for (const [name, target] of Object.entries(TARGETS)) {
       }
     })
   })
-}
-
-function logitsOf(model: Model, blocks: readonly Float32Array[], batch: DenseRows): Float32Array {
-  const head = { ...model.head, predict: (x: tf.Tensor) => tf.clone(x) }
-  const executor = new Executor({ ...model, head }, { microbatch: 2 })
-  const logits = executor.predict(new BlockStore(model, blocks, []), batch)
-  executor.close()
-  return logits
 }

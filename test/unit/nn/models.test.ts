@@ -104,6 +104,7 @@ describe('models', () => {
       kind: 'convolution',
       parameters: 20,
       weightBytes: 80,
+      gradientBytes: 80,
       outputBytes: 8 * 8 * 2 * 4,
       activationBytes: 8 * 8 * 2 * 4,
       macs: 8 * 8 * 2 * 9
