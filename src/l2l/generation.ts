@@ -6,6 +6,7 @@ import * as tf from '#tfjs'
 import { type Blocks, OptionError } from '../learner/index.js'
 import { servingOrder } from '../nn/layer-order.js'
 import { uniforms } from '../nn/random.js'
+import type { Tokenizer } from '../nn/tokenizers/index.js'
 import type { LayerCache, Model } from '../nn/types.js'
 import { predictsNextToken } from './dense-rows.js'
 import { deviceMeter } from './executor/meter.js'
@@ -98,6 +99,35 @@ export class Generation {
   close(): void {
     tf.dispose(this.#weights.flat())
     for (const { keys, values } of this.#caches) tf.dispose([keys, values].filter(tensor => tensor !== undefined))
+  }
+}
+
+/** The text of tokens as they are made. A character may take several tokens. */
+export class TextReader {
+  readonly #tokenizer: Tokenizer
+  readonly #tokens: number[]
+  readonly #start: number
+  #read = 0
+
+  constructor(tokenizer: Tokenizer, prompt: readonly number[]) {
+    this.#tokenizer = tokenizer
+    this.#tokens = [...prompt]
+    this.#start = tokenizer.decode(prompt).length
+  }
+
+  /** All text after the prompt. */
+  get text(): string {
+    return this.#tokenizer.decode(this.#tokens).slice(this.#start)
+  }
+
+  /** @returns the text that the token completes; empty in the middle of a character */
+  next(token: number): string {
+    this.#tokens.push(token)
+    // The bytes of an incomplete character are decoded to one U+FFFD.
+    const complete = this.text.replace(/\ufffd$/, '')
+    const piece = complete.slice(this.#read)
+    this.#read = complete.length
+    return piece
   }
 }
 

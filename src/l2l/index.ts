@@ -21,7 +21,7 @@ export {
 export { ModelError } from '../nn/types.js'
 export { deviceFor, frozenOf, initialOf, networkLearner, networkModel, wholeBlocks, wholeNetwork } from './execution.js'
 export type { Execution } from './executor/types.js'
-export { Generation, type Sampling } from './generation.js'
+export { Generation, type Sampling, TextReader } from './generation.js'
 export { planFor, resolveExecution } from './planning/planner.js'
 export { type LayerProfile, profileModel } from './planning/profile.js'
 export type { Plan } from './planning/types.js'

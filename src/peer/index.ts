@@ -19,6 +19,7 @@ export {
 } from '../task/learning-spec.js'
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export type { Download } from './download.js'
+export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 export { LearnerFailedError, RequestError, UnavailableError } from './learner-handle.js'
 export {
   DEFAULT_CARRY,

@@ -17,6 +17,7 @@ import { type Download, downloadOf } from './download.js'
 import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
 import { FrameTransfer } from './frame-transfer.js'
+import { type GeneratedText, type GenerateRequest, Generator, type TextPiece } from './generator.js'
 import { JournalWriter } from './journal-writer.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
@@ -48,6 +49,7 @@ export class Peer extends EventEmitter {
   readonly #discards: DiscardWatch
   #storing: Promise<void> = Promise.resolve()
   readonly #predictors: PredictorExchange
+  readonly #generator: Generator
   #stopping: Promise<void> | undefined
 
   /**
@@ -140,6 +142,10 @@ export class Peer extends EventEmitter {
         fragment: (edge, bytes) => this.#frames.receiveFragment(edge, bytes),
         frame: (edge, bytes) => this.#frames.receive(edge, bytes)
       }
+    })
+    this.#generator = new Generator(options, {
+      current: () => this.#status.predictor,
+      serving: () => this.#learner.serving()
     })
     this.#predictors = new PredictorExchange({
       network,
@@ -283,6 +289,20 @@ export class Peer extends EventEmitter {
     return downloadOf(this.#options, await this.#learner.serving())
   }
 
+  /**
+   * Continues a text with the predictor that serves predictions. Learning goes on.
+   * @param onPiece called with each token
+   * @param signal ends the text early
+   * @throws RequestError if the model is no language model; UnavailableError if too many texts wait
+   */
+  generate(
+    request: GenerateRequest,
+    onPiece: (piece: TextPiece) => void,
+    signal?: AbortSignal
+  ): Promise<GeneratedText> {
+    return this.#generator.generate(request, onPiece, signal)
+  }
+
   /** Why the peer is not ready for requests; undefined if the learner runs and its predictor has been updated. */
   get unreadiness(): string | undefined {
     if (this.#stopping) return 'the peer is stopping'
@@ -308,6 +328,7 @@ export class Peer extends EventEmitter {
     this.#bootstrap.stop()
     this.#learnerWatch.stop()
     this.#predictors.stop()
+    await this.#generator.stop()
     await this.#learner.stop()
     this.#publisher.stop()
     this.#alerts.stop()

@@ -13,6 +13,7 @@ import { limitRate } from './guards/limits.js'
 import { requireToken } from './guards/token.js'
 import { describeRoutes } from './openapi.js'
 import type { HttpOptions, PageOptions, RouteOptions, ServerOptions } from './options.js'
+import { generateRoutes } from './routes/generate.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
 import { metricsRoutes } from './routes/metrics.js'
@@ -95,6 +96,7 @@ async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<vo
   await app.register(statusRoutes, routes)
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)
+  await app.register(generateRoutes, routes)
   await registerPage(app, peer.view, peer)
 }
 

@@ -116,13 +116,28 @@ describe('the documents', function () {
       writeFileSync(join(place.folder, 'load.py'), pythonBlock(page))
       assert.match(run(`${PYTHON} load.py`), /^(same|other|unclear)\n$/)
     }
-    const [first, second] = blocks('finetuning peers', page)[0].split('\n')
-    const address = /--peer (\S+)/.exec(await place.start(`${first} --http 0`))?.[1] as string
-    const port = httpPort(await place.start(`${second.replace(/\/ip4\S+/, address)} --http 0`))
-    while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
-    while (!/predictor +[1-9]\d* updates/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
-    await place.interrupt()
-    assert.match(run('npx admb eval --dir second --data pairs.tsv'), /accuracy/)
+    const [, , before, continued, merged] = run(blocks('finetuning lora', page)[0])
+      .split(/^inputs /m)
+      .map(printed => `\n${printed}`)
+    assert.ok(Number(lossOf(before)) < 0.6, before)
+    assert.match(continued, /average loss/)
+    assert.ok(Number(lossOf(merged)) < Number(lossOf(before)), merged)
+    if (hasTransformers()) {
+      writeFileSync(join(place.folder, 'load.py'), pythonBlock(page).replace('exported', 'merged'))
+      assert.match(run(`${PYTHON} load.py`), /^(same|other|unclear)\n$/)
+    }
+    for (const [name, evaluate] of [
+      ['finetuning peers', 'npx admb eval --dir second'],
+      ['finetuning lora peers', 'npx admb eval --dir two --weights bert']
+    ]) {
+      const [first, second] = blocks(name, page)[0].split('\n')
+      const address = /--peer (\S+)/.exec(await place.start(`${first} --http 0`))?.[1] as string
+      const port = httpPort(await place.start(`${second.replace(/\/ip4\S+/, address)} --http 0`))
+      while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+      while (!/predictor +[1-9]\d* updates/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+      await place.interrupt()
+      assert.match(run(`${evaluate} --data pairs.tsv`), /accuracy/)
+    }
   })
 
   it('data: a peer continues in its source', async () => {

@@ -45,23 +45,20 @@ Examples:
 
 async function generate(flags: Flags): Promise<void> {
   const { spec, blocks, updates } = await loadModel(flags)
-  const { createTokenizer, deviceFor, Generation, networkModel } = await import('../../l2l/index.js')
+  const { createTokenizer, deviceFor, Generation, networkModel, TextReader } = await import('../../l2l/index.js')
   await deviceFor(executionOf(flags))
   if (spec.text === undefined) throw new UsageError('the model does not read text: give a language model')
   const tokenizer = createTokenizer(spec.text)
   const prompt = tokenizer.encode(flags.prompt)
   const generation = new Generation(networkModel(spec), blocks, updates)
+  const reader = new TextReader(tokenizer, prompt)
   const made: number[] = []
-  let printed = ''
   try {
     if (!flags.json) process.stdout.write(flags.prompt)
     for (const token of generation.tokens(prompt, flags.tokens ?? TOKENS, flags)) {
       made.push(token)
-      const text = tokenizer.decode([...prompt, ...made]).slice(tokenizer.decode(prompt).length)
-      // A character may take several tokens.
-      if (flags.json || text.endsWith('\ufffd')) continue
-      process.stdout.write(text.slice(printed.length))
-      printed = text
+      const piece = reader.next(token)
+      if (!flags.json) process.stdout.write(piece)
     }
   } finally {
     generation.close()

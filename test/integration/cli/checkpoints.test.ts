@@ -127,6 +127,46 @@ describe('checkpoints on the command line', function () {
     assert.equal(averageLoss, before.loss)
   })
 
+  it('are fine-tuned with adapters, which need the folder and are merged into the exported one', async () => {
+    const model = join(dir, 'adapted')
+    const rule = ['--rule', 'adamw,step=0.02', '--batch', '2', '--passes', '6', '--average', 'none']
+    await admbJson(['train', ...optionsOf(bert, pairs, 'same'), '--lora', 'rank=2,layers=all', ...rule, '--dir', model])
+    const evaluate = ['eval', '--data', pairs, '--dir', model]
+    const { loss } = await admbJson([...evaluate, '--weights', bert.folder])
+    assert.ok(loss < bert.losses[0] - 0.2, `${loss}`)
+    const out = join(dir, 'merged')
+    await admbJson(['export', '--dir', model, '--weights', bert.folder, '--out', out])
+    isNear((await admbJson(['eval', '--weights', out, '--data', pairs])).loss, loss)
+    const own = join(dir, 'merged-admb')
+    await admbJson(['export', '--dir', model, '--weights', bert.folder, '--layout', 'admb', '--out', own])
+    isNear((await admbJson(['eval', '--weights', own, '--data', pairs])).loss, loss)
+    const more = ['train', '--dir', model, '--weights', bert.folder, '--data', pairs]
+    assert.ok((await admbJson(more)).averageLoss < loss + 0.05)
+    const refuses = async (args: readonly string[], line: RegExp) => {
+      const { code, stderr } = await admb(args)
+      assert.notEqual(code, 0, stderr)
+      assert.match(stderr, line)
+    }
+    await refuses(evaluate, /starts from the weights [0-9a-f]{32}: give them \(--weights PATH\)/)
+    await refuses([...evaluate, '--weights', out], /was made from the weights [0-9a-f]{32}, and .*merged holds/)
+    await refuses(['train', '--data', pairs, '--lora', 'rank=2'], /--freeze and --lora keep weights .* give them/)
+    const train = ['train', ...optionsOf(bert, pairs, 'same')]
+    await refuses([...train, '--lora', 'rnk=2'], /lora: expected rank, alpha, layers/)
+    await refuses([...train, '--lora', 'rank=2.5'], /lora: rank: .*int/)
+    await refuses([...train, '--freeze', 'layers:2'], /no layer with weights is called layers:2; give embeddings/)
+    await refuses(
+      [...train, '--dir', model, '--lora', 'rank=3'],
+      /holds the state of another model|ERR_MODEL_MISMATCH|differs|other/
+    )
+  })
+
+  it('generate text with adapters, from a stored predictor', async () => {
+    const model = join(dir, 'adapted-gpt2')
+    await admbJson(['train', ...optionsOf(gpt2, book), '--lora', 'rank=2', '--dir', model])
+    const generate = ['generate', '--dir', model, '--weights', gpt2.folder, '--prompt', 'the river', '--tokens', '5']
+    assert.equal((await admbJson(generate)).tokens.length, 5)
+  })
+
   it('generate text, the same for the same seed', async () => {
     const generate = ['generate', '--weights', gpt2.folder, '--prompt', 'the river', '--tokens', '9', '--seed', '4']
     const drawn = await admbJson(generate)
