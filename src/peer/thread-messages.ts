@@ -35,6 +35,20 @@ export interface SavedProgress extends ProgressSums {
   readonly moments?: SavedMoments
   /** The rows before, for lags; undefined without lags. */
   readonly history?: SavedHistory
+  /** A run of `admb train` that ended before its stream; undefined after other runs. */
+  readonly unfinished?: UnfinishedRun
+}
+
+/** Where a run in one process has ended before the end of its stream. */
+export interface UnfinishedRun {
+  /** Identifies the stream. */
+  readonly stream: string
+  /** Rows of it that have been read. */
+  readonly rows: number
+  /** The last of them, which are in no update yet, as the learner takes them. @default none */
+  readonly pending?: Readonly<Record<'labels' | 'offsets' | 'indices' | 'values', readonly number[]>> & {
+    readonly weights?: readonly number[]
+  }
 }
 
 /** An encoded predictor, as returned by `AdmbNode.saveBlocks` and `saveSteps`. */

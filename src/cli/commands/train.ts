@@ -6,11 +6,14 @@ import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import { DriftLog, type DriftTest, describeAlarm, type SerialReport, type SerialTrainer } from '../../learner/index.js'
 import {
+  type ExampleStream,
   LagHistory,
   listed,
   openInThread,
   openStream,
+  Preparation,
   RunningMoments,
+  type Scaling,
   type StreamOptions,
   startReader
 } from '../../streams/index.js'
@@ -41,6 +44,7 @@ import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '..
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { ProgressTable } from '../output/progress-table.js'
+import { Continuation, rowsBefore } from '../training/continuation.js'
 import { learnStream } from '../training/learn-stream.js'
 import type { EarlierRun } from '../training/trained-store.js'
 import { Validation, type ValidationReport } from '../training/validation.js'
@@ -106,7 +110,14 @@ async function train(flags: Flags): Promise<void> {
       frozen: false
     }
     const skipped = new SkippedInputs()
-    const stream = await openInThread({ ...source, scaling, onMalformed: skipped.add, onNotice: warn }, reader)
+    // A run that scores rows after each pass cannot be continued within one.
+    const isContinuable = store !== undefined && flags.holdout === undefined && flags.validation === undefined
+    const { unfinished } = earlier?.progress ?? {}
+    const resume = isContinuable ? rowsBefore(source, unfinished) : undefined
+    const reports = { onMalformed: skipped.add, onNotice: warn }
+    const stream = await openInThread({ ...source, scaling, scaleLater: isContinuable, resume, ...reports }, reader)
+    if (resume !== undefined)
+      warn(`continues after ${formatNumber(resume)} rows of ${source.data}, where the last run ended`)
     // On a terminal, a long run shows at its start what was inferred.
     if (stream.summary && process.stderr.isTTY) warn(stream.summary)
     const spec = earlier?.spec ?? specFor(stream)
@@ -131,6 +142,13 @@ async function train(flags: Flags): Promise<void> {
     const alarms = new DriftLog()
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
     const run = `train ${randomUUID()}`
+    const { batch, network } = spec
+    const learnsUnlabelled = network?.target.kind === 'next-token'
+    const continuation = new Continuation({ stream: source, batch, learnsUnlabelled, earlier: unfinished })
+    const { pending } = continuation
+    if (pending !== undefined) continuation.learn(pending, part => trainer.learn(part), true)
+    const before = trainer.report()
+    const preparation = isContinuable ? preparationOf(source, stream, scaling) : undefined
     const progress = new ProgressLine()
     const numbers = new ClassNumbers(spec, trainer, earlier?.trained.parameters)
     const table = tableFor(flags, progress, numbers.names ?? spec.features.classNames)
@@ -155,7 +173,8 @@ async function train(flags: Flags): Promise<void> {
     }
     const early = await learnStream({
       stream: passes(),
-      trainer,
+      prepare: preparation && ((rows, from, to) => preparation.next(rows, from, to)),
+      trainer: { learn: part => continuation.learn(part, rows => trainer.learn(rows)) },
       // A network's step takes a while, so signals are polled after each.
       slice: spec.model === 'network' ? spec.batch : undefined,
       catchesSignals: store !== undefined,
@@ -171,19 +190,25 @@ async function train(flags: Flags): Promise<void> {
       }
     })
     progress.clear()
+    const left = early && isContinuable && stream.isReplayable ? continuation.state : undefined
     const ended = async () => {
-      const last = trainer.finish(early && !(early instanceof InterruptedError) ? 'drop' : 'learn')
+      const isDropped = early !== undefined && (left !== undefined || !(early instanceof InterruptedError))
+      const last = trainer.finish(isDropped ? 'drop' : 'learn')
       const trained = validation?.trained ?? last
       log?.end(progressEntry(run, trainer.report()))
       const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
       const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
-      const state = { moments, ...(hasLags && { history: scaling.history.save() }) }
-      return keep(store, known(trained.dimension), trained, trainer.report(), state, earlier?.progress)
+      const state = { moments, ...(hasLags && { history: scaling.history.save() }), unfinished: left }
+      const report = reportSince(before, trainer.report())
+      return keep(store, known(trained.dimension), trained, report, state, earlier?.progress)
     }
-    if (early && store) throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended)
+    if (early && store) {
+      throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended, left !== undefined)
+    }
     if (early) throw early
     // The rows of an incomplete batch are learned at the end.
-    skipped.requireInputs(source.data, rowsRead - trainer.report().unlabelled, trainer.report().unlabelled)
+    if (resume === undefined)
+      skipped.requireInputs(source.data, rowsRead - trainer.report().unlabelled, trainer.report().unlabelled)
     const id = await ended()
     const { inputs, unlabelled } = trainer.report()
     const seconds = (performance.now() - start) / 1000
@@ -202,6 +227,26 @@ async function train(flags: Flags): Promise<void> {
 function continued(flags: Flags, earlier: EarlierRun | undefined): Flags {
   const isTuned = earlier?.spec.network?.tuning !== undefined
   return isTuned && flags.freeze === undefined && flags.lora === undefined ? { ...flags, weights: undefined } : flags
+}
+
+/** Adds what depends on earlier rows, as rows are learned. */
+function preparationOf(
+  { constant = false, scale = 'none' }: StreamOptions,
+  { schema, hashBits }: ExampleStream,
+  scaling: Scaling
+): Preparation | undefined {
+  return Preparation.for({ schema, hashBits, constant, scale }, scaling)
+}
+
+/** What was learned since an earlier report, which counts rows of the run before. */
+function reportSince(before: SerialReport, now: SerialReport): SerialReport {
+  const weight = now.weight - before.weight
+  const mean = (field: 'averageLoss' | 'accuracy') => {
+    const sum = (now[field] ?? 0) * now.weight - (before[field] ?? 0) * before.weight
+    return weight > 0 && now[field] !== undefined ? sum / weight : undefined
+  }
+  const [averageLoss, accuracy] = [mean('averageLoss'), mean('accuracy')]
+  return { ...now, inputs: now.inputs - before.inputs, weight, averageLoss, accuracy }
 }
 
 /** The rows that are learned. With validation, passes are read one by one. */

@@ -1,13 +1,16 @@
 /** Trains on a stream until its end, an error in the data or of the device, or a signal. */
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Examples, SerialTrainer } from '../../learner/index.js'
+import type { Rows } from '../../streams/index.js'
 import { InterruptedError } from '../errors.js'
 
 /** Milliseconds of learning between two checks for signals. */
 const SLICE_MS = 50
 
 export interface LearningRun {
-  readonly stream: AsyncIterable<Examples>
+  readonly stream: AsyncIterable<Rows>
+  /** Makes rows [from, to) ready to be learned, in their order. @default they are */
+  readonly prepare?: (rows: Rows, from: number, to: number) => Examples
   readonly trainer: Pick<SerialTrainer, 'learn'>
   /** Rows that are learned between two checks for signals. @default whole batches of the stream */
   readonly slice?: number
@@ -49,16 +52,17 @@ async function learn(run: LearningRun, signal: AbortSignal): Promise<void> {
 }
 
 async function learnRows(
-  rows: AsyncIterator<Examples>,
-  { trainer, slice, rowsLeft, onLearned }: LearningRun,
+  rows: AsyncIterator<Rows>,
+  { trainer, slice, prepare = viewOf, rowsLeft, onLearned }: LearningRun,
   signal: AbortSignal
 ): Promise<void> {
   let until = performance.now() + SLICE_MS
   for (;;) {
     const { done, value } = await unlessAborted(rows.next(), signal)
     if (done) break
-    for (const part of slices(value, () => Math.min(slice ?? value.size, rowsLeft?.() ?? value.size))) {
-      trainer.learn(part)
+    for (let from = 0, to = 0; from < value.size; from = to) {
+      to = from + Math.min(slice ?? value.size, rowsLeft?.() ?? value.size, value.size - from)
+      trainer.learn(prepare(value, from, to))
       onLearned()
       if (performance.now() < until) continue
       await yieldToEventLoop()
@@ -78,16 +82,17 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** Views of consecutive rows. @param most largest size of the next view */
-function* slices(examples: Examples, most: () => number): Generator<Examples> {
-  const { indices, values } = examples
-  for (let from = 0, size = 0; from < examples.size; from += size) {
-    size = Math.min(most(), examples.size - from)
-    const weights = examples.weights && { weights: examples.weights.subarray(from) }
-    if (size === examples.size) yield examples
-    else {
-      const { labels, offsets } = examples
-      yield { size, labels: labels.subarray(from), offsets: offsets.subarray(from), indices, values, ...weights }
-    }
+/** Rows [from, to), without a copy. */
+function viewOf(rows: Rows, from: number, to: number): Examples {
+  const { size, labels, offsets, indices, values, weights } = rows
+  if (to - from === size) return rows
+  const weighed = weights && { weights: weights.subarray(from) }
+  return {
+    size: to - from,
+    labels: labels.subarray(from),
+    offsets: offsets.subarray(from),
+    indices,
+    values,
+    ...weighed
   }
 }

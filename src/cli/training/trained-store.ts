@@ -66,7 +66,7 @@ export async function keep(
   spec: LearningSpec,
   { parameters, average, state, updates }: Trained,
   { inputs, weight, averageLoss, accuracy }: SerialReport,
-  scaling: Pick<SavedProgress, 'moments' | 'history'>,
+  source: Pick<SavedProgress, 'moments' | 'history' | 'unfinished'>,
   earlier?: SavedProgress
 ) {
   if (![parameters, average, state].every(isFinite32)) {
@@ -88,7 +88,7 @@ export async function keep(
   const hits = accuracy === undefined ? undefined : hitsOf(accuracy, weight, inputs) + (earlier?.hits ?? 0)
   const loss = (averageLoss ?? 0) * weight + (earlier?.loss ?? 0)
   const surplus = weight - inputs + (earlier?.surplus ?? 0)
-  const progress: SavedProgress = { inputs: inputs + (earlier?.inputs ?? 0), surplus, loss, hits, ...scaling }
+  const progress: SavedProgress = { inputs: inputs + (earlier?.inputs ?? 0), surplus, loss, hits, ...source }
   // The predictor contains all inputs of the journal that it can contain.
   await store.save({ ...parts, progress, journalFrom: Number.MAX_SAFE_INTEGER })
   return name
@@ -113,6 +113,7 @@ class EndedEarlyError extends Error {
 /**
  * Stores what was learned before an error, if its numbers are finite.
  * @param report the run's current report
+ * @param continues whether the same command continues with the next row
  * @param store ends the training and stores the predictor
  * @returns the error to report
  */
@@ -120,12 +121,13 @@ export async function endedEarly(
   error: Error,
   dir: string,
   report: () => SerialReport,
-  store: () => Promise<unknown>
+  store: () => Promise<unknown>,
+  continues = false
 ): Promise<Error> {
   if (isBug(error)) return error
   const before = report()
-  // After a signal, the last incomplete batch is learned as well.
-  const learned = error instanceof InterruptedError ? before.inputs : before.updates
+  // After a signal, the last incomplete batch is learned as well, unless it is stored.
+  const learned = error instanceof InterruptedError && !continues ? before.inputs : before.updates
   if (learned === 0) return new EndedEarlyError(error, 'nothing was learned yet, and nothing is stored')
   try {
     await store()
@@ -134,5 +136,6 @@ export async function endedEarly(
   }
   const { inputs, updates } = report()
   const what = `${formatNumber(inputs)} inputs (${formatNumber(updates)} updates)`
-  return new EndedEarlyError(error, `what was learned from ${what} is stored in ${dir}`)
+  const more = continues ? ', and the same command continues' : ''
+  return new EndedEarlyError(error, `what was learned from ${what} is stored in ${dir}${more}`)
 }

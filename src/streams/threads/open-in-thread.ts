@@ -66,7 +66,8 @@ export async function openThreaded(options: StreamOptions, thread = new ReaderTh
       isIterated = true
       const rows = thread.rows(signal)
       const { schema, hashBits } = thread.facts
-      const { scale = 'none', constant = false } = options
+      const { scale = 'none', constant = false, scaleLater } = options
+      if (scaleLater) return rows
       return Preparation.for({ schema, hashBits, constant, scale }, scaling)?.rows(rows) ?? rows
     }
   }

@@ -1,0 +1,89 @@
+/**
+ * How far a run of `admb train --dir` has read its data, so that the same command continues after the last row that was learned. Rows
+ * since the last update are stored as they are, and learned again.
+ */
+import type { Examples } from '../../learner/index.js'
+import { streamKey } from '../../peer/stream-progress.js'
+import type { UnfinishedRun } from '../../peer/thread-messages.js'
+import { RowBuffer, type StreamOptions } from '../../streams/index.js'
+
+interface ContinuationOptions {
+  /** The stream of this run. */
+  readonly stream: StreamOptions
+  /** Gradients per update. */
+  readonly batch: number
+  /** Whether rows without a label are learned. */
+  readonly learnsUnlabelled: boolean
+  /** Of the run before. */
+  readonly earlier: UnfinishedRun | undefined
+}
+
+/** Rows of the stream that an unfinished run has read; undefined if it read another stream. */
+export function rowsBefore(stream: StreamOptions, earlier: UnfinishedRun | undefined): number | undefined {
+  return earlier?.stream === streamKey(stream) ? earlier.rows : undefined
+}
+
+export class Continuation {
+  readonly #options: ContinuationOptions
+  /** Labelled rows since the last update. */
+  readonly #pending = new RowBuffer()
+  #rows: number
+  #isKnown = true
+
+  constructor(options: ContinuationOptions) {
+    this.#options = options
+    this.#rows = rowsBefore(options.stream, options.earlier) ?? 0
+  }
+
+  /** The rows that the run before had not learned completely. */
+  get pending(): Examples | undefined {
+    const { pending } = this.#options.earlier ?? {}
+    if (pending === undefined) return undefined
+    const { labels, offsets, indices, values, weights } = pending
+    return {
+      size: labels.length,
+      labels: Float32Array.from(labels),
+      offsets: Int32Array.from(offsets),
+      indices: Int32Array.from(indices),
+      values: Float32Array.from(values),
+      ...(weights && { weights: Float32Array.from(weights) })
+    }
+  }
+
+  /** Learns rows of the stream, or pending ones. */
+  learn(part: Examples, learn: (part: Examples) => void, isPending = false): void {
+    // After an error among them it is not known which rows were learned.
+    this.#isKnown = false
+    learn(part)
+    this.#isKnown = true
+    if (!isPending) this.#rows += part.size
+    this.#note(part)
+  }
+
+  /** @returns undefined if it is not known which rows were learned */
+  get state(): UnfinishedRun | undefined {
+    if (!this.#isKnown) return undefined
+    const { size, entries, labels, offsets, indices, values, weights } = this.#pending
+    const pending = {
+      labels: [...labels.subarray(0, size)],
+      offsets: [...offsets.subarray(0, size + 1)],
+      indices: [...indices.subarray(0, entries)],
+      values: [...values.subarray(0, entries)],
+      ...(weights && { weights: [...weights.subarray(0, size)] })
+    }
+    return { stream: streamKey(this.#options.stream), rows: this.#rows, ...(size > 0 && { pending }) }
+  }
+
+  #note(part: Examples): void {
+    const { batch, learnsUnlabelled } = this.#options
+    if (batch === 1) return
+    const learned: number[] = []
+    for (let row = 0; row < part.size; row++) {
+      if (learnsUnlabelled || !Number.isNaN(part.labels[row])) learned.push(row)
+    }
+    const before = this.#pending.size
+    const left = (before + learned.length) % batch
+    if (left < before + learned.length) this.#pending.clear()
+    for (const row of learned.slice(Math.max(0, learned.length - left))) this.#pending.append(part, row)
+  }
+}
