@@ -13,6 +13,7 @@ import { SkippedInputs } from '../output/malformed.js'
 import { figureLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { loadPredictor } from '../training/loaded.js'
+import { withReadableWeights } from '../training/stored-weights.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
@@ -34,7 +35,8 @@ Examples:
   return withCommon(command).action(evaluate)
 }
 
-async function evaluate(flags: Flags): Promise<void> {
+async function evaluate(given: Flags): Promise<void> {
+  const flags = await withReadableWeights(given)
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, true)
   const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs()

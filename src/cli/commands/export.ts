@@ -9,6 +9,7 @@ import { withWeights } from '../options/networks.js'
 import { withCommon, withPredictWith } from '../options/options.js'
 import { print, printJson } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
+import { withReadableWeights } from '../training/stored-weights.js'
 
 interface Flags {
   readonly dir?: string
@@ -58,7 +59,8 @@ async function whole(
   return { spec: { ...spec, network: wholeNetwork(network) } as LearningSpec, blocks: merged }
 }
 
-async function exportPredictor({ dir, out, predictWith = 'average', json, ...flags }: Flags): Promise<void> {
+async function exportPredictor(given: Flags): Promise<void> {
+  const { dir, out, predictWith = 'average', json, ...flags } = await withReadableWeights(given)
   const { spec: stored, predictor, scaling } = await loadStored(dir, undefined)
   const serving = predictWith === 'current' ? predictor.parameters : predictor.average
   const { spec, blocks } = await whole(stored, serving, flags)

@@ -9,6 +9,7 @@ import { withCommon, withPredictWith } from '../options/options.js'
 import { amount, share, whole } from '../options/values.js'
 import { printJson } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
+import { withReadableWeights } from '../training/stored-weights.js'
 
 const TOKENS = 64
 
@@ -43,7 +44,8 @@ Examples:
   return withCommon(command).action(generate)
 }
 
-async function generate(flags: Flags): Promise<void> {
+async function generate(given: Flags): Promise<void> {
+  const flags = await withReadableWeights(given)
   const { spec, blocks, updates } = await loadModel(flags)
   const { createTokenizer, deviceFor, Generation, networkModel, TextReader } = await import('../../l2l/index.js')
   await deviceFor(executionOf(flags))

@@ -25,6 +25,7 @@ import { attend, peerObject } from '../peer/attend.js'
 import { readAllowList, readKey } from '../peer/files.js'
 import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
 import { DEFAULT_PORT, startListening } from '../peer/listening.js'
+import { withReadableWeights } from '../training/stored-weights.js'
 
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
@@ -114,7 +115,8 @@ A restarted peer resumes from its --dir; a crash costs about a second.`
   return withCommon(withHttp(command)).action(run)
 }
 
-async function run(flags: Flags): Promise<void> {
+async function run(all: Flags): Promise<void> {
+  const flags = await withReadableWeights(all)
   const [{ Peer, storedSchema }, { createLog }] = await Promise.all([
     import('../../peer/index.js'),
     import('../output/log.js')

@@ -10,6 +10,7 @@ import { readOptions } from '../options/task-options.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { print, printJson, warn } from '../output/output.js'
 import { loadPredictor } from '../training/loaded.js'
+import { withReadableWeights } from '../training/stored-weights.js'
 
 interface Flags extends Partial<DataFlags>, NetworkFlags {
   readonly dir?: string
@@ -37,7 +38,8 @@ Examples:
   return withCommon(command).action(predict)
 }
 
-async function predict(flags: Flags): Promise<void> {
+async function predict(given: Flags): Promise<void> {
+  const flags = await withReadableWeights(given)
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, false)
   const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs()

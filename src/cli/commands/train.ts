@@ -46,6 +46,7 @@ import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { ProgressTable } from '../output/progress-table.js'
 import { Continuation, rowsBefore } from '../training/continuation.js'
 import { learnStream } from '../training/learn-stream.js'
+import { withReadableWeights } from '../training/stored-weights.js'
 import type { EarlierRun } from '../training/trained-store.js'
 import { Validation, type ValidationReport } from '../training/validation.js'
 
@@ -88,7 +89,8 @@ Examples:
   return withCommon(command).action(train)
 }
 
-async function train(flags: Flags): Promise<void> {
+async function train(given: Flags): Promise<void> {
+  const flags = await withReadableWeights(given)
   // Its start overlaps with loading the database.
   const reader = await startReader({ data: flags.data ?? '', format: flags.format, passes: flags.passes })
   // Imported here: the help does not need the database and libp2p's keys.

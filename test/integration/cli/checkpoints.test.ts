@@ -160,6 +160,16 @@ describe('checkpoints on the command line', function () {
     )
   })
 
+  it('are read from the state directory of an earlier run', async () => {
+    const from = join(dir, 'tuned')
+    const { loss } = await admbJson(['eval', '--dir', from, '--data', pairs])
+    isNear((await admbJson(['eval', '--weights', from, '--data', pairs])).loss, loss)
+    const train = ['train', '--weights', from, '--data', pairs, '--lora', 'rank=2', '--average', 'none']
+    await admbJson([...train, '--dir', join(dir, 'again')])
+    const again = ['eval', '--dir', join(dir, 'again'), '--data', pairs]
+    assert.ok((await admbJson([...again, '--weights', from])).loss < loss + 0.05)
+  })
+
   it('generate text with adapters, from a stored predictor', async () => {
     const model = join(dir, 'adapted-gpt2')
     await admbJson(['train', ...optionsOf(gpt2, book), '--lora', 'rank=2', '--dir', model])
@@ -205,7 +215,10 @@ describe('checkpoints on the command line', function () {
     await withConfig({})
     await refuses([...evaluate, folder, '--length', '41'], /40 positions, and rows have 41 tokens/)
     await refuses([...evaluate, join(dir, 'none')], /cannot read .*none: there is no such file or folder/)
-    await refuses([...evaluate, join(dir, 'tuned')], /is a state directory: export it first/)
+    await refuses(
+      [...evaluate, join(dir, 'adapted')],
+      /adapted holds only what was trained of a network: export it first/
+    )
     await refuses([...evaluate, folder, '--dir', join(dir, 'tuned')], /give either --dir or --weights/)
     await refuses(['train', '--data', pairs, '--model', 'bert', '--weights', folder], /brings its own model/)
     const tuned = ['export', '--dir', join(dir, 'tuned'), '--out']
