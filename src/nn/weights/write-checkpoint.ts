@@ -63,7 +63,7 @@ function createEmpty(folder: string): void {
   if (readdirSync(folder).length > 0) throw new ModelError(`${folder} is not empty: give a new folder`)
 }
 
-function tokenizerFiles({ text }: NetworkSpec): Readonly<Record<string, unknown>> {
+function tokenizerFiles({ layers, text }: NetworkSpec): Readonly<Record<string, unknown>> {
   if (text?.pieces === undefined) return {}
   const { padding, separator } = createTokenizer(text)
   const vocabulary = JSON.parse(text.pieces) as { readonly added_tokens?: readonly { id: number; content: string }[] }
@@ -72,10 +72,12 @@ function tokenizerFiles({ text }: NetworkSpec): Readonly<Record<string, unknown>
     vocabulary.added_tokens?.find(({ content }) => content === name)
   )
   const [unk_token, cls_token, mask_token] = names.map(token => token?.content)
+  // Without them, the tokenizer of a loaded folder does not tell the texts of a pair apart.
+  const inputs = layers.model === 'bert' && { model_input_names: ['input_ids', 'token_type_ids', 'attention_mask'] }
   const special = { pad_token: nameOf(padding), sep_token: nameOf(separator), unk_token, cls_token, mask_token }
   return {
     'tokenizer.json': text.pieces,
-    'tokenizer_config.json': { tokenizer_class: 'PreTrainedTokenizerFast', ...special }
+    'tokenizer_config.json': { tokenizer_class: 'PreTrainedTokenizerFast', ...special, ...inputs }
   }
 }
 

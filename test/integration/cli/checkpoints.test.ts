@@ -137,6 +137,8 @@ describe('checkpoints on the command line', function () {
     const out = join(dir, 'merged')
     await admbJson(['export', '--dir', model, '--weights', bert.folder, '--out', out])
     isNear((await admbJson(['eval', '--weights', out, '--data', pairs])).loss, loss)
+    const tokenizer = JSON.parse(await readFile(join(out, 'tokenizer_config.json'), 'utf8'))
+    assert.deepEqual(tokenizer.model_input_names, ['input_ids', 'token_type_ids', 'attention_mask'])
     const own = join(dir, 'merged-admb')
     await admbJson(['export', '--dir', model, '--weights', bert.folder, '--layout', 'admb', '--out', own])
     isNear((await admbJson(['eval', '--weights', own, '--data', pairs])).loss, loss)
