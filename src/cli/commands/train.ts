@@ -84,6 +84,7 @@ Examples:
   admb train --data digits --model mlp --schedule l2l-p --microbatch 16
   admb train --data ads.svm.gz --model logistic --dir model
   admb train --data ads.csv --label sold --passes 50 --holdout 0.1
+  admb train --weights bert --lora rank=8 --data pairs.tsv --label same
   zcat clicks.vw.gz | admb train --data - --format vw --hash-bits 20 --json`
     )
   return withCommon(command).action(train)
