@@ -89,7 +89,11 @@ describe('safetensors', () => {
         const blocks = initialBlocks(model, 5).map(block => block.map((v, i) => v + i / 1000))
         writeSafetensors(file, exportBlocks(model, blocks, layout))
         assert.deepEqual(imported(model, file, layout), blocks)
-        assert.deepEqual(coverageOf(model, readSafetensors(file), layout), { missing: [], unneeded: [] })
+        assert.deepEqual(coverageOf(model, readSafetensors(file), layout), {
+          missing: [],
+          missingLayers: [],
+          unneeded: []
+        })
       })
     }
 
@@ -120,6 +124,7 @@ describe('safetensors', () => {
       assert.deepEqual(read.at(-1), initialBlocks(bert, 6).at(-1))
       assert.deepEqual(coverageOf(bert, readSafetensors(file), 'bert'), {
         missing: ['classifier.weight', 'classifier.bias'],
+        missingLayers: ['output'],
         unneeded: ['cls.bias']
       })
     })
