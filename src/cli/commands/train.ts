@@ -6,14 +6,11 @@ import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import { DriftLog, type DriftTest, describeAlarm, type SerialReport, type SerialTrainer } from '../../learner/index.js'
 import {
-  type ExampleStream,
   LagHistory,
   listed,
   openInThread,
   openStream,
-  Preparation,
   RunningMoments,
-  type Scaling,
   type StreamOptions,
   startReader
 } from '../../streams/index.js'
@@ -44,7 +41,7 @@ import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '..
 import { showOutcome } from '../output/plan-table.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { ProgressTable } from '../output/progress-table.js'
-import { Continuation, rowsBefore } from '../training/continuation.js'
+import { Continuation, preparationOf, reportSince, rowsBefore } from '../training/continuation.js'
 import { learnStream } from '../training/learn-stream.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 import type { EarlierRun } from '../training/trained-store.js'
@@ -230,26 +227,6 @@ async function train(given: Flags): Promise<void> {
 function continued(flags: Flags, earlier: EarlierRun | undefined): Flags {
   const isTuned = earlier?.spec.network?.tuning !== undefined
   return isTuned && flags.freeze === undefined && flags.lora === undefined ? { ...flags, weights: undefined } : flags
-}
-
-/** Adds what depends on earlier rows, as rows are learned. */
-function preparationOf(
-  { constant = false, scale = 'none' }: StreamOptions,
-  { schema, hashBits }: ExampleStream,
-  scaling: Scaling
-): Preparation | undefined {
-  return Preparation.for({ schema, hashBits, constant, scale }, scaling)
-}
-
-/** What was learned since an earlier report, which counts rows of the run before. */
-function reportSince(before: SerialReport, now: SerialReport): SerialReport {
-  const weight = now.weight - before.weight
-  const mean = (field: 'averageLoss' | 'accuracy') => {
-    const sum = (now[field] ?? 0) * now.weight - (before[field] ?? 0) * before.weight
-    return weight > 0 && now[field] !== undefined ? sum / weight : undefined
-  }
-  const [averageLoss, accuracy] = [mean('averageLoss'), mean('accuracy')]
-  return { ...now, inputs: now.inputs - before.inputs, weight, averageLoss, accuracy }
 }
 
 /** The rows that are learned. With validation, passes are read one by one. */

@@ -2,10 +2,10 @@
  * How far a run of `admb train --dir` has read its data, so that the same command continues after the last row that was learned. Rows
  * since the last update are stored as they are, and learned again.
  */
-import type { Examples } from '../../learner/index.js'
+import type { Examples, SerialReport } from '../../learner/index.js'
 import { streamKey } from '../../peer/stream-progress.js'
 import type { UnfinishedRun } from '../../peer/thread-messages.js'
-import { RowBuffer, type StreamOptions } from '../../streams/index.js'
+import { type ExampleStream, Preparation, RowBuffer, type Scaling, type StreamOptions } from '../../streams/index.js'
 
 interface ContinuationOptions {
   /** The stream of this run. */
@@ -86,4 +86,24 @@ export class Continuation {
     if (left < before + learned.length) this.#pending.clear()
     for (const row of learned.slice(Math.max(0, learned.length - left))) this.#pending.append(part, row)
   }
+}
+
+/** Adds what depends on earlier rows, as rows are learned. */
+export function preparationOf(
+  { constant = false, scale = 'none' }: StreamOptions,
+  { schema, hashBits }: ExampleStream,
+  scaling: Scaling
+): Preparation | undefined {
+  return Preparation.for({ schema, hashBits, constant, scale }, scaling)
+}
+
+/** What was learned since an earlier report, which counts rows of the run before. */
+export function reportSince(before: SerialReport, now: SerialReport): SerialReport {
+  const weight = now.weight - before.weight
+  const mean = (field: 'averageLoss' | 'accuracy') => {
+    const sum = (now[field] ?? 0) * now.weight - (before[field] ?? 0) * before.weight
+    return weight > 0 && now[field] !== undefined ? sum / weight : undefined
+  }
+  const [averageLoss, accuracy] = [mean('averageLoss'), mean('accuracy')]
+  return { ...now, inputs: now.inputs - before.inputs, weight, averageLoss, accuracy }
 }
