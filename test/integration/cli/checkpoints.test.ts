@@ -3,7 +3,10 @@ import assert from 'node:assert/strict'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { assertCompatible } from '../../../src/network/hello.js'
 import { readSafetensors } from '../../../src/nn/weights/safetensors.js'
+import { learningSpecFields } from '../../../src/task/learning-spec.js'
+import { createPeerTask } from '../../../src/task/task.js'
 import { admb, admbJson } from '../../support/admb-command.js'
 import { referenceOf } from '../../support/l2l/checkpoints.js'
 
@@ -160,6 +163,33 @@ describe('checkpoints on the command line', function () {
       [...train, '--dir', model, '--lora', 'rank=3'],
       /holds the state of another model|ERR_MODEL_MISMATCH|differs|other/
     )
+  })
+
+  it('refuse peers that start from other weights, or train another part of them, by name', async () => {
+    const helloOf = async (checkpoint: string, lora?: object, freeze?: string[]) => {
+      const task = { checkpoint, data: { data: pairs, label: 'same' }, length: 16, lora, freeze }
+      return { protocol: 3, fields: learningSpecFields((await createPeerTask(task)).spec) }
+    }
+    const other = join(dir, 'other-weights')
+    await cp(bert.folder, other, { recursive: true })
+    const file = join(other, 'model.safetensors')
+    const bytes = await readFile(file)
+    bytes[bytes.length - 3] ^= 1
+    await writeFile(file, bytes)
+    const ours = await helloOf(bert.folder, { rank: 2 })
+    assertCompatible('peer', ours, await helloOf(bert.folder, { rank: 2, alpha: 4 }))
+    const refused = (theirs: typeof ours, line: RegExp) =>
+      assert.throws(() => assertCompatible('peer', ours, theirs), line)
+    refused(
+      await helloOf(other, { rank: 2 }),
+      /has weights [0-9a-f]{32}, this peer [0-9a-f]{32}: start both with the same --weights/
+    )
+    refused(
+      await helloOf(bert.folder, { rank: 4 }),
+      /has lora rank=4,alpha=8,layers=attention and output, this peer rank=2/
+    )
+    refused(await helloOf(bert.folder), /has lora none, this peer rank=2/)
+    refused(await helloOf(bert.folder, { rank: 2 }, ['layers:0']), /has freeze layers:0, this peer none/)
   })
 
   it('are read from the state directory of an earlier run', async () => {
