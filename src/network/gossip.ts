@@ -5,10 +5,10 @@
 import './polyfill.js'
 import { type GossipSub, gossipsub, type Message, TopicValidatorResult } from '@chainsafe/libp2p-gossipsub'
 import type { PeerId } from '@libp2p/interface'
+import { RateLimiter } from '../base/rate-limiter.js'
 import type { AccessControl } from './access.js'
 import { maxGossipBytes } from './limits.js'
 import { type Topic, topicName, topics } from './protocols.js'
-import { RateLimiter } from './rate-limiter.js'
 
 export type GossipHandler = (topic: Topic, from: string, message: Uint8Array) => void
 
@@ -55,7 +55,7 @@ export class Gossip {
   constructor(pubsub: GossipSub, access: AccessControl, perSecond: number, networkId: string | undefined) {
     this.#pubsub = pubsub
     this.#access = access
-    this.#rate = new RateLimiter(perSecond)
+    this.#rate = new RateLimiter(perSecond, () => performance.now())
     this.#networkId = networkId
     this.#topics = new Map(topics.map(topic => [topicName(topic, networkId), topic]))
     for (const name of this.#topics.keys()) pubsub.topicValidators.set(name, this.#validate)

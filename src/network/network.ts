@@ -5,6 +5,7 @@
 import './polyfill.js'
 import type { Connection, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
+import { RateLimiter } from '../base/rate-limiter.js'
 import { AccessControl } from './access.js'
 import { Dialer } from './dialer.js'
 import { IncompatiblePeerError, NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
@@ -20,7 +21,6 @@ import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
 import { catchUpProtocol, edgeProtocol, fetchProtocol, inNetwork, referralProtocol, type Topic } from './protocols.js'
-import { RateLimiter } from './rate-limiter.js'
 import { receiveReferral } from './referral.js'
 import { Session } from './session.js'
 import { Trimmer } from './trimmer.js'
@@ -101,8 +101,8 @@ export class Network {
     this.#access = access
     this.#limits = limits
     this.#options = options
-    this.#controlRate = new RateLimiter(limits.controlPerSecond)
-    this.#fetchRate = new RateLimiter(limits.fetchesPerSecond)
+    this.#controlRate = new RateLimiter(limits.controlPerSecond, () => performance.now())
+    this.#fetchRate = new RateLimiter(limits.fetchesPerSecond, () => performance.now())
     this.#peers = new PeerTable(host, connection => void this.#sendCatchUp(connection))
     this.#dialler = new Dialer(host, this.id, access, limits)
     const { networkId } = options

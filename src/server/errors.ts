@@ -21,3 +21,21 @@ export class HttpTokenRequiredError extends CodedError {
     super(`HTTP on ${host} is open to other machines and needs a token: ${remedy}`)
   }
 }
+
+/** A generated token of a role that does not exist. */
+export class UnknownRoleError extends CodedError {
+  static override readonly code = 'ERR_HTTP_ROLE'
+  constructor(role: string, roles: readonly string[]) {
+    super(`a token has the unknown role ${role}: make one with admb keygen token --role ${roles.join('|')}`)
+  }
+}
+
+/** The certificate or its key cannot be used. */
+export class HttpCertificateError extends CodedError {
+  static override readonly code = 'ERR_HTTP_CERTIFICATE'
+  constructor(reason: string) {
+    super(
+      `cannot serve HTTPS (${reason}): give a PEM certificate and its unencrypted key with --http-cert and --http-key`
+    )
+  }
+}

@@ -51,9 +51,8 @@ export function handleErrors(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** @param limit limits the rate at which a client can try routes */
-export function handleUnknownRoutes(app: FastifyInstance, limit: ReturnType<FastifyInstance['rateLimit']>): void {
-  app.setNotFoundHandler({ preHandler: limit }, (request: FastifyRequest, reply: FastifyReply) => {
+export function handleUnknownRoutes(app: FastifyInstance): void {
+  app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const failure: Failure = {
       error: `no such route: ${request.method} ${request.url.split('?')[0]}`,
       code: 'ERR_NOT_FOUND',

@@ -1,5 +1,6 @@
 /** The module's public API: the HTTP server of a peer. */
-export { HttpListenError, HttpTokenRequiredError } from './errors.js'
+export { HttpCertificateError, HttpListenError, HttpTokenRequiredError, UnknownRoleError } from './errors.js'
 export { isLoopback } from './guards/host.js'
-export type { HttpOptions, PageOptions } from './options.js'
+export type { HttpOptions, PageOptions, RoleRates, TlsFiles } from './options.js'
+export { generateToken, ROLES, type Role, roleOf } from './roles.js'
 export { type HttpServer, serveHttp, servePage } from './server.js'

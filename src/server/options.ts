@@ -1,6 +1,7 @@
 /** Options of the HTTP server and of its routes. */
 import type { Log, Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
+import type { Role } from './roles.js'
 
 /** Options of the HTTP interface of a peer. */
 export interface HttpOptions extends ServerOptions {
@@ -19,12 +20,17 @@ export interface ServerOptions {
   readonly host?: string
   /** Port, 0 for a free one. */
   readonly port: number
-  /** Token that requests must send as `Authorization: Bearer …`. @default none, which is allowed on loopback only */
-  readonly token?: string
+  /**
+   * Tokens, of which requests must send one as `Authorization: Bearer …`. Those of `admb keygen token --role` have a role, others
+   * grant everything. @default none, which is allowed on loopback only
+   */
+  readonly token?: string | readonly string[]
+  /** Serves HTTPS. @default HTTP */
+  readonly tls?: TlsFiles
   /** Maximum size of a request body, in bytes. @default 8 MiB */
   readonly bodyLimit?: number
-  /** Maximum number of requests per second from one address. @default 1000 */
-  readonly requestsPerSecond?: number
+  /** Maximum number of requests per second with one token, or from one address without a token; also by role. @default 1000 */
+  readonly requestsPerSecond?: number | RoleRates
   /** Timeout for receiving a request including its body, in milliseconds. @default 30,000 */
   readonly requestTimeoutMs?: number
   /** Origins (`https://example.org`) whose pages may use the API from a browser. @default none */
@@ -32,6 +38,16 @@ export interface ServerOptions {
   /** Logs internal errors of the server. @default no log */
   readonly log?: Log
 }
+
+/** Content of PEM files. */
+export interface TlsFiles {
+  /** The certificate, followed by those of intermediate authorities. */
+  readonly cert: Buffer
+  /** The private key, not encrypted. */
+  readonly key: Buffer
+}
+
+export type RoleRates = Readonly<Partial<Record<Role, number>>>
 
 /** Options of every plugin under `routes/`. */
 export interface RouteOptions {
@@ -42,5 +58,9 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether the route is accessible without a token. */
     open?: boolean
+    /** Roles that may use the route beside the administrator's. @default none */
+    roles?: readonly Role[]
+    /** Whether requests are not counted. */
+    unlimited?: boolean
   }
 }

@@ -6,13 +6,13 @@ import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
+import { checkCertificate, replaceCertificate } from './certificate.js'
 import { HttpListenError, HttpTokenRequiredError } from './errors.js'
 import { handleClientError, handleErrors, handleUnknownRoutes } from './failures.js'
+import { guardAccess } from './guards/access.js'
 import { isLoopback, requireLoopbackName } from './guards/host.js'
-import { limitRate } from './guards/limits.js'
-import { requireToken } from './guards/token.js'
 import { describeRoutes } from './openapi.js'
-import type { HttpOptions, PageOptions, RouteOptions, ServerOptions } from './options.js'
+import type { HttpOptions, PageOptions, RouteOptions, ServerOptions, TlsFiles } from './options.js'
 import { generateRoutes } from './routes/generate.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
@@ -24,19 +24,20 @@ import { schemaRoutes } from './routes/schema.js'
 import { statusRoutes } from './routes/status.js'
 
 export interface HttpServer {
-  /** `http://host:port` */
+  /** `http://host:port`, or `https://host:port` */
   readonly url: string
+  /** Replaces the certificate, for connections from now on. @throws HttpCertificateError */
+  renew(tls: TlsFiles): void
   close(): Promise<void>
 }
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
-const DEFAULT_REQUESTS_PER_SECOND = 1000
 const DEFAULT_REQUEST_TIMEOUT_MS = 30_000
 /** Connections beyond are closed at once, so that HTTP cannot use up the file descriptors of the process. */
 const MAX_CONNECTIONS = 512
 
-/** @throws HttpListenError, HttpTokenRequiredError */
+/** @throws HttpListenError, HttpTokenRequiredError, HttpCertificateError, UnknownRoleError */
 export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   return open(options, app => register(app, options))
 }
@@ -47,28 +48,34 @@ export async function servePage(options: PageOptions): Promise<HttpServer> {
 }
 
 async function open(options: ServerOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
-  const { host = DEFAULT_HOST, port, token } = options
-  if (token === undefined && !isLoopback(host)) throw new HttpTokenRequiredError(host)
+  const { host = DEFAULT_HOST, port, token = [] } = options
+  const tokens = typeof token === 'string' ? [token] : token
+  if (tokens.length === 0 && !isLoopback(host)) throw new HttpTokenRequiredError(host)
   const app = createApp(options)
-  await guard(app, options)
-  await describeRoutes(app, token !== undefined)
+  await guard(app, options, tokens)
+  await describeRoutes(app, tokens.length > 0)
   await register(app)
   try {
-    return { url: await app.listen({ host, port }), close: () => app.close() }
+    const url = await app.listen({ host, port })
+    return { url, renew: tls => replaceCertificate(app, tls), close: () => app.close() }
   } catch (error) {
     await app.close()
     throw new HttpListenError(host, port, error as NodeJS.ErrnoException)
   }
 }
 
+/** @throws HttpCertificateError */
 function createApp(options: ServerOptions): FastifyInstance {
-  const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options
-  const app = fastify({
+  const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, tls } = options
+  // The interval at which Node.js checks for late requests. For bodies it uses the longer of the two timeouts.
+  const http = { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) }
+  if (tls) checkCertificate(tls)
+  const app: FastifyInstance = fastify({
     bodyLimit,
     forceCloseConnections: true,
     requestTimeout: requestTimeoutMs,
-    // The interval at which Node.js checks for late requests. For bodies it uses the longer of the two timeouts.
-    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) },
+    // Fastify has a type of its own for each kind of server, without one for both.
+    ...((tls ? { https: { ...http, ...tls } } : { http }) as { http: typeof http }),
     clientErrorHandler: handleClientError,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
   })
@@ -78,14 +85,13 @@ function createApp(options: ServerOptions): FastifyInstance {
   return app
 }
 
-async function guard(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { host = DEFAULT_HOST, token, origins = [], log = () => undefined } = options
+async function guard(app: FastifyInstance, options: ServerOptions, tokens: readonly string[]): Promise<void> {
+  const { host = DEFAULT_HOST, origins = [], log = () => undefined } = options
   handleErrors(app, log)
   if (isLoopback(host)) requireLoopbackName(app)
-  await limitRate(app, options.requestsPerSecond ?? DEFAULT_REQUESTS_PER_SECOND)
   if (origins.length > 0) await app.register(cors, { origin: [...origins], methods: ['GET', 'POST'] })
-  if (token !== undefined) requireToken(app, token)
-  handleUnknownRoutes(app, app.rateLimit())
+  guardAccess(app, tokens, options.requestsPerSecond)
+  handleUnknownRoutes(app)
 }
 
 async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<void> {

@@ -1,10 +1,12 @@
 /** The page of three real peers in a real browser, during a partition and its healing. Writes screenshots to `artifacts/`. Skipped without Chromium. */
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { type HttpServer, servePage } from '../../src/server/index.js'
+import { generateToken, type HttpServer, servePage } from '../../src/server/index.js'
 import { type NetworkStatus, NetworkView } from '../../src/view/index.js'
 import { findChromium, launch, open, seriousProblems } from '../support/browser.js'
+import { makeCertificate } from '../support/certificate.js'
 import { type PeerProcess, PeerProcesses, until } from '../support/peer-processes.js'
 
 const ARTIFACTS = 'artifacts'
@@ -170,5 +172,28 @@ describe('the page', function () {
     await processes.start('--dimension', '4', '--http', http, '--name', 'another').ready()
     await shown('live again', async () => (await state()) === 'live')
     await shown('the new peer', async () => (await page.locator('#peers tbody tr').count()) === 1)
+  })
+  it('asks for a token with the role that it needs, over HTTPS', async function () {
+    const folder = await processes.scratch()
+    const files = makeCertificate(folder)
+    if (files === undefined) this.skip()
+    const tokens = { read: generateToken('read'), learn: generateToken('learn') }
+    const options = ['--dimension', '4', '--http-cert', files.cert, '--http-key', files.key]
+    for (const [role, token] of Object.entries(tokens)) {
+      const file = join(folder, `${role}.token`)
+      writeFileSync(file, token)
+      options.push('--http-token-file', file)
+    }
+    const { latest } = await processes.start(...options).ready()
+    const { page } = await open(browser, `${latest.http}/#token=${tokens.learn}`, { ignoreHTTPSErrors: true })
+    const state = () => page.locator('#connection').getAttribute('data-state')
+    await shown('the form', () => page.locator('#token-form').isVisible())
+    assert.match((await page.locator('#connection').textContent()) ?? '', /has the role learn.*needs read or admin/)
+    assert.match((await page.locator('#token-form').textContent()) ?? '', /with the role read/)
+    assert.deepEqual(await seriousProblems(page), [])
+    await page.locator('#token').fill(tokens.read)
+    await page.keyboard.press('Enter')
+    await shown('live', async () => (await state()) === 'live')
+    await shown('the peer', async () => (await page.locator('#peers tbody tr').count()) === 1)
   })
 })

@@ -77,6 +77,25 @@ describe('the documents', function () {
     assert.ok(Math.abs(Number(derived.trim().split('\n').at(-1)) - 172.5) < 20, derived)
   })
 
+  it('HTTP: roles and HTTPS work as written', async function () {
+    const block = (name: string) => blocks(`http ${name}`, 'docs/http.md')[0]
+    if (!hasCurl()) this.skip()
+    run(block('roles'))
+    const port = httpPort(await place.start(`${block('roles-peer')} --http 0`))
+    const here = block('roles-run').replace('status', `status --http ${port}`).replace(':7280', `:${port}`)
+    assert.match(run(here), /inputs +0\n[\s\S]*"label":"no"/)
+    assert.match(run(here.replaceAll('predict.token', 'read.token')), /ERR_HTTP_ROLE/)
+    try {
+      run(block('certificate'))
+    } catch {
+      console.log('      openssl is not installed: skipped')
+      this.skip()
+    }
+    const secure = httpPort(await place.start(`${block('tls-peer')} --http 0`))
+    const printed = run(block('tls-run').replaceAll(':7280', `:${secure}`))
+    assert.match(printed, /inputs +0\n[\s\S]*admb_inputs_total 0/)
+  })
+
   it('regret: the commands work as written', () => {
     const printed = blocks('run', 'docs/regret.md').map(run)
     const regrets = printed.map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))

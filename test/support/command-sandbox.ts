@@ -75,7 +75,7 @@ function reviewsCsv(rows: number): string {
 
 /** The HTTP port in the output of a peer. */
 export function httpPort(printed: string): number {
-  return Number(/status at http:\/\/[^:]+:(\d+)/.exec(printed)?.[1])
+  return Number(/status at https?:\/\/[^:]+:(\d+)/.exec(printed)?.[1])
 }
 
 /** Whether curl is installed. Prints a note if it is not. */

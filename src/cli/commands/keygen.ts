@@ -1,13 +1,11 @@
 /** `admb keygen`: network keys, HTTP tokens, and identities for allow-lists. */
-import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { generateToken, ROLES, type Role } from '../../server/roles.js'
 import { Store } from '../../storage/index.js'
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options/options.js'
 import { print, printJson } from '../output/output.js'
-
-const TOKEN_BYTES = 32
 
 export function keygenCommand(program: Command): Command {
   const command = program.command('keygen')
@@ -18,6 +16,7 @@ export function keygenCommand(program: Command): Command {
     .action(networkKey)
   withCommon(command.command('token'))
     .description('a token for HTTP: only requests that carry it are answered')
+    .addOption(new Option('--role <role>', rolesHelp()).choices(Object.keys(ROLES)).default('admin'))
     .requiredOption('--out <file>', 'output file; never overwritten')
     .action(token)
   withCommon(command.command('identity'))
@@ -26,7 +25,7 @@ export function keygenCommand(program: Command): Command {
     .action(identity)
   return command.addHelpText(
     'after',
-    '\nExamples:\n  admb keygen network --out net.key\n  admb keygen token --out http.token\n  admb keygen identity --dir state >> allowed.txt'
+    '\nExamples:\n  admb keygen network --out net.key\n  admb keygen token --out http.token\n  admb keygen token --role predict --out predict.token\n  admb keygen identity --dir state >> allowed.txt'
   )
 }
 
@@ -39,10 +38,16 @@ async function networkKey({ out, id: given, json }: { out: string; id?: string; 
   else print(`wrote ${out}: copy it to every peer over a secure channel and start them with --network-key ${out}`)
 }
 
-async function token({ out, json }: { out: string; json?: boolean }): Promise<void> {
-  await writeSecret(out, `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`)
-  if (json) printJson({ command: 'keygen', kind: 'token', file: out })
+async function token({ out, role, json }: { out: string; role: Role; json?: boolean }): Promise<void> {
+  await writeSecret(out, `${generateToken(role)}\n`)
+  if (json) printJson({ command: 'keygen', kind: 'token', role, file: out })
   else print(`wrote ${out}: start the peer with --http-token-file ${out}, and give the token to its HTTP clients`)
+}
+
+function rolesHelp(): string {
+  return `what it is for: ${Object.entries(ROLES)
+    .map(([role, grant]) => `${role} (${grant})`)
+    .join('; ')}`
 }
 
 /** Readable by this user only. @throws UsageError */

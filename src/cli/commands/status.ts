@@ -1,55 +1,25 @@
 /** `admb status`: prints the status of a running peer. */
-
 import type { Command } from 'commander'
-import { CodedError } from '../../base/errors.js'
 import type { PeerStatus } from '../../peer/index.js'
 import { withCommon } from '../options/options.js'
 import { driftSummary, windowLines } from '../output/metric-lines.js'
 import { formatNumber, print, printJson } from '../output/output.js'
-
-/** No peer answers at the address. */
-export class NoPeerError extends CodedError {
-  static override readonly code = 'ERR_NO_PEER'
-}
-
-/** The peer requires a token, or another one. */
-export class TokenRefusedError extends CodedError {
-  static override readonly code = 'ERR_HTTP_TOKEN'
-  constructor(url: string, isGiven: boolean) {
-    super(`the peer at ${url} requires ${isGiven ? 'another' : 'a'} token: give its --http-token-file FILE`)
-  }
-}
+import { askPeer, type ClientFlags, withHttpClient } from '../peer/http-client.js'
 
 export function statusCommand(program: Command): Command {
-  const command = program
-    .command('status')
-    .option('--http <host:port>', 'HTTP address of the peer', '127.0.0.1:7280')
-    .option('--http-token-file <file>', 'the HTTP token of the peer')
-    .addHelpText('after', '\nExamples:\n  admb status\n  admb status --http 127.0.0.1:7281 --json')
+  const command = withHttpClient(program.command('status')).addHelpText(
+    'after',
+    `
+Examples:
+  admb status
+  admb status --http 127.0.0.1:7281 --json
+  admb status --http https://192.0.2.7:7280 --http-ca http.cert --http-token-file read.token`
+  )
   return withCommon(command).action(status)
 }
 
-interface Flags {
-  readonly http: string
-  readonly httpTokenFile?: string
-  readonly json?: boolean
-}
-
-async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
-  const url = `http://${http.includes(':') ? http : `127.0.0.1:${http}`}/status`
-  const token = httpTokenFile === undefined ? undefined : await tokenIn(httpTokenFile)
-  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  let peer: PeerStatus & { readonly addresses: readonly string[] }
-  try {
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(5000) })
-    if (response.status === 401) throw new TokenRefusedError(url, token !== undefined)
-    if (!response.ok) throw new Error(`it answers ${response.status}`)
-    peer = (await response.json()) as typeof peer
-  } catch (error) {
-    if (error instanceof TokenRefusedError) throw error
-    const { cause, message } = error as Error & { cause?: { code?: string } }
-    throw new NoPeerError(`no peer at ${url} (${cause?.code ?? message}): start one, or give its --http HOST:PORT`)
-  }
+async function status({ json, ...flags }: ClientFlags & { readonly json?: boolean }): Promise<void> {
+  const peer = (await askPeer('status', flags)) as PeerStatus & { readonly addresses: readonly string[] }
   if (json) {
     printJson({ ...peer, command: 'status' })
     return
@@ -68,9 +38,4 @@ async function status({ http, httpTokenFile, json }: Flags): Promise<void> {
   const float32 = bytes - kinds.sums - kinds.steps + kinds.float32
   const saved = float32 > 1.5 * bytes ? `, ${(float32 / bytes).toFixed(1)} × fewer than with float32 sums` : ''
   print(`sent          ${formatNumber(messages)} messages, ${formatNumber(bytes)} bytes${saved}`)
-}
-
-async function tokenIn(file: string): Promise<string> {
-  const [{ readToken }, { createLog }] = await Promise.all([import('../peer/http.js'), import('../output/log.js')])
-  return readToken(file, createLog('warn'))
 }

@@ -13,8 +13,8 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--keep-journal'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
-  ...['--lora', '--freeze'],
-  ...['--name', '--relay', '--network-id', '--log-level', '--http-origin', '--http-body', '--http-rate']
+  ...['--lora', '--freeze', '--name', '--relay', '--network-id', '--log-level'],
+  ...['--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
 ])
 
 /** Configures the program. Commands that are added afterwards inherit it. */

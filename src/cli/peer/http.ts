@@ -1,31 +1,35 @@
 /** The options of a peer's HTTP interface: address, access, limits. */
 import { stat } from 'node:fs/promises'
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { Log, Peer } from '../../peer/index.js'
-import type { HttpOptions, HttpServer } from '../../server/index.js'
+import type { HttpOptions, HttpServer, Role, RoleRates } from '../../server/index.js'
+import { ROLES, roleOf } from '../../server/roles.js'
 import { UsageError } from '../errors.js'
-import { amount, collect, whole } from '../options/values.js'
+import { amount, collect, list, whole } from '../options/values.js'
+import { type CertificateFlags, readCertificate, renewed } from './certificate.js'
 import { readText } from './files.js'
 
 export const DEFAULT_HTTP_PORT = 7280
 const MIB = 2 ** 20
 const SHORTEST_TOKEN = 16
 
-export interface HttpFlags {
+export interface HttpFlags extends CertificateFlags {
   readonly http?: string
-  readonly httpTokenFile?: string
+  readonly httpTokenFile?: string[]
   readonly httpOrigin?: string[]
   readonly httpBody?: number
-  readonly httpRate?: number
+  readonly httpRate?: number | RoleRates
 }
 
 export function withHttp(command: Command): Command {
   return command
     .option('--http <[host:]port>', `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`)
-    .option('--http-token-file <file>', 'require this token (admb keygen token)')
+    .option('--http-token-file <file>', 'require a token (admb keygen token); repeatable', collect)
+    .option('--http-cert <file>', 'certificate (PEM), for HTTPS')
+    .option('--http-key <file>', 'its private key (PEM)')
     .option('--http-origin <url>', 'origin of web pages that may use HTTP; repeatable', collect)
     .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
-    .option('--http-rate <n>', 'maximum requests a second from one address', whole(1))
+    .option('--http-rate <n>', 'requests a second of a token or address; also ROLE=N,… (default: 1000)', httpRates)
 }
 
 /** Where HTTP is served; undefined for the default. */
@@ -34,26 +38,41 @@ export type HttpAddress = { readonly host: string | undefined; readonly port: nu
 /** The flags, checked. */
 export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | 'log'> {
   readonly where: HttpAddress
+  /** The files of the certificate. */
+  readonly renewable: CertificateFlags
 }
 
 /** @throws UsageError before anything starts */
 export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
   const { http, httpTokenFile, httpOrigin, httpBody, httpRate } = flags
   const where = parseHttp(http)
-  const token = httpTokenFile === undefined ? undefined : await readToken(httpTokenFile, log)
-  if (token === undefined && typeof where === 'object' && where.host !== undefined) {
+  const token = await Promise.all((httpTokenFile ?? []).map(file => readToken(file, log)))
+  const tls = await readCertificate(flags)
+  if (token.length === 0 && typeof where === 'object' && where.host !== undefined) {
     const { HttpTokenRequiredError, isLoopback } = await import('../../server/index.js')
     if (!isLoopback(where.host)) throw new HttpTokenRequiredError(where.host)
   }
   const bodyLimit = httpBody === undefined ? undefined : Math.ceil(httpBody * MIB)
-  return { where, token, origins: httpOrigin?.map(parseOrigin), bodyLimit, requestsPerSecond: httpRate }
+  return {
+    where,
+    token,
+    tls,
+    renewable: flags,
+    origins: httpOrigin?.map(parseOrigin),
+    bodyLimit,
+    requestsPerSecond: httpRate
+  }
 }
 
 /** @throws HttpListenError */
-export async function serve(peer: Peer, { where, ...plan }: HttpPlan, log: Log): Promise<HttpServer | undefined> {
+export async function serve(
+  peer: Peer,
+  { where, renewable, ...plan }: HttpPlan,
+  log: Log
+): Promise<HttpServer | undefined> {
   if (where === 'off') return undefined
   const { serveHttp } = await import('../../server/index.js')
-  return listenAt(where, at => serveHttp({ peer, log, ...plan, ...at }))
+  return renewed(await listenAt(where, at => serveHttp({ peer, log, ...plan, ...at })), renewable, log)
 }
 
 /**
@@ -76,13 +95,14 @@ export async function listenAt(
 /**
  * Reads a token file.
  * @param log receives a warning if others can read the file
- * @throws UsageError
+ * @throws UsageError, UnknownRoleError
  */
 export async function readToken(file: string, log: Log): Promise<string> {
   const token = (await readText(file, '--http-token-file')).toString('utf8').trim()
   if (token.length < SHORTEST_TOKEN || !/^[\x21-\x7e]+$/.test(token)) {
     throw new UsageError(`${file} holds no token of at least ${SHORTEST_TOKEN} characters: admb keygen token makes one`)
   }
+  roleOf(token)
   const { mode } = await stat(file)
   if (process.platform !== 'win32' && mode & 0o077) {
     log('warn', `other users of this machine can read the token: chmod 600 ${file}`, { file })
@@ -96,6 +116,19 @@ export function parseHttp(where: string | undefined): HttpAddress {
   const match = /^(?:(.+):)?(\d+)$/.exec(where)
   if (match === null || Number(match[2]) > 65535) throw new UsageError(`--http ${where}: give HOST:PORT, PORT or off`)
   return { host: match[1]?.replace(/^\[|\]$/g, ''), port: Number(match[2]) }
+}
+
+/** `N`, or `ROLE=N,…`. */
+function httpRates(word: string): number | RoleRates {
+  const count = whole(1)
+  if (!word.includes('=')) return count(word)
+  return Object.fromEntries(
+    list(word).map(pair => {
+      const [role, rate = ''] = pair.split('=')
+      if (!Object.hasOwn(ROLES, role)) throw new InvalidArgumentError(`The roles are ${Object.keys(ROLES).join(', ')}.`)
+      return [role as Role, count(rate)]
+    })
+  )
 }
 
 /** An origin in the form that browsers send. @throws UsageError */

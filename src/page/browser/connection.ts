@@ -5,7 +5,7 @@ export type ConnectionState =
   | { readonly kind: 'live' }
   | { readonly kind: 'connecting' }
   | { readonly kind: 'broken'; readonly retryMs: number }
-  | { readonly kind: 'token-required' }
+  | { readonly kind: 'token-required'; readonly reason: string }
 
 export interface ConnectionHandlers {
   state(state: ConnectionState): void
@@ -35,8 +35,10 @@ export class Connection {
     let idleTimer = setTimeout(() => abort.abort(), IDLE_TIMEOUT_MS)
     try {
       const response = await fetch('events', { headers: this.#headers(), signal: abort.signal, cache: 'no-store' })
-      if (response.status === 401) {
-        this.#handlers.state({ kind: 'token-required' })
+      // 403 also for host names other than loopback, which no token changes.
+      if (response.status === 401 || response.status === 403) {
+        const { error = '' } = (await response.json().catch(() => ({}))) as { readonly error?: string }
+        this.#handlers.state({ kind: 'token-required', reason: this.token === undefined ? '' : error })
         return
       }
       if (!response.ok || response.body === null) throw new Error(`HTTP status ${response.status}`)

@@ -195,7 +195,10 @@ function showConnection(now: ConnectionState): void {
       )
       break
     case 'token-required':
-      setText(status, 'This peer requires a token')
+      setText(
+        status,
+        now.reason === '' ? 'This peer requires a token' : `This token does not open the page: ${now.reason}`
+      )
       break
     default:
       now satisfies never

@@ -4,7 +4,7 @@ import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas.js'
 
-const config = { open: true, rateLimit: false } as const
+const config = { open: true, unlimited: true } as const
 
 export async function healthRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
   const response = { 200: { description: 'The check succeeded', ...ref('Health') }, ...failures }

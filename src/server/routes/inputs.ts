@@ -20,6 +20,9 @@ const SUMMARIES = {
     'Predicts inputs, then learns them; if one of them is malformed, none is learned. With --label-delay also {"id": …, "label": …} for inputs that were predicted before'
 } as const
 
+/** Whoever learns receives predictions. */
+const ROLES = { predict: ['predict', 'learn'], learn: ['learn'] } as const
+
 export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
   // The type of a form, which browsers send across origins without a preflight request.
   app.removeContentTypeParser('text/plain')
@@ -29,7 +32,8 @@ export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions):
   const content = { 'application/json': { schema: json }, ...Object.fromEntries(Object.keys(LINES).map(lines)) }
   const response = { 200: { description: 'The predictions', ...ref('Predictions') }, ...failures }
   for (const action of ['predict', 'learn'] as const) {
-    app.post(`/${action}`, { schema: { summary: SUMMARIES[action], body: { content }, response } }, async request => {
+    const schema = { summary: SUMMARIES[action], body: { content }, response }
+    app.post(`/${action}`, { config: { roles: ROLES[action] }, schema }, async request => {
       const answer = await peer.request({ action, ...inputsOf(request) })
       refuseLateLabels(answer)
       return answer

@@ -88,7 +88,9 @@ export function metricsRoutes(app: FastifyInstance, { peer }: RouteOptions): voi
     summary: 'Metrics for Prometheus',
     response: { 200: { description: 'Text', content: { 'text/plain': { schema: { type: 'string' } } } }, ...failures }
   }
-  app.get('/metrics', { schema }, async (_request, reply) => reply.type(type).send(await register.metrics()))
+  app.get('/metrics', { config: { roles: ['read'] }, schema }, async (_request, reply) =>
+    reply.type(type).send(await register.metrics())
+  )
 }
 
 function watch(peer: Peer, register: Registry): void {

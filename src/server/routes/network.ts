@@ -40,7 +40,7 @@ export async function networkRoutes(app: FastifyInstance, { view, peer }: Networ
   const summary = 'The network as a whole, and the status of its nearest peers, of peers by name, or of a subtree'
   app.get<{ Querystring: Query }>(
     '/peers',
-    { schema: { summary, querystring: QUERY, response: table } },
+    { config: { roles: ['read'] }, schema: { summary, querystring: QUERY, response: table } },
     async ({ query: { search, path } }) => {
       view.look()
       const { at, self, network, peers } = view.snapshot()
@@ -60,7 +60,7 @@ export async function networkRoutes(app: FastifyInstance, { view, peer }: Networ
       ...failures
     }
   }
-  app.get('/events', { schema }, (_request, reply) => {
+  app.get('/events', { config: { roles: ['read'] }, schema }, (_request, reply) => {
     if (streams.size >= MAX_STREAMS) {
       const remedy = 'close a page, or use another peer'
       throw new RefusedError(503, 'ERR_TOO_MANY_READERS', `${MAX_STREAMS} event streams are already open`, remedy)

@@ -16,7 +16,7 @@ export async function predictorRoutes(app: FastifyInstance, { peer }: RouteOptio
       ...failures
     }
   }
-  app.get('/predictor', { schema }, async (request, reply) => {
+  app.get('/predictor', { config: { roles: ['predict', 'learn'] }, schema }, async (request, reply) => {
     const { file, chunks, etag: digest } = await peer.download()
     const etag = digest && `"${digest}"`
     if (etag) {

@@ -8,5 +8,5 @@ export async function schemaRoutes(app: FastifyInstance, { peer }: RouteOptions)
     summary: 'What the columns and the label of inputs mean',
     response: { 200: { description: 'The schema', ...ref('Schema') }, ...failures }
   }
-  app.get('/schema', { schema }, () => peer.schema)
+  app.get('/schema', { config: { roles: ['read', 'predict', 'learn'] }, schema }, () => peer.schema)
 }

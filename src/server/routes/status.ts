@@ -5,7 +5,7 @@ import { failures, ref } from '../schemas.js'
 
 export async function statusRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
   const response = { 200: { description: 'The status', ...ref('Status') }, ...failures }
-  app.get('/status', { schema: { summary: 'The status of the peer', response } }, () => ({
+  app.get('/status', { config: { roles: ['read'] }, schema: { summary: 'The status of the peer', response } }, () => ({
     command: 'peer',
     ...peer.status(),
     addresses: peer.addresses

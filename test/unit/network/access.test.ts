@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
+import { RateLimiter } from '../../../src/base/rate-limiter.js'
 import { AccessControl } from '../../../src/network/access.js'
-import { RateLimiter } from '../../../src/network/rate-limiter.js'
 
 describe('access control', () => {
   it('doubles each ban, and resets after a while', () => {

@@ -13,7 +13,7 @@ export class RateLimiter {
    * @param perSecond sustained rate; the burst size is twice that
    * @param now monotonic clock in ms
    */
-  constructor(perSecond: number, now: () => number = () => performance.now()) {
+  constructor(perSecond: number, now: () => number) {
     this.#perMs = perSecond / 1000
     this.#burst = 2 * perSecond
     this.#now = now

@@ -1,0 +1,108 @@
+/** Commands that ask a running peer over HTTP or HTTPS. */
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { text } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { CodedError } from '../../base/errors.js'
+import { createLog } from '../output/log.js'
+import { readText } from './files.js'
+import { readToken } from './http.js'
+
+const TIMEOUT_MS = 5000
+
+/** No peer answers at the address. */
+export class NoPeerError extends CodedError {
+  static override readonly code = 'ERR_NO_PEER'
+}
+
+/** The peer requires a token, or one of another role. */
+export class TokenRefusedError extends CodedError {
+  static override readonly code = 'ERR_HTTP_TOKEN'
+}
+
+export interface ClientFlags {
+  readonly http: string
+  readonly httpTokenFile?: string
+  readonly httpCa?: string
+}
+
+export function withHttpClient(command: Command): Command {
+  return command
+    .option('--http <address>', 'HOST:PORT or URL of the peer', '127.0.0.1:7280')
+    .option('--http-token-file <file>', 'a token of the peer')
+    .option('--http-ca <file>', 'certificate (PEM) to trust, such as a self-signed one')
+}
+
+/** `GET` of a path, as JSON. @throws NoPeerError, TokenRefusedError, UsageError */
+export async function askPeer(path: string, { http, httpTokenFile, httpCa }: ClientFlags): Promise<unknown> {
+  const url = urlOf(path, http, httpCa !== undefined)
+  const token = httpTokenFile === undefined ? undefined : await readToken(httpTokenFile, createLog('warn'))
+  const answer = await send(url, {
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    ...(httpCa !== undefined && { ca: await readText(httpCa, '--http-ca') })
+  })
+  if (answer.status === 200) return JSON.parse(answer.body)
+  const said = refusalIn(answer.body)
+  if (answer.status === 401) {
+    const which = token === undefined ? 'a' : 'another'
+    throw new TokenRefusedError(`the peer at ${url} requires ${which} token: give its --http-token-file FILE`)
+  }
+  if (answer.status === 403) throw new TokenRefusedError(`the peer at ${url} refuses: ${said}`)
+  throw new NoPeerError(`the peer at ${url} answers ${answer.status}: ${said}`)
+}
+
+function urlOf(path: string, http: string, isTrusting: boolean): URL {
+  const place = http.includes(':') ? http : `127.0.0.1:${http}`
+  const url = /^https?:\/\//.test(place) ? place : `${isTrusting ? 'https' : 'http'}://${place}`
+  if (!URL.canParse(url)) throw new NoPeerError(`--http ${http} is no address: give HOST:PORT, or a URL`)
+  return new URL(path, url)
+}
+
+async function send(url: URL, options: RequestOptions): Promise<{ readonly status: number; readonly body: string }> {
+  const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+  try {
+    const response = await responseTo(request(url, { ...options, signal: AbortSignal.timeout(TIMEOUT_MS) }))
+    return { status: response.statusCode ?? 0, body: await text(response) }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new NoPeerError(`no peer at ${url} (${code ?? message}): ${remedyFor(code, url)}`)
+  }
+}
+
+function responseTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve).once('error', reject).end()
+  })
+}
+
+function remedyFor(code: string | undefined, { protocol, host }: URL): string {
+  switch (code) {
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return "its certificate is not trusted: give the peer's certificate with --http-ca FILE"
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `its certificate is for other names: give one of them as --http https://NAME:PORT`
+    case 'CERT_HAS_EXPIRED':
+      return 'its certificate has expired: renew the files of --http-cert and --http-key'
+    case 'ECONNRESET':
+    case 'HPE_INVALID_CONSTANT':
+      return `it may serve HTTPS: give --http https://${host}`
+    default:
+      if (protocol === 'https:' && (code === 'EPROTO' || code?.startsWith('ERR_SSL'))) {
+        return `it may serve HTTP: give --http http://${host}`
+      }
+      return 'start one, or give its --http HOST:PORT'
+  }
+}
+
+/** The line of an error answer. */
+function refusalIn(body: string): string {
+  try {
+    const { error, remedy } = JSON.parse(body) as { readonly error?: string; readonly remedy?: string }
+    return [error, remedy].filter(Boolean).join(': ')
+  } catch {
+    return 'it is not a peer'
+  }
+}
