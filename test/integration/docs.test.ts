@@ -3,16 +3,13 @@
  * marked `run`, one after another.
  */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandSandbox, hasCurl, httpPort } from '../support/command-sandbox.js'
 import { blocks } from '../support/documents.js'
 import { referenceOf } from '../support/l2l/checkpoints.js'
-
-/** An interpreter with the package transformers. */
-const PYTHON = process.env.ADMB_PYTHON ?? 'python3'
+import { hasPython, PYTHON } from '../support/python.js'
 
 describe('the documents', function () {
   this.timeout(300_000)
@@ -131,7 +128,7 @@ describe('the documents', function () {
     assert.match(tuned, /\n(same|other) 0\.\d+\n/)
     const exported = run(blocks('finetuning export', page)[0])
     assert.equal(lossOf(exported), lossOf(tuned))
-    if (hasTransformers()) {
+    if (hasPython('transformers, torch')) {
       writeFileSync(join(place.folder, 'load.py'), pythonBlock(page))
       assert.match(run(`${PYTHON} load.py`), /^(same|other|unclear)\n$/)
     }
@@ -179,14 +176,4 @@ describe('the documents', function () {
 /** The page's block of Python. */
 function pythonBlock(page: string): string {
   return /```python\n([\s\S]*?)```/.exec(readFileSync(page, 'utf8'))?.[1] as string
-}
-
-function hasTransformers(): boolean {
-  try {
-    execFileSync(PYTHON, ['-c', 'import transformers, torch'], { stdio: 'ignore' })
-    return true
-  } catch {
-    console.log('      transformers is not installed: its part is skipped (ADMB_PYTHON names an interpreter)')
-    return false
-  }
 }

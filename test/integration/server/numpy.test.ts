@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LearningSpec } from '../../../src/peer/index.js'
 import { blocks } from '../../support/documents.js'
 import { PeerServer, SPEC } from '../../support/http-server.js'
+import { hasPython, runPython } from '../../support/python.js'
 
 const COLUMNS = [
   { name: 'age', kind: 'number', mean: 40, deviation: 12 },
@@ -25,10 +25,7 @@ describe('a downloaded predictor', function () {
   this.timeout(60_000)
   let folder: string
   before(async function () {
-    if (spawnSync('python3', ['-c', 'import numpy']).status !== 0) {
-      process.stderr.write('skipping the NumPy lines: python3 with numpy was not found\n')
-      this.skip()
-    }
+    if (!hasPython('numpy')) this.skip()
     folder = await mkdtemp(join(tmpdir(), 'admb-numpy-'))
   })
   after(() => folder && rm(folder, { recursive: true }))
@@ -51,10 +48,7 @@ describe('a downloaded predictor', function () {
         const program = `${blocks('numpy predict', 'docs/http.md', 'python')[0]}
 import sys
 print(json.dumps([predict(sys.argv[1], row) for row in json.loads(sys.argv[2])]))`
-        const { stdout, stderr } = spawnSync('python3', ['-c', program, file, JSON.stringify(rows)], {
-          encoding: 'utf8'
-        })
-        assert.equal(stderr, '')
+        const stdout = await runPython(program, file, JSON.stringify(rows))
         const computed = JSON.parse(stdout) as { no: number; yes: number }[]
         for (const [i, { no, yes }] of computed.entries()) {
           const [expectedNo, expectedYes] = predictions[i].scores
