@@ -25,6 +25,8 @@ const FALSE = 0x66
 const NULL = 0x6e
 const FEATURES = Buffer.from('features')
 const LABEL = Buffer.from('label')
+/** The column of features whose names are hashed. */
+const NAMED: ColumnSchema = { name: '', kind: 'number' }
 const SHAPES = { array: 'an array', named: 'named' }
 
 export const jsonl: TextDefinition = {
@@ -233,6 +235,7 @@ class JsonlParser implements RowParser {
       return scanner.skip(bytes, value)
     }
     const hash = this.#isNumbered ? 0 : murmur3(scanner.text, scanner.from, scanner.to, 0)
+    const name = this.#options.onHashed && !this.#isNumbered ? textOf(scanner) : ''
     if (byte === QUOTE) {
       const end = scanner.string(bytes, value)
       if (end < 0) return -1
@@ -241,16 +244,19 @@ class JsonlParser implements RowParser {
       }
       const text = murmur3(scanner.text, scanner.from, scanner.to, hash)
       this.#ones.push((text & this.#mask) + this.#constant)
+      this.#options.onHashed?.(this.#ones.at(-1) ?? 0, NAMED, `${name}=${textOf(scanner)}`)
       return end
     }
     if (byte === NULL) return scanner.literal(bytes, value)
     const index = (this.#isNumbered ? this.#featureNumber(value) : hash & this.#mask) + this.#constant
     if (byte === TRUE || byte === FALSE) {
       if (byte === TRUE) this.#ones.push(index)
+      if (name !== '') this.#options.onHashed?.(index, NAMED, name)
       return scanner.literal(bytes, value)
     }
     const end = scanner.finite(bytes, value)
     if (end >= 0) this.#add(index, scanner.number)
+    if (name !== '') this.#options.onHashed?.(index, NAMED, name)
     return end
   }
 
@@ -363,4 +369,9 @@ class JsonlParser implements RowParser {
     const { text, from, to } = this.#scanner
     return to - from === key.length && key.every((byte, i) => text[from + i] === byte)
   }
+}
+
+/** The text that was scanned last. */
+function textOf({ text, from, to }: JsonScanner): string {
+  return Buffer.from(text.subarray(from, to)).toString('utf8')
 }

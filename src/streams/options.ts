@@ -10,9 +10,9 @@ export const MAX_LINE_BYTES = 16 * 1024 * 1024
 export const MAX_DIMENSION = 2 ** 31 - 1
 
 /**
- * Receives a hashed value of a table.
+ * Receives a hashed value of a table, or a feature with a hashed name, whose column is then its namespace in VW.
  * @param feature its number, the constant feature included
- * @param value a category, a word, or two words with a space between; undefined for a missing category
+ * @param value a category, a word, or two words with a space between, or the name of a feature; undefined for a missing category
  */
 export type OnHashed = (feature: number, column: ColumnSchema, value: string | undefined) => void
 
@@ -35,7 +35,7 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
   readonly onLabel?: (label: string) => void
   /** Keeps identifiers of rows: columns with the role `id`, and tags of VW. @default false */
   readonly ids?: boolean
-  /** @internal Called with each hashed value of a table and its feature, to explain models. @default none */
+  /** @internal Called with each hashed value or name and its feature, to explain models. @default none */
   readonly onHashed?: OnHashed
   /** Accept inputs without a label, or with an invalid one in a table: their label is NaN. Otherwise they are malformed. @default false */
   readonly unlabelled?: boolean

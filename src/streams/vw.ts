@@ -8,7 +8,7 @@ import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { LabelReader, REFUSED } from './labels.js'
 import { locateLines } from './lines.js'
-import type { ParserOptions } from './options.js'
+import type { OnHashed, ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
 
@@ -37,6 +37,7 @@ class VwParser implements RowParser {
   readonly #reporter: Reporter
   readonly #unlabelled: boolean
   readonly #ids: boolean
+  readonly #onHashed: OnHashed | undefined
   readonly #constant: number
   readonly #mask: number
   readonly #scanner = new DecimalScanner()
@@ -52,6 +53,7 @@ class VwParser implements RowParser {
     this.#reporter = reporter
     this.#unlabelled = options.unlabelled ?? false
     this.#ids = options.ids ?? false
+    this.#onHashed = options.onHashed
     this.#constant = options.constant ? 1 : 0
     this.hashBits = options.hashBits ?? DEFAULT_HASH_BITS
     this.dimension = 2 ** this.hashBits
@@ -89,12 +91,14 @@ class VwParser implements RowParser {
       position++
       let seed = 0
       let scale = 1
+      let namespace = ''
       if (bytes[position] > SPACE && bytes[position] !== BAR) {
         const name = position
         position = this.#token(bytes, position)
         if (position < 0) return false
         seed = nameHash(bytes, name, this.#nameEnd, 0)
         scale = this.#value
+        if (this.#onHashed) namespace = textOf(bytes, name, this.#nameEnd)
       }
       for (;;) {
         while (bytes[position] <= SPACE && bytes[position] !== NEWLINE) position++
@@ -104,7 +108,9 @@ class VwParser implements RowParser {
         if (position < 0) return false
         const value = this.#value * scale
         if (!isFiniteFloat32(value)) return this.#fail(name, 'the scaled value is not a finite float32 number')
-        indices[entry] = (nameHash(bytes, name, this.#nameEnd, seed) & this.#mask) + this.#constant
+        const index = (nameHash(bytes, name, this.#nameEnd, seed) & this.#mask) + this.#constant
+        this.#onHashed?.(index, { name: namespace, kind: 'number' }, textOf(bytes, name, this.#nameEnd))
+        indices[entry] = index
         values[entry++] = value
       }
     }

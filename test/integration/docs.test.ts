@@ -93,6 +93,11 @@ describe('the documents', function () {
     assert.match(printed, /inputs +0\n[\s\S]*admb_inputs_total 0/)
   })
 
+  it('models: weights of linear models work as written', () => {
+    const printed = run(blocks('models linear', 'docs/models.md')[0])
+    assert.match(printed, /\nindex,feature,weight\n0,constant,-?[\d.]+\n1,age,0?[\d.]+\n2,income,[\s\S]*accuracy +[78]/)
+  })
+
   it('regret: the commands work as written', () => {
     const printed = blocks('run', 'docs/regret.md').map(run)
     const regrets = printed.map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))
@@ -138,7 +143,7 @@ describe('the documents', function () {
     assert.ok(Number(lossOf(before)) < 0.6, before)
     assert.match(continued, /average loss/)
     assert.ok(Number(lossOf(merged)) < Number(lossOf(before)), merged)
-    if (hasTransformers()) {
+    if (hasPython('transformers, torch')) {
       writeFileSync(join(place.folder, 'load.py'), pythonBlock(page).replace('exported', 'merged'))
       assert.match(run(`${PYTHON} load.py`), /^(same|other|unclear)\n$/)
     }

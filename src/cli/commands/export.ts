@@ -1,19 +1,27 @@
-/** `admb export`: a stored predictor as a folder that other programs read. */
+/** `admb export`: a stored predictor as files that other programs read. */
+import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
-import { classNamesOf, type LearningSpec } from '../../task/learning-spec.js'
+import { openStream } from '../../streams/index.js'
+import { classNamesOf, type LearningSpec, readableSpec } from '../../task/learning-spec.js'
 import { predictorMetadata } from '../../task/predictor-metadata.js'
 import { predictorTensors } from '../../task/predictor-tensors.js'
+import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
+import { FeatureNames } from '../explain/feature-names.js'
+import { FORMATS, type FormatName } from '../linear/formats.js'
+import type { LinearModel } from '../linear/model.js'
 import { withWeights } from '../options/networks.js'
-import { withCommon, withPredictWith } from '../options/options.js'
+import { type DataFlags, withCommon, withPredictWith } from '../options/options.js'
+import { readOptions } from '../options/task-options.js'
 import { print, printJson } from '../output/output.js'
-import { loadStored } from '../training/stored.js'
+import { loadStored, type Stored } from '../training/stored.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 
-interface Flags {
+interface Flags extends Omit<Partial<DataFlags>, 'format'> {
   readonly dir?: string
   readonly out: string
+  readonly format: FormatName
   readonly layout?: LayoutName
   readonly weights?: string
   readonly predictWith?: 'average' | 'current'
@@ -24,7 +32,9 @@ export function exportCommand(program: Command): Command {
   const command = program.command('export')
   withPredictWith(withWeights(command), ['average', 'current'] as const)
     .option('--dir <dir>', 'directory of the stored predictor')
-    .requiredOption('--out <folder>', 'new folder')
+    .requiredOption('--out <path>', 'new folder, or file of the weights')
+    .addOption(new Option('--format <name>', formatsHelp()).choices(Object.keys(FORMATS)).default('safetensors'))
+    .option('--data <file>', 'rows that name the hashed features of a linear model')
     .addOption(
       new Option('--layout <name>', "names of the tensors (default: the model's, or admb)").choices([...LAYOUTS])
     )
@@ -33,21 +43,29 @@ export function exportCommand(program: Command): Command {
       `
 Layouts other than admb are Hugging Face folders: AutoModel.from_pretrained has
 the same outputs. Layout admb is for any model: model.safetensors with the names
-of docs/models.md and metadata as of GET /predictor. --weights reads them all.
-A model with frozen layers or adapters needs --weights: they are merged.
+of docs/models.md and metadata as of GET /predictor. --weights reads them, and
+the formats json and vw-text, which like csv are for linear models. A model with
+frozen layers or adapters needs --weights: they are merged.
 
 Examples:
   admb export --dir model --out exported
-  admb export --dir model --layout admb --out exported --json`
+  admb export --dir model --layout admb --out exported --json
+  admb export --dir model --format csv --data mine.csv --out weights.csv`
     )
   return withCommon(command).action(exportPredictor)
+}
+
+function formatsHelp(): string {
+  return Object.entries(FORMATS)
+    .map(([name, { summary }]) => `${name}: ${summary}`)
+    .join('; ')
 }
 
 /** The network with its frozen weights. */
 async function whole(
   spec: LearningSpec,
   blocks: readonly Float32Array[],
-  { weights }: Pick<Flags, 'weights'>
+  weights: string | undefined
 ): Promise<{ readonly spec: LearningSpec; readonly blocks: readonly Float32Array[] }> {
   const { network } = spec
   if (network?.tuning === undefined) {
@@ -60,16 +78,33 @@ async function whole(
 }
 
 async function exportPredictor(given: Flags): Promise<void> {
-  const { dir, out, predictWith = 'average', json, ...flags } = await withReadableWeights(given)
-  const { spec: stored, predictor, scaling } = await loadStored(dir, undefined)
+  const flags = await withReadableWeights(given)
+  const { dir, out, format, layout, json } = flags
+  const stored = await loadStored(dir, undefined)
+  const { id } = stored.predictor
+  if (format !== 'safetensors') {
+    if (layout !== undefined) throw new UsageError(`--layout is for safetensors: leave it out with --format ${format}`)
+    if (flags.weights !== undefined) throw new UsageError('--weights is for networks: leave it out')
+    await writeLinear(stored, flags, FORMATS[format].write)
+    if (json) printJson({ command: 'export', format, files: [out], predictor: id })
+    else print(`written to ${out}`)
+    return
+  }
+  if (flags.data !== undefined) throw new UsageError('--data names the features of json, csv and vw-text: leave it out')
+  const written = await writeFolder(stored, flags)
+  if (json) printJson({ command: 'export', ...written, predictor: id })
+  else print(`written to ${out}: ${written.files.join(', ')}`)
+}
+
+async function writeFolder(stored: Stored, { out, weights, predictWith = 'average', ...flags }: Flags) {
+  const { predictor, scaling } = stored
   const serving = predictWith === 'current' ? predictor.parameters : predictor.average
-  const { spec, blocks } = await whole(stored, serving, flags)
+  const { spec, blocks } = await whole(stored.spec, serving, weights)
   const layout = flags.layout ?? (spec.network ? layoutFor(spec.network.layers) : 'admb')
   const [{ writeNetwork, writeWeights }, { networkModel }] = await Promise.all([
     import('../../nn/weights/write-checkpoint.js'),
     import('../../l2l/index.js')
   ])
-  let files: readonly string[]
   if (layout === 'admb') {
     const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
     const metadata = {
@@ -77,10 +112,60 @@ async function exportPredictor(given: Flags): Promise<void> {
       serving: predictWith,
       ...predictorMetadata(spec, moments, classNamesOf(spec, predictor.parameters))
     }
-    files = writeWeights(out, await predictorTensors(spec, blocks), metadata)
-  } else if (spec.network === undefined) {
+    return { layout, files: writeWeights(out, await predictorTensors(spec, blocks), metadata) }
+  }
+  if (spec.network === undefined) {
     throw new UsageError(`layout ${layout} is for networks, and this model is ${spec.model}: give --layout admb`)
-  } else files = writeNetwork(out, { spec: spec.network, model: networkModel(spec.network), blocks }, layout)
-  if (json) printJson({ command: 'export', layout, files, predictor: predictor.id })
-  else print(`written to ${out}: ${files.join(', ')}`)
+  }
+  return { layout, files: writeNetwork(out, { spec: spec.network, model: networkModel(spec.network), blocks }, layout) }
+}
+
+/** The weights of a linear model, as text. */
+async function writeLinear(stored: Stored, flags: Flags, write: (model: LinearModel) => string): Promise<void> {
+  const { predictor, scaling } = stored
+  const spec = readableSpec(stored.spec, predictor.parameters)
+  if (spec.network !== undefined) {
+    throw new UsageError(`${flags.format} is for linear models, and this one is a network: give --format safetensors`)
+  }
+  const [weights] = flags.predictWith === 'current' ? predictor.parameters : predictor.average
+  const { classNames } = spec.features
+  const width = weights.length / spec.dimension
+  const names = await namesOf(spec, flags)
+  const text = write({
+    spec: stored.spec as LinearModel['spec'],
+    id: predictor.id,
+    weights,
+    // Classes that are not known yet have no weights.
+    outputs: width === 1 ? 1 : Math.min(width, classNames?.length ?? width),
+    classNames,
+    moments: spec.features.scale === 'standard' ? scaling.moments.save() : undefined,
+    nameOf: feature => (names.isConstant(feature) ? 'constant' : names.nameOf(feature)),
+    isNamed: feature => names.isNamed(feature)
+  })
+  try {
+    writeFileSync(flags.out, text, { flag: 'wx' })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST')
+      throw new UsageError(`${flags.out} already exists and is not overwritten: give another --out`)
+    throw new UsageError(`cannot write ${flags.out} (${code}): check the path after --out`)
+  }
+}
+
+/** Names of features, with those of the rows of `--data`. */
+async function namesOf(spec: LearningSpec, flags: Flags): Promise<FeatureNames> {
+  const names = new FeatureNames(spec.features)
+  if (flags.data !== undefined) {
+    const stream = await openStream({
+      ...streamFor(spec, readOptions({ ...flags, format: undefined })),
+      unlabelled: true,
+      onHashed: names.note,
+      onMalformed: () => undefined
+    })
+    checkFits(spec, stream)
+    for await (const _ of stream) {
+      // Its values are noted.
+    }
+  }
+  return names
 }

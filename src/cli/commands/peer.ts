@@ -5,6 +5,7 @@ import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
 import { createPeerTask, PEER_BATCH } from '../../task/task.js'
+import { UsageError } from '../errors.js'
 import { executionOf, withTuning, withWeights } from '../options/networks.js'
 import {
   type DataFlags,
@@ -123,6 +124,7 @@ async function run(all: Flags): Promise<void> {
   ])
   const log = createLog(flags.logLevel)
   const http = await planHttp(flags, log)
+  await refuseLinear(flags)
   const given = taskOptions(flags)
   const source = { from: flags.from, follow: flags.follow }
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
@@ -165,4 +167,14 @@ async function run(all: Flags): Promise<void> {
     if (flags.json) printJson({ ...peerObject(peer, server?.url), addresses })
     progressLog?.end(progressEntry(peer.id, peer.status()))
   }
+}
+
+/** Peers agree on the weights that they start from by their model, which a linear model's are not part of. @throws UsageError */
+async function refuseLinear({ weights }: Flags): Promise<void> {
+  if (weights === undefined) return
+  const { linearFrom } = await import('../linear/formats.js')
+  if ((await linearFrom(weights, {})) === undefined) return
+  throw new UsageError(
+    `${weights} is a linear model: run admb train --weights ${weights} --batch B --dir DIR first, then admb peer --batch B --dir DIR`
+  )
 }

@@ -93,12 +93,15 @@ async function train(given: Flags): Promise<void> {
   const reader = await startReader({ data: flags.data ?? '', format: flags.format, passes: flags.passes })
   // Imported here: the help does not need the database and libp2p's keys.
   const { checkContinues, endedEarly, keep, openForTraining } = await import('../training/trained-store.js')
-  const { store, earlier } = flags.dir === undefined ? {} : await openForTraining(flags.dir)
+  const { store, earlier: stored } = flags.dir === undefined ? {} : await openForTraining(flags.dir)
   try {
     const start = performance.now()
+    const imported = await linearStart(flags, stored)
+    const earlier = stored ?? imported
     const balances = flags.classWeights === 'balanced'
     // Balanced weights of earlier runs are kept, although the rows differ.
-    const wanted = continued(earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags, earlier)
+    const balanced = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
+    const wanted = imported ? { ...balanced, weights: undefined } : continued(balanced, earlier)
     const { stream: first, specFor, coverage } = await createTask(taskOptions(wanted), 'serial')
     if (first === undefined) throw noData()
     const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
@@ -123,7 +126,7 @@ async function train(given: Flags): Promise<void> {
     const spec = earlier?.spec ?? specFor(stream)
     if (earlier !== undefined) {
       const given = closed(specFor(stream), earlier.spec.dimension, stream)
-      checkContinues(flags.dir as string, earlier, given, givenFields(wanted))
+      if (stored !== undefined) checkContinues(flags.dir as string, stored, given, givenFields(wanted))
       checkFits(earlier.spec, stream)
     }
     const { trainer, device, plan, report } = await trainerFor(
@@ -227,6 +230,25 @@ async function train(given: Flags): Promise<void> {
 function continued(flags: Flags, earlier: EarlierRun | undefined): Flags {
   const isTuned = earlier?.spec.network?.tuning !== undefined
   return isTuned && flags.freeze === undefined && flags.lora === undefined ? { ...flags, weights: undefined } : flags
+}
+
+/** A run that starts from the weights of a linear model in a file; undefined without one. @throws UsageError */
+async function linearStart(flags: Flags, stored: EarlierRun | undefined): Promise<EarlierRun | undefined> {
+  if (flags.weights === undefined) return undefined
+  const { linearFrom } = await import('../linear/formats.js')
+  const found = await linearFrom(flags.weights, taskOptions(flags))
+  if (found === undefined) return undefined
+  if (stored !== undefined) throw new UsageError(`${flags.dir} holds a predictor already: leave --weights out`)
+  if (flags.onDrift !== undefined || flags.classWeights !== undefined) {
+    throw new UsageError(
+      '--weights of a linear model brings its class weights: leave --class-weights and --on-drift out'
+    )
+  }
+  const { spec, predictor, scaling } = found
+  const { parameters, average, state } = predictor
+  const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
+  const trained = { parameters, average, state, updates: 0, dimension: spec.dimension }
+  return { spec, trained, progress: { inputs: 0, surplus: 0, loss: 0, moments } }
 }
 
 /** The rows that are learned. With validation, passes are read one by one. */

@@ -1,5 +1,5 @@
 /** Names of a model's features, and the columns that they belong to. */
-import { Layout, type OnHashed, timeFeatureNames } from '../../streams/index.js'
+import { type ColumnSchema, Layout, type OnHashed, timeFeatureNames } from '../../streams/index.js'
 import type { FeatureSpec } from '../../task/learning-spec.js'
 
 interface Named {
@@ -37,7 +37,7 @@ export class FeatureNames {
 
   /** Notes the values of the rows, which name the hashed features. */
   readonly note: OnHashed = (feature, { name: column, kind }, value) => {
-    const name = value === undefined ? `${column}: missing` : `${column}${kind === 'text' ? ': ' : '='}${value}`
+    const name = value === undefined ? `${column}: missing` : `${column}${separatorOf(kind, column)}${value}`
     const values = this.#hashed.get(feature) ?? []
     const known = values.find(one => one.name === name)
     if (known === undefined) values.push({ column, name, count: 1 })
@@ -47,6 +47,10 @@ export class FeatureNames {
 
   isConstant(feature: number): boolean {
     return this.#constant === 1 && feature === 0
+  }
+
+  isNamed(feature: number): boolean {
+    return this.#known.has(feature) || this.#hashed.has(feature)
   }
 
   /** The name of a feature. If several values share it, that of the most frequent one, with the number of the others. */
@@ -67,4 +71,10 @@ export class FeatureNames {
   #valuesOf(feature: number): readonly HashedValue[] {
     return [...(this.#hashed.get(feature) ?? [])].sort((a, b) => b.count - a.count)
   }
+}
+
+/** Between a column and its value, or as in VW a namespace and the name of a feature. */
+function separatorOf(kind: ColumnSchema['kind'], column: string): string {
+  if (kind === 'number') return column === '' ? '' : '^'
+  return kind === 'text' ? ': ' : '='
 }

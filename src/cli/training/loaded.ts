@@ -4,6 +4,7 @@ import { LagHistory, RunningMoments } from '../../streams/index.js'
 import { learningParts } from '../../task/learning-spec.js'
 import { closed, createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
+import { linearFrom } from '../linear/formats.js'
 import { executionOf, type NetworkFlags } from '../options/networks.js'
 import type { DataFlags } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
@@ -27,7 +28,10 @@ export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean)
     }
     return loadStored(flags.dir, executionOf(flags))
   }
-  const task = await createTask(taskOptions(flags), 'serial', needsLabels)
+  const options = taskOptions(flags)
+  const linear = await linearFrom(flags.weights, options)
+  if (linear) return linear
+  const task = await createTask(options, 'serial', needsLabels)
   const spec = closed(task.specFor(await factsOf(task.stream)))
   const { learner } = await learningParts(spec, executionOf(flags))
   const parameters = learner.initial()

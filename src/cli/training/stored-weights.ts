@@ -15,7 +15,10 @@ export async function withReadableWeights<Flags extends { readonly weights?: str
   const { weights } = flags
   if (weights === undefined || !existsSync(join(weights, 'admb.json'))) return flags
   const { spec, predictor } = await loadStored(weights, undefined)
-  if (spec.network === undefined) throw new UsageError(`${weights} holds a linear model: --weights takes networks`)
+  if (spec.network === undefined)
+    throw new UsageError(
+      `${weights} holds a linear model: export it first (admb export --dir ${weights} --format json --out FILE)`
+    )
   if (spec.network.tuning !== undefined) {
     throw new UsageError(
       `${weights} holds only what was trained of a network: export it first (admb export --dir ${weights})`

@@ -60,7 +60,8 @@ function ownCheckpoint(path: string, [first]: readonly string[], tensors: Tensor
     throw new ModelError(`${path} does not name its model: give a folder with config.json, or safetensors of admb`)
   }
   const { network } = JSON.parse(spec) as { readonly network?: NetworkSpec }
-  if (network === undefined) throw new ModelError(`${path} is a linear model: --weights takes networks`)
+  if (network === undefined)
+    throw new ModelError(`${path} is a linear model: --weights of train, eval and predict reads it`)
   if (network.tuning !== undefined) {
     throw new ModelError(
       `${path} holds only what was trained of a network: export the whole (admb export), and give that`

@@ -39,34 +39,39 @@ export async function generateRoutes(app: FastifyInstance, { peer }: RouteOption
     body: BODY,
     response: { 200: { description: EVENTS, content: { [STREAM]: { schema: { type: 'string' } } } }, ...failures }
   }
-  app.post<{ Body: GenerateRequest }>('/generate', { schema, attachValidation: true }, async (request, reply) => {
-    const { validationError: invalid } = request
-    if (invalid !== undefined) throw new RefusedError(400, 'ERR_REQUEST', invalid.message, REMEDY)
-    const left = new AbortController()
-    reply.raw.on('close', () => left.abort())
-    const write = (event: string, data: object) => {
-      if (!reply.raw.headersSent) {
-        reply.hijack()
-        // Headers set by the guards apply to this answer too.
-        for (const [name, value] of Object.entries(reply.getHeaders())) {
-          if (value !== undefined) reply.raw.setHeader(name, value)
+  const config = { roles: ['predict', 'learn'] } as const
+  app.post<{ Body: GenerateRequest }>(
+    '/generate',
+    { config, schema, attachValidation: true },
+    async (request, reply) => {
+      const { validationError: invalid } = request
+      if (invalid !== undefined) throw new RefusedError(400, 'ERR_REQUEST', invalid.message, REMEDY)
+      const left = new AbortController()
+      reply.raw.on('close', () => left.abort())
+      const write = (event: string, data: object) => {
+        if (!reply.raw.headersSent) {
+          reply.hijack()
+          // Headers set by the guards apply to this answer too.
+          for (const [name, value] of Object.entries(reply.getHeaders())) {
+            if (value !== undefined) reply.raw.setHeader(name, value)
+          }
+          const headers = { 'content-type': `${STREAM}; charset=utf-8`, 'cache-control': 'no-store' }
+          // The second header prevents nginx from buffering events.
+          reply.raw.writeHead(200, { ...headers, 'x-accel-buffering': 'no' })
         }
-        const headers = { 'content-type': `${STREAM}; charset=utf-8`, 'cache-control': 'no-store' }
-        // The second header prevents nginx from buffering events.
-        reply.raw.writeHead(200, { ...headers, 'x-accel-buffering': 'no' })
+        reply.raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
       }
-      reply.raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+      try {
+        const end = await peer.generate(request.body, piece => write('piece', piece), left.signal)
+        write('end', end)
+      } catch (error) {
+        // Before the first piece, the answer is a failure as of other routes.
+        if (!reply.raw.headersSent) throw error
+        const { message, code } = error as Error & { readonly code?: string }
+        write('error', { error: message, code: code ?? 'ERR_INTERNAL' })
+      }
+      reply.raw.end()
+      return reply
     }
-    try {
-      const end = await peer.generate(request.body, piece => write('piece', piece), left.signal)
-      write('end', end)
-    } catch (error) {
-      // Before the first piece, the answer is a failure as of other routes.
-      if (!reply.raw.headersSent) throw error
-      const { message, code } = error as Error & { readonly code?: string }
-      write('error', { error: message, code: code ?? 'ERR_INTERNAL' })
-    }
-    reply.raw.end()
-    return reply
-  })
+  )
 }

@@ -1,0 +1,184 @@
+/** Weights of linear models as text: `admb export --format`, and `--weights`. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { admb } from '../../support/admb-command.js'
+
+/** Rows of VW whose label is the sign of x − y. */
+const VW = Array.from({ length: 400 }, (_, i) => {
+  const [x, y] = [Math.sin(i), Math.cos(3 * i)]
+  return `${x > y ? 1 : -1} |a x:${x.toFixed(4)} y:${y.toFixed(4)} |b c${i % 3} 17:0.5\n`
+}).join('')
+
+/** As `vw --readable_model` writes it, with the state of `--save_resume`. */
+const READABLE = `Version 8.11.0
+Id 
+Min label:-1
+Max label:1
+bits:18
+lda:0
+0 ngram:
+0 skip:
+options: --hash_seed 0
+Checksum: 3247374397
+:0
+42847:-2.5 1.5 0.5
+55432:2.5 1.25 0.5
+116060:0.125 9 1
+`
+
+describe('weights of linear models in text files', function () {
+  this.timeout(60_000)
+  let folder = ''
+  let data = ''
+  let dir = ''
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'admb-weights-'))
+    data = join(folder, 'data.vw')
+    dir = join(folder, 'model')
+    await writeFile(data, VW)
+    await json('train', '--data', data, '--dir', dir)
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  async function json(...args: string[]): Promise<Record<string, never>> {
+    const { code, stdout, stderr } = await admb([...args, '--json'])
+    assert.equal(code, 0, stderr)
+    return JSON.parse(stdout.trim().split('\n').at(-1) as string)
+  }
+
+  async function refused(...args: string[]): Promise<string> {
+    const { code, stderr } = await admb(args)
+    assert.ok(code === 1 || code === 2, stderr)
+    return stderr
+  }
+
+  async function written(name: string, ...args: string[]): Promise<string> {
+    const out = join(folder, name)
+    await json('export', '--out', out, ...args)
+    return out
+  }
+
+  it('are read back with the same loss, from JSON, VW text and safetensors', async () => {
+    const { loss } = await json('eval', '--dir', dir, '--data', data)
+    const files = [
+      await written('same.json', '--dir', dir, '--format', 'json'),
+      await written('same.txt', '--dir', dir, '--format', 'vw-text', '--data', data),
+      await written('folder', '--dir', dir)
+    ]
+    for (const file of files) assert.equal((await json('eval', '--weights', file, '--data', data)).loss, loss, file)
+    const before = await json('train', '--data', data)
+    const after = await json(
+      'train',
+      '--data',
+      data,
+      '--weights',
+      files[0],
+      '--batch',
+      '4',
+      '--dir',
+      join(folder, 'on')
+    )
+    assert.ok(after.averageLoss < before.averageLoss)
+    assert.equal(after.updates, 100)
+  })
+
+  it('name the features that --data has', async () => {
+    const text = await readFile(await written('named.txt', '--dir', dir, '--format', 'vw-text', '--data', data), 'utf8')
+    assert.match(text, /\nbits:18\n[\s\S]*options: --hash_seed 0 --loss_function logistic\n:0\n/)
+    assert.match(text, /\na\^y:42847:-\d/)
+    assert.match(text, /\na\^x:55432:\d/)
+    assert.match(text, /\nConstant:116060:/)
+    assert.match(text, /\nb\^c0:\d+:/)
+    const numbered = await readFile(await written('numbered.csv', '--dir', dir, '--format', 'csv'), 'utf8')
+    assert.match(numbered, /^index,feature,weight\n0,constant,-?[\d.e-]+\n\d+,feature \d+,/)
+  })
+
+  it('of a table have the names of its columns, and one column for each class', async () => {
+    const table = join(folder, 'table.csv')
+    const rows = Array.from(
+      { length: 300 },
+      (_, i) => `${i % 10},"a ""b"", c${i % 2}",${['ash', 'elm', 'oak'][i % 3]}\n`
+    )
+    await writeFile(table, `size,kind,tree\n${rows.join('')}`)
+    const model = join(folder, 'trees')
+    await json('train', '--data', table, '--label', 'tree', '--dir', model)
+    const from = ['--dir', model, '--data', table]
+    const csv = await readFile(await written('trees.csv', ...from, '--format', 'csv'), 'utf8')
+    assert.match(csv, /^index,feature,ash,elm,oak\n0,constant,/)
+    assert.match(csv, /\n1,size,/)
+    assert.match(csv, /,"kind=a ""b"", c1",/)
+    const file = await written('trees.json', ...from, '--format', 'json')
+    const { loss } = await json('eval', '--dir', model, '--data', table)
+    assert.equal((await json('eval', '--weights', file, '--data', table)).loss, loss)
+    const { classes, constant } = JSON.parse(await readFile(file, 'utf8'))
+    assert.deepEqual(classes, ['ash', 'elm', 'oak'])
+    assert.equal(constant.length, 3)
+    const reason = await refused('export', ...from, '--format', 'vw-text', '--out', join(folder, 'none'))
+    assert.match(reason, /vw-text is for logistic, hinge and linear, and this model is softmax: give --format json/)
+  })
+
+  it('of JSON lines have the names of their keys', async () => {
+    const lines = join(folder, 'rows.jsonl')
+    const rows = Array.from({ length: 100 }, (_, i) => `{"label":${i % 2},"x":${i % 2},"on":true,"in":"Oslo"}\n`)
+    await writeFile(lines, rows.join(''))
+    const model = join(folder, 'keys')
+    await json('train', '--data', lines, '--hash-bits', '16', '--dir', model)
+    const csv = await readFile(await written('keys.csv', '--dir', model, '--data', lines, '--format', 'csv'), 'utf8')
+    for (const name of ['x', 'on', 'in=Oslo']) assert.match(csv, new RegExp(`\n\\d+,${name},`))
+  })
+
+  it("of numbered features have VW's indices of the numbers", async () => {
+    const rows = join(folder, 'rows.svm')
+    await writeFile(rows, Array.from({ length: 200 }, (_, i) => `${i % 2 ? 1 : -1} 1:${i % 2} 7:${i % 3}\n`).join(''))
+    const model = join(folder, 'numbers')
+    await json('train', '--data', rows, '--dir', model)
+    const file = await written('numbers.txt', '--dir', model, '--format', 'vw-text')
+    assert.match(await readFile(file, 'utf8'), /\n1:1:\d/)
+    const same = join(folder, 'rows.vw')
+    await writeFile(same, (await readFile(rows, 'utf8')).replace(/^(\S+)/gm, '$1 |'))
+    const { loss } = await json('eval', '--dir', model, '--data', rows)
+    assert.ok(Math.abs((await json('eval', '--weights', file, '--data', same)).loss - loss) < 1e-6)
+  })
+
+  it('are read as VW writes them', async () => {
+    const file = join(folder, 'readable.txt')
+    await writeFile(file, READABLE)
+    const { code, stdout, stderr } = await admb(['eval', '--weights', file, '--data', data, '--json'])
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /does not say its loss: its labels are those of the model logistic/)
+    assert.ok(JSON.parse(stdout).accuracy > 0.95)
+    const [answer] = (await admb(['predict', '--weights', file, '--data', data, '--json'])).stdout.split('\n')
+    const [x, y] = [Math.sin(0), Math.cos(0)]
+    const probability = 1 / (1 + Math.exp(-(2.5 * x - 2.5 * y + 0.125)))
+    assert.ok(Math.abs(JSON.parse(answer).scores[1] - probability) < 1e-4)
+    assert.equal(JSON.parse(answer).label, '-1')
+    const trained = await json('train', '--weights', file, '--model', 'hinge', '--data', data)
+    assert.equal(trained.inputs, 400)
+  })
+
+  it('that cannot be used are refused in one line', async () => {
+    const use = async (name: string, content: string, ...args: string[]) => {
+      const file = join(folder, name)
+      await writeFile(file, content)
+      return refused('train', '--data', data, '--weights', file, ...args)
+    }
+    assert.match(await use('a.csv', 'index,feature,weight\n'), /is a table without its model.*--format json/)
+    assert.match(await use('b.txt', READABLE.replace('bits:18', 'bits:4')), /line 12 is not INDEX:WEIGHT/)
+    assert.match(await use('c.txt', READABLE.replace('seed 0', 'seed 0 --oaa 3')), /VW's --oaa is not supported/)
+    assert.match(await use('d.txt', 'Version 8\n'), /is no text of a VW model: vw --readable_model/)
+    assert.match(await use('e.json', '{"a": 1}'), /holds no weights of a linear model/)
+    const file = await written('used.json', '--dir', dir, '--format', 'json')
+    assert.match(await refused('train', '--data', data, '--weights', file, '--model', 'hinge'), /leave --model out/)
+    assert.match(await refused('train', '--data', data, '--weights', file, '--dir', dir), /holds a predictor already/)
+    assert.match(await refused('peer', '--weights', file), /run admb train --weights .* first, then admb peer/)
+    assert.match(await refused('export', '--dir', dir, '--format', 'json', '--out', file), /already exists/)
+    const changed = (await readFile(file, 'utf8')).replace(/"index":\d+/, '"index":9999999')
+    assert.match(await use('f.json', changed), /the weight of index 9999999 does not fit the model/)
+    const network = join(folder, 'network')
+    await json('train', '--data', 'digits', '--limit', '64', '--model', 'mlp', '--backend', 'cpu', '--dir', network)
+    const out = join(folder, 'network.json')
+    assert.match(await refused('export', '--dir', network, '--format', 'json', '--out', out), /this one is a network/)
+  })
+})
