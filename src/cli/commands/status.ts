@@ -13,7 +13,8 @@ export function statusCommand(program: Command): Command {
 Examples:
   admb status
   admb status --http 127.0.0.1:7281 --json
-  admb status --http https://192.0.2.7:7280 --http-ca http.cert --http-token-file read.token`
+  admb status --http https://192.0.2.7:7280 --http-ca http.cert \\
+      --http-token-file read.token`
   )
   return withCommon(command).action(status)
 }

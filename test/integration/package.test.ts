@@ -1,0 +1,80 @@
+/** The packed package, started by one command in an empty folder. Skipped without a package registry. */
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Limit of the tarball's size, in bytes. */
+const MOST_BYTES = 5_000_000
+
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+function hasRegistry(): boolean {
+  try {
+    execFileSync('npm', ['ping', '--silent', '--fetch-retries=0', '--fetch-timeout=5000'], { stdio: 'ignore' })
+    return true
+  } catch {
+    console.log('      no package registry answers: skipped')
+    return false
+  }
+}
+
+describe('the packed package', function () {
+  this.timeout(300_000)
+  let folder: string
+  let packed: Packed
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'admb-package-'))
+    // It is built already.
+    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder])
+    packed = (JSON.parse(stdout) as Packed[])[0]
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('holds what its users need, and nothing else', () => {
+    const paths = packed.files.map(({ path }) => path)
+    for (const path of [
+      'dist/src/cli/main.js',
+      'dist/page/index.html',
+      'python/admb_client.py',
+      'README.md',
+      'LICENSE'
+    ]) {
+      assert.ok(paths.includes(path), path)
+    }
+    assert.deepEqual(
+      paths.filter(path => /\.map$|^(src|test|scripts|dist\/test|dist\/scripts)\/|\.tsbuildinfo$/.test(path)),
+      []
+    )
+    assert.ok(packed.size < MOST_BYTES, `${packed.size} bytes`)
+  })
+
+  it('runs by npx in an empty folder, and leaves it empty', async function () {
+    if (!hasRegistry()) this.skip()
+    const empty = mkdtempSync(join(tmpdir(), 'admb-empty-'))
+    try {
+      const tarball = join(folder, packed.filename)
+      const env = { ...process.env, npm_config_cache: join(folder, 'cache') }
+      const admb = (...args: string[]) =>
+        run('npx', ['--yes', '--package', tarball, 'admb', ...args], { cwd: empty, env })
+      const { stdout } = await admb('train', '--data', 'digits', '--limit', '500')
+      assert.match(stdout, /accuracy +[5-9]\d\.\d+ %/)
+      assert.match((await admb('train', '--data', 'digits', '--limit', '64', '--model', 'mlp')).stdout, /device +wasm/)
+      // Fails if a port is in use, which does not matter.
+      const checked = await admb('doctor', '--json').catch((error: { stdout: string }) => error)
+      const { checks } = JSON.parse(checked.stdout) as { checks: { name: string; ok: boolean }[] }
+      for (const name of ['network', 'storage']) assert.ok(checks.find(check => check.name === name)?.ok, name)
+      assert.deepEqual(readdirSync(empty), [])
+    } finally {
+      rmSync(empty, { recursive: true })
+    }
+  })
+})
