@@ -75,26 +75,21 @@ function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   })
 }
 
-function remedyFor(code: string | undefined, { protocol, host }: URL): string {
-  switch (code) {
-    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-    case 'SELF_SIGNED_CERT_IN_CHAIN':
-    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-      return "its certificate is not trusted: give the peer's certificate with --http-ca FILE"
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `its certificate is for other names: give one of them as --http https://NAME:PORT`
-    case 'CERT_HAS_EXPIRED':
-      return 'its certificate has expired: renew the files of --http-cert and --http-key'
-    case 'ECONNRESET':
-    case 'HPE_INVALID_CONSTANT':
-      return `it may serve HTTPS: give --http https://${host}`
-    default:
-      if (protocol === 'https:' && (code === 'EPROTO' || code?.startsWith('ERR_SSL'))) {
-        return `it may serve HTTP: give --http http://${host}`
-      }
-      return 'start one, or give its --http HOST:PORT'
+/** @param code of Node.js or of OpenSSL */
+function remedyFor(code = '', { protocol, host }: URL): string {
+  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET)/.test(code)) {
+    return "its certificate is not trusted: give the peer's certificate with --http-ca FILE"
   }
+  if (code.includes('ALTNAME'))
+    return 'its certificate is for other names: give one of them as --http https://NAME:PORT'
+  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew the files of --http-cert and --http-key'
+  if (protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_'))) {
+    return `it may serve HTTPS: give --http https://${host}`
+  }
+  if (protocol === 'https:' && (code === 'EPROTO' || code.includes('_SSL_'))) {
+    return `it may serve HTTP: give --http http://${host}`
+  }
+  return 'start one, or give its --http HOST:PORT'
 }
 
 /** The line of an error answer. */
