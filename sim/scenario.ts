@@ -102,6 +102,8 @@ const schema = z.strictObject({
   journal: z.boolean().default(false),
   /** Whether ADMB nodes refuse whole predictors that are worse on their inputs than the held one and the starting one. */
   gate: z.boolean().default(false),
+  /** Whether the gradient sum of each ADMB node is bounded, and larger ones are refused. */
+  bounded: z.boolean().default(false),
   /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */
   sums: z.enum(['exact', 'lattice']).default('exact'),
   /** H of ADMB: steps that a node makes of its own while it fills a batch alone; without it, none. */

@@ -18,6 +18,7 @@ import {
   createRule,
   digest,
   LocalSteps,
+  InfluenceBound,
   latticeRule
 } from '../src/learner/index.js'
 import { Adversaries } from './adversaries/index.js'
@@ -73,6 +74,7 @@ export class Simulation implements World, TransportHost, WiringRun {
   readonly batch: number
   readonly adaptiveBatch: AdaptiveBatch | undefined
   readonly localSteps: (() => LocalSteps) | undefined
+  readonly influence: InfluenceBound | undefined
   readonly period: number
   readonly latency: number
   readonly isOrdered: boolean
@@ -143,8 +145,13 @@ export class Simulation implements World, TransportHost, WiringRun {
     const summed = sums === 'lattice' ? { ...recipe, rule: latticeRule(recipe.rule, { batch }) } : recipe
     const adaptive = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
     this.adaptiveBatch = adaptive
-    this.learner = adaptive?.learner(learner) ?? learner
-    this.recipe = adaptive?.recipe(summed) ?? summed
+    const influence = scenario.bounded ? new InfluenceBound(learner.layout) : undefined
+    this.influence = influence
+    const [boundedLearner, bounded] = influence
+      ? [influence.learner(learner), influence.recipe(summed)]
+      : [learner, summed]
+    this.learner = adaptive?.learner(boundedLearner) ?? boundedLearner
+    this.recipe = adaptive?.recipe(bounded) ?? bounded
     this.start = startingPredictor(this.learner.initial(), this.recipe)
     this.#arrivals = drawArrivals(scenario, random.fork('pace'))
     const end = scenario.warmup + (scenario.inputs / nodes) * scenario.interval

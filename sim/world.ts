@@ -44,6 +44,8 @@ export interface World {
   readonly adaptiveBatch: AdmbOptions['batch'] | undefined
   /** Creates the local steps of a node; undefined if there are none. */
   readonly localSteps: (() => LocalSteps) | undefined
+  /** Bound of the sum of each node; undefined without one. */
+  readonly influence: AdmbOptions['influence']
   /** T in virtual milliseconds. */
   readonly period: number
   /** Mean one-way latency in virtual milliseconds. */

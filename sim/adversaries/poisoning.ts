@@ -1,19 +1,31 @@
 /** Nodes that replace their own gradients and follow the protocol otherwise. */
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks, InfluenceRule } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
 import { type Adversary, type Setting, table } from './adversary.js'
 
 /** Replaces the sum of `count` gradients. */
 type Poison = (sum: readonly Float32Array[], count: number, random: Random) => void
 
+/** Votes for the largest bound, and keeps to it or not. */
+function greedy(rule: InfluenceRule, { isActive }: Setting, keeps: boolean): InfluenceRule {
+  const { bounded, index } = rule
+  return {
+    bounded,
+    index,
+    of: parameters => (keeps || !isActive() ? rule.of(parameters) : new Float32Array(bounded)),
+    vote: lost => (isActive() ? 1 : rule.vote(lost))
+  }
+}
+
 class PoisoningNode extends AdmbNode {
   readonly #sum: readonly Float32Array[]
   readonly #poison: Poison
   readonly #setting: Setting
 
-  constructor(options: AdmbOptions, poison: Poison, setting: Setting) {
-    super(options)
+  constructor(options: AdmbOptions, poison: Poison, setting: Setting, keeps: boolean) {
+    const { influence } = options
+    super({ ...options, influence: influence && greedy(influence, setting, keeps) })
     this.#sum = options.layout.blocks.map(({ length }) => new Float32Array(length))
     this.#poison = poison
     this.#setting = setting
@@ -35,8 +47,9 @@ class PoisoningNode extends AdmbNode {
   }
 }
 
-function poisoning(help: string, poison: Poison): Adversary {
-  return { help, create: (options, setting) => new PoisoningNode(options, poison, setting) }
+/** @param keeps whether it keeps to the bound of its sum, if there is one */
+function poisoning(help: string, poison: Poison, keeps = true): Adversary {
+  return { help, create: (options, setting) => new PoisoningNode(options, poison, setting, keeps) }
 }
 
 function scaled(factor: number): Poison {
@@ -55,6 +68,7 @@ export const poisoners = table({
   'sign-flip': poisoning('sends its gradients with the opposite sign', scaled(-1)),
   large: poisoning('multiplies its gradients by 1,000', scaled(1000)),
   'large-flip': poisoning('multiplies its gradients by −1,000', scaled(-1000)),
+  unbounded: poisoning('multiplies its gradients by −1,000, and does not keep to the bound', scaled(-1000), false),
   random: poisoning('replaces its gradients by random ones of ten times their norm', (sum, _count, random) => {
     const norm = normOf(sum)
     for (const block of sum) for (let i = 0; i < block.length; i++) block[i] = random.normal()

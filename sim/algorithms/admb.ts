@@ -83,7 +83,7 @@ function distinctStart(start: Predictor, origin: string): Predictor {
 }
 
 function create(world: World, precedence: Precedence): Algorithm {
-  const { topology, recipe, start, batch, adaptiveBatch, labels, scenario } = world
+  const { topology, recipe, start, batch, adaptiveBatch, influence, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const shared = new SharedPredictors()
@@ -100,6 +100,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       layout,
       initial: scenario.starts === 'distinct' ? distinctStart(start, labels[index]) : start,
       batch: adaptiveBatch ?? batch,
+      influence,
       carry,
       precedence,
       journal: scenario.journal,

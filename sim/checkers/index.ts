@@ -6,6 +6,7 @@ import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
 import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Gated, Identity, Monotone } from './identity.js'
+import { BoundedInfluence } from './influence.js'
 import type { CheckedRun, Invariants } from './invariant.js'
 import { Progress } from './progress.js'
 import { Quiescence } from './quiescence.js'
@@ -28,12 +29,20 @@ export type {
  * there are hostile nodes, only those of the others are checked, as far as no other node can violate them.
  */
 export const invariants: Invariants = run => {
-  const { scenario, recipe, start, adaptiveBatch } = run
+  const { scenario, recipe, start, adaptiveBatch, influence } = run
   const { batch, carry } = scenario
   const size = new Size(adaptiveBatch ?? batch)
   const acceptance = new Acceptance(node => run.adversaries.isHostile(node))
   // What holds whatever other nodes do.
-  const own = [new Lineage(recipe), size, new NoEcho(), acceptance, new Storable(start), new Gated()]
+  const own = [
+    new Lineage(recipe),
+    size,
+    new NoEcho(),
+    acceptance,
+    new Storable(start),
+    new Gated(),
+    ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)])
+  ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]
   const always = [...own, new Identity()]
   if (scenario.algorithm === 'admb-sender') return always

@@ -3,7 +3,7 @@
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
-import type { AdaptiveBatch } from '../../src/learner/index.js'
+import type { AdaptiveBatch, InfluenceRule } from '../../src/learner/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Violation } from '../result.js'
@@ -91,6 +91,8 @@ export interface CheckedRun {
   readonly recipe: Recipe
   /** How b adapts; undefined if it is fixed. */
   readonly adaptiveBatch: AdaptiveBatch | undefined
+  /** Bound of the sum of each node; undefined without one. */
+  readonly influence: InfluenceRule | undefined
   /** The starting predictor of every node. */
   readonly start: Predictor
   /** Virtual milliseconds. */

@@ -64,14 +64,15 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     const scenario = { algorithm: 'admb', ...values, ...fixed }
     // Derived from the seed, so that the other draws do not depend on it.
     const isAdaptive = scenario.seed % 4 === 3 && scenario.algorithm === 'admb'
+    const bounded = scenario.seed % 8 >= 6 && scenario.algorithm === 'admb'
     const batchMax = isAdaptive ? scenario.batch + (scenario.seed % 101) : undefined
     // A request and its response take many attempts if frames are lost or overtaken.
     const isOrdered = scenario.delay === 'constant' && scenario.loss === 0 && scenario.reorder === 0
     if (!isOrdered) scenario.pushBytes = 1 << 16
-    // So do the fragments of a sum, which has two blocks where b adapts.
-    if (!isOrdered && isAdaptive) scenario.fragmentBytes = 1 << 20
+    // So do the fragments of a sum, which has several blocks where b adapts or influence is bounded.
+    if (!isOrdered && (isAdaptive || bounded)) scenario.fragmentBytes = 1 << 20
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
-    return parseScenario({ batchMax, ...scenario }, 'a drawn scenario')
+    return parseScenario({ batchMax, bounded, ...scenario }, 'a drawn scenario')
   })
 }

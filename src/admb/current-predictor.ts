@@ -4,11 +4,13 @@
  */
 
 import { areIntegers } from '../base/lattice.js'
-import type { BatchRule } from '../learner/types.js'
+import type { BatchRule, InfluenceRule } from '../learner/types.js'
 import { FrameError } from './bytes.js'
 import type { Contributor } from './contributors.js'
 import type { ReceivedFrame, Whole } from './frame.js'
 import { HeaderCache } from './header-cache.js'
+import { checkInfluence } from './influence.js'
+import { gridOf } from './lazy-grid.js'
 import { checkCount } from './limits.js'
 import {
   type Batch,
@@ -36,8 +38,12 @@ export interface ReceivedPredictor {
 /** Looks up a predictor that another node in the same process has computed, so that simulated nodes share it. */
 export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
+interface BoundedRecipe extends Recipe {
+  readonly influence?: InfluenceRule
+}
+
 export class CurrentPredictor {
-  readonly #recipe: Recipe
+  readonly #recipe: BoundedRecipe
   readonly #batch: number | BatchRule
   readonly #headers: HeaderCache
   readonly #known: PredictorLookup
@@ -57,7 +63,7 @@ export class CurrentPredictor {
   constructor(
     initial: Predictor,
     shapes: Shapes,
-    recipe: Recipe,
+    recipe: BoundedRecipe,
     batch: number | BatchRule,
     headers: number,
     known: PredictorLookup = () => undefined
@@ -188,6 +194,8 @@ export class CurrentPredictor {
     const sum = expand(step, this.#shapes.parameters)
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')
+    const { influence, rule } = this.#recipe
+    if (influence) checkInfluence(influence, parent.parameters, gridOf(parent, rule), { ...header, sum })
     const predictor = replayed(parent, sum, header, this.#recipe)
     // Dense blocks are those of the step.
     recycle(sum.filter((block, b) => block !== step.blocks[b]))

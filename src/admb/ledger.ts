@@ -16,6 +16,7 @@ import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '..
 import type { Blocks } from '../learner/types.js'
 import type { Contributor } from './contributors.js'
 import { type Coverage, segmentsOf } from './coverage.js'
+import type { OwnInfluence } from './influence.js'
 import type { JournalRecord, Recovered } from './journal.js'
 import type { LazyGrid } from './lazy-grid.js'
 import type { Header } from './predictor.js'
@@ -47,6 +48,8 @@ export interface LedgerOptions {
   readonly marksElements?: boolean
   /** This run, if there is a journal. */
   readonly run?: Contributor
+  /** Bounds the sums. */
+  readonly influence?: OwnInfluence
 }
 
 /** This node's contribution to a sum: all closed segments of the current epoch. With a grid, the sum consists of integers. */
@@ -88,11 +91,13 @@ export class Ledger {
   /** Segments with a sum, oldest first. */
   readonly #retained: Segment[] = []
   #discarded = 0
+  readonly #influence: OwnInfluence | undefined
   #period = 0
   /** Period in which a segment was closed last. */
   #closedAt = 0
 
-  constructor({ buffers, carry, contributor, id, grid, run, marksElements = false }: LedgerOptions) {
+  constructor({ buffers, carry, contributor, id, grid, run, influence, marksElements = false }: LedgerOptions) {
+    this.#influence = influence
     this.#marksElements = marksElements
     this.#carry = carry
     this.#contributors = [contributor]
@@ -210,8 +215,12 @@ export class Ledger {
     return { sum, count: this.count, coverage: this.#coverage }
   }
 
-  /** One block of `total`. */
-  totalBlock(block: number): Float32Array {
+  /** One block of `total`. @param streamed gradients in the accumulator that have not been counted yet */
+  totalBlock(block: number, streamed = 0): Float32Array {
+    return this.#bounded(this.#unboundedBlock(block), block, this.count + streamed)
+  }
+
+  #unboundedBlock(block: number): Float32Array {
     const sum = this.#sum[block].slice()
     const open = this.#openSum[block]
     if (this.#grid) {
@@ -259,7 +268,13 @@ export class Ledger {
       this.#openInputs = []
       this.#openOf = undefined
     }
-    return { sum: this.#sum, count: this.#count, coverage: this.#coverage }
+    const sum = this.#influence ? this.#sum.map((block, b) => this.#bounded(block, b, this.#count)) : this.#sum
+    return { sum, count: this.#count, coverage: this.#coverage }
+  }
+
+  /** A block of the own sum, as it is sent. */
+  #bounded(block: Float32Array, b: number, count: number): Float32Array {
+    return this.#influence?.bounded(block, b, count, this.#grid?.[b]) ?? block
   }
 
   /**
@@ -275,6 +290,7 @@ export class Ledger {
     { carries = true, grid }: { readonly carries?: boolean; readonly grid?: LazyGrid } = {}
   ): void {
     this.close(period)
+    this.#influence?.record(this.#sum, this.#count, this.#grid)
     this.#epochs.push({
       number: this.#epochNumber,
       id: this.#id,

@@ -19,6 +19,7 @@ import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum } from './frame.js'
 import { FrameSender } from './frame-sender.js'
 import { Gate } from './gate.js'
+import { checkInfluence, OwnInfluence } from './influence.js'
 import { type JournalRecord, recover } from './journal.js'
 import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
@@ -92,6 +93,7 @@ export class AdmbNode {
   readonly #table = new ContributorTable()
   readonly #selfIndex: number
   readonly #contributor: Contributor
+  readonly #influence: OwnInfluence | undefined
   readonly #ledger: Ledger
   readonly #edges = new Map<number, Edge>()
   readonly #buffers: BufferPool
@@ -135,6 +137,7 @@ export class AdmbNode {
     this.#contributor = { origin: self, incarnation, nonce }
     this.#buffers = new BufferPool(layout)
     this.#gate = new Gate(options.gate)
+    this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
     this.#ledger = new Ledger({
       buffers: this.#buffers,
       carry,
@@ -142,7 +145,8 @@ export class AdmbNode {
       id: initial.id,
       grid: gridOf(initial, options.rule),
       marksElements: options.marksElements,
-      run: journal ? this.#contributor : undefined
+      run: journal ? this.#contributor : undefined,
+      influence: this.#influence
     })
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
@@ -232,6 +236,11 @@ export class AdmbNode {
    */
   get residualShare(): number | undefined {
     return this.#ledger.residualShare
+  }
+
+  /** Share of the squared norm of recent own sums that the bound of influence takes, 0 to 1; undefined without a bound. */
+  get clippedShare(): number | undefined {
+    return this.#influence?.lostShare
   }
 
   /** Number of own gradients that were dropped unused. */
@@ -325,7 +334,10 @@ export class AdmbNode {
 
   /** The accumulator contains a block's final gradients. @returns fragments that can be sent at once */
   blockReady(block: number): OutgoingFragment[] {
-    return this.#streaming?.blockReady(block) ?? []
+    const { influence } = this.#options
+    // The votes of these gradients are known. Each block is ready once.
+    const ready = influence && block === 0 ? [influence.index, block] : [block]
+    return ready.flatMap(one => this.#streaming?.blockReady(one) ?? [])
   }
 
   /** The gradients announced with `startStreaming` will not be added as they were streamed. */
@@ -557,6 +569,7 @@ export class AdmbNode {
     const isBetter = this.#outbox.isBetter(frame.id, edge) && !this.#gate.hasRejected(frame.id)
     const received = isBetter && frame.content ? this.#current.receive(frame) : undefined
     const adopted = received && this.#mayAdopt(received, edge.peer) ? received : undefined
+    this.#checkInfluence(comparison === 0 ? this.predictor : adopted?.predictor, frame.sum)
     if (received) edge.isDistrusted = adopted === undefined
     if (received && !adopted) this.#announcements?.refused(edge)
     if (edge.isDistrusted && received) edge.requestBackoff.advance(this.#period)
@@ -590,6 +603,13 @@ export class AdmbNode {
     if (frame.request && this.#outbox.isBehind(edge) && !this.#outbox.isInFlight(edge, this.#period))
       edge.replyDue = true
     this.#updateIfFull()
+  }
+
+  /** @param at the predictor at which the sum was computed, if this node holds or adopts it @throws FrameError */
+  #checkInfluence(at: Predictor | undefined, { coverage, count = 0, sum = [] }: Partial<ReceivedSum> = {}): void {
+    const { influence, rule } = this.#options
+    if (influence && at && coverage)
+      checkInfluence(influence, at.parameters, gridOf(at, rule), { sum, count, coverage })
   }
 
   /** Asks the gate about whole predictors. */
@@ -694,6 +714,7 @@ export class AdmbNode {
     const { predictor } = received
     const grid = gridOf(predictor, this.#options.rule)
     this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period, { carries, grid })
+    this.#influence?.switchPredictor(predictor.parameters)
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)
     this.#switchedAt = this.#period

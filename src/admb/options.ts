@@ -1,5 +1,5 @@
 /** Options of an ADMB node, and the effects that it reports to its driver. */
-import type { BatchRule, Layout } from '../learner/types.js'
+import type { BatchRule, InfluenceRule, Layout } from '../learner/types.js'
 import type { Allocate } from './bytes.js'
 import type { PredictorLookup } from './current-predictor.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
@@ -22,6 +22,11 @@ export interface AdmbOptions extends Recipe {
   readonly initial: Predictor
   /** b: gradients per batch, ≥ 1. If it adapts, the last block of the layout is its block. */
   readonly batch: number | BatchRule
+  /**
+   * Bound of the gradient sum of each contributor, which the recipe and the layout must contain.
+   * @default none
+   */
+  readonly influence?: InfluenceRule
   /**
    * S: number of periods for which unused gradients are carried over; 0 is the published algorithm.
    * @default 0

@@ -81,7 +81,7 @@ export class StreamingSum {
   /** A block of the accumulator is final. A sum with a non-finite block is cancelled. */
   blockReady(block: number): OutgoingFragment[] {
     this.#readyBlocks.add(block)
-    const own = this.#ledger.totalBlock(block)
+    const own = this.#ledger.totalBlock(block, this.count)
     const total = new Float32Array(own.length)
     const fragments: OutgoingFragment[] = []
     const vector = this.isStep ? VECTORS.step : VECTORS.sum

@@ -50,6 +50,7 @@ export { type DriftAction, DriftVote, driftActions, driftBlock, reactingAveragin
 export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
+export { INFLUENCE_BLOCK, InfluenceBound } from './influence.js'
 export { type LatticeOptions, type LatticeRule, latticeRule } from './lattice.js'
 export { lazyAveraging } from './lazy-average.js'
 export { createCustomLearner, createLearner } from './linear.js'

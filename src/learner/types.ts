@@ -206,6 +206,18 @@ export interface BatchRule {
   countUnshared(sum: Blocks, count: number): void
 }
 
+/** A bound of the gradient sum of each contributor, which follows from the parameters. */
+export interface InfluenceRule {
+  /** Number of first blocks that are bounded. */
+  readonly bounded: number
+  /** Index of the block of scales in parameters, and of votes for larger ones in sums. */
+  readonly index: number
+  /** The scale of each bounded block: a contributor's sum of n gradients has a norm of at most scale · √n. 0: no bound yet. */
+  of(parameters: Blocks): Float32Array
+  /** Share of its inputs, 0 to 1, that a node counts as votes. @param lost share of the squared norm of its sums that the bound takes */
+  vote(lost: number): number
+}
+
 /** A content digest: 32 lower-case hexadecimal digits (128 bits) over the blocks' lengths and bits. */
 export interface Digest {
   (blocks: readonly Blocks[]): string

@@ -22,6 +22,18 @@ const REPLAY: CodeChange = {
 
 const EXTENSIONS: readonly Mutant[] = [
   {
+    without: 'the bound of own sums (a node sends more than neighbours accept)',
+    changes: [{ file: 'src/admb/influence.js', from: 'if (norm <= most) return block;', to: 'return block;' }],
+    breaks: ['acceptance']
+  },
+  {
+    without: 'the bound of sums of others',
+    changes: [
+      { file: 'src/admb/influence.js', from: 'if (norm <= most * (1 + TOLERANCE)) continue;', to: 'continue;' }
+    ],
+    breaks: ['influence']
+  },
+  {
     without: 'precedence by origin (the sender decides instead)',
     changes: [
       {
